@@ -1,0 +1,172 @@
+// Package config is the one description of what can be set, and the one place
+// that says no.
+//
+// It does not open anything: a configuration that passed here is complete,
+// within its limits and free of contradictions, but its servers may be away.
+//
+//	defaults ─▶ one YAML file ─▶ SECKILL_… variables ─▶ Validate ─▶ Config
+//	  struct      unknown keys,     unknown names,       limits,
+//	              duplicates        wrong types          contradictions
+//
+// Everything that is wrong is reported together, one line each, naming the key
+// and never its value: a value may be a password.
+package config
+
+import "time"
+
+// Config is everything that can be set. The koanf tags are the names in the
+// file; min and max bound a number or a duration, oneof lists the words a
+// string may be. A duration is never below its min, so none can be zero or
+// negative unless its min says so.
+type Config struct {
+	HTTP   HTTP   `koanf:"http"`
+	Admin  Admin  `koanf:"admin"`
+	MySQL  MySQL  `koanf:"mysql"`
+	Redis  Redis  `koanf:"redis"`
+	Auth   Auth   `koanf:"auth"`
+	Stock  Stock  `koanf:"stock"`
+	Coupon Coupon `koanf:"coupon"`
+	Lock   Lock   `koanf:"lock"`
+	Order  Order  `koanf:"order"`
+	ID     ID     `koanf:"id"`
+	Rate   Rate   `koanf:"rate"`
+	Log    Log    `koanf:"log"`
+
+	// AllowUnsafeLock permits lock.backend none. It is set by the variable
+	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that nobody ships it.
+	AllowUnsafeLock bool `koanf:"-"`
+}
+
+// HTTP is the public listener.
+type HTTP struct {
+	Addr            string        `koanf:"addr"`                                 // host:port
+	ReadTimeout     time.Duration `koanf:"read_timeout" min:"1ms" max:"10m"`     // reading one request
+	WriteTimeout    time.Duration `koanf:"write_timeout" min:"1ms" max:"10m"`    // writing one answer; event streams lift it
+	IdleTimeout     time.Duration `koanf:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
+	RequestTimeout  time.Duration `koanf:"request_timeout" min:"1ms" max:"10m"`  // the whole budget of one request
+	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
+	MaxInFlight     int           `koanf:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
+	TrustedProxies  []string      `koanf:"trusted_proxies"`                      // CIDRs whose X-Forwarded-For counts
+}
+
+// Admin is the second listener: health, metrics, profiles.
+type Admin struct {
+	Addr string `koanf:"addr"` // host:port
+}
+
+// MySQL is the database. An empty DSN means the embedded one.
+type MySQL struct {
+	DSN         Secret        `koanf:"dsn"`                             // holds a password, so it is hidden
+	MaxOpen     int           `koanf:"max_open" min:"1" max:"65536"`    // connections
+	MaxIdle     int           `koanf:"max_idle" min:"1" max:"65536"`    // connections
+	MaxLifetime time.Duration `koanf:"max_lifetime" min:"1s" max:"24h"` // of one connection
+}
+
+// Redis is the stock and the locks. No addresses means the embedded one.
+type Redis struct {
+	Addrs            []string      `koanf:"addrs"`
+	Mode             string        `koanf:"mode" oneof:"single sentinel cluster"`
+	MasterName       string        `koanf:"master_name"` // sentinel only
+	Username         string        `koanf:"username"`
+	Password         Secret        `koanf:"password"`
+	SentinelPassword Secret        `koanf:"sentinel_password"` // sentinel only
+	DB               int           `koanf:"db" min:"0" max:"65535"`
+	TLS              bool          `koanf:"tls"`
+	PoolSize         int           `koanf:"pool_size" min:"1" max:"65536"`   // connections per server
+	Timeout          time.Duration `koanf:"timeout" min:"1ms" max:"1m"`      // of one call
+	DialTimeout      time.Duration `koanf:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
+}
+
+// Auth is who may come in.
+type Auth struct {
+	Secret    Secret        `koanf:"secret"`                         // signs the tokens, at least 32 bytes
+	DemoLogin bool          `koanf:"demo_login"`                     // POST /sessions for anybody
+	TokenTTL  time.Duration `koanf:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
+}
+
+// Stock is how the units are split.
+type Stock struct {
+	Shards     int           `koanf:"shards" min:"1" max:"1024"`       // counters per coupon
+	SoldOutFor time.Duration `koanf:"sold_out_for" min:"1ms" max:"1s"` // how stale the local flag may be
+}
+
+// Coupon is the local cache of what is on sale.
+type Coupon struct {
+	Refresh time.Duration `koanf:"refresh" min:"1ms" max:"1s"` // how often it is read again
+}
+
+// Lock is the user's lock.
+type Lock struct {
+	Backend string        `koanf:"backend"`
+	Lease   time.Duration `koanf:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
+	Wait    time.Duration `koanf:"wait" min:"0s" max:"1m"`    // 0 = not at all
+}
+
+// Order is the order path.
+type Order struct {
+	Commit      string        `koanf:"commit"`
+	Mode        string        `koanf:"mode"`
+	PayWithin   time.Duration `koanf:"pay_within" min:"1ms" max:"720h"`  // from pending to expired
+	TxTimeout   time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`    // the transaction's budget
+	SettleAfter time.Duration `koanf:"settle_after" min:"1ms" max:"25s"` // the age at which an open hold is settled
+	ExpireEvery time.Duration `koanf:"expire_every" min:"1ms" max:"1m"`  // between two looks for unpaid orders
+}
+
+// ID is how order ids are made.
+type ID struct {
+	Generator string `koanf:"generator" oneof:"snowflake daily"`
+}
+
+// Rate is what one client may ask, in requests per second; 0 is no limit.
+type Rate struct {
+	PerUser  int `koanf:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
+	Burst    int `koanf:"burst" min:"1" max:"1000000"`    // requests at once, for both limits
+	Sessions int `koanf:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
+}
+
+// Log is what is written to standard error.
+type Log struct {
+	Level  string `koanf:"level" oneof:"debug info warn error"`
+	Format string `koanf:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
+}
+
+// Default is the configuration of a program that was told nothing: embedded
+// stores, loopback only. It passes Validate.
+func Default() Config {
+	return Config{
+		HTTP: HTTP{
+			Addr:            "127.0.0.1:8080",
+			ReadTimeout:     5 * time.Second,
+			WriteTimeout:    15 * time.Second,
+			IdleTimeout:     time.Minute,
+			RequestTimeout:  3 * time.Second,
+			ShutdownTimeout: 15 * time.Second,
+			MaxInFlight:     4096,
+			TrustedProxies:  []string{},
+		},
+		Admin: Admin{Addr: "127.0.0.1:6060"},
+		MySQL: MySQL{MaxOpen: 64, MaxIdle: 64, MaxLifetime: 5 * time.Minute},
+		Redis: Redis{
+			Addrs:       []string{},
+			Mode:        "single",
+			PoolSize:    64,
+			Timeout:     500 * time.Millisecond,
+			DialTimeout: time.Second,
+		},
+		Auth:   Auth{TokenTTL: time.Hour},
+		Stock:  Stock{Shards: 8, SoldOutFor: time.Second},
+		Coupon: Coupon{Refresh: 500 * time.Millisecond},
+		Lock:   Lock{Backend: "redis", Lease: 10 * time.Second},
+		Order: Order{
+			Commit:      "single",
+			Mode:        "sync",
+			PayWithin:   15 * time.Minute,
+			TxTimeout:   2 * time.Second,
+			SettleAfter: 10 * time.Second,
+			ExpireEvery: time.Second,
+		},
+		ID:   ID{Generator: "snowflake"},
+		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},
+		Log:  Log{Level: "info", Format: "auto"},
+	}
+}

@@ -1,0 +1,47 @@
+package config
+
+import "strings"
+
+// nearest returns the key whose name is closest to a mistaken one, compared by
+// the spelling that names is given in, and false if none is close.
+func nearest(mistaken string, spelling func(Key) string) (Key, bool) {
+	const longest = 100 // nobody mistypes that much, and the comparison is quadratic
+	if len(mistaken) > longest {
+		return Key{}, false
+	}
+	wanted := plain(mistaken)
+	best, found := len(mistaken)/3+1, false
+	var near Key
+	for _, k := range keys {
+		if d := distance(wanted, plain(spelling(k))); d < best {
+			best, near, found = d, k, true
+		}
+	}
+	return near, found
+}
+
+// plain drops what people get wrong first: case and separators.
+func plain(s string) string {
+	return strings.NewReplacer(".", "", "_", "", "-", "").Replace(strings.ToLower(s))
+}
+
+// distance counts the letters to insert, delete or replace to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

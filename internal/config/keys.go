@@ -1,0 +1,131 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Prefix begins the name of every variable that this program reads.
+const Prefix = "SECKILL_"
+
+// unsafeLockVariable is the one variable that is no key.
+const unsafeLockVariable = Prefix + "ALLOW_UNSAFE_LOCK"
+
+// Key describes one thing that can be set.
+type Key struct {
+	Path     string   // as in the file, levels parted by dots: http.addr
+	Variable string   // as in the environment: SECKILL_HTTP__ADDR
+	Kind     string   // text, secret, number, switch, duration or list
+	Default  string   // as it would be written in the file
+	Values   []string // the words it may be, if they are few
+	Min, Max string   // the limits of a number or duration
+
+	index []int // of the field in Config
+	typ   reflect.Type
+}
+
+// keys is the schema, read once from the struct and its defaults.
+var keys = readKeys()
+
+var byPath = func() map[string]Key {
+	m := make(map[string]Key, len(keys))
+	for _, k := range keys {
+		m[k.Path] = k
+	}
+	return m
+}()
+
+// Keys lists every key in the order of the file.
+func Keys() []Key { return append([]Key(nil), keys...) }
+
+func readKeys() []Key {
+	var out []Key
+	defaults := reflect.ValueOf(Default())
+	for i := range defaults.NumField() {
+		section := defaults.Type().Field(i)
+		name := section.Tag.Get("koanf")
+		if name == "-" {
+			continue
+		}
+		for j := range section.Type.NumField() {
+			field := section.Type.Field(j)
+			path := name + "." + field.Tag.Get("koanf")
+			out = append(out, Key{
+				Path:     path,
+				Variable: variable(path),
+				Kind:     kindOf(field.Type),
+				Default:  written(defaults.Field(i).Field(j)),
+				Values:   strings.Fields(field.Tag.Get("oneof")),
+				Min:      field.Tag.Get("min"),
+				Max:      field.Tag.Get("max"),
+				index:    []int{i, j},
+				typ:      field.Type,
+			})
+		}
+	}
+	return out
+}
+
+// variable is the environment's name of a key: capitals, levels parted by two
+// underscores.
+func variable(path string) string {
+	return Prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
+}
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	secretType   = reflect.TypeFor[Secret]()
+	listType     = reflect.TypeFor[[]string]()
+)
+
+func kindOf(t reflect.Type) string {
+	switch t {
+	case durationType:
+		return "duration"
+	case secretType:
+		return "secret"
+	case listType:
+		return "list"
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Int:
+		return "number"
+	case reflect.Bool:
+		return "switch"
+	default:
+		panic("config: no kind for a field of type " + t.String())
+	}
+}
+
+// written is a default as a person would write it in the file.
+func written(v reflect.Value) string {
+	switch v.Type() {
+	case durationType:
+		return short(time.Duration(v.Int()))
+	case listType:
+		return "[" + strings.Join(v.Interface().([]string), ", ") + "]"
+	}
+	if v.Kind() == reflect.String {
+		if v.Len() == 0 {
+			return `""`
+		}
+		return v.String()
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// short writes 15m where Go would write 15m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

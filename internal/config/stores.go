@@ -1,0 +1,132 @@
+package config
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// Embedded tells whether both stores live in this process. A configuration
+// that passed Validate has both embedded or neither.
+func (c Config) Embedded() bool { return c.MySQL.DSN == "" && len(c.Redis.Addrs) == 0 }
+
+// checkStores refuses one real store beside an embedded one: orders that
+// outlive their stock, or stock that outlives its orders.
+func (c Config) checkStores(wrong *problems) {
+	switch {
+	case c.MySQL.DSN != "" && len(c.Redis.Addrs) == 0:
+		wrong.add("mysql.dsn is set and redis.addrs is empty: set redis.addrs too, or neither for embedded stores",
+			"redis.addrs", "mysql.dsn")
+	case c.MySQL.DSN == "" && len(c.Redis.Addrs) > 0:
+		wrong.add("redis.addrs is set and mysql.dsn is empty: set mysql.dsn too, or neither for embedded stores",
+			"mysql.dsn", "redis.addrs")
+	}
+}
+
+func (c Config) checkRedis(wrong *problems) {
+	r := c.Redis
+	for i, addr := range r.Addrs {
+		if !isHostPort(addr, 1) || strings.HasPrefix(addr, ":") {
+			wrong.add(fmt.Sprintf("redis.addrs: entry %d must be host:port, such as 10.0.0.5:6379", i+1), "redis.addrs")
+		}
+	}
+	if r.Mode == "single" && len(r.Addrs) > 1 {
+		wrong.add("redis.addrs must be one address while redis.mode is single: set redis.mode to sentinel or cluster",
+			"redis.addrs", "redis.mode")
+	}
+	if r.Mode != "single" && len(r.Addrs) == 0 {
+		wrong.add("redis.addrs is empty while redis.mode asks for servers: set redis.addrs", "redis.addrs", "redis.mode")
+	}
+	if r.Mode == "sentinel" && r.MasterName == "" {
+		wrong.add("redis.master_name is empty: sentinel mode needs the name that the sentinels know the master by",
+			"redis.master_name", "redis.mode")
+	}
+	if r.Mode != "sentinel" && (r.MasterName != "" || r.SentinelPassword != "") {
+		wrong.add("redis.master_name and redis.sentinel_password are for redis.mode sentinel: set that, or leave them out",
+			"redis.master_name", "redis.sentinel_password", "redis.mode")
+	}
+	if r.Mode == "cluster" && r.DB != 0 {
+		wrong.add("redis.db must be 0 in cluster mode: a cluster has one database", "redis.db", "redis.mode")
+	}
+	if r.Timeout > c.HTTP.RequestTimeout {
+		wrong.add("redis.timeout must not exceed http.request_timeout: it is a part of it",
+			"redis.timeout", "http.request_timeout")
+	}
+}
+
+func (c Config) checkMySQL(wrong *problems) {
+	if c.MySQL.MaxIdle > c.MySQL.MaxOpen {
+		wrong.add("mysql.max_idle must not exceed mysql.max_open", "mysql.max_idle", "mysql.max_open")
+	}
+	if c.MySQL.DSN == "" {
+		return
+	}
+	const key = "mysql.dsn"
+	// The driver's error may quote the DSN, and with it the password.
+	dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal())
+	if err != nil {
+		wrong.add("mysql.dsn is not a data source name: write "+
+			"USER:PASSWORD@tcp(HOST:3306)/DATABASE?timeout=1s&readTimeout=2s&writeTimeout=2s", key)
+		return
+	}
+	// A commit does not listen to its context, so these are its only bounds.
+	var missing []string
+	for _, t := range []struct {
+		name string
+		set  bool
+	}{
+		{"timeout", dsn.Timeout > 0}, {"readTimeout", dsn.ReadTimeout > 0}, {"writeTimeout", dsn.WriteTimeout > 0},
+	} {
+		if !t.set {
+			missing = append(missing, t.name)
+		}
+	}
+	if len(missing) > 0 {
+		wrong.add("mysql.dsn needs "+strings.Join(missing, ", ")+
+			" above zero: add for example timeout=1s&readTimeout=2s&writeTimeout=2s", key)
+	}
+	if dsn.MultiStatements {
+		wrong.add("mysql.dsn must not have multiStatements: remove it, one call is one statement here", key)
+	}
+	if dsn.DBName == "" {
+		wrong.add("mysql.dsn names no database: write it after the slash", key)
+	}
+	for name := range dsn.Params {
+		if n := strings.ToLower(name); n == "tx_isolation" || n == "transaction_isolation" {
+			wrong.add("mysql.dsn must not set the isolation level: remove it, every transaction sets its own", key)
+		}
+	}
+}
+
+// Warnings lists what is allowed and still worth a line in the log at start.
+func (c Config) Warnings() []string {
+	var out []string
+	if c.Auth.DemoLogin && !c.Embedded() {
+		out = append(out, "auth.demo_login is on: anybody can be any user")
+	}
+	if c.Lock.Backend == "none" {
+		out = append(out, "lock.backend is none: nobody waits for anybody, for the lab and tests only")
+	}
+	if !isLoopback(c.Admin.Addr) {
+		out = append(out, "admin.addr can be reached from other machines: profiles and metrics are open to them")
+	}
+	if dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal()); err == nil && dsn.ReadTimeout > c.Lock.Lease {
+		out = append(out, "mysql.dsn has a readTimeout longer than lock.lease: a stalled commit can outlast the lock")
+	}
+	return out
+}
+
+// FillDevelopment makes up what an embedded setup needs and was not given, and
+// returns the keys that it filled. It does nothing outside of embedded mode.
+func (c *Config) FillDevelopment() []string {
+	if !c.Embedded() || c.Auth.Secret != "" {
+		return nil
+	}
+	random := make([]byte, 48)
+	_, _ = rand.Read(random) // never fails, says its documentation
+	c.Auth.Secret = Secret(base64.RawStdEncoding.EncodeToString(random))
+	return []string{"auth.secret"}
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Validate returns everything that is wrong with c, each a *Problem of one line
+// that names the key and not the value, or nil.
+func (c Config) Validate() error { return c.problems().err() }
+
+func (c Config) problems() problems {
+	var wrong problems
+	c.checkLimits(&wrong)
+	c.checkListeners(&wrong)
+	checkProxies(&wrong, c.HTTP.TrustedProxies)
+	c.checkStores(&wrong)
+	c.checkRedis(&wrong)
+	c.checkMySQL(&wrong)
+	c.checkAuth(&wrong)
+	c.checkLock(&wrong)
+	c.checkOrder(&wrong)
+	return wrong
+}
+
+// checkLimits holds every field against the min, max and oneof of its tag.
+func (c Config) checkLimits(wrong *problems) {
+	v := reflect.ValueOf(c)
+	for _, k := range keys {
+		field := v.FieldByIndex(k.index)
+		if len(k.Values) > 0 && !slices.Contains(k.Values, field.String()) {
+			wrong.add(k.Path+" must be one of "+strings.Join(k.Values, ", "), k.Path)
+		}
+		if k.Min != "" && (field.Int() < limit(k.Min) || field.Int() > limit(k.Max)) {
+			wrong.add(fmt.Sprintf("%s must be from %s to %s", k.Path, k.Min, k.Max), k.Path)
+		}
+	}
+}
+
+// limit reads a min or max tag: a number or a duration.
+func limit(tag string) int64 {
+	if n, err := strconv.ParseInt(tag, 10, 64); err == nil {
+		return n
+	}
+	d, err := time.ParseDuration(tag)
+	if err != nil {
+		panic("config: a limit that is neither number nor duration: " + tag)
+	}
+	return int64(d)
+}
+
+func (c Config) checkListeners(wrong *problems) {
+	for _, l := range []struct{ key, addr string }{{"http.addr", c.HTTP.Addr}, {"admin.addr", c.Admin.Addr}} {
+		if !isHostPort(l.addr, 0) {
+			wrong.add(l.key+" must be host:port, such as 127.0.0.1:8080", l.key)
+		}
+	}
+	if c.HTTP.Addr == c.Admin.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0") {
+		wrong.add("admin.addr must differ from http.addr: the admin pages are not for the public", "admin.addr", "http.addr")
+	}
+	if c.HTTP.RequestTimeout > c.HTTP.WriteTimeout {
+		wrong.add("http.request_timeout must not exceed http.write_timeout: the answer would be cut off",
+			"http.request_timeout", "http.write_timeout")
+	}
+	if c.HTTP.RequestTimeout > c.HTTP.ShutdownTimeout {
+		wrong.add("http.shutdown_timeout must be at least http.request_timeout: requests in flight may finish",
+			"http.shutdown_timeout", "http.request_timeout")
+	}
+}
+
+// isHostPort tells whether addr is host:port with a port of at least lowest.
+// Port 0 asks the system for a free one.
+func isHostPort(addr string, lowest int) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == '/' || r == '@' || r == 0x7f }) {
+		return false
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= lowest && n <= 65535 && port[0] != '+' && port[0] != '-'
+}
+
+// isLoopback tells whether a listener can be reached from this machine only.
+func isLoopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// smallestSecret is what HS256 asks for: as many bytes as its hash has.
+const smallestSecret = 32
+
+// ExampleSecret is the value shown in configs/seckill.yaml. It is long enough
+// to be taken for a secret, and everybody knows it.
+const ExampleSecret = "put-32-or-more-random-bytes-here-instead"
+
+func (c Config) checkAuth(wrong *problems) {
+	if c.Embedded() {
+		return // development: a made-up secret will do, see FillDevelopment
+	}
+	const how = "; openssl rand -base64 48 makes one"
+	switch secret := c.Auth.Secret.Reveal(); {
+	case secret == "":
+		wrong.add("auth.secret is empty: set "+variable("auth.secret")+how, "auth.secret")
+	case secret == ExampleSecret:
+		wrong.add("auth.secret is the example of configs/seckill.yaml: set your own"+how, "auth.secret")
+	case len(secret) < smallestSecret:
+		wrong.add(fmt.Sprintf("auth.secret must have at least %d bytes%s", smallestSecret, how), "auth.secret")
+	}
+}
+
+func (c Config) checkLock(wrong *problems) {
+	switch c.Lock.Backend {
+	case "redis":
+	case "none":
+		if !c.AllowUnsafeLock {
+			wrong.add("lock.backend none lets everybody in at once and is for the lab and tests only: use redis, or set "+
+				unsafeLockVariable+"=1 if this is one", "lock.backend")
+		}
+	case "redlock", "mysql", "etcd", "zookeeper":
+		wrong.add("lock.backend names a backend that this build does not have: use redis", "lock.backend")
+	default:
+		wrong.add("lock.backend must be redis", "lock.backend")
+	}
+	if c.Lock.Lease < 2*c.Order.TxTimeout {
+		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
+			"lock.lease", "order.tx_timeout")
+	}
+	if c.Lock.Wait > c.HTTP.RequestTimeout {
+		wrong.add("lock.wait must not exceed http.request_timeout, which ends the wait anyway",
+			"lock.wait", "http.request_timeout")
+	}
+}
+
+func (c Config) checkOrder(wrong *problems) {
+	checkBuilt(wrong, "order.commit", c.Order.Commit, "single", "group", "this build commits every order by itself")
+	checkBuilt(wrong, "order.mode", c.Order.Mode, "sync", "queue", "this build answers after the commit")
+	if c.Order.TxTimeout > c.HTTP.RequestTimeout {
+		wrong.add("order.tx_timeout must not exceed http.request_timeout: it is a part of it",
+			"order.tx_timeout", "http.request_timeout")
+	}
+	if c.Order.SettleAfter < c.Order.TxTimeout {
+		wrong.add("order.settle_after must be at least order.tx_timeout: it would settle orders that are still being placed",
+			"order.settle_after", "order.tx_timeout")
+	}
+}
+
+// checkBuilt checks a key with one built value and one that is known and not
+// built.
+func checkBuilt(wrong *problems, key, got, built, known, why string) {
+	switch got {
+	case built:
+	case known:
+		wrong.add(fmt.Sprintf("%s %s is not in this build: %s; use %s", key, known, why, built), key)
+	default:
+		wrong.add(key+" must be "+built, key)
+	}
+}
