@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Acquire takes key and answers its lease, which is renewed until Release. The
+// context bounds the wait and nothing else; it may end when Acquire returned.
+// If ctx carries a lease of the same key from the same Locker, the answer is a
+// handle on that lease: the server is not asked and the fence is the same.
+//
+// Errors: ErrNotAcquired, ErrUnavailable, ErrClosed; on re-entry ErrLost.
+func (l *Locker) Acquire(ctx context.Context, key string, opts ...Option) (*Lease, error) {
+	return l.acquire(ctx, context.WithoutCancel(ctx), key, opts)
+}
+
+// acquire is Acquire with the parent of the lease's context given.
+func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option) (_ *Lease, err error) {
+	r := request{key: key, lease: l.o.Lease, wait: l.o.Wait}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if key == "" {
+		return nil, errors.New("lock: empty key")
+	}
+	if h := heldIn(ctx, l, key); h != nil {
+		return h.reenter()
+	}
+	if !l.begin() {
+		return nil, ErrClosed
+	}
+	defer l.calls.Done()
+	if ctx.Err() != nil {
+		return nil, gaveUp(ctx, key)
+	}
+
+	tries, began := 0, time.Now()
+	if l.o.Hooks.Waited != nil || l.o.Hooks.Tried != nil {
+		defer func() { l.o.Hooks.waited(time.Since(began), tries) }()
+	}
+	wait := ctx
+	if r.wait > 0 {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, r.wait)
+		defer cancel()
+	}
+	if err := l.enter(ctx, wait, r); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			l.queue.leave(key)
+		}
+	}()
+	w := waiter{l: l, request: r, ctx: ctx, wait: wait, token: rand.Text()}
+	grant, start, err := w.ask()
+	tries = w.tries
+	if err != nil {
+		return nil, err
+	}
+	h := newHolding(l, r, w.token, grant.Fence, start, parent)
+	if !l.keeper.add(h) {
+		h.end(ErrClosed)
+		l.sweep(key, w.token, nil)
+		return nil, ErrClosed
+	}
+	return &Lease{h: h}, nil
+}
+
+// enter takes the caller's place in the queue of this process.
+func (l *Locker) enter(ctx, wait context.Context, r request) error {
+	if r.wait == 0 {
+		if !l.queue.tryEnter(r.key) {
+			return &HeldError{Key: r.key}
+		}
+		return nil
+	}
+	err := l.queue.enter(wait, r.key, l.closing)
+	switch {
+	case err == nil || errors.Is(err, ErrClosed):
+		return err
+	case ctx.Err() != nil:
+		return gaveUp(ctx, r.key)
+	default:
+		return &HeldError{Key: r.key}
+	}
+}
+
+// gaveUp is the error of a caller whose own context ended the wait.
+func gaveUp(ctx context.Context, key string) error {
+	err := fmt.Errorf("%w: %q: %w", ErrNotAcquired, key, ctx.Err())
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+func (h Hooks) waited(d time.Duration, tries int) {
+	if h.Waited != nil {
+		h.Waited(d)
+	}
+	if h.Tried != nil {
+		h.Tried(tries)
+	}
+}

@@ -1,0 +1,47 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+// Backend keeps leases on a server. It knows nothing of waiting, renewing or
+// local queues; a Locker does that, the same for every kind of server. All
+// deadlines are kept by the server's clock. Any error other than ErrHeld and
+// ErrNotHeld means that the server gave no usable answer, and that the call
+// may or may not have been carried out.
+type Backend interface {
+	// Acquire takes key for token, for lease from now by the server's clock.
+	// It is idempotent by token: repeating it gives the same grant with the
+	// same fence. It answers a *HeldError if another token has the key.
+	Acquire(ctx context.Context, key, token string, lease time.Duration) (Grant, error)
+	// Renew makes the lease last for lease from now. ErrNotHeld is terminal: a
+	// lease that ran out is never revived.
+	Renew(ctx context.Context, key, token string, lease time.Duration) error
+	// Release frees key if token still has it. Otherwise it writes nothing and
+	// answers ErrNotHeld. It may be repeated.
+	Release(ctx context.Context, key, token string) error
+}
+
+// Grant is what a Backend answers when it gave the key.
+type Grant struct {
+	// Fence is larger than that of every earlier grant of the same key.
+	Fence uint64
+}
+
+// Raiser is a Backend whose fence counter can be lifted above one that the
+// database has seen, after a failover to a server that knew less.
+type Raiser interface {
+	// Raise makes every later grant of key have a fence larger than above. It
+	// never lowers the counter.
+	Raise(ctx context.Context, key string, above uint64) error
+}
+
+// Notifier is a Backend that can tell a waiter that a key was freed. A missed
+// message costs a waiter time, never correctness: it also polls.
+type Notifier interface {
+	// Subscribe returns once messages are certain to arrive. The channel has
+	// room for one message. cancel may be called more than once and leaves no
+	// subscription behind.
+	Subscribe(ctx context.Context, key string) (freed <-chan struct{}, cancel func(), err error)
+}

@@ -1,0 +1,76 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Do runs work while key is held, and releases it when work has returned, also
+// by a panic. The context given to work ends with cause ErrLost if the lease is
+// lost; a transaction begun on it then rolls back by itself.
+//
+// Do answers what work answered. A lease that was lost in the meantime does not
+// change that, because the fence guards the data, nor does a release that
+// failed; both are logged and counted. If work answers an ErrOutcomeUnknown, the
+// key is not released: it runs out with its lease.
+//
+// A Do of the same key inside work, on work's context, runs at once.
+func (l *Locker) Do(ctx context.Context, key string, work func(ctx context.Context, lease *Lease) error, opts ...Option) error {
+	lease, err := l.acquire(ctx, ctx, key, opts)
+	if err != nil {
+		return err
+	}
+	defer lease.finish(ctx)
+	err = work(lease.Context(), lease)
+	if errors.Is(err, ErrOutcomeUnknown) {
+		lease.h.keep.Store(true)
+	}
+	return err
+}
+
+// DoAll runs work while all keys are held: all or none. They are acquired in
+// sorted order, each once, so that callers with overlapping keys cannot wait for
+// each other in a circle; the wait is one budget for all of them. leases are in
+// the order of the sorted keys.
+func (l *Locker) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, leases []*Lease) error, opts ...Option) error {
+	if len(keys) == 0 {
+		return errors.New("lock: no keys")
+	}
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	r := request{wait: l.o.Wait}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	return l.doRest(ctx, keys, nil, time.Now().Add(r.wait), work, opts)
+}
+
+func (l *Locker) doRest(ctx context.Context, keys []string, leases []*Lease, deadline time.Time,
+	work func(context.Context, []*Lease) error, opts []Option,
+) error {
+	if len(keys) == 0 {
+		return work(ctx, leases)
+	}
+	if len(leases) > 0 {
+		opts = append(slices.Clip(opts), WithWait(max(0, time.Until(deadline))))
+	}
+	return l.Do(ctx, keys[0], func(ctx context.Context, lease *Lease) error {
+		return l.doRest(ctx, keys[1:], append(leases, lease), deadline, work, opts)
+	}, opts...)
+}
+
+// finish ends what Do began. It runs deferred, so after a panic as well.
+func (l *Lease) finish(ctx context.Context) {
+	if l.nested {
+		return
+	}
+	if l.h.keep.Load() {
+		l.h.abandon()
+		return
+	}
+	err := l.h.release(ctx)
+	if err != nil && !errors.Is(err, ErrNotHeld) {
+		l.h.releaseFailed(err)
+	}
+}

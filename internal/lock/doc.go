@@ -1,0 +1,28 @@
+// Package lock lets one process at a time run a piece of code.
+//
+// Every lock in this package is a lease: it can be lost while it is held, when
+// a timeout passes, a connection drops or a server fails over. So a lock here
+// reduces contention and orders work; it does not by itself protect data. The
+// fence of a lease, which grows with every new holder, lets the database do that.
+//
+// The order is always the same, and Do writes it down once:
+//
+//	acquire ─▶ work (begin ─▶ write ─▶ commit) ─▶ release
+//
+// What happens to one key, seen from two processes:
+//
+//	process 1   goroutine a ── holds ──┐ release
+//	            goroutine b ── queue ──┴─▶ asks ── holds ──┐
+//	            goroutine c ── queue ── queue ─────────────┴─▶ asks …
+//	process 2   goroutine d ── asks, sleeps, is woken, asks …
+//
+// In a process the callers of one key queue in the order they came, and only
+// the first of them talks to the server. Across processes whoever asks first
+// after a release gets the key.
+//
+// The promise about loss: the context given to the work ends, with cause
+// ErrLost, before anybody else can acquire the key. This also holds when the
+// server cannot be reached, because the end of the lease is reckoned locally,
+// from the start of the last confirmed call and less a margin. It does not hold
+// for a process that is stopped as a whole; that is what the fence is for.
+package lock

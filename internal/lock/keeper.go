@@ -1,0 +1,253 @@
+package lock
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// keeper watches over all leases of a Locker with one goroutine: it starts their
+// renewals and tells of their loss. It never talks to the server itself, so a
+// server that does not answer cannot delay the news.
+//
+//	grant ──── 1/3: renew ──────────────────── end − margin: lost ──── end
+//	              └─ confirmed: both moments move on
+//	              └─ not held: lost at once
+//	              └─ no answer: again, soon
+type keeper struct {
+	l *Locker
+
+	mu      sync.Mutex
+	heap    byMoment
+	alarm   time.Time     // when the goroutine wakes up next
+	wake    chan struct{} // it has to look again before that
+	stopped chan struct{} // the goroutine is gone; nil if it never was
+	closing bool
+	forced  bool
+}
+
+// kept is what the keeper notes on a holding, under its mutex.
+type kept struct {
+	index   int       // in the heap, −1 when not in it
+	renewAt time.Time // zero while a renewal is under way
+	loseAt  time.Time
+}
+
+func newKeeper(l *Locker) *keeper { return &keeper{l: l, wake: make(chan struct{}, 1)} }
+
+// confirm reckons from the start of a call that the server has granted.
+func (h *holding) confirm(start time.Time) {
+	h.renewAt = start.Add(h.length / 3)
+	h.loseAt = start.Add(h.length - margin(h.length))
+}
+
+func (k *keeper) add(h *holding) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closing {
+		return false
+	}
+	heap.Push(&k.heap, h)
+	if k.stopped == nil {
+		k.stopped = make(chan struct{})
+		go k.run()
+	}
+	k.rouse(h.moment())
+	return true
+}
+
+// remove takes h out of the watch; nothing renews it from then on. It answers
+// whether h was still in it.
+func (k *keeper) remove(h *holding) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h.index < 0 {
+		return false
+	}
+	heap.Remove(&k.heap, h.index)
+	if k.closing {
+		k.rouse(time.Time{})
+	}
+	return true
+}
+
+func (k *keeper) overdue(h *holding) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !time.Now().Before(h.loseAt)
+}
+
+// rouse wakes the goroutine if it sleeps past t.
+func (k *keeper) rouse(t time.Time) {
+	if !k.alarm.IsZero() && !t.Before(k.alarm) {
+		return
+	}
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *keeper) run() {
+	defer close(k.stopped)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		next, lost, end := k.due(time.Now())
+		for _, h := range lost {
+			h.lose("not renewed in time")
+		}
+		if end {
+			return
+		}
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-k.wake:
+		}
+	}
+}
+
+// due starts the renewals that are due and answers what is lost, how long there
+// is nothing to do, and whether the watch is over.
+func (k *keeper) due(now time.Time) (next time.Duration, lost []*holding, end bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.heap) > 0 {
+		h := k.heap[0]
+		if h.moment().After(now) {
+			break
+		}
+		if !h.loseAt.After(now) {
+			heap.Pop(&k.heap)
+			lost = append(lost, h)
+			continue
+		}
+		h.renewAt = time.Time{}
+		heap.Fix(&k.heap, 0)
+		if !k.closing {
+			k.l.calls.Add(1) // not after closing, so never during Close's wait
+			go k.renew(h)
+		}
+	}
+	next = time.Hour
+	if len(k.heap) > 0 {
+		next = k.heap[0].moment().Sub(now)
+	}
+	k.alarm = now.Add(next)
+	return next, lost, k.closing && (len(k.heap) == 0 || k.forced)
+}
+
+// renew makes one call. Its answer counts only if h is still in the watch.
+func (k *keeper) renew(h *holding) {
+	defer k.l.calls.Done()
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), k.l.callTimeout(h.length))
+	err := k.l.backend.Renew(ctx, h.key, h.token, h.length)
+	cancel()
+
+	k.mu.Lock()
+	if h.index < 0 {
+		k.mu.Unlock()
+		return
+	}
+	if errors.Is(err, ErrNotHeld) {
+		heap.Remove(&k.heap, h.index)
+		k.mu.Unlock()
+		h.lose("the server says: not yours")
+		return
+	}
+	if err == nil {
+		h.confirm(start)
+	} else {
+		h.renewAt = time.Now().Add(max(h.length/20, minLease))
+	}
+	heap.Fix(&k.heap, h.index)
+	k.rouse(h.moment())
+	k.mu.Unlock()
+
+	if f := k.l.o.Hooks.Renewed; f != nil && err == nil {
+		f()
+	}
+	if err != nil {
+		k.l.o.Logger.Debug("lock: renewal failed, trying again", "key", h.key, "err", err)
+	}
+}
+
+// close ends the contexts of all holders and waits until the last is gone.
+func (k *keeper) close(ctx context.Context) error {
+	k.mu.Lock()
+	k.closing = true
+	holders := append([]*holding(nil), k.heap...)
+	stopped := k.stopped
+	k.rouse(time.Time{})
+	k.mu.Unlock()
+	for _, h := range holders {
+		h.end(ErrClosed)
+	}
+	if stopped == nil {
+		return nil
+	}
+	select {
+	case <-stopped:
+		return nil
+	case <-ctx.Done():
+	}
+	k.mu.Lock()
+	k.forced = true
+	left := len(k.heap)
+	k.rouse(time.Time{})
+	k.mu.Unlock()
+	<-stopped
+	return fmt.Errorf("%d leases still held: %w", left, ctx.Err())
+}
+
+// abandon lets the key run out by itself.
+func (h *holding) abandon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.l.keeper.remove(h)
+	h.freed = true
+	h.end(ErrNotHeld)
+	h.leave()
+}
+
+func (h *holding) releaseFailed(err error) {
+	h.l.o.Logger.Error("lock: release failed, the key runs out with its lease", "key", h.key, "err", err)
+	if f := h.l.o.Hooks.ReleaseFailed; f != nil {
+		f(err)
+	}
+}
+
+// byMoment is a heap of leases, the one that needs attention first on top.
+type byMoment []*holding
+
+func (h *holding) moment() time.Time {
+	if h.renewAt.IsZero() || h.loseAt.Before(h.renewAt) {
+		return h.loseAt
+	}
+	return h.renewAt
+}
+
+func (b byMoment) Len() int           { return len(b) }
+func (b byMoment) Less(i, j int) bool { return b[i].moment().Before(b[j].moment()) }
+func (b byMoment) Swap(i, j int) {
+	b[i], b[j] = b[j], b[i]
+	b[i].index, b[j].index = i, j
+}
+func (b *byMoment) Push(x any) {
+	h := x.(*holding)
+	h.index = len(*b)
+	*b = append(*b, h)
+}
+func (b *byMoment) Pop() any {
+	old := *b
+	h := old[len(old)-1]
+	old[len(old)-1] = nil
+	*b = old[:len(old)-1]
+	h.index = -1
+	return h
+}
