@@ -1,0 +1,146 @@
+package rush
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxBody is the largest answer that is read. An order has about 250 bytes.
+const maxBody = 64 << 10
+
+var errTooLarge = errors.New("the answer is too large")
+
+// order is the part of an order's JSON that is compared.
+type order struct {
+	ID        string    `json:"id"`
+	CouponID  string    `json:"coupon_id"`
+	UserID    string    `json:"user_id"`
+	Status    string    `json:"status"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// answer is one HTTP answer, already understood as far as the contract goes.
+type answer struct {
+	status   int
+	code     string        // of a problem, "" if there was none
+	order    order         // of a 2xx; its ID is "" if the body was no order
+	after    time.Duration // Retry-After, 0 if there was none
+	location string
+}
+
+// understand reads an answer's meaning. A body that is not what the contract
+// says leaves order or code empty, which the verdict then holds against it.
+func understand(status int, h http.Header, body []byte) answer {
+	a := answer{status: status, after: retryAfter(h.Get("Retry-After")), location: h.Get("Location")}
+	if status < 300 {
+		if json.Unmarshal(body, &a.order) != nil {
+			a.order = order{}
+		}
+		return a
+	}
+	var problem struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(body, &problem) == nil {
+		a.code = problem.Code
+	}
+	return a
+}
+
+// retryAfter reads the header in both its forms: seconds, or a date.
+func retryAfter(h string) time.Duration {
+	if h == "" {
+		return 0
+	}
+	if n, err := strconv.Atoi(h); err == nil {
+		return max(0, time.Duration(n)*time.Second)
+	}
+	if at, err := http.ParseTime(h); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
+
+// kind is what an answer means for a tap.
+type kind int
+
+const (
+	accepted kind = iota // an order, for ever
+	doubtful             // 202: to be polled
+	refused              // a definite no, under its code
+	again                // a no that may be asked again
+	unknown              // nobody can say: no answer, or the server's fault
+	broken               // not an answer of the contract
+)
+
+// verdict is an answer's kind and the name it is counted under.
+type verdict struct {
+	kind kind
+	name string
+}
+
+// judge reads the answer to a tap.
+func judge(a answer, err error) verdict {
+	switch {
+	case err != nil:
+		return verdict{unknown, nameOf(err)}
+	case a.status == http.StatusCreated && a.order.ID != "":
+		return verdict{accepted, ""}
+	case a.status == http.StatusCreated:
+		return verdict{broken, "malformed"}
+	case a.status == http.StatusAccepted:
+		return verdict{doubtful, "in_doubt"}
+	}
+	return judgeNo(a)
+}
+
+// judgePoll reads the answer to a GET of an order that was in doubt.
+func judgePoll(a answer, err error) verdict {
+	switch {
+	case err != nil:
+		return verdict{unknown, nameOf(err)}
+	case a.status == http.StatusOK && a.order.ID != "":
+		switch a.order.Status {
+		case "pending", "paid", "cancelled", "expired":
+			return verdict{accepted, ""}
+		case "void":
+			return verdict{refused, "void"}
+		}
+		return verdict{doubtful, "in_doubt"}
+	case a.status == http.StatusAccepted:
+		return verdict{doubtful, "in_doubt"}
+	}
+	return judgeNo(a)
+}
+
+// judgeNo reads every answer that is not a 2xx of the contract.
+func judgeNo(a answer) verdict {
+	switch a.code {
+	case "busy", "overloaded", "rate_limited", "unavailable", "not_loaded":
+		return verdict{again, a.code}
+	}
+	switch {
+	case a.status >= 500:
+		return verdict{unknown, "http_" + strconv.Itoa(a.status)}
+	case a.status >= 400 && a.code != "":
+		return verdict{refused, a.code}
+	}
+	return verdict{broken, "http_" + strconv.Itoa(a.status)}
+}
+
+// nameOf tells the ways apart in which an answer can be missing.
+func nameOf(err error) string {
+	var op *net.OpError
+	var ne net.Error
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
+		return "no_connection"
+	case errors.As(err, &ne) && ne.Timeout():
+		return "timeout"
+	}
+	return "no_answer"
+}

@@ -1,0 +1,67 @@
+package rush
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crowd sends every buyer and returns when each tap has its outcome. When ctx
+// ends no more buyers come, nobody asks again, and work, the context of the
+// requests in flight, ends a little later.
+func (r *run) crowd(ctx, work context.Context) {
+	var next atomic.Int64
+	var lanes sync.WaitGroup
+	r.start = time.Now()
+	for range min(r.Concurrency, r.Users) {
+		lanes.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= r.Users {
+					return
+				}
+				due, ok := r.due(ctx, i)
+				if !ok {
+					return
+				}
+				r.buyer(ctx, work, i, due)
+			}
+		})
+	}
+	lanes.Wait()
+	r.doubts.Wait()
+}
+
+// due waits until it is the i-th buyer's turn and returns the moment from which
+// the buyer's latency counts. In an open loop that is the moment in the schedule,
+// however late the lane that serves it comes free. False: the run is over.
+func (r *run) due(ctx context.Context, i int) (time.Time, bool) {
+	if r.Rate == 0 {
+		return time.Now(), ctx.Err() == nil
+	}
+	due := r.start.Add(time.Duration(float64(r.tapsBefore(i)) / r.Rate * float64(time.Second)))
+	return due, sleep(ctx, time.Until(due))
+}
+
+// buyer taps once, or several times at once.
+func (r *run) buyer(ctx, work context.Context, i int, due time.Time) {
+	n := r.tapsOf(i)
+	if n == 1 {
+		r.tap(ctx, work, tap{buyer: i, due: due})
+		return
+	}
+	var taps, ready sync.WaitGroup
+	gate := make(chan struct{})
+	ready.Add(n)
+	for nth := range n {
+		taps.Go(func() {
+			ready.Done()
+			<-gate
+			r.tap(ctx, work, tap{buyer: i, nth: nth, due: due})
+		})
+	}
+	ready.Wait()
+	close(gate)
+	taps.Wait()
+}

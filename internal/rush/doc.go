@@ -1,0 +1,29 @@
+// Package rush is a crowd: many distinct buyers who want the same coupon at the
+// same moment, over real HTTP, and a report of what became of them.
+//
+// It knows the program only through its HTTP contract, shares no code with it
+// and believes nothing that it can check. It does not prove that the server is
+// right: it proves that the server is wrong, when an answer given to a buyer
+// does not fit the other answers, the orders read back, or the audit.
+//
+// One buyer's tap ends in exactly one column, however often it was sent:
+//
+//	tap ─▶ POST /coupons/{id}/orders ──┬─ 201 ──────────────▶ accepted ─▶ pay or cancel, maybe
+//	        ▲   (Idempotency-Key)      ├─ 202 ─▶ poll Location ─┬─ order ▶ accepted
+//	        │                          │        (30 s at most)  ├─ void, 404 ▶ refused
+//	        │                          │                        └─ neither ▶ failed, a violation
+//	        │                          ├─ sold_out, limit_reached, … ▶ refused, by code
+//	        │   same key, Retry-After, ├─ busy, overloaded, … ─┐
+//	        └── at most Tries times ◀──┴─ no answer, 5xx ──────┴─ tries used up ▶ refused / failed
+//
+// A tap without a key is never sent a second time: that would be another order.
+//
+// And a run, from left to right:
+//
+//	coupon, audit ─▶ tokens, connections ─▶ │ the crowd │ ─▶ own record ─▶ read back ─▶ audit at rest
+//	     before the clock                   │ the clock │       after the clock
+//
+// With a rate the crowd is an open loop: tap i belongs at start + i/rate, and
+// its latency counts from there, also when the generator or the server was late.
+// Otherwise a late answer would delay the next question and hide its own cost.
+package rush

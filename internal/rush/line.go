@@ -1,0 +1,54 @@
+package rush
+
+import (
+	"context"
+	"net/http"
+)
+
+// request is one request of a buyer. None of them has a body.
+type request struct {
+	method string
+	path   string // from the root of the server, prefix included
+	token  string
+	key    string // Idempotency-Key, "" = none
+}
+
+// line carries requests to the server. An error means that no whole answer
+// came, and says nothing about what the server did.
+type line interface {
+	call(ctx context.Context, q request) (answer, error)
+	// warm opens up to n connections ahead of time, so that the clock does not
+	// measure handshakes.
+	warm(ctx context.Context, n int) error
+	// cut ends every connection. Requests in flight fail, if their context has
+	// ended too; later ones open new connections.
+	cut()
+}
+
+// header is what every request of a buyer carries, for net/http.
+func (q request) header() http.Header {
+	h := http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + q.token}}
+	if q.key != "" {
+		h["Idempotency-Key"] = []string{q.key}
+	}
+	return h
+}
+
+// appendTo writes the request as it goes over the wire.
+func (q request) appendTo(b []byte, host string) []byte {
+	b = append(b, q.method...)
+	b = append(b, ' ')
+	b = append(b, q.path...)
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, host...)
+	b = append(b, "\r\nAccept: application/json\r\nAuthorization: Bearer "...)
+	b = append(b, q.token...)
+	if q.key != "" {
+		b = append(b, "\r\nIdempotency-Key: "...)
+		b = append(b, q.key...)
+	}
+	if q.method != http.MethodGet {
+		b = append(b, "\r\nContent-Length: 0"...)
+	}
+	return append(b, "\r\n\r\n"...)
+}

@@ -1,0 +1,144 @@
+package rush
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options says who comes, how fast, and how they behave. The zero value of a
+// field is its default; URL, Users (or Taps) and Token are required.
+type Options struct {
+	URL         string // the server, as http://host:port; a path is kept as prefix
+	Users       int    // how many distinct buyers come, each once
+	FirstUser   int64  // the first buyer's user id, the others follow; default 1
+	Concurrency int    // how many buyers are served at once; default 128
+	Coupon      string // the coupon's id; default "1"
+
+	// Rate is the number of taps offered per second, as an open loop. 0 means
+	// as fast as Concurrency allows.
+	Rate float64
+
+	DoubleTapEvery int // every n-th buyer taps twice at once, as two requests; 0 = nobody
+	PayPercent     int // of 100 accepted orders, how many are paid by their owner
+	CancelPercent  int // of 100 accepted orders, how many are cancelled by their owner
+
+	// Keys sends an Idempotency-Key with each tap and asks again with the same
+	// key, at most Tries times in all, when the answer was lost or was one that
+	// may be asked again. Without Keys nothing is ever asked again.
+	Keys  bool
+	Tries int // default 8 with Keys
+
+	// Taps above 0 is another kind of run: FirstUser alone taps so many times
+	// at once, each tap a request of its own. Users is then ignored.
+	Taps int
+
+	Timeout time.Duration // of one HTTP request; default 10 s
+	Verify  int           // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
+
+	// Token gives a buyer's bearer token. It is called before the clock starts,
+	// from several goroutines. See Sessions and Signed.
+	Token func(ctx context.Context, userID int64) (string, error)
+
+	AdminToken string    // for the audit before and after; "" = no audit
+	Progress   io.Writer // where the progress is drawn; nil = nowhere
+
+	netHTTP bool     // also for plain http, use net/http and not the light path
+	bounds  patience // tests are in more of a hurry
+}
+
+// patience bounds every kind of waiting that is not one request.
+type patience struct {
+	doubt  time.Duration // for a 202 to become an order or a refusal
+	rest   time.Duration // for the audit to be at rest
+	grace  time.Duration // for requests in flight after Ctrl-C
+	wrapUp time.Duration // for reading back and auditing after Ctrl-C
+}
+
+// The server promises to settle whatever is open within 30 s; the audit is given
+// a little longer, because it is asked at intervals.
+var patient = patience{
+	doubt:  30 * time.Second,
+	rest:   35 * time.Second,
+	grace:  2 * time.Second,
+	wrapUp: 5 * time.Second,
+}
+
+// withDefaults fills in the defaults and refuses what makes no sense.
+func (o Options) withDefaults() (Options, error) {
+	setDefault(&o.FirstUser, 1)
+	setDefault(&o.Concurrency, 128)
+	setDefault(&o.Coupon, "1")
+	setDefault(&o.Timeout, 10*time.Second)
+	setDefault(&o.bounds, patient)
+	switch {
+	case !o.Keys:
+		o.Tries = 1
+	case o.Tries == 0:
+		o.Tries = 8
+	}
+	if o.Taps > 0 {
+		o.Users, o.DoubleTapEvery = 1, 0
+	}
+	return o, o.check()
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) check() error {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the server's URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return fmt.Errorf("the server's URL %q must look like http://host:port", o.URL)
+	case o.Token == nil:
+		return errors.New("buyers need a way to get a token")
+	case strings.ContainsAny(o.Coupon, "/?#% \r\n"):
+		return fmt.Errorf("%q is no coupon id", o.Coupon)
+	case o.Users < 1:
+		return errors.New("at least one user is needed")
+	case o.FirstUser < 1, o.Concurrency < 1, o.Tries < 1, o.Timeout < 0, o.Taps < 0, o.DoubleTapEvery < 0, o.Rate < 0:
+		return errors.New("first user, concurrency, tries, timeout, taps, double taps and rate cannot be negative")
+	case o.PayPercent < 0, o.CancelPercent < 0, o.PayPercent+o.CancelPercent > 100:
+		return errors.New("the shares that pay and cancel must be between 0 and 100 together")
+	}
+	return nil
+}
+
+// tapsOf is how many times the i-th buyer taps at once.
+func (o Options) tapsOf(i int) int {
+	switch {
+	case o.Taps > 0:
+		return o.Taps
+	case o.DoubleTapEvery > 0 && (i+1)%o.DoubleTapEvery == 0:
+		return 2
+	}
+	return 1
+}
+
+// tapsBefore is how many taps the buyers before the i-th make, which is the
+// i-th buyer's place in the schedule of an open loop.
+func (o Options) tapsBefore(i int) int {
+	if o.DoubleTapEvery > 0 {
+		return i + i/o.DoubleTapEvery
+	}
+	return i
+}
+
+// taps is how many taps the whole run makes.
+func (o Options) taps() int {
+	if o.Taps > 0 {
+		return o.Taps
+	}
+	return o.tapsBefore(o.Users)
+}

@@ -1,0 +1,68 @@
+package rush
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// plain is the line made of net/http: for https, and as the measure that the
+// light path is held against.
+type plain struct {
+	root   string // scheme and host
+	client *http.Client
+}
+
+// newTransport is net/http tuned for many requests to one host: as many idle
+// connections as are ever used, and no compression that both sides would pay for.
+func newTransport(conns int, timeout time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext,
+		MaxIdleConns:        conns,
+		MaxIdleConnsPerHost: conns,
+		MaxConnsPerHost:     conns,
+		IdleConnTimeout:     30 * time.Second,
+		DisableCompression:  true,
+		WriteBufferSize:     2 << 10,
+		ReadBufferSize:      2 << 10,
+	}
+}
+
+func newPlain(root string, conns int, timeout time.Duration) *plain {
+	return &plain{root: root, client: &http.Client{
+		Transport: newTransport(conns, timeout),
+		Timeout:   timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // a redirect is no answer of the contract
+		},
+	}}
+}
+
+func (p *plain) call(ctx context.Context, q request) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, q.method, p.root+q.path, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header = q.header()
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end below, or the connection is lost anyway
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, err)
+	case len(body) > maxBody:
+		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, errTooLarge)
+	}
+	return understand(resp.StatusCode, resp.Header, body), nil
+}
+
+// warm does nothing: net/http opens no connection without a request.
+func (p *plain) warm(context.Context, int) error { return nil }
+
+func (p *plain) cut() { p.client.CloseIdleConnections() }

@@ -1,0 +1,101 @@
+package rush
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// readBackTries bounds how long one order is asked for before it counts as lost:
+// with the pauses between them, about five seconds without an answer.
+const readBackTries = 10
+
+// sampleSize is how many acknowledged orders are read back.
+func (r *run) sampleSize() int {
+	switch n := len(r.acks); {
+	case r.Verify < 0:
+		return 0
+	case r.Verify == 0:
+		return min(n, 1000)
+	default:
+		return min(n, r.Verify)
+	}
+}
+
+// readBack lets owners look at orders that they were promised, spread evenly over
+// the run. It returns how many were asked for. Those that ctx left no time for
+// are not held against the server.
+func (r *run) readBack(ctx context.Context) int {
+	n := r.sampleSize()
+	var next, done atomic.Int64
+	var lanes sync.WaitGroup
+	for range min(r.Concurrency, n) {
+		lanes.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || !r.readOne(ctx, r.acks[i*len(r.acks)/n]) {
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	lanes.Wait()
+	return int(done.Load())
+}
+
+// readOne asks for one order. False: ctx ended before there was an answer.
+func (r *run) readOne(ctx context.Context, a *ack) bool {
+	q := request{method: http.MethodGet, path: r.pathOf(a.id), token: r.tokens[a.user-r.FirstUser]}
+	for try := 1; ; try++ {
+		got, err := r.line.call(ctx, q)
+		if err == nil && got.status == http.StatusOK {
+			r.compare(a, got.order)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		v := judgePoll(got, err)
+		if v.kind == refused || v.kind == broken || try == readBackTries {
+			r.violation("lost: order %s of user %d was acknowledged and cannot be read: %s", a.id, a.user, v.name)
+			return true
+		}
+		if !pause(ctx, try, min(got.after, longPause)) {
+			return false
+		}
+	}
+}
+
+// compare holds an order as it is now against what its owner was told.
+func (r *run) compare(a *ack, o order) {
+	if o.ID != a.id || o.UserID != strconv.FormatInt(a.user, 10) || o.CouponID != r.Coupon {
+		r.violation("lost: user %d reads order %s and gets order %s of user %s, coupon %s",
+			a.user, a.id, o.ID, o.UserID, o.CouponID)
+		return
+	}
+	if !a.allows(o.Status, time.Now()) {
+		want := a.want
+		if want == "" {
+			want = "pending"
+		}
+		r.violation("order %s of user %d should be %s and is %q", a.id, a.user, want, o.Status)
+	}
+}
+
+// allows says whether the order may be in this state now.
+func (a *ack) allows(status string, now time.Time) bool {
+	if a.sure {
+		return status == a.want
+	}
+	switch status {
+	case "pending":
+		return true
+	case "expired":
+		return a.mayHaveExpired(now)
+	}
+	return a.want != "" && status == a.want
+}

@@ -1,0 +1,116 @@
+package rush
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// Report is what became of a run. Accepted, refused and failed are outcomes of
+// taps, each tap in one of them; committed is what the database has. They are
+// different things and never added up.
+type Report struct {
+	Asked    int            // taps; however often one was sent, it is one
+	Accepted int            // taps that ended in an order
+	Refused  map[string]int // taps that ended in a refusal, by its code
+	Failed   int            // taps of which nobody can say how they ended
+
+	// Committed is the number of orders that the audit found more than before
+	// the run. Without an audit it is the number of different orders that were
+	// acknowledged, which is the least it can be.
+	Committed  int
+	Oversold   int      // units sold above the stock, by the audit or the record
+	Duplicates int      // orders above a user's limit, and orders given out twice
+	Audit      string   // AuditClean, AuditViolated or AuditNotRun
+	Violations []string // every broken promise that was found
+
+	Seconds           float64 // from the first tap to the last outcome
+	OrdersPerSecond   float64 // accepted
+	RequestsPerSecond float64 // answered requests of buyers: taps, repeats, polls, payments, cancellations
+	P50Millis         float64 // latency of accepted orders, repeats and polling included,
+	P99Millis         float64 // from the tap, or in an open loop from its place in the schedule
+
+	Paid      int // orders whose payment was confirmed
+	Cancelled int // orders whose cancellation was confirmed
+
+	// The rest is for people and is not in the JSON.
+	Failures map[string]int // Failed, by reason
+	Queued   int            // taps first answered 202
+	Repeats  int            // requests that repeated a tap
+	ReadBack int            // acknowledged orders that their owners asked for again
+	Stopped  bool           // ctx ended before everybody had come
+	Notes    []string       // worth knowing, and no violation
+}
+
+// Clean says whether nothing at all was found wrong, by a finished audit too.
+func (r Report) Clean() bool { return r.Audit == AuditClean && len(r.Violations) == 0 }
+
+// MarshalJSON gives the object that scripts read. Refused and violations are
+// never null; paid and cancelled are there only if there were any.
+func (r Report) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Asked             int            `json:"asked"`
+		Accepted          int            `json:"accepted"`
+		Refused           map[string]int `json:"refused"`
+		Failed            int            `json:"failed"`
+		Committed         int            `json:"committed"`
+		Oversold          int            `json:"oversold"`
+		Duplicates        int            `json:"duplicates"`
+		Audit             string         `json:"audit"`
+		Violations        []string       `json:"violations"`
+		Seconds           float64        `json:"seconds"`
+		OrdersPerSecond   float64        `json:"orders_per_second"`
+		RequestsPerSecond float64        `json:"requests_per_second"`
+		P50Millis         float64        `json:"p50_ms"`
+		P99Millis         float64        `json:"p99_ms"`
+		Paid              int            `json:"paid,omitempty"`
+		Cancelled         int            `json:"cancelled,omitempty"`
+	}{
+		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
+		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
+		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
+	}
+	if out.Refused == nil {
+		out.Refused = map[string]int{}
+	}
+	if out.Violations == nil {
+		out.Violations = []string{}
+	}
+	if out.Audit == "" {
+		out.Audit = AuditNotRun
+	}
+	return json.Marshal(out)
+}
+
+func round(x, parts float64) float64 { return math.Round(x*parts) / parts }
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// report is the run's own half of the report, before anybody else is asked.
+func (r *run) report(f findings, seconds float64) Report {
+	rep := Report{
+		Asked:      r.asked,
+		Accepted:   r.accepted,
+		Refused:    r.refused,
+		Failed:     sum(r.failed),
+		Committed:  f.distinct,
+		Oversold:   f.oversold,
+		Duplicates: f.duplicates,
+		Audit:      AuditNotRun,
+		Seconds:    seconds,
+		P50Millis:  float64(r.latency.ValueAtQuantile(50)) / 1000,
+		P99Millis:  float64(r.latency.ValueAtQuantile(99)) / 1000,
+		Paid:       r.paid,
+		Cancelled:  r.cancelled,
+		Failures:   r.failed,
+		Queued:     r.queued,
+		Repeats:    r.repeats,
+	}
+	if seconds > 0 {
+		rep.OrdersPerSecond = float64(r.accepted) / seconds
+		rep.RequestsPerSecond = float64(r.requests.Load()) / seconds
+	}
+	return rep
+}

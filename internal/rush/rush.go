@@ -1,0 +1,188 @@
+package rush
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// run is one run, from its options to its report.
+type run struct {
+	Options
+	*tally
+
+	name   string // random, so that no key is of two runs
+	root   string // scheme and host
+	prefix string // path before /api
+	client *http.Client
+	line   line
+	tokens []string // of the i-th buyer
+
+	sale   sale // the coupon as it was shown before the run
+	stock  int  // units that may be sold in all
+	before inspection
+	start  time.Time
+
+	doubts sync.WaitGroup // answers 202 that are being polled
+	polls  chan struct{}  // one place for every poll that may be under way
+}
+
+// tap is one wish of one buyer for one unit.
+type tap struct {
+	buyer int       // from 0
+	nth   int       // of this buyer's taps, from 0
+	due   time.Time // from when its latency counts
+}
+
+// Run sends the crowd and returns the report.
+//
+// An error means that there was no run: options that make no sense, no server,
+// no such coupon, no token. What the server does wrong is never an error, it is
+// in the report. When ctx ends, the requests in flight get two seconds, no more
+// are sent, and the report of what was done comes back, with Stopped set.
+func Run(ctx context.Context, o Options) (Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return Report{}, err
+	}
+	r := newRun(o)
+	defer r.close()
+	if err := r.prepare(ctx); err != nil {
+		if ctx.Err() != nil {
+			return Report{Audit: AuditNotRun, Stopped: true}, nil
+		}
+		return Report{}, err
+	}
+	r.sell(ctx)
+	return r.wrapUp(ctx), nil
+}
+
+func newRun(o Options) *run {
+	u, _ := url.Parse(o.URL) // the options are checked
+	r := &run{
+		Options: o,
+		tally:   newTally(),
+		name:    "rush-" + rand.Text()[:12],
+		root:    u.Scheme + "://" + u.Host,
+		prefix:  strings.TrimRight(u.EscapedPath(), "/"),
+		client:  &http.Client{Timeout: o.Timeout, Transport: newTransport(2, o.Timeout)},
+		polls:   make(chan struct{}, max(4, o.Concurrency/4)),
+	}
+	if u.Scheme == "https" || o.netHTTP {
+		r.line = newPlain(r.root, 2*max(o.Concurrency, o.Taps)+cap(r.polls), o.Timeout)
+	} else {
+		r.line = newWires(u.Host, o.Timeout)
+	}
+	return r
+}
+
+func (r *run) close() {
+	r.line.cut()
+	r.client.CloseIdleConnections()
+}
+
+// prepare does everything that is not to be measured.
+func (r *run) prepare(ctx context.Context) error {
+	if err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &r.sale); err != nil {
+		return fmt.Errorf("look at coupon %s on %s: %w", r.Coupon, r.URL, err)
+	}
+	r.stock = r.sale.Stock
+	if r.AdminToken != "" {
+		in, err := r.inspect(ctx)
+		if err != nil {
+			return fmt.Errorf("read the audit before the run: %w", err)
+		}
+		r.before, r.stock = in, in.Total
+	}
+	if err := r.fetchTokens(ctx); err != nil {
+		return err
+	}
+	conns := max(min(r.Concurrency, r.Users), r.Taps)
+	if err := r.line.warm(ctx, conns); err != nil {
+		return fmt.Errorf("open %d connections to %s: %w", conns, r.URL, err)
+	}
+	return nil
+}
+
+// sell runs the crowd under the clock.
+func (r *run) sell(ctx context.Context) {
+	work, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var late *time.Timer
+	armed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(armed)
+		late = time.AfterFunc(r.bounds.grace, func() {
+			cut()
+			r.line.cut()
+		})
+	})
+	done := r.showProgress()
+	r.crowd(ctx, work)
+	done()
+	if !stop() {
+		<-armed
+		late.Stop()
+	}
+}
+
+// wrapUp judges the run. After Ctrl-C it hurries.
+func (r *run) wrapUp(ctx context.Context) Report {
+	seconds := r.seconds()
+	stopped := ctx.Err() != nil
+	if stopped {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.bounds.wrapUp)
+		defer cancel()
+	}
+	f := r.checkRecord(time.Now())
+	rep := r.report(f, seconds)
+	rep.Stopped = stopped
+	if n := r.unconfirmed(); n > 0 {
+		rep.note("%d payments or cancellations were not confirmed", n)
+	}
+	rep.ReadBack = r.readBack(ctx)
+	r.audit(ctx, &rep, f)
+	rep.Violations = r.wrong.all()
+	if len(rep.Violations) > 0 {
+		rep.Audit = AuditViolated
+	}
+	return rep
+}
+
+// audit asks the server about itself and puts its figures into the report.
+func (r *run) audit(ctx context.Context, rep *Report, f findings) {
+	if r.AdminToken == "" {
+		return
+	}
+	in, err := r.inspectAtRest(ctx)
+	switch {
+	case err != nil:
+		rep.note("the audit could not be read: %v", err)
+		return
+	case ctx.Err() != nil && !in.atRest():
+		rep.note("the run was stopped before the sale was at rest, so it was not audited")
+		return
+	}
+	rep.Audit = AuditClean
+	rep.Committed = in.Orders - r.before.Orders
+	rep.Oversold = max(f.oversold, in.Oversold)
+	rep.Duplicates = max(f.duplicates, in.Duplicates)
+	r.holdAgainst(in, rep.Committed, f.distinct)
+	if in.Stock > 0 && rep.Refused["sold_out"] > 0 {
+		rep.note("%d units are left, although somebody was told that it is sold out", in.Stock)
+	}
+}
+
+// seconds is the time from the first tap to the last outcome.
+func (r *run) seconds() float64 {
+	if r.last.IsZero() {
+		return 0
+	}
+	return r.last.Sub(r.start).Seconds()
+}

@@ -1,0 +1,54 @@
+package rush
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// sale is the coupon as the server shows it to anyone.
+type sale struct {
+	Stock int `json:"stock"`
+	Left  int `json:"left"`
+	Limit int `json:"limit_per_user"`
+}
+
+// refusal is an answer to the generator's own questions that is not a 200.
+type refusal struct {
+	path   string
+	status int
+	code   string
+}
+
+func (e *refusal) Error() string {
+	return fmt.Sprintf("GET %s: %d %s", e.path, e.status, e.code)
+}
+
+// get reads JSON that is not a buyer's: the coupon and the audit.
+func (r *run) get(ctx context.Context, path, token string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.root+r.prefix+path, nil)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read from
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return &refusal{path, resp.StatusCode, understand(resp.StatusCode, resp.Header, body).code}
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}

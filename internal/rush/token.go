@@ -1,0 +1,118 @@
+package rush
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// tokenLife is how long a signed token is good for. A run is much shorter.
+const tokenLife = time.Hour
+
+// Signed gives every buyer a token signed here with the server's secret (HS256,
+// role user, good for an hour): no request, and no need for demo logins.
+func Signed(secret string) func(ctx context.Context, userID int64) (string, error) {
+	return func(_ context.Context, userID int64) (string, error) {
+		now := time.Now()
+		token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+			"sub":  strconv.FormatInt(userID, 10),
+			"role": "user",
+			"iat":  now.Unix(),
+			"exp":  now.Add(tokenLife).Unix(),
+		}).SignedString([]byte(secret))
+		if err != nil {
+			return "", fmt.Errorf("sign the token of user %d: %w", userID, err)
+		}
+		return token, nil
+	}
+}
+
+// Sessions lets every buyer log in over HTTP, at POST /api/v1/sessions, which the
+// server answers only while its demo login is on. A nil client is
+// http.DefaultClient. An answer that says to wait is waited for a few times.
+func Sessions(url string, client *http.Client) func(ctx context.Context, userID int64) (string, error) {
+	if client == nil {
+		client = http.DefaultClient
+	}
+	target := strings.TrimRight(url, "/") + "/api/v1/sessions"
+	return func(ctx context.Context, userID int64) (string, error) {
+		for try := 1; ; try++ {
+			token, after, err := login(ctx, client, target, userID)
+			if err == nil {
+				return token, nil
+			}
+			if after == 0 || try == 5 || !pause(ctx, try, after) {
+				return "", fmt.Errorf("log in user %d at %s: %w", userID, target, err)
+			}
+		}
+	}
+}
+
+// login asks once. after is above 0 if the server wants to be asked later.
+func login(ctx context.Context, client *http.Client, target string, userID int64) (token string, after time.Duration, err error) {
+	body := fmt.Appendf(nil, `{"user_id":"%d"}`, userID)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return "", 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", 0, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read from
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		return "", 0, err
+	}
+	if resp.StatusCode != http.StatusCreated {
+		return "", retryAfter(resp.Header.Get("Retry-After")), errors.New(resp.Status)
+	}
+	var session struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(answer, &session); err != nil {
+		return "", 0, err
+	}
+	if session.Token == "" {
+		return "", 0, errors.New("the session has no token")
+	}
+	return session.Token, 0, nil
+}
+
+// tokens fetches every buyer's token, several at a time. The first error ends it.
+func (r *run) fetchTokens(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.tokens = make([]string, r.Users)
+	var wg sync.WaitGroup
+	lanes := min(r.Concurrency, r.Users)
+	for lane := range lanes {
+		wg.Go(func() {
+			for i := lane; i < r.Users && ctx.Err() == nil; i += lanes {
+				token, err := r.Token(ctx, r.FirstUser+int64(i))
+				if err != nil {
+					cancel(err)
+					return
+				}
+				if strings.ContainsAny(token, "\r\n") {
+					cancel(errors.New("a token has a line break in it"))
+					return
+				}
+				r.tokens[i] = token
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
