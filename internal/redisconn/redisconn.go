@@ -1,0 +1,197 @@
+// Package redisconn opens the connection to Redis, the same way for every room
+// that talks to it.
+//
+// It does not retry anything: a command whose reply was lost may have been
+// executed, and only its sender knows whether it may be sent again. What is
+// certain not to have been executed is another matter: redirections inside a
+// cluster are followed, and a new master is found by itself.
+//
+//	Options ─▶ single    one server
+//	           sentinel  the master that the sentinels name now
+//	           cluster   the master of the key's slot now
+//	                 └─▶ redis.UniversalClient, seen to answer once
+//
+// The room exists because stock, lock, idworker and the limits share one
+// client, and the settings that keep a unit from being taken four times belong
+// to none of them. A Ring is not offered: it sends a dead server's keys to
+// another one and doubles the stock.
+package redisconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// The ways in which Redis is run.
+const (
+	Single   = "single"
+	Sentinel = "sentinel"
+	Cluster  = "cluster"
+)
+
+// Options says where Redis is and how long it may take.
+type Options struct {
+	Mode             string        // Single, Sentinel or Cluster; empty is Single
+	Addrs            []string      // host:port of the server, the sentinels, or some nodes
+	MasterName       string        // Sentinel: the name of the master
+	Username         string        // empty: the default user
+	Password         string        // empty: none
+	SentinelPassword string        // of the sentinels themselves; empty: none
+	DB               int           // 0 in a cluster
+	TLS              bool          // verified against the system's authorities
+	PoolSize         int           // connections per server; 0: ten per processor
+	Timeout          time.Duration // of one call, writing and reading each; 0: 500 ms
+	DialTimeout      time.Duration // of one connection attempt; 0: 1 s
+	Logger           *slog.Logger  // where the client's own messages go, as debug; nil: the default one
+}
+
+// Open returns a client that has answered once. The error names the addresses
+// and the remedy, and never the password. The caller closes the client.
+//
+// The client's own log is one for the whole process, so the last Logger given
+// receives it.
+func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
+	o = o.withDefaults()
+	redis.SetLogger(toSlog{o.Logger})
+	client, err := o.client()
+	if err != nil {
+		return nil, err
+	}
+	// The sentinels or the slots are asked for first, so this is two calls.
+	ctx, cancel := context.WithTimeout(ctx, 2*(o.DialTimeout+o.Timeout))
+	defer cancel()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(&awayError{o, err}, client.Close())
+	}
+	return client, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Mode == "" {
+		o.Mode = Single
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 500 * time.Millisecond
+	}
+	if o.DialTimeout == 0 {
+		o.DialTimeout = time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func (o Options) client() (redis.UniversalClient, error) {
+	switch {
+	case len(o.Addrs) == 0:
+		return nil, errors.New("redis has no address: set redis.addrs")
+	case o.Mode == Single && len(o.Addrs) == 1:
+		return redis.NewClient(o.single()), nil
+	case o.Mode == Single:
+		return nil, errors.New("redis.addrs has several addresses: set redis.mode to sentinel or cluster")
+	case o.Mode == Sentinel:
+		return redis.NewFailoverClient(o.sentinel()), nil
+	case o.Mode == Cluster:
+		return redis.NewClusterClient(o.cluster()), nil
+	default:
+		return nil, errors.New("redis.mode must be single, sentinel or cluster")
+	}
+}
+
+// What all three have in common:
+//   - never, written -1, is how often a command is sent again by itself;
+//   - resp2 has no push messages, which nobody here reads, and spares a look
+//     for them before every reply;
+//   - the identity and the maintenance notifications cost round trips on every
+//     new connection, and old servers refuse them.
+const (
+	never = -1
+	once  = 1
+	resp2 = 2
+)
+
+func quiet() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func (o Options) single() *redis.Options {
+	return &redis.Options{
+		Addr: o.Addrs[0], Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.tls(),
+		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
+		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
+	}
+}
+
+func (o Options) sentinel() *redis.FailoverOptions {
+	return &redis.FailoverOptions{
+		MasterName: o.MasterName, SentinelAddrs: o.Addrs, SentinelPassword: o.SentinelPassword,
+		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.tls(),
+		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
+		PoolSize: o.PoolSize, DisableIdentity: true,
+	}
+}
+
+// cluster leaves MaxRedirects at its default, so that MOVED and ASK are
+// followed, and keeps the same loop from repeating a lost command by the dialer.
+// The slots are read again every second: with the default of a minute, clients
+// went on failing long after a dead master had a successor.
+func (o Options) cluster() *redis.ClusterOptions {
+	return &redis.ClusterOptions{
+		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.tls(),
+		Dialer:                     o.dialOnceAnswered(),
+		ClusterStateReloadInterval: time.Second,
+		MaxRetryBackoff:            100 * time.Millisecond,
+		MaxRetries:                 never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
+		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
+	}
+}
+
+func (o Options) tls() *tls.Config {
+	if !o.TLS {
+		return nil
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
+}
+
+// awayError is the one line about a Redis that cannot be used.
+type awayError struct {
+	o   Options
+	err error
+}
+
+// Error names the addresses, the cause and the remedy, in one line.
+func (e *awayError) Error() string {
+	what, remedy := "does not answer", "start it, or mend redis.addrs"
+	var said redis.Error
+	if errors.As(e.err, &said) {
+		what, remedy = "refuses", "mend redis.mode, redis.username or redis.password"
+	}
+	cause := strings.Join(strings.Fields(e.err.Error()), " ")
+	return fmt.Sprintf("redis (%s) at %s %s: %s; %s", e.o.Mode, strings.Join(e.o.Addrs, ", "), what, cause, remedy)
+}
+
+// Unwrap returns the client's error.
+func (e *awayError) Unwrap() error { return e.err }
+
+// toSlog takes what the client would print on standard error: an error that
+// matters reaches the caller anyway, so here it is a detail.
+type toSlog struct{ log *slog.Logger }
+
+// Printf logs at debug level.
+func (l toSlog) Printf(ctx context.Context, format string, v ...any) {
+	if l.log.Enabled(ctx, slog.LevelDebug) {
+		l.log.DebugContext(ctx, fmt.Sprintf(format, v...), "from", "redis client")
+	}
+}
