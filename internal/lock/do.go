@@ -74,3 +74,15 @@ func (l *Lease) finish(ctx context.Context) {
 		l.h.releaseFailed(err)
 	}
 }
+
+// releaseFailed counts it and goes on trying for a moment, in the background.
+func (h *holding) releaseFailed(err error) {
+	h.l.o.Logger.Error("lock: release failed", "key", h.key, "err", err)
+	if f := h.l.o.Hooks.ReleaseFailed; f != nil {
+		f(err)
+	}
+	if h.l.begin() {
+		h.l.sweep(h.key, h.token, nil)
+		h.l.calls.Done()
+	}
+}

@@ -1,0 +1,126 @@
+package redislock
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ears listens for released keys: one connection per bucket in which somebody
+// waits, opened for the first waiter and closed after the last.
+//
+//	waiter ─┐                      ┌─ waiter of user:42
+//	waiter ─┴─ bucket 42 ◀─ Redis ─┴─ waiter of user:106
+type ears struct {
+	client redis.UniversalClient
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	open map[string]*ear // by channel
+}
+
+// ear is one subscription. waiters is guarded by the mutex of ears.
+type ear struct {
+	waiters map[chan struct{}]string // to the Redis key each waits for
+	ready   chan struct{}            // closed when confirmed or failed
+	err     error                    // why it failed; read after ready
+	sub     *redis.PubSub
+}
+
+func newEars(client redis.UniversalClient, log *slog.Logger) *ears {
+	return &ears{client: client, log: log, open: map[string]*ear{}}
+}
+
+// Subscribe answers a channel that gets a message when key is released. It
+// returns after the server has confirmed, so nothing is missed from then on.
+func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+	n := namesOf(key)
+	freed := make(chan struct{}, 1)
+	e := b.ears.add(ctx, n.channel, n.lock, freed)
+	cancel := func() { b.ears.remove(n.channel, e, freed) }
+	select {
+	case <-e.ready:
+		if e.err != nil {
+			cancel()
+			return nil, nil, e.err
+		}
+		return freed, cancel, nil
+	case <-ctx.Done():
+		cancel()
+		return nil, nil, ctx.Err()
+	}
+}
+
+func (s *ears) add(ctx context.Context, channel, key string, freed chan struct{}) *ear {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.open[channel]
+	if !ok {
+		// The subscription outlives the waiter who happened to come first.
+		e = &ear{waiters: map[chan struct{}]string{}, ready: make(chan struct{})}
+		s.open[channel] = e
+		go s.listen(context.WithoutCancel(ctx), channel, e)
+	}
+	e.waiters[freed] = key
+	return e
+}
+
+// remove is repeatable. The last waiter takes the subscription away.
+func (s *ears) remove(channel string, e *ear, freed chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(e.waiters, freed)
+	if len(e.waiters) > 0 {
+		return
+	}
+	if s.open[channel] == e {
+		delete(s.open, channel)
+	}
+	if e.sub != nil {
+		_ = e.sub.Close() // ends listen
+	}
+}
+
+// listen hands messages on until the subscription is closed.
+func (s *ears) listen(ctx context.Context, channel string, e *ear) {
+	sub := s.client.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }()
+	s.mu.Lock()
+	e.sub = sub
+	abandoned := len(e.waiters) == 0
+	s.mu.Unlock()
+	if abandoned {
+		e.err = context.Canceled
+		close(e.ready)
+		return
+	}
+	if _, err := sub.Receive(ctx); err != nil {
+		s.mu.Lock()
+		if s.open[channel] == e {
+			delete(s.open, channel) // the next waiter tries afresh
+		}
+		s.mu.Unlock()
+		e.err = err
+		close(e.ready)
+		return
+	}
+	close(e.ready)
+	for m := range sub.Channel() {
+		s.tell(e, m.Payload)
+	}
+}
+
+func (s *ears) tell(e *ear, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for freed, of := range e.waiters {
+		if of == key {
+			select {
+			case freed <- struct{}{}:
+			default: // it knows already
+			}
+		}
+	}
+}

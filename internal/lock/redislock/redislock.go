@@ -1,0 +1,169 @@
+package redislock
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
+)
+
+// The scripts, one atomic step each.
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+	//go:embed raise.lua
+	raiseSource string
+
+	acquireScript = redis.NewScript(acquireSource)
+	renewScript   = redis.NewScript(renewSource)
+	releaseScript = redis.NewScript(releaseSource)
+	raiseScript   = redis.NewScript(raiseSource)
+)
+
+// Options are the settings of a Backend. The zero value is good.
+type Options struct {
+	// Scripter runs the scripts, for instance an AutoPipeliner of the same
+	// client. Default: the client itself.
+	Scripter redis.Scripter
+	// Replicas is how many replicas must have a grant before it counts (WAIT).
+	// Zero means that the master's word is enough.
+	Replicas int
+	// ReplicaTimeout bounds that. Default 100 ms.
+	ReplicaTimeout time.Duration
+	// Logger hears of subscriptions that break. Default slog.Default().
+	Logger *slog.Logger
+}
+
+// Backend is a lock.Backend, a lock.Raiser and a lock.Notifier.
+type Backend struct {
+	client redis.UniversalClient
+	run    redis.Scripter
+	o      Options
+	ears   *ears
+}
+
+var (
+	_ lock.Backend  = (*Backend)(nil)
+	_ lock.Raiser   = (*Backend)(nil)
+	_ lock.Notifier = (*Backend)(nil)
+)
+
+// New makes a Backend on client, which should neither retry by itself
+// (MaxRetries −1) nor outlast its context (ContextTimeoutEnabled). Closing the
+// client is the caller's.
+func New(client redis.UniversalClient, o Options) *Backend {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.ReplicaTimeout == 0 {
+		o.ReplicaTimeout = 100 * time.Millisecond
+	}
+	if o.Scripter == nil {
+		o.Scripter = client
+	}
+	return &Backend{client: client, run: o.Scripter, o: o, ears: newEars(client, o.Logger)}
+}
+
+// Acquire takes key. After a network error it asks once more with the same
+// token, because the answer may have been lost and the key be ours already.
+func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	n := namesOf(key)
+	r, err := b.acquire(ctx, n, token, lease)
+	if isNetwork(err) && ctx.Err() == nil {
+		r, err = b.acquire(ctx, n, token, lease)
+	}
+	if err != nil {
+		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
+	}
+	if r[0] != int64(1) {
+		return lock.Grant{}, heldFor(key, r)
+	}
+	text, _ := r[1].(string)
+	fence, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return lock.Grant{}, fmt.Errorf("redislock: acquire: fence %q: %w", text, err)
+	}
+	if err := b.replicated(ctx, n, token); err != nil {
+		return lock.Grant{}, err
+	}
+	return lock.Grant{Fence: fence}, nil
+}
+
+func (b *Backend) acquire(ctx context.Context, n names, token string, lease time.Duration) ([]any, error) {
+	return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease)).Slice())
+}
+
+// Renew makes the lease last from now. It cannot revive one that ran out.
+func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
+	n := namesOf(key)
+	r, err := renewScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease)).Slice()
+	return owned("renew", key, r, err)
+}
+
+// Release frees key and wakes its waiters, if token still has it.
+func (b *Backend) Release(ctx context.Context, key, token string) error {
+	n := namesOf(key)
+	r, err := releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel).Slice()
+	return owned("release", key, r, err)
+}
+
+// Raise lifts the fence counter of key's bucket. Redis counts up to 2^63−1.
+func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
+	if above >= math.MaxInt64 {
+		return fmt.Errorf("redislock: raise the fence above %d: more than Redis can count", above)
+	}
+	if err := raiseScript.Run(ctx, b.run, []string{namesOf(key).fence}, strconv.FormatUint(above, 10)).Err(); err != nil {
+		return fmt.Errorf("redislock: raise: %w", err)
+	}
+	return nil
+}
+
+// owned tells the answers of the scripts that compare the owner apart.
+func owned(doing, key string, r []any, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("redislock: %s: %w", doing, err)
+	case len(r) == 1 && r[0] == int64(1):
+		return nil
+	case len(r) == 2:
+		return fmt.Errorf("%w: %w", lock.ErrNotHeld, heldFor(key, r))
+	default:
+		return lock.ErrNotHeld
+	}
+}
+
+func heldFor(key string, r []any) *lock.HeldError {
+	ms, _ := r[1].(int64)
+	return &lock.HeldError{Key: key, Remaining: time.Duration(max(ms, 0)) * time.Millisecond}
+}
+
+func pair(r []any, err error) ([]any, error) {
+	if err == nil && len(r) != 2 {
+		err = fmt.Errorf("unexpected answer %v", r)
+	}
+	return r, err
+}
+
+// millis rounds up: a lease is never shorter than was asked for.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// isNetwork reports whether err is not the server's own word, so that the
+// command may have been carried out.
+func isNetwork(err error) bool {
+	var server redis.Error
+	return err != nil && !errors.As(err, &server)
+}
