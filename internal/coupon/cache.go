@@ -1,0 +1,181 @@
+package coupon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Cache answers "what is this coupon?" without asking the database each time. A
+// change that another instance made reaches it by a message, and without the
+// message at its next refresh.
+type Cache struct {
+	repo    Finder
+	refresh time.Duration
+	log     *slog.Logger
+
+	mu      sync.RWMutex
+	entries map[int64]Coupon
+	version map[int64]uint64 // raised by Forget, so that a slow read cannot put back what it read before
+	flights map[int64]*flight
+}
+
+// Finder is the part of the Repository that a Cache reads.
+type Finder interface {
+	Find(ctx context.Context, ids ...int64) ([]Coupon, error)
+}
+
+// flight is one read of the database that several callers wait for.
+type flight struct {
+	done   chan struct{}
+	coupon Coupon
+	err    error
+}
+
+// maxCached bounds the cache. A shop with more coupons than this at one time
+// reads the rest from the database.
+const maxCached = 10_000
+
+// NewCache makes an empty cache that re-reads what it holds every refresh. Run
+// must be running for that.
+func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
+	return &Cache{
+		repo: repo, refresh: refresh, log: log,
+		entries: map[int64]Coupon{}, version: map[int64]uint64{}, flights: map[int64]*flight{},
+	}
+}
+
+// Get gives the coupon as this instance knows it, reading it if it does not, or
+// ErrNotFound.
+func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
+	c.mu.RLock()
+	found, ok := c.entries[id]
+	c.mu.RUnlock()
+	if ok {
+		return found, nil
+	}
+	return c.Fresh(ctx, id)
+}
+
+// Fresh reads the coupon from the database. Callers that ask at the same time
+// share a read, so that a crowd at the page costs one query after another and
+// not one query each.
+func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
+	c.mu.Lock()
+	f, joined := c.flights[id]
+	if !joined {
+		f = &flight{done: make(chan struct{})}
+		c.flights[id] = f
+		seen := c.version[id]
+		// The read outlives a caller that goes away, because others wait for it too.
+		go c.read(context.WithoutCancel(ctx), id, seen, f)
+	}
+	c.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.coupon, f.err
+	case <-ctx.Done():
+		return Coupon{}, ctx.Err()
+	}
+}
+
+// readTimeout bounds a shared read, which has no caller's deadline.
+const readTimeout = 2 * time.Second
+
+func (c *Cache) read(ctx context.Context, id int64, seen uint64, f *flight) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := c.repo.Find(ctx, id)
+	switch {
+	case err != nil:
+		f.err = err
+	case len(found) == 0:
+		f.err = ErrNotFound
+	default:
+		f.coupon = found[0]
+	}
+	c.mu.Lock()
+	if c.flights[id] == f {
+		delete(c.flights, id)
+	}
+	c.put(id, f.coupon, f.err == nil, seen)
+	c.mu.Unlock()
+	close(f.done)
+}
+
+// put stores what a read found, unless the coupon was forgotten since. mu is held.
+func (c *Cache) put(id int64, found Coupon, ok bool, seen uint64) {
+	if !ok || c.version[id] != seen {
+		return
+	}
+	if _, known := c.entries[id]; known || len(c.entries) < maxCached {
+		c.entries[id] = found
+	}
+}
+
+// Forget drops the coupon, so that the next Get reads it anew. A read that is
+// under way is neither shared nor kept.
+func (c *Cache) Forget(id int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.entries[id]; known || c.flights[id] != nil {
+		c.version[id]++
+	}
+	delete(c.entries, id)
+	delete(c.flights, id)
+}
+
+// Known lists the coupons that the cache holds.
+func (c *Cache) Known() []Coupon {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := make([]Coupon, 0, len(c.entries))
+	for _, found := range c.entries {
+		all = append(all, found)
+	}
+	return all
+}
+
+// Run re-reads everything held, every refresh, until ctx ends. While the database
+// is away the last known state stays: an order then fails where it is committed.
+func (c *Cache) Run(ctx context.Context) {
+	tick := time.NewTicker(c.refresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := c.reread(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "coupons were not re-read", "error", err)
+		}
+	}
+}
+
+func (c *Cache) reread(ctx context.Context) error {
+	c.mu.RLock()
+	ids := make([]int64, 0, len(c.entries))
+	seen := make(map[int64]uint64, len(c.entries))
+	for id := range c.entries {
+		ids = append(ids, id)
+		seen[id] = c.version[id]
+	}
+	c.mu.RUnlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := c.repo.Find(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range found {
+		c.put(one.ID, one, true, seen[one.ID])
+	}
+	return nil
+}

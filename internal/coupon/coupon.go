@@ -1,0 +1,115 @@
+// Package coupon knows what is on sale and when.
+//
+// It decides whether a coupon may be bought at a moment; it does not sell: that
+// is package order. A coupon moves along one line, and back only by a pause:
+//
+//	draft ─▶ publication (new epoch, stock loaded) ─▶ on_sale ─▶ ended
+//	                         ▲                          │
+//	                         └──────── paused ◀─────────┘
+//
+// An epoch is one loading of the stock into Redis. Every unit is reserved under
+// the epoch of its loading, and the database refuses an order of an older one,
+// so that the stock can be loaded again at any time without counting twice.
+package coupon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// State says where a coupon is in its life.
+type State string
+
+// The states of a coupon.
+const (
+	Draft  State = "draft"   // announced, its stock not loaded
+	OnSale State = "on_sale" // loaded and open, inside its window
+	Paused State = "paused"  // closed for now; a publication opens it again
+	Ended  State = "ended"   // over for good, by an administrator or by the clock
+)
+
+// Why a coupon cannot be bought, shown or changed.
+var (
+	ErrNotFound   = errors.New("coupon: not found")
+	ErrNotStarted = errors.New("coupon: the sale has not started")
+	ErrEnded      = errors.New("coupon: the sale has ended")
+	ErrNotLoaded  = errors.New("coupon: its stock is not loaded")
+	ErrSoldOut    = errors.New("coupon: sold out")
+	ErrConflict   = errors.New("coupon: its state forbids that")
+	ErrInvalid    = errors.New("coupon: invalid")
+)
+
+// The bounds of what a coupon may be.
+const (
+	MaxTitle = 200           // characters
+	MaxStock = 100_000_000   // units
+	MaxLimit = 1000          // units per user
+	MaxPrice = 1_000_000_000 // cents
+)
+
+// Coupon is what is on sale: so many units, a window of time, a limit per user.
+type Coupon struct {
+	ID           int64
+	Title        string
+	Total        int64 // units put on sale
+	Left         int64 // units that the database has not sold
+	LimitPerUser int   // live orders that one user may have
+	PriceCents   int64
+	BeginsAt     time.Time // the first moment of the sale
+	EndsAt       time.Time // the first moment after it
+	State        State
+	Epoch        int64 // how often its stock was loaded; 0 before the first time
+	Shards       int   // Redis counters that the stock is split over; 0 before the first time
+}
+
+// Check reports everything about c that is out of bounds, as one ErrInvalid.
+func (c Coupon) Check() error {
+	var wrong []string
+	bounds := func(name string, v, low, high int64) {
+		if v < low || v > high {
+			wrong = append(wrong, fmt.Sprintf("%s must be from %d to %d", name, low, high))
+		}
+	}
+	if n := utf8.RuneCountInString(c.Title); strings.TrimSpace(c.Title) == "" || n > MaxTitle || !utf8.ValidString(c.Title) {
+		wrong = append(wrong, fmt.Sprintf("title must have 1 to %d characters", MaxTitle))
+	}
+	bounds("stock", c.Total, 1, MaxStock)
+	bounds("limit_per_user", int64(c.LimitPerUser), 1, MaxLimit)
+	bounds("price_cents", c.PriceCents, 0, MaxPrice)
+	switch {
+	case c.BeginsAt.Year() < 2000 || c.EndsAt.Year() > 9000:
+		wrong = append(wrong, "begins_at and ends_at must be in the years 2000 to 9000")
+	case !c.BeginsAt.Before(c.EndsAt):
+		wrong = append(wrong, "begins_at must be before ends_at")
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%w: %s", ErrInvalid, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// Admits says whether a unit may be asked for at now: nil, ErrNotStarted,
+// ErrEnded or ErrNotLoaded. The window is closed at its begin and open at its end.
+func (c Coupon) Admits(now time.Time) error {
+	switch {
+	case c.State == Ended || !now.Before(c.EndsAt):
+		return ErrEnded
+	case now.Before(c.BeginsAt):
+		return ErrNotStarted
+	case c.State != OnSale:
+		return ErrNotLoaded
+	}
+	return nil
+}
+
+// StateAt is the state as a buyer sees it: a sale whose window has passed has
+// ended, whether or not somebody has written that down.
+func (c Coupon) StateAt(now time.Time) State {
+	if !now.Before(c.EndsAt) {
+		return Ended
+	}
+	return c.State
+}

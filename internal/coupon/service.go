@@ -1,0 +1,198 @@
+package coupon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Repository keeps coupons for good.
+type Repository interface {
+	// Create stores c as a draft and gives it its id.
+	Create(ctx context.Context, c Coupon) (Coupon, error)
+	// Find reads the coupons with these ids; an unknown one is left out.
+	Find(ctx context.Context, ids ...int64) ([]Coupon, error)
+	// List reads up to limit coupons with an id above after, by id.
+	List(ctx context.Context, after int64, limit int) ([]Coupon, error)
+	// Change reads the coupon, lets change alter it and writes it, in one
+	// transaction that no other change of the coupon can come between.
+	Change(ctx context.Context, id int64, change func(*Coupon) error) (Coupon, error)
+}
+
+// Loader begins epochs: it is the half of a publication that the database keeps.
+type Loader interface {
+	// NextEpoch closes the coupon and begins a new epoch over so many shards. When
+	// it returns, no order of an older epoch can be committed any more, and the
+	// Load says what is left to sell and who has bought.
+	NextEpoch(ctx context.Context, id int64, shards int) (Load, error)
+}
+
+// Load is what the shards are to hold when an epoch opens.
+type Load struct {
+	CouponID int64
+	Epoch    int64
+	Shards   int
+	Units    int64         // units left to sell, to be split over the shards
+	Buyers   map[int64]int // live orders by user
+}
+
+// Shards is the half of a publication that Redis keeps.
+type Shards interface {
+	// Load puts an epoch's stock into the shards and opens them. An older epoch
+	// than the one that is there changes nothing.
+	Load(ctx context.Context, l Load) error
+	// Loaded says whether every shard holds the epoch.
+	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
+	// Left reads the units in each shard.
+	Left(ctx context.Context, id int64, shards int) ([]int64, error)
+}
+
+// Announcer tells every instance that a coupon has changed.
+type Announcer interface {
+	AnnounceChange(ctx context.Context, id int64) error
+}
+
+// Exclusive runs work while no other instance runs work for the same coupon.
+type Exclusive func(ctx context.Context, id int64, work func(context.Context) error) error
+
+// Service is the coupon service: what an administrator does with coupons, and
+// what everybody may know of them.
+type Service struct {
+	repo      Repository
+	loader    Loader
+	shards    Shards
+	announce  Announcer
+	exclusive Exclusive
+	cache     *Cache
+	parts     int
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// Parts are what a Service is made of.
+type Parts struct {
+	Repository Repository
+	Loader     Loader
+	Shards     Shards
+	Announcer  Announcer
+	Exclusive  Exclusive
+	Cache      *Cache
+	ShardCount int              // shards of a new publication
+	Now        func() time.Time // nil is time.Now
+	Log        *slog.Logger     // nil is slog.Default
+}
+
+// NewService makes the coupon service.
+func NewService(p Parts) *Service {
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	if p.Log == nil {
+		p.Log = slog.Default()
+	}
+	return &Service{
+		repo: p.Repository, loader: p.Loader, shards: p.Shards, announce: p.Announcer,
+		exclusive: p.Exclusive, cache: p.Cache, parts: p.ShardCount, now: p.Now, log: p.Log,
+	}
+}
+
+// Create stores a new draft. Its state, epoch and units left are set here and
+// not by the caller.
+func (s *Service) Create(ctx context.Context, c Coupon) (Coupon, error) {
+	c.ID, c.State, c.Left, c.Epoch, c.Shards = 0, Draft, c.Total, 0, 0
+	if err := c.Check(); err != nil {
+		return Coupon{}, err
+	}
+	return s.repo.Create(ctx, c)
+}
+
+// Get reads one coupon as the database has it, or ErrNotFound.
+func (s *Service) Get(ctx context.Context, id int64) (Coupon, error) {
+	return s.cache.Fresh(ctx, id)
+}
+
+// List reads up to limit coupons with an id above after, by id.
+func (s *Service) List(ctx context.Context, after int64, limit int) ([]Coupon, error) {
+	return s.repo.List(ctx, after, limit)
+}
+
+// Change is what an administrator may alter of a coupon; nil leaves a field as it is.
+type Change struct {
+	Title        *string
+	Total        *int64 // units put on sale in all; only while the coupon is a draft or paused
+	LimitPerUser *int
+	PriceCents   *int64
+	BeginsAt     *time.Time
+	EndsAt       *time.Time
+	End          bool // ends the sale for good
+}
+
+// Patch alters a coupon. ErrConflict if its state forbids that: an ended coupon
+// stays as it is, and a stock that is loaded is altered only while paused.
+func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error) {
+	c, err := s.repo.Change(ctx, id, func(c *Coupon) error { return ch.apply(c) })
+	if err != nil {
+		return Coupon{}, err
+	}
+	s.changed(ctx, id)
+	return c, nil
+}
+
+func (ch Change) apply(c *Coupon) error {
+	if c.State == Ended {
+		return fmt.Errorf("%w: it has ended", ErrConflict)
+	}
+	if ch.Total != nil {
+		if c.State == OnSale {
+			return fmt.Errorf("%w: pause the sale before changing its stock", ErrConflict)
+		}
+		sold := c.Total - c.Left
+		if *ch.Total < sold {
+			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
+		}
+		c.Total, c.Left = *ch.Total, *ch.Total-sold
+	}
+	set(&c.Title, ch.Title)
+	set(&c.LimitPerUser, ch.LimitPerUser)
+	set(&c.PriceCents, ch.PriceCents)
+	set(&c.BeginsAt, ch.BeginsAt)
+	set(&c.EndsAt, ch.EndsAt)
+	if ch.End {
+		c.State = Ended
+	}
+	return c.Check()
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Pause closes the sale until the next publication. Pausing twice is pausing once.
+func (s *Service) Pause(ctx context.Context, id int64) (Coupon, error) {
+	c, err := s.repo.Change(ctx, id, func(c *Coupon) error {
+		switch c.State {
+		case OnSale, Paused:
+			c.State = Paused
+			return nil
+		default:
+			return fmt.Errorf("%w: a coupon that is %s cannot be paused", ErrConflict, c.State)
+		}
+	})
+	if err != nil {
+		return Coupon{}, err
+	}
+	s.changed(ctx, id)
+	return c, nil
+}
+
+// changed makes the change known here at once and elsewhere by a message. A lost
+// message costs the cache's refresh interval and nothing else.
+func (s *Service) changed(ctx context.Context, id int64) {
+	s.cache.Forget(id)
+	if err := s.announce.AnnounceChange(context.WithoutCancel(ctx), id); err != nil {
+		s.log.WarnContext(ctx, "coupon change was not announced", "coupon", id, "error", err)
+	}
+}

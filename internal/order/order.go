@@ -1,0 +1,90 @@
+// Package order sells units of coupons: it decides what comes before what.
+//
+// The page to read first is place.go:
+//
+//	request ─▶ may it be bought (local) ─▶ is it sold out (local)
+//	        ─▶ RESERVE  a hold on one unit in the user's home shard
+//	        ─▶ LOCK     the user's lock
+//	        ─▶ BEGIN      fence ─▶ slot ─▶ insert the order ─▶ take one from the coupon   COMMIT
+//	        ─▶ UNLOCK   only now, and only if the outcome is known
+//	        ─▶ CONFIRM  the hold becomes history
+//	        ─▶ answer
+//
+// The lock makes one request of a user wait for another; it does not keep the
+// data right. The fence, the unique slot and the conditional update do, and they
+// would with a lock that lets everybody in.
+package order
+
+import (
+	"errors"
+	"time"
+)
+
+// Status says where an order is in its life: pending ─▶ paid | cancelled | expired.
+type Status string
+
+// The states of an order.
+const (
+	Pending   Status = "pending"   // a unit is taken, payment is awaited until ExpiresAt
+	Paid      Status = "paid"      // final
+	Cancelled Status = "cancelled" // by its owner; the unit went back
+	Expired   Status = "expired"   // not paid in time; the unit went back
+	// Void is no order: it is written in an order's place so that a request whose
+	// outcome was unknown can never become one.
+	Void Status = "void"
+	// InDoubt is never stored: it is what is known of an order while the outcome
+	// of its commit is not. It ends in an order or in Void.
+	InDoubt Status = "in_doubt"
+)
+
+// Live says whether an order of this status has a unit and a slot.
+func (s Status) Live() bool { return s == Pending || s == Paid }
+
+// Order is one user's purchase of one unit.
+type Order struct {
+	ID         int64
+	CouponID   int64
+	UserID     int64
+	Slot       int // 1 to the limit per user while the order is live, 0 after
+	Status     Status
+	PriceCents int64
+	RequestID  string // the request that made it; one order at most has it
+	Shard      int    // the shard that its unit came from
+	Fence      uint64 // of the lock that it was made under
+	CreatedAt  time.Time
+	ExpiresAt  time.Time // when it expires unless it is paid
+}
+
+// Why an order was not made, found or changed. That a coupon is not on sale or
+// is sold out is said with package coupon's errors.
+var (
+	ErrNotFound     = errors.New("order: not found")
+	ErrLimitReached = errors.New("order: the user has as many as the limit allows")
+	ErrBusy         = errors.New("order: another request of the user is open")
+	ErrConflict     = errors.New("order: its state forbids that")
+	ErrKeyReused    = errors.New("order: the idempotency key belongs to another request")
+	ErrUnavailable  = errors.New("order: a store is away")
+
+	// ErrVoided: the request's outcome was unknown and has been settled as "never".
+	ErrVoided = errors.New("order: the request was given up")
+	// ErrCommitUnknown: the commit failed and may have happened. The order that
+	// comes with it says where to ask again.
+	ErrCommitUnknown = errors.New("order: the outcome of the commit is not known")
+
+	// ErrStaleEpoch: the stock was loaded again since the hold was taken.
+	ErrStaleEpoch = errors.New("order: the stock was loaded again")
+	// ErrStaleFence: a later holder of the user's lock has written already.
+	ErrStaleFence = errors.New("order: a later holder of the lock has written")
+	// ErrDuplicate: the request id is taken, by an order or by a void one.
+	ErrDuplicate = errors.New("order: the request has an order already")
+)
+
+// StaleFenceError is an ErrStaleFence that knows the fence the database has seen.
+type StaleFenceError struct {
+	Given, Seen uint64
+}
+
+func (e *StaleFenceError) Error() string { return ErrStaleFence.Error() }
+
+// Is makes it an ErrStaleFence.
+func (e *StaleFenceError) Is(target error) bool { return target == ErrStaleFence }

@@ -1,0 +1,101 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+)
+
+// known gives a transaction's error a certain meaning, while the lock is held.
+//
+// A failed commit says nothing: the order may be there or not, or may yet appear.
+// So a void order is written under the same request id. If the database takes it,
+// the order can never be committed; if it is a duplicate, the order was. An error
+// that stays ErrCommitUnknown keeps the lock from being released.
+func (s *Service) known(ctx context.Context, o *Order, err error) error {
+	if err == nil {
+		return nil
+	}
+	unknown := errors.Is(err, ErrCommitUnknown)
+	if !unknown && !errors.Is(err, ErrDuplicate) {
+		return err
+	}
+	ctx, cancel := s.cleanup(ctx)
+	defer cancel()
+	if unknown {
+		switch voided := s.orders.Void(ctx, *o); {
+		case voided == nil:
+			return fmt.Errorf("%w: %w", ErrVoided, err)
+		case !errors.Is(voided, ErrDuplicate):
+			return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, err, voided)
+		}
+	}
+	found, ferr := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+	switch {
+	case ferr == nil:
+		*o = found
+		return nil
+	case errors.Is(ferr, ErrVoided), errors.Is(ferr, ErrKeyReused):
+		return ferr
+	}
+	// The request has an order that cannot be read now. Its hold must not be released.
+	return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, ErrCommitUnknown, ferr)
+}
+
+// answered reads what a request has led to: its order, ErrVoided, ErrKeyReused if
+// it asked for something else, or ErrNotFound.
+func (s *Service) answered(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
+	o, err := s.orders.ByRequest(ctx, requestID)
+	switch {
+	case err != nil:
+		return Order{}, err
+	case o.CouponID != couponID || o.UserID != userID:
+		return Order{}, ErrKeyReused
+	case o.Status == Void:
+		return Order{}, ErrVoided
+	}
+	return o, nil
+}
+
+// finish runs after the lock: it confirms or releases the hold, as the outcome
+// says. An unknown outcome leaves the hold alone for the settler. A confirmation
+// or release that fails is made good by the settler too, so it does not turn a
+// committed order into an error.
+func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order, error) {
+	ctx, cancel := s.cleanup(ctx)
+	defer cancel()
+	var left error
+	switch {
+	case errors.Is(err, ErrCommitUnknown):
+		o.Status = InDoubt
+		left = s.tickets.PutTicket(ctx, o)
+	case err == nil && o.ID == h.OrderID:
+		left = s.stock.Confirm(ctx, h)
+	default:
+		// Refused, or the request had an order from before, whose unit is not this one.
+		left = s.stock.Release(ctx, h)
+	}
+	if left != nil {
+		s.log.WarnContext(ctx, "hold is left to the settler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
+	}
+	if err != nil && !errors.Is(err, ErrCommitUnknown) {
+		return Order{}, err
+	}
+	return o, err
+}
+
+// earlier looks for the order that the same key made before, when the request was
+// refused now. Without one the refusal stands.
+func (s *Service) earlier(ctx context.Context, r Request, refusal error) (Order, error) {
+	if errors.Is(refusal, coupon.ErrNotFound) || errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
+		return Order{}, refusal
+	}
+	o, err := s.answered(ctx, requestID(r, 0), r.CouponID, r.UserID)
+	if errors.Is(err, ErrNotFound) {
+		return Order{}, refusal
+	}
+	return o, err
+}

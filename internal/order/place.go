@@ -1,0 +1,117 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+)
+
+// Request is one user's wish for one unit.
+type Request struct {
+	CouponID int64
+	UserID   int64
+	Key      string // the client's idempotency key; empty if it sent none
+}
+
+// Place sells the user one unit and gives the order, after its commit.
+//
+// The same user asking again with the same key gets the same order, however often
+// and whatever has become of the sale since. ErrCommitUnknown comes with the order
+// as it will be, if it will be.
+func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
+	o, err := s.place(ctx, r)
+	if errors.Is(err, ErrStaleEpoch) {
+		// The stock was loaded again under this request: its hold is gone with the
+		// old epoch, its transaction was refused, and it may ask once more.
+		s.sales.Forget(r.CouponID)
+		o, err = s.place(ctx, r)
+	}
+	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
+		return o, err
+	}
+	return s.earlier(ctx, r, err)
+}
+
+// place is the order of things. Everything that can refuse a request cheaply comes
+// before anything that costs, and nothing is given back before it is certain that
+// it was not sold.
+func (s *Service) place(ctx context.Context, r Request) (Order, error) {
+	sale, err := s.sales.Get(ctx, r.CouponID)
+	if err != nil {
+		return Order{}, err
+	}
+	if err := sale.Admits(s.now()); err != nil {
+		return Order{}, err
+	}
+	if s.stock.SoldOut(sale.ID, sale.Epoch) {
+		return Order{}, coupon.ErrSoldOut
+	}
+	o, err := s.newOrder(ctx, sale, r)
+	if err != nil {
+		return Order{}, err
+	}
+
+	hold, err := s.stock.Reserve(ctx, claim(o, sale))
+	if err != nil {
+		return Order{}, err
+	}
+	o.ID, o.Shard = hold.OrderID, hold.Shard
+
+	err = s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
+		return s.known(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
+			if err := tx.Fence(ctx, o.UserID, fence); err != nil {
+				return err
+			}
+			slot, err := tx.FreeSlot(ctx, o.CouponID, o.UserID, sale.LimitPerUser)
+			if err != nil {
+				return err
+			}
+			o.Slot, o.Fence = slot, fence
+			if err := tx.Insert(ctx, o); err != nil {
+				return err
+			}
+			// The hot row last, so that the other buyers wait for it as short as can be.
+			return tx.TakeOne(ctx, o.CouponID, sale.Epoch)
+		}))
+	})
+
+	return s.finish(ctx, hold, o, err)
+}
+
+// locked runs work inside the user's lock, and once more if the database had seen
+// a larger fence than this fresh lease was given: the lock's counter had fallen
+// behind, as after a failover to a slower clock, and is lifted above it first.
+func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Context, fence uint64) error) error {
+	key := fmt.Sprintf("user:%d", o.UserID)
+	do := func() error {
+		return s.locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
+			return work(ctx, lease.Fence())
+		})
+	}
+	err := do()
+	var stale *StaleFenceError
+	if errors.As(err, &stale) {
+		if raised := s.locker.Raise(ctx, key, stale.Seen); raised != nil {
+			return errors.Join(err, raised)
+		}
+		err = do()
+	}
+	return lockError(err)
+}
+
+// lockError says in this package's words that the lock could not be had.
+func lockError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrCommitUnknown):
+		return err
+	case errors.Is(err, lock.ErrNotAcquired):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case errors.Is(err, lock.ErrUnavailable), errors.Is(err, lock.ErrClosed),
+		errors.Is(err, lock.ErrLost), errors.Is(err, ErrStaleFence):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+package order
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+)
+
+// Sales is what is on sale, as this instance knows it.
+type Sales interface {
+	Get(ctx context.Context, couponID int64) (coupon.Coupon, error)
+	Forget(couponID int64)
+}
+
+// Locker runs work inside a distributed lock. *lock.Locker is one.
+type Locker interface {
+	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
+	// Raise lifts the fence counter of key above a fence that the database has seen.
+	Raise(ctx context.Context, key string, above uint64) error
+}
+
+// IDs makes order ids, unique in the fleet.
+type IDs interface {
+	Next(ctx context.Context) (int64, error)
+}
+
+// Parts are what a Service is made of.
+type Parts struct {
+	Sales     Sales
+	Stock     Stock
+	Tickets   Tickets
+	Returns   Returns
+	Locker    Locker
+	Tx        Transactor
+	Orders    Orders
+	IDs       IDs
+	PayWithin time.Duration    // how long a pending order awaits its payment
+	Cleanup   time.Duration    // bounds what must be done although the request is over
+	Now       func() time.Time // nil is time.Now
+	Log       *slog.Logger     // nil is slog.Default
+}
+
+// Service is the order service.
+type Service struct {
+	sales     Sales
+	stock     Stock
+	tickets   Tickets
+	returns   Returns
+	locker    Locker
+	tx        Transactor
+	orders    Orders
+	ids       IDs
+	payWithin time.Duration
+	cleanupIn time.Duration
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// NewService makes the order service.
+func NewService(p Parts) *Service {
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	if p.Log == nil {
+		p.Log = slog.Default()
+	}
+	return &Service{
+		sales: p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
+		tx: p.Tx, orders: p.Orders, ids: p.IDs,
+		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
+	}
+}
+
+// newOrder is the order that the request will make, if it makes one.
+func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (Order, error) {
+	id, err := s.ids.Next(ctx)
+	if err != nil {
+		return Order{}, fmt.Errorf("%w: no order id: %w", ErrUnavailable, err)
+	}
+	// Milliseconds, because that is what the database keeps: an order looks the
+	// same when it is made and when it is read.
+	now := s.now().UTC().Truncate(time.Millisecond)
+	return Order{
+		ID: id, CouponID: sale.ID, UserID: r.UserID, Status: Pending, PriceCents: sale.PriceCents,
+		RequestID: requestID(r, id), CreatedAt: now, ExpiresAt: now.Add(s.payWithin),
+	}, nil
+}
+
+// requestID names a request. With a key it depends on the user and the key alone,
+// so that the same key is the same request; without one each request is new.
+func requestID(r Request, orderID int64) string {
+	if r.Key == "" {
+		return "r" + strconv.FormatInt(orderID, 10)
+	}
+	sum := sha256.Sum256([]byte(strconv.FormatInt(r.UserID, 10) + ":" + r.Key))
+	return "k" + hex.EncodeToString(sum[:20])
+}
+
+// claim asks for the unit that o is to be made of.
+func claim(o Order, sale coupon.Coupon) Claim {
+	return Claim{
+		CouponID: o.CouponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: o.ID,
+		Limit: sale.LimitPerUser, Epoch: sale.Epoch, Shards: sale.Shards,
+	}
+}
+
+// cleanup is the context of what has to be done whether or not anybody still waits
+// for the answer.
+func (s *Service) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), s.cleanupIn)
+}
+
+// Get reads an order of the user. An order in doubt is one whose outcome no
+// database row tells yet.
+func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
+	o, err := s.orders.Get(ctx, id, userID)
+	if !errors.Is(err, ErrNotFound) {
+		return o, err
+	}
+	o, err = s.tickets.Ticket(ctx, id)
+	if err != nil || o.UserID != userID {
+		return Order{}, ErrNotFound
+	}
+	o.Status = InDoubt
+	return o, nil
+}
+
+// List reads up to limit orders of the user with an id below before (0 is no
+// bound), newest first.
+func (s *Service) List(ctx context.Context, userID, before int64, limit int) ([]Order, error) {
+	return s.orders.List(ctx, userID, before, limit)
+}

@@ -1,0 +1,68 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+)
+
+// Work is how the background work of an instance is done.
+type Work struct {
+	Every       time.Duration // between two passes
+	SettleAfter time.Duration // the age from which a hold is nobody's
+	Known       func() []coupon.Coupon
+	Did         func(job string, n int, err error) // told after each pass that did or failed something; may be nil
+}
+
+// Run does the background work until ctx ends. It runs on every instance; each job
+// runs on one of them at a time, and if that one dies, on another one after its
+// lease.
+func (s *Settler) Run(ctx context.Context, w Work) {
+	tick := time.NewTicker(w.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.alone(ctx, w, "expire", s.Expire)
+		s.alone(ctx, w, "relay", s.Relay)
+		s.alone(ctx, w, "settle", func(ctx context.Context) (int, error) {
+			done := 0
+			var failed error
+			for _, c := range w.Known() {
+				if c.Epoch == 0 {
+					continue
+				}
+				n, err := s.Settle(ctx, c, w.SettleAfter)
+				done += n
+				if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
+					failed = errors.Join(failed, err)
+				}
+			}
+			return done, failed
+		})
+	}
+}
+
+// alone runs one pass of a job, unless another instance is at it.
+func (s *Settler) alone(ctx context.Context, w Work, job string, pass func(context.Context) (int, error)) {
+	done := 0
+	err := s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
+		done, err = pass(ctx)
+		return err
+	}, lock.WithWait(0))
+	if errors.Is(err, lock.ErrNotAcquired) || ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "background work failed", "job", job, "error", err)
+	}
+	if w.Did != nil && (done > 0 || err != nil) {
+		w.Did(job, done, err)
+	}
+}

@@ -1,0 +1,79 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"seckill/internal/order"
+)
+
+// channel carries what every instance should hear of soon. A message may be lost:
+// whoever listens must also find out by itself within a second.
+const channel = "seckill:events"
+
+const (
+	changedEvent  = "changed"
+	returnedEvent = "returned"
+)
+
+// AnnounceChange tells every instance that the coupon has changed.
+func (s *Stock) AnnounceChange(ctx context.Context, couponID int64) error {
+	return s.announce(ctx, changedEvent, couponID)
+}
+
+// AnnounceReturn tells every instance that the coupon has a unit again.
+func (s *Stock) AnnounceReturn(ctx context.Context, couponID int64) error {
+	return s.announce(ctx, returnedEvent, couponID)
+}
+
+func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
+	err := s.client.Publish(ctx, channel, event+" "+strconv.FormatInt(couponID, 10)).Err()
+	if err != nil {
+		return fmt.Errorf("%w: announce: %w", order.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// cameBack lowers the flag here, and everywhere when the shard had been empty:
+// only then can anybody have seen all shards empty.
+func (s *Stock) cameBack(ctx context.Context, couponID int64, answer []string) error {
+	if answer[0] != "OK" {
+		return nil
+	}
+	s.flags.lower(couponID)
+	if answer[1] == "1" {
+		return s.AnnounceReturn(ctx, couponID)
+	}
+	return nil
+}
+
+// Listen hears the announcements until ctx ends; changed is called for a coupon
+// that has changed. The connection is made again by the client when it breaks.
+func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
+	sub := s.client.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }()
+	messages := sub.Channel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				return
+			}
+			event, id, _ := strings.Cut(m.Payload, " ")
+			couponID, err := strconv.ParseInt(id, 10, 64)
+			if err != nil {
+				continue
+			}
+			switch event {
+			case changedEvent:
+				changed(couponID)
+			case returnedEvent:
+				s.flags.lower(couponID)
+			}
+		}
+	}
+}

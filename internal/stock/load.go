@@ -1,0 +1,109 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// chunk is how many buyers one command carries.
+const chunk = 500
+
+// Load puts an epoch's units and buyers into the shards and opens them:
+//
+//	clear every shard (closed) ─▶ note the buyers ─▶ open every shard ─▶ note epoch and shards
+//
+// A shard that has the epoch or a newer one is left as it is. A crash leaves shards
+// without a counter, which is "not loaded" and never "sold out".
+func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
+	for shard := range l.Shards {
+		if err := s.load(ctx, clearScript, l, shard); err != nil {
+			return err
+		}
+	}
+	if err := s.loadBuyers(ctx, l); err != nil {
+		return err
+	}
+	for shard := range l.Shards {
+		if err := s.load(ctx, openScript, l, shard, Share(l.Units, l.Shards, shard)); err != nil {
+			return err
+		}
+	}
+	err := s.client.HSet(ctx, saleKey(l.CouponID), "epoch", l.Epoch, "shards", l.Shards).Err()
+	if err != nil {
+		return fmt.Errorf("%w: note the epoch of coupon %d: %w", order.ErrUnavailable, l.CouponID, err)
+	}
+	s.flags.lower(l.CouponID)
+	return s.AnnounceReturn(ctx, l.CouponID)
+}
+
+// Share is the part of the units that a shard gets: all shares differ by one at most.
+func Share(units int64, shards, shard int) int64 {
+	share := units / int64(shards)
+	if int64(shard) < units%int64(shards) {
+		share++
+	}
+	return share
+}
+
+// saleKey holds the epoch and the number of shards, so that whoever looks at Redis
+// alone knows where a coupon's stock is.
+func saleKey(couponID int64) string {
+	return "seckill:{" + strconv.FormatInt(couponID, 10) + "}:sale"
+}
+
+func (s *Stock) loadBuyers(ctx context.Context, l coupon.Load) error {
+	at := make([][]any, l.Shards)
+	flush := func(shard int) error {
+		args := at[shard]
+		at[shard] = nil
+		return s.load(ctx, buyersScript, l, shard, args...)
+	}
+	for user, units := range l.Buyers {
+		shard := Home(user, l.Shards)
+		if at[shard] = append(at[shard], user, units); len(at[shard]) == 2*chunk {
+			if err := flush(shard); err != nil {
+				return err
+			}
+		}
+	}
+	for shard := range at {
+		if len(at[shard]) > 0 {
+			if err := flush(shard); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stock) load(ctx context.Context, sc *redis.Script, l coupon.Load, shard int, args ...any) error {
+	answer, err := s.run(ctx, sc, l.CouponID, shard, append([]any{l.Epoch}, args...)...)
+	if err != nil {
+		return err
+	}
+	// A repeated call after a lost answer finds its own epoch: only a newer one is news.
+	if answer[0] == "OLDER" && sc != clearScript {
+		return fmt.Errorf("%w: epoch %d of coupon %d", order.ErrStaleEpoch, l.Epoch, l.CouponID)
+	}
+	return nil
+}
+
+// Loaded says whether every shard holds the epoch and is open.
+func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
+	at, err := s.Snapshot(ctx, couponID, shards)
+	if err != nil {
+		return false, err
+	}
+	for _, shard := range at {
+		if !shard.Open || shard.Epoch != epoch {
+			return false, nil
+		}
+	}
+	return shards > 0, nil
+}

@@ -1,0 +1,20 @@
+-- Makes a hold history: its order is committed. The request stays known, so that
+-- asking again finds the order.
+--
+-- KEYS: stock meta holds open buyers …   ARGV: epoch, order
+-- Gives OK, NONE (no such hold, nothing written) or STALE.
+local meta, holds, open, buyers = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local epoch, order = ARGV[1], ARGV[2]
+
+if redis.call('HGET', meta, 'epoch') ~= epoch then return {'STALE'} end
+local hold = redis.call('HGET', holds, order)
+if not hold then return {'NONE'} end
+local kind, user = string.match(hold, '^(%a+) %S+ (%d+) ')
+
+redis.call('HDEL', holds, order)
+if kind ~= 'lent' then -- the buyer is accounted at home
+  if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
+  redis.call('HINCRBY', buyers, user, 1)
+end
+redis.call('HINCRBY', meta, 'ops', 1)
+return {'OK'}

@@ -1,0 +1,31 @@
+-- Ends one attempt's share of a hold; with the last share, or for all of them, the
+-- unit goes back and the request is forgotten.
+--
+-- KEYS: stock meta holds open buyers requests …   ARGV: epoch, order, attempt (0: all)
+-- Gives OK <units left>, SHARED (another attempt may still sell it), NONE or STALE.
+local stock, meta, holds, open, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
+local epoch, order, attempt = ARGV[1], ARGV[2], ARGV[3]
+
+if redis.call('HGET', meta, 'epoch') ~= epoch then return {'STALE'} end
+local hold = redis.call('HGET', holds, order)
+if not hold then return {'NONE'} end
+local kind, request, user, since, attempts = string.match(hold, '^(%a+) (%S+) (%d+) (%d+) (%S+)$')
+if attempt ~= '0' then
+  local first, last = string.find(attempts, ',' .. attempt .. ',', 1, true)
+  if not first then return {'NONE'} end
+  attempts = string.sub(attempts, 1, first) .. string.sub(attempts, last + 1)
+  if attempts ~= ',' then
+    redis.call('HSET', holds, order, table.concat({kind, request, user, since, attempts}, ' '))
+    redis.call('HINCRBY', meta, 'ops', 1)
+    return {'SHARED'}
+  end
+end
+
+redis.call('HDEL', holds, order)
+if kind ~= 'lent' then -- the buyer is accounted at home
+  redis.call('HDEL', requests, request)
+  if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
+end
+local left = kind ~= 'mark' and redis.call('INCR', stock) or redis.call('GET', stock)
+redis.call('HINCRBY', meta, 'ops', 1)
+return {'OK', tostring(left)}

@@ -1,0 +1,24 @@
+-- Puts the unit of an ended order back, once, on its buyer's home shard.
+--
+-- KEYS: stock meta holds open buyers requests returned   ARGV: epoch, order, user
+-- Gives OK <units left>, NONE (it is back already), CONTAINED (a newer epoch was
+-- loaded with it) or NOTLOADED (the epoch is not there, or not there yet).
+local stock, meta, buyers, returned = KEYS[1], KEYS[2], KEYS[5], KEYS[7]
+local epoch, order, user = ARGV[1], ARGV[2], ARGV[3]
+
+local current = redis.call('HGET', meta, 'epoch')
+if not current then return {'NOTLOADED'} end
+if tonumber(current) > tonumber(epoch) then return {'CONTAINED'} end
+if current ~= epoch or redis.call('EXISTS', stock) == 0 then return {'NOTLOADED'} end
+if redis.call('SISMEMBER', returned, order) == 1 then return {'NONE'} end
+
+redis.call('SADD', returned, order)
+local left = redis.call('INCR', stock)
+local bought = redis.call('HGET', buyers, user)
+if bought and tonumber(bought) > 1 then
+  redis.call('HINCRBY', buyers, user, -1)
+else
+  redis.call('HDEL', buyers, user)
+end
+redis.call('HINCRBY', meta, 'ops', 1)
+return {'OK', tostring(left)}

@@ -1,0 +1,109 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// Shard is what one shard held at one moment.
+type Shard struct {
+	Open  bool // it has a counter
+	Epoch int64
+	Ops   int64 // grows with every write
+	Units int64
+	Holds []Held
+}
+
+// Held is an open hold as its shard has it.
+type Held struct {
+	order.Hold
+	Unit bool // false for the mark of a buyer whose unit a sibling lends
+}
+
+// Snapshot reads every shard, each at one moment of its own.
+func (s *Stock) Snapshot(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
+	all := make([]Shard, shards)
+	for k := range all {
+		answer, err := s.run(ctx, snapshotScript, couponID, k)
+		if err != nil {
+			return nil, err
+		}
+		if all[k], err = parseShard(answer, couponID, k, shards); err != nil {
+			return nil, fmt.Errorf("shard %d of coupon %d: %w", k, couponID, err)
+		}
+	}
+	return all, nil
+}
+
+func parseShard(answer []string, couponID int64, k, shards int) (Shard, error) {
+	if len(answer) < 4 || len(answer)%2 != 0 {
+		return Shard{}, fmt.Errorf("snapshot of %d parts", len(answer))
+	}
+	var p parser
+	shard := Shard{Open: answer[2] != "", Epoch: p.number(answer[0]), Ops: p.number(answer[1]), Units: p.number(answer[2])}
+	now := p.number(answer[3])
+	for i := 4; i < len(answer); i += 2 {
+		f := strings.Fields(answer[i+1])
+		if len(f) != 5 {
+			return Shard{}, fmt.Errorf("hold %q of %d parts", answer[i], len(f))
+		}
+		shard.Holds = append(shard.Holds, Held{
+			Unit: f[0] != "mark",
+			Hold: order.Hold{
+				CouponID: couponID, OrderID: p.number(answer[i]), RequestID: f[1], UserID: p.number(f[2]),
+				Epoch: shard.Epoch, Shards: shards, Shard: k,
+				Age: time.Duration(now-p.number(f[3])) * time.Millisecond,
+			},
+		})
+	}
+	return shard, p.err
+}
+
+// parser reads numbers and keeps the first error; an empty text is 0.
+type parser struct{ err error }
+
+func (p *parser) number(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return n
+}
+
+// OpenHolds lists what the shards hold for requests that are still open. A hold
+// whose unit was lent is listed twice, once on each of its shards.
+func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shards int) ([]order.Hold, error) {
+	all, err := s.Snapshot(ctx, couponID, shards)
+	if err != nil {
+		return nil, err
+	}
+	var open []order.Hold
+	for _, shard := range all {
+		for _, h := range shard.Holds {
+			open = append(open, h.Hold)
+		}
+	}
+	return open, nil
+}
+
+// Applied says of each return whether the shards have it.
+func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, error) {
+	applied := make([]bool, len(returns))
+	for i, r := range returns {
+		key := tag(r.CouponID, Home(r.UserID, r.Shards)) + "returned"
+		has, err := s.client.SIsMember(ctx, key, r.OrderID).Result()
+		if err != nil {
+			return nil, fmt.Errorf("%w: return of order %d: %w", order.ErrUnavailable, r.OrderID, err)
+		}
+		applied[i] = has
+	}
+	return applied, nil
+}

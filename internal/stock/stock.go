@@ -1,0 +1,117 @@
+// Package stock keeps a coupon's units in N Redis counters, so that no single key
+// is hot.
+//
+//	coupon 7, 4 shards          slot of {7:0}   {7:1}   {7:2}   {7:3}
+//	                                  stock     stock   stock   stock
+//	user ──hash──▶ home shard ─────▶  holds     holds   holds   holds
+//	               empty? a sibling   buyers    buyers  buyers  buyers
+//	               lends the unit     …
+//
+// All keys of a shard share its hash tag, so one script changes them together, and
+// on a Redis Cluster the shards spread over the masters. The scripts are in lua/;
+// each checks everything that can refuse before it writes anything, and is
+// idempotent by the request's or the order's id, so that a lost reply may be
+// answered by asking again.
+//
+// A shard does not promise that a hold becomes an order, and holds do not expire:
+// whoever took one confirms or releases it, and the settler does it for the dead.
+// The database has the last word on what is sold.
+package stock
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+//go:embed lua/*.lua
+var files embed.FS
+
+func script(name string) *redis.Script {
+	text, err := files.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // the file is compiled in
+	}
+	return redis.NewScript(string(text))
+}
+
+var (
+	reserveScript  = script("reserve")
+	lendScript     = script("lend")
+	confirmScript  = script("confirm")
+	releaseScript  = script("release")
+	returnScript   = script("return")
+	clearScript    = script("clear")
+	buyersScript   = script("buyers")
+	openScript     = script("open")
+	snapshotScript = script("snapshot")
+)
+
+// Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
+// group or a Cluster.
+type Stock struct {
+	client redis.UniversalClient
+	flags  *flags
+}
+
+// New makes a Stock. A coupon that was seen empty is called sold out for
+// soldOutFor without asking again, unless a unit is heard to have come back.
+func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
+	return &Stock{client: client, flags: newFlags(soldOutFor)}
+}
+
+// Home is the shard on which a user is accounted and tries first.
+func Home(userID int64, shards int) int {
+	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads ids that follow
+	// each other evenly over any number of shards.
+	x := uint64(userID) + 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return int((x ^ x>>31) % uint64(shards))
+}
+
+// tag is the hash tag that brings a shard's keys into one slot.
+func tag(couponID int64, shard int) string {
+	return "seckill:{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
+}
+
+// keys lists a shard's keys in the order in which every script names them.
+func keys(couponID int64, shard int) []string {
+	t := tag(couponID, shard)
+	return []string{t + "stock", t + "meta", t + "holds", t + "open", t + "buyers", t + "requests", t + "returned"}
+}
+
+// run executes a script on a shard and, because every script is idempotent, once
+// more if the answer was lost. Any failure of Redis is order.ErrUnavailable.
+func (s *Stock) run(ctx context.Context, sc *redis.Script, couponID int64, shard int, args ...any) ([]string, error) {
+	k := keys(couponID, shard)
+	answer, err := sc.Run(ctx, s.client, k, args...).StringSlice()
+	if err != nil && ctx.Err() == nil {
+		answer, err = sc.Run(ctx, s.client, k, args...).StringSlice()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+	}
+	return answer, nil
+}
+
+// errEmpty: this shard has no unit, which says nothing of the others.
+var errEmpty = errors.New("stock: the shard is empty")
+
+// refusals is what the scripts' words mean.
+var refusals = map[string]error{
+	"NOTLOADED": coupon.ErrNotLoaded,
+	"STALE":     order.ErrStaleEpoch,
+	"DUPLICATE": order.ErrDuplicate,
+	"BUSY":      order.ErrBusy,
+	"LIMIT":     order.ErrLimitReached,
+	"EMPTY":     errEmpty,
+}
