@@ -24,6 +24,7 @@ import (
 // Stores is a running pair. It is made by Start.
 type Stores struct {
 	redis  *miniredis.Miniredis
+	addr   string // the server forgets it at Close
 	folder string
 
 	stopClock context.CancelFunc
@@ -44,7 +45,7 @@ func Start(ctx context.Context) (*Stores, error) {
 	if err := redis.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the embedded Redis: %w", err), os.RemoveAll(folder))
 	}
-	s := &Stores{redis: redis, folder: folder}
+	s := &Stores{redis: redis, addr: redis.Addr(), folder: folder}
 	s.close = sync.OnceValue(s.closeAll)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stopClock = stop
@@ -53,7 +54,7 @@ func Start(ctx context.Context) (*Stores, error) {
 }
 
 // RedisAddr is host:port of the embedded Redis. It has no password.
-func (s *Stores) RedisAddr() string { return s.redis.Addr() }
+func (s *Stores) RedisAddr() string { return s.addr }
 
 // SQLitePath is the file of the embedded database. It appears with the first
 // connection.
