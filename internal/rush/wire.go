@@ -166,6 +166,9 @@ func (ws *wires) take() *wire {
 func (ws *wires) give(w *wire) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	if _, ok := ws.open[w.conn]; !ok {
+		w.conn = nil // cut just after its answer was read
+	}
 	ws.free = append(ws.free, w)
 }
 
@@ -189,4 +192,7 @@ func (ws *wires) cut() {
 		_ = conn.Close() // as above
 	}
 	clear(ws.open)
+	for _, w := range ws.free {
+		w.conn = nil
+	}
 }

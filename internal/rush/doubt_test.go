@@ -1,0 +1,157 @@
+package rush
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// queueing answers 202 and lets the order appear only after some polls.
+func queueing(s *shop, polls int32, end func(w http.ResponseWriter, o sold) bool) {
+	var asked atomic.Int32
+	s.buy = func(w http.ResponseWriter, user, key string, _ int) bool {
+		o, code := s.sell(user, key)
+		if code != "" {
+			refuse(w, 409, code, "")
+			return true
+		}
+		// A whole address of another host: only its path may be used.
+		w.Header().Set("Location", "http://elsewhere.invalid/api/v1/orders/"+o.ID)
+		reply(w, 202, map[string]any{"status": "queued"})
+		return true
+	}
+	s.show = func(w http.ResponseWriter, o sold) bool {
+		if asked.Add(1) <= polls {
+			reply(w, 202, map[string]any{"status": "queued"})
+			return true
+		}
+		return end != nil && end(w, o)
+	}
+}
+
+func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
+	s := open(t, &shop{stock: 5})
+	queueing(s, 7, nil)
+	rep := s.rush(t, Options{Users: 8})
+	require.Equal(t, 5, rep.Queued)
+	require.Equal(t, 5, rep.Accepted)
+	require.Equal(t, map[string]int{"sold_out": 3}, rep.Refused)
+	require.True(t, rep.Clean(), rep.Violations)
+}
+
+func TestA202ThatBecomesARefusal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(w http.ResponseWriter, o sold) bool
+		code string
+	}{
+		"because the order is void": {func(w http.ResponseWriter, o sold) bool {
+			o.Status = "void"
+			reply(w, 200, o)
+			return true
+		}, "void"},
+		"because there is no order": {func(w http.ResponseWriter, _ sold) bool {
+			refuse(w, 404, "not_found", "")
+			return true
+		}, "not_found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, &shop{stock: 5})
+			queueing(s, 3, tc.end)
+			s.report = func(in *inspection, _ int) { in.Orders = 0 }
+			rep := s.rush(t, Options{Users: 5})
+			require.Zero(t, rep.Accepted)
+			require.Equal(t, map[string]int{tc.code: 5}, rep.Refused)
+			require.True(t, rep.Clean(), rep.Violations)
+		})
+	}
+}
+
+func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
+	s := open(t, &shop{stock: 1})
+	queueing(s, 1<<30, nil)
+	b := patient
+	b.doubt = 100 * time.Millisecond
+	rep := s.rush(t, Options{Users: 1, bounds: b})
+	require.Equal(t, map[string]int{"in_doubt": 1}, rep.Failures)
+	require.Equal(t, AuditViolated, rep.Audit)
+	require.ErrorContains(t, firstOf(rep), "neither an order nor a refusal")
+}
+
+func TestCtrlC(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers  bool // whether the requests in flight are answered at all
+		netHTTP  bool
+		accepted int
+		failed   int
+	}{
+		"lets the requests in flight finish":                             {answers: true, accepted: 3},
+		"lets the requests in flight finish, through net/http":           {answers: true, netHTTP: true, accepted: 3},
+		"does not wait for a server that says nothing":                   {failed: 3},
+		"does not wait for a server that says nothing, through net/http": {netHTTP: true, failed: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			gone := make(chan struct{})
+			var inside atomic.Int32
+			s := open(t, &shop{stock: 100})
+			s.buy = func(http.ResponseWriter, string, string, int) bool {
+				if inside.Add(1) == 3 {
+					cancel() // while all three lanes are waiting for us
+				}
+				<-ctx.Done()
+				if !tc.answers {
+					<-gone
+				}
+				return false
+			}
+			b := patient
+			b.grace = 100 * time.Millisecond
+			if tc.answers {
+				b.grace = time.Minute
+			}
+			rep, err := Run(ctx, Options{
+				URL: s.url, Users: 50, Concurrency: 3, Keys: true, Token: plainToken, AdminToken: "admin",
+				netHTTP: tc.netHTTP, bounds: b,
+			})
+			close(gone)
+			require.NoError(t, err)
+			require.True(t, rep.Stopped)
+			require.Equal(t, 3, rep.Asked, "nobody else came")
+			require.Equal(t, tc.accepted, rep.Accepted)
+			require.Equal(t, tc.failed, rep.Failed)
+			require.Equal(t, tc.accepted, rep.ReadBack)
+			require.Equal(t, AuditClean, rep.Audit, "the audit is still read")
+		})
+	}
+}
+
+func TestCtrlCBeforeTheFirstTapIsAnEmptyReport(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := open(t, &shop{stock: 1})
+	rep, err := Run(ctx, Options{URL: s.url, Users: 1, Token: plainToken})
+	require.NoError(t, err)
+	require.True(t, rep.Stopped)
+	require.Equal(t, AuditNotRun, rep.Audit)
+}
+
+func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := open(t, &shop{stock: 1})
+	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool {
+		refuse(w, 503, "unavailable", "5")
+		cancel()
+		return true
+	}
+	start := time.Now()
+	rep, err := Run(ctx, Options{URL: s.url, Users: 1, Keys: true, Token: plainToken})
+	require.NoError(t, err)
+	require.Less(t, time.Since(start), 4*time.Second)
+	require.Equal(t, map[string]int{"unavailable": 1}, rep.Refused)
+}

@@ -1,0 +1,70 @@
+package rush
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheJSONIsWhatScriptsRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		report Report
+		want   string
+	}{
+		"an empty run has no null": {
+			Report{},
+			`{"asked":0,"accepted":0,"refused":{},"failed":0,"committed":0,"oversold":0,"duplicates":0,` +
+				`"audit":"not_run","violations":[],"seconds":0,"orders_per_second":0,"requests_per_second":0,` +
+				`"p50_ms":0,"p99_ms":0}`,
+		},
+		"a full one has everything, and the rest only if there was any": {
+			Report{
+				Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 498, "limit_reached": 1}, Failed: 1,
+				Committed: 500, Oversold: 2, Duplicates: 3, Audit: AuditViolated, Violations: []string{"lost"},
+				Seconds: 1.23456, OrdersPerSecond: 405.0049, RequestsPerSecond: 810.06, P50Millis: 3.14159, P99Millis: 20.5,
+				Paid: 5, Cancelled: 6, Failures: map[string]int{"timeout": 1}, Queued: 9, Stopped: true,
+			},
+			`{"asked":1000,"accepted":500,"refused":{"limit_reached":1,"sold_out":498},"failed":1,"committed":500,` +
+				`"oversold":2,"duplicates":3,"audit":"violated","violations":["lost"],"seconds":1.235,` +
+				`"orders_per_second":405,"requests_per_second":810.1,"p50_ms":3.142,"p99_ms":20.5,"paid":5,"cancelled":6}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := json.Marshal(tc.report)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, string(got))
+		})
+	}
+}
+
+func TestTheTextIsLaidOut(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, Report{
+		Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 496, "limit_reached": 2}, Failed: 2,
+		Failures: map[string]int{"timeout": 2}, Committed: 501, Audit: AuditViolated, Violations: []string{"lost: order 7"},
+		Seconds: 1.25, OrdersPerSecond: 400, RequestsPerSecond: 800, P50Millis: 3.25, P99Millis: 20.5,
+		ReadBack: 500, Repeats: 3, Notes: []string{"it rained"},
+	}.WriteText(&b))
+	require.Equal(t, `     asked    accepted     refused                    failed           committed
+      1000         500         496 sold_out                2 timeout         501
+                                 2 limit_reached
+
+     400.0 orders/s          800.0 requests/s   in 1.25 s
+       3.2 ms p50             20.5 ms p99       of accepted orders
+         0 oversold              0 duplicates   500 acknowledged orders read back
+         0 queued (202)          3 asked again
+
+note: it rained
+audit: VIOLATED
+  - lost: order 7
+`, b.String())
+}
+
+func TestNobodyRefusedIsANought(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, Report{Asked: 1, Accepted: 1, Committed: 1, Audit: AuditClean}.WriteText(&b))
+	require.Contains(t, b.String(), "asked    accepted     refused       failed    committed\n"+
+		"         1           1           0            0            1\n")
+}
