@@ -1,0 +1,82 @@
+package servers
+
+import (
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// forker starts every child of this process from one thread.
+//
+// A child asks the kernel to be killed when its parent dies (Pdeathsig), but
+// for the kernel the parent is the thread that forked, and Go ends threads when
+// it likes. So one goroutine keeps one thread to itself for as long as a child
+// lives, and is gone when the last child is gone.
+type forker struct {
+	mu     sync.Mutex
+	living int
+	jobs   chan job
+}
+
+type job struct {
+	cmd *exec.Cmd
+	err chan error
+}
+
+//nolint:gochecknoglobals // one thread serves the whole process, whoever starts servers in it
+var theForker forker
+
+// start starts cmd in its own process group. The channel is closed when the
+// program has ended and was reaped; cmd.ProcessState may be read from then on.
+func (f *forker) start(cmd *exec.Cmd) (<-chan struct{}, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err := f.fork(cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		defer f.release()
+		_ = cmd.Wait() // how it ended is in cmd.ProcessState
+	}()
+	return gone, nil
+}
+
+func (f *forker) fork(cmd *exec.Cmd) error {
+	f.mu.Lock()
+	if f.living == 0 {
+		f.jobs = make(chan job)
+		go forkOnOneThread(f.jobs)
+	}
+	f.living++
+	jobs := f.jobs
+	f.mu.Unlock()
+
+	j := job{cmd: cmd, err: make(chan error, 1)}
+	jobs <- j
+	err := <-j.err
+	if err != nil {
+		f.release()
+	}
+	return err
+}
+
+// release lets the thread go with the last child.
+func (f *forker) release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.living--
+	if f.living == 0 {
+		close(f.jobs)
+	}
+}
+
+func forkOnOneThread(jobs <-chan job) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for j := range jobs {
+		j.err <- j.cmd.Start()
+	}
+}

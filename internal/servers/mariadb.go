@@ -1,0 +1,124 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const mariaDBPackage = "mariadb-server"
+
+// MariaDB is a server without a password for root, reachable from this machine
+// only. Every commit is on disk before it is answered, as in production.
+type MariaDB struct {
+	*Process
+}
+
+// StartMariaDB starts a MariaDB with its data in dir, which is made if it is not
+// there; data that an earlier one left there are kept. ctx bounds the start, not
+// the server's life. A program that is not installed is a *MissingError.
+func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaDB, error) {
+	server, err := look("mariadbd", mariaDBPackage)
+	if err != nil {
+		return nil, err
+	}
+	// Whatever is relative would be so to MariaDB's data folder.
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("find the folder of MariaDB: %w", err)
+	}
+	data := filepath.Join(dir, "my")
+	if err := installMariaDB(ctx, dir, data); err != nil {
+		return nil, err
+	}
+	return onFreePorts(ctx, 1, func(ports []int) (*MariaDB, error) {
+		pidFile := filepath.Join(dir, "my.pid")
+		m := &MariaDB{Process: &Process{
+			path: server,
+			args: mariaDBArgs(data, pidFile, ports[0], settings),
+			addr: addrOf(ports[0]),
+			log:  filepath.Join(dir, "my.log"),
+		}}
+		m.ready = func(ctx context.Context, pid int) error {
+			if err := hasPID(pidFile, pid); err != nil {
+				return err
+			}
+			return m.ping(ctx)
+		}
+		if err := m.start(ctx); err != nil {
+			return nil, err
+		}
+		return m, nil
+	})
+}
+
+func mariaDBArgs(data, pidFile string, port int, settings []Setting) []string {
+	args := []string{
+		"--no-defaults", // first, or it is refused
+		"--datadir=" + data,
+		"--port=" + strconv.Itoa(port),
+		"--bind-address=127.0.0.1",
+		"--socket=my.sock", // in the data folder: a full path may be too long for a socket
+		"--pid-file=" + pidFile,
+		"--skip-log-bin",
+		"--skip-name-resolve",
+		"--max-connections=500",
+		"--innodb-lock-wait-timeout=5",
+		"--innodb-flush-log-at-trx-commit=1",
+	}
+	if os.Geteuid() == 0 {
+		args = append(args, "--user=root") // otherwise it refuses to run as root
+	}
+	for _, s := range settings {
+		args = append(args, "--"+s.Name+"="+s.Value)
+	}
+	return args
+}
+
+// installMariaDB makes a data folder, unless there is one. It is made beside its
+// place and moved there, so that half of one is never taken for a whole.
+func installMariaDB(ctx context.Context, dir, data string) error {
+	installer, err := look("mariadb-install-db", mariaDBPackage)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(data); err == nil {
+		return nil
+	}
+	half := data + ".new"
+	if err := os.RemoveAll(half); err != nil {
+		return fmt.Errorf("clear %s: %w", half, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of MariaDB: %w", err)
+	}
+	args := []string{
+		"--no-defaults", "--datadir=" + half,
+		"--auth-root-authentication-method=normal", "--skip-test-db",
+	}
+	if os.Geteuid() == 0 {
+		args = append(args, "--user=root")
+	}
+	if err := run(ctx, filepath.Join(dir, "install.log"), installer, args...); err != nil {
+		return err
+	}
+	if err := os.Rename(half, data); err != nil {
+		return fmt.Errorf("move the data of MariaDB into place: %w", err)
+	}
+	return nil
+}
+
+// hasPID tells whether MariaDB has written this process id. It does so after it
+// has got its port, so whoever answers there is the server with this id.
+func hasPID(file string, pid int) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the process id: %w", err)
+	}
+	if strings.TrimSpace(string(text)) != strconv.Itoa(pid) {
+		return fmt.Errorf("%s is not of process %d", file, pid)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package servers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// MissingError says that a program is not installed.
+type MissingError struct {
+	Program string // as it is called on the command line
+	Package string // the Debian package that has it
+}
+
+// Error names the program and how to get it on Debian.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed: apt-get install %s", e.Program, e.Package)
+}
+
+// look finds a program along PATH, and in each sbin beside a bin there, because
+// Debian keeps mariadbd in one and leaves it out of a user's PATH. The error is
+// a *MissingError.
+func look(program, debian string) (string, error) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, nil
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if filepath.Base(dir) != "bin" {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(dir), "sbin", program)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &MissingError{Program: program, Package: debian}
+}

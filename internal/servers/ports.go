@@ -1,0 +1,81 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+)
+
+// The ports lie below those that Linux gives to outgoing connections (32768 and
+// up), and so do the ports of the cluster bus. A port from up there could be
+// taken by any client while its server is down, and a client that dials it
+// again and again would at last reach itself.
+const (
+	firstPort = 12000
+	lastPort  = 21999
+	busOffset = 10000 // Redis Cluster's nodes talk on port + 10000
+	portTries = 5     // starts, each on other ports
+	pickTries = 1000  // ports looked at before there is said to be none
+)
+
+//nolint:gochecknoglobals // ports belong to the process: two starts at once must not choose the same
+var claimed = struct {
+	sync.Mutex
+	ports map[int]bool
+}{ports: map[int]bool{}}
+
+// freePorts returns n different ports of the loopback address on which nobody
+// listens, nor on the bus ports that belong to them. None is returned twice in
+// the life of the process.
+func freePorts(ctx context.Context, n int) ([]int, error) {
+	claimed.Lock()
+	defer claimed.Unlock()
+	var ports []int
+	for range pickTries {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
+		if claimed.ports[port] || !free(ctx, port) || !free(ctx, port+busOffset) {
+			continue
+		}
+		claimed.ports[port] = true
+		ports = append(ports, port)
+	}
+	return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
+}
+
+func free(ctx context.Context, port int) bool {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addrOf(port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+func addrOf(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// onFreePorts calls start with n free ports, and again with others if one of
+// them was taken between the choice and the start.
+func onFreePorts[T any](ctx context.Context, n int, start func(ports []int) (T, error)) (T, error) {
+	var none T
+	var last error
+	for range portTries {
+		ports, err := freePorts(ctx, n)
+		if err != nil {
+			return none, err
+		}
+		started, err := start(ports)
+		if err == nil {
+			return started, nil
+		}
+		last = err
+		if !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	return none, last
+}

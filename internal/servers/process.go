@@ -1,0 +1,185 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	stopGrace  = 15 * time.Second      // for an orderly end, before SIGKILL
+	readyEvery = 10 * time.Millisecond // between two questions whether it answers
+)
+
+// ErrNotRunning says that the server was stopped, was killed, or died.
+var ErrNotRunning = errors.New("server is not running")
+
+// Process is one server program. Its methods may be called from several
+// goroutines; they take turns.
+type Process struct {
+	path string
+	args []string
+	addr string
+	log  string // file that everything the program prints goes to
+	// ready answers nil once the program with this process id serves.
+	ready func(ctx context.Context, pid int) error
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	gone <-chan struct{} // closed when cmd has ended; nil before the first start
+}
+
+// Addr is the server's address, host:port. A restart does not change it.
+func (p *Process) Addr() string { return p.addr }
+
+// PID is the process id, or 0 if the server is not running.
+func (p *Process) PID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.running() {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
+// Stop asks the server to end in order and waits for it. It is nil if the server
+// was not running, and an error if it had to be killed after 15 seconds.
+func (p *Process) Stop() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stop()
+}
+
+// Kill ends the server at once, as kill -9 does, and waits until it is gone. It
+// is nil if the server was not running.
+func (p *Process) Kill() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kill()
+}
+
+// Pause stops the server in its tracks (SIGSTOP): connections stay open and
+// nothing is answered until Resume.
+func (p *Process) Pause() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signal(syscall.SIGSTOP)
+}
+
+// Resume lets a paused server go on (SIGCONT). One that is not paused does not
+// notice.
+func (p *Process) Resume() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signal(syscall.SIGCONT)
+}
+
+// Restart stops the server if it runs, starts it on the same port with the same
+// data, and waits until it serves or ctx ends; in the latter case it is not
+// running.
+func (p *Process) Restart(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.stop(); err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// start starts the program and waits until it serves. On an error nothing is
+// left running.
+func (p *Process) start(ctx context.Context) error {
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", p.path, err)
+	}
+	defer func() { _ = out.Close() }() // the child has its own
+	from, err := out.Seek(0, 2)
+	if err != nil {
+		return fmt.Errorf("find the end of the log of %s: %w", p.path, err)
+	}
+
+	cmd := exec.Command(p.path, p.args...) //nolint:noctx // it outlives ctx, which bounds the start alone
+	cmd.Stdout, cmd.Stderr = out, out
+	if p.gone, err = theForker.start(cmd); err != nil {
+		return err
+	}
+	p.cmd = cmd
+	if err := p.awaitReady(ctx); err != nil {
+		return withLog(fmt.Errorf("start %s on %s: %w", p.path, p.addr, errors.Join(err, p.kill())), p.log, from)
+	}
+	return nil
+}
+
+func (p *Process) awaitReady(ctx context.Context) error {
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	last := errors.New("it was not asked yet")
+	for {
+		select {
+		case <-p.gone:
+			return fmt.Errorf("it ended by itself: %s", p.cmd.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("%w while it did not answer (%w)", context.Cause(ctx), last)
+		case <-tick.C:
+		}
+		if last = p.ready(ctx, p.cmd.Process.Pid); last == nil {
+			return nil
+		}
+	}
+}
+
+func (p *Process) running() bool {
+	if p.gone == nil {
+		return false
+	}
+	select {
+	case <-p.gone:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *Process) stop() error {
+	if !p.running() {
+		return nil
+	}
+	// The order counts: a paused program ends only once it goes on.
+	if err := errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil && p.running() {
+		return fmt.Errorf("stop %s: %w", p.path, err)
+	}
+	select {
+	case <-p.gone:
+		return nil
+	case <-time.After(stopGrace):
+		return errors.Join(fmt.Errorf("%s did not end within %s and was killed", p.path, stopGrace), p.kill())
+	}
+}
+
+func (p *Process) kill() error {
+	if !p.running() {
+		return nil
+	}
+	if err := p.signal(syscall.SIGKILL); err != nil && p.running() {
+		return err
+	}
+	<-p.gone
+	return nil
+}
+
+// signal reaches the whole group: Redis forks to write its files.
+func (p *Process) signal(sig syscall.Signal) error {
+	if !p.running() {
+		return fmt.Errorf("%s to %s on %s: %w", sig, p.path, p.addr, ErrNotRunning)
+	}
+	if err := syscall.Kill(-p.cmd.Process.Pid, sig); err != nil {
+		return fmt.Errorf("%s to %s on %s: %w", sig, p.path, p.addr, err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+const (
+	redisPackage = "redis-server"
+	asked        = time.Second           // for each step of a question: dial, write, read
+	settleEvery  = 50 * time.Millisecond // between two looks at a group of servers
+)
+
+// Redis is one server without a password, reachable from this machine only.
+type Redis struct {
+	*Process
+}
+
+// StartRedis starts a Redis with its files in dir, which is made if it is not
+// there. ctx bounds the start, not the server's life. A program that is not
+// installed is a *MissingError.
+func StartRedis(ctx context.Context, dir string, settings ...Setting) (*Redis, error) {
+	return onFreePorts(ctx, 1, func(ports []int) (*Redis, error) {
+		return startRedis(ctx, dir, ports[0], settings)
+	})
+}
+
+// startRedis starts a Redis on a port. Its settings are in a file, and not on
+// the command line, so that what Sentinel makes it write there holds after a
+// restart.
+func startRedis(ctx context.Context, dir string, port int, settings []Setting) (*Redis, error) {
+	return startRedisMode(ctx, dir, port, append([]Setting{
+		Set("save", `""`),
+		// Every write reaches the kernel before it is answered, and so survives a
+		// kill; it is the machine's loss alone that it would not survive. With
+		// everysec a write may wait for a slow disk, and be lost by a kill.
+		Set("appendfsync", "no"),
+		Set("repl-diskless-sync-delay", "0"),
+	}, settings...))
+}
+
+// startRedisMode starts the program with these settings alone and the words
+// given, such as --sentinel.
+func startRedisMode(ctx context.Context, dir string, port int, settings []Setting, words ...string) (*Redis, error) {
+	server, err := look("redis-server", redisPackage)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("find the folder of Redis: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of Redis: %w", err)
+	}
+	file := filepath.Join(dir, "redis.conf")
+	if err := writeConfig(file, append([]Setting{
+		Set("port", strconv.Itoa(port)),
+		Set("bind", "127.0.0.1"),
+		Set("dir", strconv.Quote(dir)),
+	}, settings...)); err != nil {
+		return nil, err
+	}
+	r := &Redis{&Process{
+		path: server,
+		args: append([]string{file}, words...),
+		addr: addrOf(port),
+		log:  filepath.Join(dir, "redis.log"),
+	}}
+	r.ready = func(ctx context.Context, pid int) error { return r.serves(ctx, pid) }
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func writeConfig(file string, settings []Setting) error {
+	var text strings.Builder
+	for _, s := range settings {
+		text.WriteString(s.Name + " " + s.Value + "\n")
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		return fmt.Errorf("write the settings of Redis: %w", err)
+	}
+	return nil
+}
+
+// serves tells whether the server with this process id answers. One that still
+// loads its data answers with an error.
+func (r *Redis) serves(ctx context.Context, pid int) error {
+	info, err := r.info(ctx, "server")
+	if err != nil {
+		return err
+	}
+	if info["process_id"] != strconv.Itoa(pid) {
+		return fmt.Errorf("process %s answers on %s, not %d", info["process_id"], r.Addr(), pid)
+	}
+	return r.ask(ctx, func(c *redis.Client) error { return c.Ping(ctx).Err() })
+}
+
+// info is one section of INFO, by field.
+func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
+	var text string
+	err := r.ask(ctx, func(c *redis.Client) (err error) {
+		text, err = c.Info(ctx, section).Result()
+		return err
+	})
+	return fields(text), err
+}
+
+// fields reads lines of the form name:value.
+func fields(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// ask puts questions over a connection of its own.
+func (r *Redis) ask(ctx context.Context, question func(*redis.Client) error) error {
+	c := redis.NewClient(&redis.Options{
+		Addr: r.Addr(), Protocol: 2, PoolSize: 1, MaxRetries: -1,
+		DialTimeout: asked, ReadTimeout: asked, WriteTimeout: asked,
+		DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	defer func() { _ = c.Close() }() // nothing is kept in it
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ask %s: %w", r.Addr(), err)
+	}
+	if err := question(c); err != nil {
+		return fmt.Errorf("ask %s: %w", r.Addr(), err)
+	}
+	return nil
+}
+
+// spaced is an address as Redis writes it in its settings: host, space, port.
+func spaced(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr // Redis refuses it and says so in its log
+	}
+	return host + " " + port
+}

@@ -1,0 +1,39 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// run runs a program to its end, its output into the log. If ctx ends first, the
+// program and its children are killed.
+func run(ctx context.Context, log, path string, args ...string) error {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", path, err)
+	}
+	defer func() { _ = out.Close() }() // the child has its own
+	cmd := exec.Command(path, args...) //nolint:noctx // the whole group is killed below, not the program alone
+	cmd.Stdout, cmd.Stderr = out, out
+	gone, err := theForker.start(cmd)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-gone:
+	case <-ctx.Done():
+		err = errors.Join(context.Cause(ctx), syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+		<-gone
+	}
+	if err == nil && !cmd.ProcessState.Success() {
+		err = errors.New(cmd.ProcessState.String())
+	}
+	if err != nil {
+		return withLog(fmt.Errorf("run %s: %w", path, err), log, 0)
+	}
+	return nil
+}

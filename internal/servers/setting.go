@@ -1,0 +1,17 @@
+package servers
+
+// Setting is one of a server's own settings, by the name that its manual gives.
+type Setting struct {
+	Name, Value string
+}
+
+// Set is a setting: `Set("innodb-flush-log-at-trx-commit", "2")` for MariaDB,
+// `Set("maxmemory", "10mb")` for Redis. It goes over what this package sets.
+func Set(name, value string) Setting { return Setting{Name: name, Value: value} }
+
+// AppendOnly makes a Redis keep its data: whatever was answered is still there
+// after Stop or Kill and Restart. Without it a Redis starts empty each time.
+func AppendOnly() Setting { return Set("appendonly", "yes") }
+
+// ReplicaOf makes a Redis a replica of the one at addr, host:port.
+func ReplicaOf(addr string) Setting { return Set("replicaof", spaced(addr)) }

@@ -1,0 +1,64 @@
+package testservers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	homes = "seckill-test-"
+	young = time.Minute // for which a folder without a lock may be one that is being made
+)
+
+// makeHome makes the folder for the data of the shared servers in parent, and
+// removes those that test processes which were killed have left there. A folder
+// in use is known by the lock that its process holds on it, and that ends with
+// the process.
+func makeHome(parent string) (string, error) {
+	old, err := filepath.Glob(filepath.Join(parent, homes+"*"))
+	if err != nil {
+		return "", fmt.Errorf("look for old test data: %w", err)
+	}
+	for _, dir := range old {
+		removeAbandoned(dir)
+	}
+	dir, err := os.MkdirTemp(parent, homes)
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the servers: %w", err)
+	}
+	if _, err := lockDir(dir); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// removeAbandoned tidies up if it can; the folder of another user it cannot.
+func removeAbandoned(dir string) {
+	info, err := os.Stat(dir)
+	if err != nil || time.Since(info.ModTime()) < young {
+		return
+	}
+	fd, err := lockDir(dir)
+	if err != nil {
+		return
+	}
+	_ = os.RemoveAll(dir)
+	_ = syscall.Close(fd)
+}
+
+// lockDir locks a folder for as long as the descriptor is open: unless it is
+// closed, until the process ends.
+func lockDir(dir string) (int, error) {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = syscall.Close(fd)
+		return 0, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return fd, nil
+}

@@ -1,0 +1,73 @@
+package testservers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// started are the shared servers of this process and the folder of their data.
+//
+//nolint:gochecknoglobals // as above: the shared servers belong to the test process
+var started struct {
+	sync.Mutex
+	dir     string
+	servers []stopper
+}
+
+// Main runs the tests of a package, stops the servers that they shared, looks
+// for goroutines that they left, and exits. Use it as the whole of TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	err := stopAll()
+	if code == 0 {
+		err = errors.Join(err, goleak.Find())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "after the tests:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func startAndKeep[S stopper](start starter[S]) (S, error) {
+	started.Lock()
+	defer started.Unlock()
+	var none S
+	if started.dir == "" {
+		dir, err := makeHome(os.TempDir())
+		if err != nil {
+			return none, err
+		}
+		started.dir = dir
+	}
+	// Not a test's context: the server outlives the test that asked first.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	s, err := start(ctx, filepath.Join(started.dir, strconv.Itoa(len(started.servers))))
+	if err != nil {
+		return none, err
+	}
+	started.servers = append(started.servers, s)
+	return s, nil
+}
+
+func stopAll() error {
+	started.Lock()
+	defer started.Unlock()
+	var errs []error
+	for _, s := range started.servers {
+		errs = append(errs, s.Stop())
+	}
+	if started.dir != "" {
+		errs = append(errs, os.RemoveAll(started.dir))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,149 @@
+// Package testservers lends real servers to tests.
+//
+//	func TestMain(m *testing.M) { testservers.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		db, err := sql.Open("mysql", testservers.DSN(t)) // an empty database of its own
+//
+// There are two kinds. MariaDB, Redis, Cluster and Sentinel are shared by all
+// tests of the process, started when the first test asks and stopped by Main: a
+// test uses keys of its own there, and leaves the server running. NewMariaDB,
+// NewRedis, NewCluster and NewSentinel are private, and end with their test,
+// which may kill, pause and restart them or flush them.
+//
+// What is promised: the servers are real, and a test that cannot have one fails;
+// none is skipped. Main tells of every goroutine that the tests left.
+package testservers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"seckill/internal/servers"
+)
+
+const startWithin = time.Minute
+
+// MariaDB is the process's shared MariaDB. Use DSN for a database of your own.
+func MariaDB(t testing.TB) *servers.MariaDB {
+	t.Helper()
+	return get(t, mariaDB)
+}
+
+// Redis is the process's shared Redis, with the keys of other tests in it.
+func Redis(t testing.TB) *servers.Redis {
+	t.Helper()
+	return get(t, redis)
+}
+
+// Cluster is the process's shared Redis Cluster, with the keys of other tests in
+// it.
+func Cluster(t testing.TB) *servers.Cluster {
+	t.Helper()
+	return get(t, cluster)
+}
+
+// Sentinel is the process's shared group of Redis servers watched by Sentinel,
+// with the keys of other tests in it.
+func Sentinel(t testing.TB) *servers.Sentinel {
+	t.Helper()
+	return get(t, sentinel)
+}
+
+// DSN leads to a new, empty database on the shared MariaDB. It is dropped when
+// the test ends.
+func DSN(t testing.TB) string {
+	t.Helper()
+	m := MariaDB(t)
+	name, err := m.CreateDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// The test's context is over by now.
+		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+		defer cancel()
+		if err := m.DropDatabase(ctx, name); err != nil {
+			t.Error(err)
+		}
+	})
+	return m.DSN(name)
+}
+
+// NewMariaDB is a MariaDB for this test alone.
+func NewMariaDB(t testing.TB, settings ...servers.Setting) *servers.MariaDB {
+	t.Helper()
+	return private(t, servers.StartMariaDB, settings)
+}
+
+// NewRedis is a Redis for this test alone.
+func NewRedis(t testing.TB, settings ...servers.Setting) *servers.Redis {
+	t.Helper()
+	return private(t, servers.StartRedis, settings)
+}
+
+// NewCluster is a Redis Cluster for this test alone.
+func NewCluster(t testing.TB, settings ...servers.Setting) *servers.Cluster {
+	t.Helper()
+	return private(t, servers.StartCluster, settings)
+}
+
+// NewSentinel is a group of Redis servers for this test alone.
+func NewSentinel(t testing.TB, settings ...servers.Setting) *servers.Sentinel {
+	t.Helper()
+	return private(t, servers.StartSentinel, settings)
+}
+
+// stopper is what every kind of server is.
+type stopper interface{ Stop() error }
+
+// starter is what starts one.
+type starter[S stopper] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
+
+//nolint:gochecknoglobals // the shared servers belong to the test process
+var (
+	mariaDB  = shared(servers.StartMariaDB)
+	redis    = shared(servers.StartRedis)
+	cluster  = shared(servers.StartCluster)
+	sentinel = shared(servers.StartSentinel)
+)
+
+// shared starts a server when it is asked for the first time; Main stops it.
+func shared[S stopper](start starter[S]) func() (S, error) {
+	return sync.OnceValues(func() (S, error) { return startAndKeep(start) })
+}
+
+func get[S stopper](t testing.TB, server func() (S, error)) S {
+	t.Helper()
+	s, err := server()
+	check(t, err)
+	return s
+}
+
+func private[S stopper](t testing.TB, start starter[S], settings []servers.Setting) S {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
+	defer cancel()
+	s, err := start(ctx, t.TempDir(), settings...)
+	check(t, err)
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// check ends the test if its server could not be started.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
+		t.Fatalf("%v: run `make test`, which installs it", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
