@@ -10,6 +10,10 @@ import (
 // than that are pointless: what was left behind runs out with its lease.
 const maxBrooms = 64
 
+// sweepTimeout bounds one try of a clean-up: a connection that is a black hole
+// must leave time for another one.
+const sweepTimeout = 250 * time.Millisecond
+
 // sweepPauses are the pauses before each try to free a key that nobody waits
 // for any more. Together they stay under a second.
 var sweepPauses = []time.Duration{0, 30, 70, 150, 250, 400} // milliseconds
@@ -42,7 +46,7 @@ func (l *Locker) sweep(key, token string, done <-chan struct{}) {
 }
 
 func (l *Locker) free(key, token string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), min(l.o.Timeout, sweepTimeout))
 	defer cancel()
 	err := l.backend.Release(ctx, key, token)
 	if err != nil && !errors.Is(err, ErrNotHeld) {

@@ -1,0 +1,165 @@
+package locktest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+func (s suite) faults(t *testing.T) {
+	t.Run("acquiring again with the same token gives the same lock with the same fence", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server), aKey()
+		first, err := b.Acquire(t.Context(), key, "token", s.scaled(time.Minute))
+		require.NoError(t, err)
+		again, err := b.Acquire(t.Context(), key, "token", s.scaled(time.Minute))
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+		_, err = b.Acquire(t.Context(), key, "token2", s.scaled(time.Minute))
+		require.ErrorIs(t, err, lock.ErrHeld)
+		require.NoError(t, b.Release(t.Context(), key, "token"))
+		require.ErrorIs(t, b.Release(t.Context(), key, "token"), lock.ErrNotHeld)
+	})
+
+	t.Run("a lost reply to an acquire does not turn our own lock into another's", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p := NewProxy(t, s.Server)
+		l := s.lockerAt(t, p.Addr())
+		require.NoError(t, mustAcquire(t, l, aKey()).Release(t.Context())) // a warm pool
+		defer p.LoseReplies(1)()
+		h, err := l.Acquire(t.Context(), aKey())
+		if err != nil { // a backend may also say that it does not know, and clean up
+			require.ErrorIs(t, err, lock.ErrUnavailable)
+			return
+		}
+		require.NotEmpty(t, s.Value(t, h.Key()))
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("a lost reply to a release is no failure and no loss", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p := NewProxy(t, s.Server)
+		h := mustAcquire(t, s.lockerAt(t, p.Addr()), aKey())
+		defer p.LoseReplies(1)()
+		require.NoError(t, h.Release(t.Context()))
+		require.Empty(t, s.Value(t, h.Key()))
+	})
+
+	t.Run("28 an unlock on a cancelled context frees", func(t *testing.T) {
+		l, key := s.locker(t), aKey()
+		h := mustAcquire(t, l, key)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, h.Release(ctx))
+		require.Empty(t, s.Value(t, key))
+	})
+
+	t.Run("29 a reply after the deadline is no success, and the key is gone within a second", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p, key := NewProxy(t, s.Server), aKey()
+		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)))
+		require.NoError(t, mustAcquire(t, l, aKey()).Release(t.Context()))
+		defer p.Delay("300")()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := l.Acquire(ctx, key)
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Eventually(t, func() bool { return s.Value(t, key) != "" }, time.Second, time.Millisecond, "the call arrives late")
+		s.freeWithin(t, key, time.Second)
+	})
+
+	t.Run("29 an answer that took as long as the lease is no success", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p, key, short := NewProxy(t, s.Server), aKey(), s.scaled(400*time.Millisecond)
+		l := s.lockerAt(t, p.Addr())
+		require.NoError(t, mustAcquire(t, l, aKey()).Release(t.Context()))
+		defer p.Delay("390")()
+		_, err := l.Acquire(t.Context(), key, lock.WithLease(short))
+		if s.Coarse == 0 {
+			require.ErrorIs(t, err, lock.ErrUnavailable)
+		}
+	})
+
+	t.Run("when the context ends during an acquire, the key is gone within a second", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p, key := NewProxy(t, s.Server), aKey()
+		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)), timeout(700*time.Millisecond))
+		require.NoError(t, mustAcquire(t, l, aKey()).Release(t.Context()))
+		end := p.SwallowReplies()
+		defer end()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		got := make(chan error, 1)
+		go func() { _, err := l.Acquire(ctx, key); got <- err }()
+		require.Eventually(t, func() bool { return s.Value(t, key) != "" }, 5*time.Second, time.Millisecond)
+		began := time.Now()
+		cancel()
+		err := <-got
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Less(t, time.Since(began), 500*time.Millisecond, "the caller does not wait for the server")
+		end() // connections that were black holes stay so; new ones are not
+		s.freeWithin(t, key, time.Second)
+	})
+
+	t.Run("a server that is away is unavailable at once", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p := NewProxy(t, s.Server)
+		l := s.lockerAt(t, p.Addr())
+		p.Cut()
+		began := time.Now()
+		_, err := l.Acquire(t.Context(), aKey())
+		require.ErrorIs(t, err, lock.ErrUnavailable)
+		require.NotErrorIs(t, err, lock.ErrNotAcquired)
+		require.Less(t, time.Since(began), 3*time.Second)
+		p.Join()
+	})
+
+	t.Run("a black hole is unavailable within the timeout of a call", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p := NewProxy(t, s.Server)
+		l := s.lockerAt(t, p.Addr(), timeout(300*time.Millisecond))
+		require.NoError(t, mustAcquire(t, l, aKey()).Release(t.Context()))
+		defer p.Swallow()()
+		began := time.Now()
+		_, err := l.Acquire(t.Context(), aKey(), lock.WithWait(time.Minute))
+		require.ErrorIs(t, err, lock.ErrUnavailable)
+		require.Less(t, time.Since(began), time.Second)
+	})
+
+	t.Run("30 the server may forget its scripts between any two calls", func(t *testing.T) {
+		if s.ForgetScripts == nil {
+			return
+		}
+		b, key := s.Dial(t, s.Server), aKey()
+		s.ForgetScripts(t)
+		_, err := b.Acquire(t.Context(), key, "token", time.Minute)
+		require.NoError(t, err)
+		s.ForgetScripts(t)
+		require.NoError(t, b.Renew(t.Context(), key, "token", time.Minute))
+		if r, ok := b.(lock.Raiser); ok {
+			s.ForgetScripts(t)
+			require.NoError(t, r.Raise(t.Context(), key, 1))
+		}
+		s.ForgetScripts(t)
+		require.NoError(t, b.Release(t.Context(), key, "token"))
+	})
+}

@@ -1,0 +1,140 @@
+// Package locktest is the list of what every backend of package lock must do.
+//
+// A backend's test describes itself in a Harness and calls Run. Every subtest is
+// a sentence and carries the number it has in the design's list. A backend is
+// excused only from what its Harness leaves out or Capabilities deny.
+//
+//	a Locker on its own connection  =  one process
+//
+//	locker ──▶ backend ──▶ [proxy: lose, delay, swallow, cut] ──▶ real server
+//
+// The promise of the suite: nothing sleeps in order to wait. Goroutines meet at
+// gates, and what others do is polled for.
+package locktest
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+// Harness is how the suite reaches one kind of server.
+type Harness struct {
+	// Server is the host and port of the server.
+	Server string
+	// Dial makes a backend with connections of its own, like another process,
+	// to addr, which is Server or a proxy before it. It cleans up by t.
+	Dial func(t testing.TB, addr string) lock.Backend
+	// Value is what the server has stored for key, "" when it is free.
+	Value func(t testing.TB, key string) string
+	// Remaining is how long the present lease of key lasts by the server's word.
+	// Nil: the server does not tell.
+	Remaining func(t testing.TB, key string) time.Duration
+	// Overwrite gives the key to a stranger, by hand, past every backend.
+	Overwrite func(t testing.TB, key string)
+	// Delete removes the key by hand.
+	Delete func(t testing.TB, key string)
+	// Flush removes everything. Nil: it cannot be done.
+	Flush func(t testing.TB)
+	// ForgetScripts makes the server forget its scripts. Nil: it has none.
+	ForgetScripts func(t testing.TB)
+	// Subscriptions is how many waiters the server knows of. Nil: it keeps none.
+	Subscriptions func(t testing.TB) int
+	Capabilities
+}
+
+// Capabilities are what a backend can do beyond the interface.
+type Capabilities struct {
+	Fence             bool          // grants carry a fence that grows
+	FenceOutlivesData bool          // and goes on growing after Flush
+	Raises            bool          // lock.Raiser
+	Wakes             bool          // lock.Notifier: waiters are woken by a message
+	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
+	TellsTaken        bool          // ErrNotHeld tells an expired key from one that another has
+	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond
+}
+
+// suite is one run against one harness.
+type suite struct{ Harness }
+
+// Run runs the whole list.
+func Run(t *testing.T, h Harness) {
+	s := suite{h}
+	t.Run("handles", s.handles)
+	t.Run("waiting", s.waiting)
+	t.Run("leases", s.leases)
+	t.Run("faults", s.faults)
+	t.Run("fences", s.fences)
+	t.Run("work", s.work)
+	t.Run("ending", s.ending)
+}
+
+// scaled is d, or as much more as this server's leases need.
+func (s suite) scaled(d time.Duration) time.Duration {
+	if s.Coarse > 0 {
+		return max(d, s.Coarse)
+	}
+	return d
+}
+
+// locker is one more process. Changes are applied to good default options.
+func (s suite) locker(t testing.TB, changes ...func(*lock.Options)) *lock.Locker {
+	t.Helper()
+	return s.lockerAt(t, s.Server, changes...)
+}
+
+func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options)) *lock.Locker {
+	t.Helper()
+	o := lock.Options{Lease: s.scaled(5 * time.Second), Poll: 20 * time.Millisecond, Timeout: 2 * time.Second}
+	for _, change := range changes {
+		change(&o)
+	}
+	l, err := lock.New(s.Dial(t, addr), o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		require.NoError(t, l.Close(ctx))
+	})
+	return l
+}
+
+func lease(d time.Duration) func(*lock.Options)   { return func(o *lock.Options) { o.Lease = d } }
+func wait(d time.Duration) func(*lock.Options)    { return func(o *lock.Options) { o.Wait = d } }
+func poll(d time.Duration) func(*lock.Options)    { return func(o *lock.Options) { o.Poll = d } }
+func timeout(d time.Duration) func(*lock.Options) { return func(o *lock.Options) { o.Timeout = d } }
+func hooks(h lock.Hooks) func(*lock.Options)      { return func(o *lock.Options) { o.Hooks = h } }
+
+// aKey is one that no other test uses.
+func aKey() string { return "user:" + rand.Text() }
+
+// mustAcquire takes key at once.
+func mustAcquire(t testing.TB, l *lock.Locker, key string, opts ...lock.Option) *lock.Lease {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), key, opts...)
+	require.NoError(t, err)
+	return h
+}
+
+// free fails the test unless key is free within d.
+func (s suite) freeWithin(t testing.TB, key string, d time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.Value(t, key) == "" }, d, 2*time.Millisecond, "the key is still held")
+}
+
+// ends waits for ctx to end and answers its cause.
+func ends(t testing.TB, ctx context.Context, within time.Duration) error {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(within):
+		t.Fatalf("the context did not end within %v", within)
+		return nil
+	}
+}

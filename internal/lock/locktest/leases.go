@@ -1,0 +1,124 @@
+package locktest
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+func (s suite) leases(t *testing.T) {
+	length := s.scaled(600 * time.Millisecond)
+
+	t.Run("20 a key held for five leases is still exclusive", func(t *testing.T) {
+		key := aKey()
+		var renewed atomic.Int32
+		h := mustAcquire(t, s.locker(t, lease(length), hooks(lock.Hooks{Renewed: func() { renewed.Add(1) }})), key)
+		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(5*length))
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.NoError(t, h.Context().Err())
+		require.GreaterOrEqual(t, renewed.Load(), int32(5))
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("21 the key of a holder that was killed is free within its lease", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server), aKey()
+		began := time.Now()
+		_, err := b.Acquire(t.Context(), key, "killed", length) // and nobody renews
+		require.NoError(t, err)
+		h := mustAcquire(t, s.locker(t, poll(10*time.Second)), key, lock.WithWait(time.Minute))
+		require.GreaterOrEqual(t, time.Since(began), length*9/10)
+		require.Less(t, time.Since(began), length*3/2+200*time.Millisecond)
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("22 when the key is deleted by hand, the holder's context ends within a renewal interval", func(t *testing.T) {
+		s.lossIsTold(t, length, s.Delete)
+	})
+
+	t.Run("22 the same when it is overwritten by another", func(t *testing.T) {
+		s.lossIsTold(t, length, s.Overwrite)
+	})
+
+	t.Run("23 the same when the server loses everything, and later locks work", func(t *testing.T) {
+		if s.Flush != nil {
+			s.lossIsTold(t, length, func(t testing.TB, _ string) { s.Flush(t) })
+		}
+	})
+
+	t.Run("24 errors that last less than the lease are survived", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p, key := NewProxy(t, s.Server), aKey()
+		var renewed atomic.Int32
+		l, calls := s.spied(t, p.Addr(), lease(s.scaled(3*time.Second)),
+			hooks(lock.Hooks{Renewed: func() { renewed.Add(1) }}))
+		h := mustAcquire(t, l, key)
+		p.Cut()
+		require.Eventually(t, func() bool { return calls.failedRenews.Load() > 0 }, 10*time.Second, time.Millisecond)
+		p.Join()
+		require.Eventually(t, func() bool { return renewed.Load() >= 2 }, 10*time.Second, time.Millisecond)
+		require.NoError(t, h.Context().Err())
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("25 a lost lease ends the renewal at once", func(t *testing.T) {
+		l, calls := s.spied(t, s.Server, lease(length))
+		h := mustAcquire(t, l, aKey())
+		s.Delete(t, h.Key())
+		require.ErrorIs(t, ends(t, h.Context(), 2*length), lock.ErrLost)
+		s.noMoreRenewals(t, calls, length)
+	})
+
+	t.Run("nothing renews after the release", func(t *testing.T) {
+		l, calls := s.spied(t, s.Server, lease(length))
+		h := mustAcquire(t, l, aKey())
+		require.Eventually(t, func() bool { return calls.renews.Load() > 0 }, 2*length, time.Millisecond)
+		require.NoError(t, h.Release(t.Context()))
+		s.noMoreRenewals(t, calls, length)
+	})
+
+	t.Run("the holder hears of the loss before another acquires, also from a black hole", func(t *testing.T) {
+		if s.Unproxied {
+			return
+		}
+		p, key := NewProxy(t, s.Server), aKey()
+		var lost atomic.Int32
+		h := mustAcquire(t, s.lockerAt(t, p.Addr(), lease(length), timeout(300*time.Millisecond),
+			hooks(lock.Hooks{Lost: func() { lost.Add(1) }})), key)
+		end := p.Swallow()
+		defer end()
+		other := mustAcquire(t, s.locker(t, poll(5*time.Millisecond)), key, lock.WithWait(time.Minute))
+		require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost)
+		require.EqualValues(t, 1, lost.Load())
+		if s.Fence {
+			require.Greater(t, other.Fence(), h.Fence())
+		}
+		require.NoError(t, other.Release(t.Context()))
+	})
+}
+
+// lossIsTold takes a key away from its holder.
+func (s suite) lossIsTold(t *testing.T, length time.Duration, take func(testing.TB, string)) {
+	t.Helper()
+	l, key := s.locker(t, lease(length)), aKey()
+	h := mustAcquire(t, l, key)
+	take(t, key)
+	require.ErrorIs(t, ends(t, h.Context(), length/3+length/4), lock.ErrLost)
+	require.ErrorIs(t, h.Release(t.Context()), lock.ErrLost)
+	s.Delete(t, key)
+	again := mustAcquire(t, l, key)
+	require.NoError(t, again.Release(t.Context()))
+}
+
+// noMoreRenewals holds if two intervals pass without one.
+func (s suite) noMoreRenewals(t testing.TB, calls *spy, length time.Duration) {
+	t.Helper()
+	n := calls.renews.Load()
+	require.Never(t, func() bool { return calls.renews.Load() > n }, length, 5*time.Millisecond)
+}

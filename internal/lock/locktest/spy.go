@@ -1,0 +1,73 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+// spy counts the calls that a Locker makes.
+type spy struct {
+	lock.Backend
+	acquires, renews, releases, failedRenews atomic.Int64
+}
+
+func (s *spy) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	defer s.acquires.Add(1)
+	return s.Backend.Acquire(ctx, key, token, lease)
+}
+
+func (s *spy) Renew(ctx context.Context, key, token string, lease time.Duration) error {
+	err := s.Backend.Renew(ctx, key, token, lease)
+	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
+		s.failedRenews.Add(1)
+	}
+	s.renews.Add(1)
+	return err
+}
+
+func (s *spy) Release(ctx context.Context, key, token string) error {
+	defer s.releases.Add(1)
+	return s.Backend.Release(ctx, key, token)
+}
+
+func (s *spy) calls() int64 { return s.acquires.Load() + s.renews.Load() + s.releases.Load() }
+
+// wakingSpy is a spy on a backend that can notify.
+type wakingSpy struct {
+	*spy
+	lock.Notifier
+}
+
+// spied is a process whose calls are counted.
+func (s suite) spied(t testing.TB, addr string, changes ...func(*lock.Options)) (*lock.Locker, *spy) {
+	t.Helper()
+	sp := &spy{}
+	with := s
+	with.Dial = func(t testing.TB, addr string) lock.Backend {
+		sp.Backend = s.Dial(t, addr)
+		if n, ok := sp.Backend.(lock.Notifier); ok {
+			return wakingSpy{sp, n}
+		}
+		return sp
+	}
+	return with.lockerAt(t, addr, changes...), sp
+}
+
+// queued waits until n goroutines stand in local queues.
+func queued(t testing.TB, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		stacks := make([]byte, 4<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		return strings.Count(string(stacks), "lock.(*queue).enter(") == n
+	}, 5*time.Second, time.Millisecond, "%d goroutines should be queueing", n)
+}

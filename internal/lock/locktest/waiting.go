@@ -1,0 +1,248 @@
+package locktest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+func (s suite) waiting(t *testing.T) {
+	t.Run("11 a wait that outlasts the holder acquires", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		l, calls := s.spied(t, s.Server, wait(20*time.Second))
+		got := make(chan error, 1)
+		go func() {
+			other, err := l.Acquire(t.Context(), key)
+			if err == nil {
+				err = other.Release(t.Context())
+			}
+			got <- err
+		}()
+		s.waiterIsWaiting(t, calls)
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, <-got)
+	})
+
+	t.Run("12 a shorter wait ends within a tenth of its budget", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t, lease(s.scaled(30*time.Second))), key)
+		const budget = time.Second
+		waiter := s.locker(t)
+		inTime := func(t *testing.T, began time.Time) {
+			t.Helper()
+			require.InDelta(t, budget.Seconds(), time.Since(began).Seconds(), budget.Seconds()/10)
+		}
+		t.Run("with both errors when the context ended it", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), budget)
+			defer cancel()
+			began := time.Now()
+			_, err := waiter.Acquire(ctx, key, lock.WithWait(time.Minute))
+			inTime(t, began)
+			require.ErrorIs(t, err, lock.ErrNotAcquired)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+		t.Run("as not acquired when the wait itself was over", func(t *testing.T) {
+			began := time.Now()
+			_, err := waiter.Acquire(t.Context(), key, lock.WithWait(budget))
+			inTime(t, began)
+			require.ErrorIs(t, err, lock.ErrNotAcquired)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+		})
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("13 a dead context writes nothing", func(t *testing.T) {
+		l, calls := s.spied(t, s.Server, wait(time.Second))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := l.Acquire(ctx, aKey())
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, calls.calls())
+	})
+
+	t.Run("14 a hundred waiters are cancelled, all return and nothing is left", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		value := s.Value(t, key)
+		processes := []*lock.Locker{
+			s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute)),
+			s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute)),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				_, err := processes[i%len(processes)].Acquire(ctx, key)
+				assert.ErrorIs(t, err, lock.ErrNotAcquired)
+				assert.ErrorIs(t, err, context.Canceled)
+			})
+		}
+		queued(t, 96)
+		cancel()
+		all.Wait()
+		require.Equal(t, value, s.Value(t, key))
+		s.nobodyListens(t)
+		require.NoError(t, h.Release(t.Context()))
+		s.staysFree(t, key)
+	})
+
+	t.Run("15 a release wakes a waiter within 50 ms while polling is at 10 s", func(t *testing.T) {
+		if !s.Wakes {
+			return
+		}
+		holder := s.locker(t, lease(s.scaled(30*time.Second)))
+		waiter, calls := s.spied(t, s.Server, wait(time.Minute), poll(10*time.Second), lease(s.scaled(30*time.Second)))
+		fastest := time.Hour // of five: a busy machine may be late, but polling is never this early
+		for range 5 {
+			key := aKey()
+			h := mustAcquire(t, holder, key)
+			calls.acquires.Store(0)
+			woken, done := make(chan time.Time, 1), make(chan struct{})
+			go func() {
+				defer close(done)
+				other, err := waiter.Acquire(t.Context(), key)
+				woken <- time.Now()
+				if assert.NoError(t, err) {
+					assert.NoError(t, other.Release(t.Context()))
+				}
+			}()
+			s.waiterIsWaiting(t, calls)
+			released := time.Now()
+			require.NoError(t, h.Release(t.Context()))
+			fastest = min(fastest, (<-woken).Sub(released))
+			<-done
+		}
+		require.Less(t, fastest, 50*time.Millisecond)
+	})
+
+	t.Run("16 no subscription is left after contention", func(t *testing.T) {
+		key := aKey()
+		processes := []*lock.Locker{s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute))}
+		g := &gate{t: t}
+		together(30, func(i int) {
+			assert.NoError(t, processes[i%3].Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+				g.pass(func() {})
+				return nil
+			}))
+		})
+		require.Equal(t, 30, g.passed)
+		s.nobodyListens(t)
+	})
+
+	t.Run("17 eight waiters of a process are served in the order they came", func(t *testing.T) {
+		l, key := s.locker(t, wait(time.Minute)), aKey()
+		h := mustAcquire(t, l, key)
+		var order []int // guarded by the lock itself
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+					order = append(order, i)
+					return nil
+				}))
+			})
+			queued(t, i+1)
+		}
+		require.NoError(t, h.Release(t.Context()))
+		all.Wait()
+		require.True(t, slices.IsSorted(order), "%v", order)
+		require.Len(t, order, 8)
+	})
+
+	t.Run("18 waiters that gave up do not slow the others", func(t *testing.T) {
+		l, key := s.locker(t, wait(time.Minute), poll(10*time.Second)), aKey()
+		h := mustAcquire(t, l, key)
+		ctx, cancel := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		for range 50 {
+			gone.Go(func() { _, err := l.Acquire(ctx, key); assert.ErrorIs(t, err, lock.ErrNotAcquired) })
+		}
+		queued(t, 50)
+		got := make(chan error, 1)
+		go func() {
+			other, err := l.Acquire(t.Context(), key)
+			if err == nil {
+				err = other.Release(t.Context())
+			}
+			got <- err
+		}()
+		queued(t, 51)
+		cancel()
+		gone.Wait()
+		released := time.Now()
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, <-got)
+		require.Less(t, time.Since(released), 2*time.Second)
+	})
+
+	t.Run("19 a waiter that gave up leaves no entry", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		value := s.Value(t, key)
+		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(100*time.Millisecond))
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.Equal(t, value, s.Value(t, key))
+		require.NoError(t, h.Release(t.Context()))
+		s.staysFree(t, key)
+		s.nobodyListens(t)
+	})
+
+	t.Run("27 two goroutines without the handle exclude each other", func(t *testing.T) {
+		l, key, g := s.locker(t, wait(time.Minute)), aKey(), &gate{t: t}
+		together(2, func(int) {
+			for range 50 {
+				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+					g.pass(func() {})
+					return nil
+				}))
+			}
+		})
+		require.Equal(t, 100, g.passed)
+	})
+
+	t.Run("one process asks the server once per acquisition, however many wait", func(t *testing.T) {
+		l, calls := s.spied(t, s.Server, wait(time.Minute))
+		key, g := aKey(), &gate{t: t}
+		together(32, func(int) {
+			for range 5 {
+				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+					g.pass(func() {})
+					return nil
+				}))
+			}
+		})
+		require.Equal(t, 160, g.passed)
+		require.EqualValues(t, 160, calls.acquires.Load())
+		require.EqualValues(t, 160, calls.releases.Load())
+	})
+}
+
+// waiterIsWaiting returns once the waiter of a spied Locker has been refused, has
+// subscribed if it can, and was refused again.
+func (s suite) waiterIsWaiting(t testing.TB, calls *spy) {
+	t.Helper()
+	require.Eventually(t, func() bool { return calls.acquires.Load() >= 2 }, 10*time.Second, time.Millisecond)
+}
+
+func (s suite) nobodyListens(t testing.TB) {
+	t.Helper()
+	if s.Subscriptions != nil {
+		require.Eventually(t, func() bool { return s.Subscriptions(t) == 0 }, 5*time.Second, 5*time.Millisecond)
+	}
+}
+
+// staysFree holds if nobody takes the key behind our back for a while
+// in which anything left over would have done so.
+func (s suite) staysFree(t testing.TB, key string) {
+	t.Helper()
+	require.Never(t, func() bool { return s.Value(t, key) != "" }, 300*time.Millisecond, 20*time.Millisecond)
+}
