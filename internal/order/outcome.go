@@ -40,6 +40,10 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 		return nil
 	case errors.Is(ferr, ErrVoided), errors.Is(ferr, ErrKeyReused):
 		return ferr
+	case errors.Is(ferr, ErrNotFound):
+		// The duplicate is of the order's id and not of the request: this row will
+		// never be taken.
+		return fmt.Errorf("%w: order id %d was given twice", ErrUnavailable, o.ID)
 	}
 	// The request has an order that cannot be read now. Its hold must not be released.
 	return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, ErrCommitUnknown, ferr)

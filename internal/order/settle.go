@@ -95,9 +95,11 @@ func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration
 // settle asks the database what became of the hold, in a way that also decides it:
 // after the void order is in, no attempt of the request can commit any more.
 func (s *Settler) settle(ctx context.Context, h Hold) error {
+	// Attempt 0: every share of the hold ends.
+	h.Attempt = 0
 	err := s.orders.Void(ctx, Order{
 		ID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Status: Void,
-		RequestID: h.RequestID, Shard: h.Shard, CreatedAt: s.now().UTC(), ExpiresAt: s.now().UTC(),
+		RequestID: h.RequestID, Shard: h.Shard, CreatedAt: s.now(), ExpiresAt: s.now(),
 	})
 	if err == nil {
 		return s.stock.Release(ctx, h)
@@ -106,11 +108,11 @@ func (s *Settler) settle(ctx context.Context, h Hold) error {
 		return err
 	}
 	o, err := s.orders.ByRequest(ctx, h.RequestID)
-	if err != nil {
-		return err
-	}
-	if o.Status != Void && o.ID == h.OrderID {
+	switch {
+	case err == nil && o.Status != Void && o.ID == h.OrderID:
 		return s.stock.Confirm(ctx, h)
+	case err != nil && !errors.Is(err, ErrNotFound): // not found: the duplicate is of the id, which no request can use
+		return err
 	}
 	return s.stock.Release(ctx, h)
 }

@@ -13,7 +13,7 @@ import (
 type Work struct {
 	Every       time.Duration // between two passes
 	SettleAfter time.Duration // the age from which a hold is nobody's
-	Known       func() []coupon.Coupon
+	Loaded      func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
 	Did         func(job string, n int, err error) // told after each pass that did or failed something; may be nil
 }
 
@@ -32,12 +32,9 @@ func (s *Settler) Run(ctx context.Context, w Work) {
 		s.alone(ctx, w, "expire", s.Expire)
 		s.alone(ctx, w, "relay", s.Relay)
 		s.alone(ctx, w, "settle", func(ctx context.Context) (int, error) {
+			loaded, failed := w.Loaded(ctx)
 			done := 0
-			var failed error
-			for _, c := range w.Known() {
-				if c.Epoch == 0 {
-					continue
-				}
+			for _, c := range loaded {
 				n, err := s.Settle(ctx, c, w.SettleAfter)
 				done += n
 				if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {

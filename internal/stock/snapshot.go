@@ -107,3 +107,23 @@ func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, er
 	}
 	return applied, nil
 }
+
+// History reads the requests that a shard remembers, those with an open hold among
+// them: the id of the order that each is for.
+func (s *Stock) History(ctx context.Context, couponID int64, shard int) (map[string]int64, error) {
+	const page = 1000
+	all := map[string]int64{}
+	var p parser
+	scan := s.client.HScan(ctx, tag(couponID, shard)+"requests", 0, "", page).Iterator()
+	for scan.Next(ctx) {
+		request := scan.Val()
+		if !scan.Next(ctx) {
+			break
+		}
+		all[request] = p.number(scan.Val())
+	}
+	if err := scan.Err(); err != nil {
+		return nil, fmt.Errorf("%w: history of shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+	}
+	return all, p.err
+}

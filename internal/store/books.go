@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Books is what the database says of a coupon, all of it at one moment.
+type Books struct {
+	Coupon    coupon.Coupon
+	Live      int64                  // orders that have a unit
+	Orders    int64                  // orders ever committed
+	Voids     int64                  // requests that were given up
+	OverLimit int64                  // live orders above their users' limit
+	SameID    int64                  // orders that share a request id with another
+	BadState  int64                  // orders whose state, slot and outbox contradict each other
+	Stale     int64                  // orders written under a fence larger than their user's
+	Due       []order.Return         // the outbox
+	Requests  map[string]order.Order // what became of the requests asked about
+	ByStatus  map[order.Status]int64 // orders by status
+}
+
+// Books reads them in one transaction with one snapshot. It also tells what became
+// of the requests.
+func (s *Store) Books(ctx context.Context, couponID int64, requests []string) (Books, error) {
+	b := Books{Requests: map[string]order.Order{}, ByStatus: map[order.Status]int64{}}
+	o := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	if s.dialect == sqliteDialect {
+		o = &sql.TxOptions{} // a reader of SQLite has one snapshot anyway
+	}
+	begun := s.read.WithContext(ctx).Begin(o)
+	if begun.Error != nil {
+		return b, wrap(begun.Error, "begin")
+	}
+	defer begun.Rollback() // nothing was written
+	return b, wrap(b.read(begun, couponID, requests), "read the books of coupon %d", couponID)
+}
+
+func (b *Books) read(db *gorm.DB, couponID int64, requests []string) error {
+	var row couponRow
+	if err := db.Take(&row, "id = ?", couponID).Error; err != nil {
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return coupon.ErrNotFound
+		}
+		return err
+	}
+	b.Coupon = row.coupon()
+	if err := b.count(db); err != nil {
+		return err
+	}
+	var due []returnRow
+	if err := db.Where("coupon_id = ?", couponID).Order("order_id").Find(&due).Error; err != nil {
+		return err
+	}
+	for _, r := range due {
+		b.Due = append(b.Due, order.Return(r))
+	}
+	const chunk = 500
+	for len(requests) > 0 {
+		n := min(chunk, len(requests))
+		var rows []orderRow
+		if err := db.Where("request_id IN ?", requests[:n]).Find(&rows).Error; err != nil {
+			return err
+		}
+		for _, r := range rows {
+			b.Requests[r.RequestID] = r.order()
+		}
+		requests = requests[n:]
+	}
+	return nil
+}
+
+func (b *Books) count(db *gorm.DB) error {
+	var by []struct {
+		Status order.Status
+		N      int64
+	}
+	id := b.Coupon.ID
+	err := db.Model(&orderRow{}).Where("coupon_id = ?", id).Select("status, COUNT(*) AS n").Group("status").Scan(&by).Error
+	if err != nil {
+		return err
+	}
+	for _, s := range by {
+		b.ByStatus[s.Status] = s.N
+		if s.Status == order.Void {
+			b.Voids = s.N
+			continue
+		}
+		b.Orders += s.N
+		if s.Status.Live() {
+			b.Live += s.N
+		}
+	}
+	for _, q := range []struct {
+		to   *int64
+		text string
+		args []any
+	}{
+		{&b.OverLimit, `SELECT COALESCE(SUM(n - ?), 0) FROM (SELECT COUNT(*) AS n FROM orders
+			WHERE coupon_id = ? AND status IN ('pending', 'paid') GROUP BY user_id HAVING COUNT(*) > ?) AS over_limit`,
+			[]any{b.Coupon.LimitPerUser, id, b.Coupon.LimitPerUser}},
+		{&b.SameID, `SELECT COUNT(*) - COUNT(DISTINCT request_id) FROM orders WHERE coupon_id = ?`, []any{id}},
+		{&b.BadState, `SELECT COUNT(*) FROM orders AS o LEFT JOIN stock_returns AS r ON r.order_id = o.id WHERE o.coupon_id = ? AND (
+			o.status NOT IN ('pending', 'paid', 'cancelled', 'expired', 'void')
+			OR (o.status IN ('pending', 'paid')) <> (o.slot IS NOT NULL)
+			OR (r.order_id IS NOT NULL AND o.status NOT IN ('cancelled', 'expired')))`, []any{id}},
+		{&b.Stale, `SELECT COUNT(*) FROM orders AS o LEFT JOIN fences AS f ON f.user_id = o.user_id
+			WHERE o.coupon_id = ? AND o.status <> 'void' AND (f.fence IS NULL OR o.fence > f.fence)`, []any{id}},
+	} {
+		if err := db.Raw(q.text, q.args...).Scan(q.to).Error; err != nil {
+			return fmt.Errorf("%s: %w", q.text[:40], err)
+		}
+	}
+	return nil
+}

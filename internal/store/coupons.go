@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Coupons is the part of the Store that keeps coupons: a coupon.Repository and a
+// coupon.Loader.
+type Coupons struct{ s *Store }
+
+// Coupons gives that part.
+func (s *Store) Coupons() Coupons { return Coupons{s} }
+
+// Create stores a coupon and gives it its id.
+func (c Coupons) Create(ctx context.Context, draft coupon.Coupon) (coupon.Coupon, error) {
+	row := rowOfCoupon(draft)
+	if err := c.s.write.WithContext(ctx).Create(&row).Error; err != nil {
+		return coupon.Coupon{}, wrap(err, "create a coupon")
+	}
+	return row.coupon(), nil
+}
+
+// Find reads the coupons with these ids; an unknown one is left out.
+func (c Coupons) Find(ctx context.Context, ids ...int64) ([]coupon.Coupon, error) {
+	return c.coupons(c.s.read.WithContext(ctx).Where("id IN ?", ids))
+}
+
+// List reads up to limit coupons with an id above after, by id.
+func (c Coupons) List(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error) {
+	return c.coupons(c.s.read.WithContext(ctx).Where("id > ?", after).Limit(limit))
+}
+
+// Loaded lists the coupons whose stock is or was in Redis, but those that ended more
+// than a day ago.
+func (c Coupons) Loaded(ctx context.Context) ([]coupon.Coupon, error) {
+	return c.coupons(c.s.read.WithContext(ctx).
+		Where("epoch > 0 AND ends_at > ?", time.Now().UTC().Add(-24*time.Hour)))
+}
+
+func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
+	var rows []couponRow
+	if err := q.Order("id").Find(&rows).Error; err != nil {
+		return nil, wrap(err, "read coupons")
+	}
+	all := make([]coupon.Coupon, len(rows))
+	for i, row := range rows {
+		all[i] = row.coupon()
+	}
+	return all, nil
+}
+
+// Change alters a coupon while its row is locked. On SQLite, which drops the locking
+// clause, the transaction as a whole is alone.
+func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
+	var changed coupon.Coupon
+	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+		var row couponRow
+		err := db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&row, "id = ?", id).Error
+		if errors.Is(err, gorm.ErrRecordNotFound) {
+			return coupon.ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("read coupon %d: %w", id, err)
+		}
+		changed = row.coupon()
+		if err := change(&changed); err != nil {
+			return err
+		}
+		row = rowOfCoupon(changed)
+		return wrap(db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row).Error, "change coupon %d", id)
+	})
+	return changed, err
+}
+
+// NextEpoch closes the coupon and begins an epoch.
+//
+// The update locks the coupon's row, which every order takes its unit from at its
+// end: an order that did so before is committed and counted below, and one that
+// comes after finds another epoch and is rolled back.
+func (c Coupons) NextEpoch(ctx context.Context, id int64, shards int) (coupon.Load, error) {
+	load := coupon.Load{CouponID: id, Shards: shards, Buyers: map[int64]int{}}
+	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+		res := db.WithContext(ctx).Model(&couponRow{}).Where("id = ?", id).UpdateColumns(map[string]any{
+			"epoch":  gorm.Expr("epoch + 1"),
+			"shards": shards,
+			"state":  gorm.Expr("CASE state WHEN ? THEN ? ELSE state END", coupon.OnSale, coupon.Paused),
+		})
+		if res.Error != nil {
+			return fmt.Errorf("begin an epoch of coupon %d: %w", id, res.Error)
+		}
+		if res.RowsAffected == 0 {
+			return coupon.ErrNotFound
+		}
+		var row couponRow
+		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
+			return fmt.Errorf("read coupon %d: %w", id, err)
+		}
+		load.Epoch, load.Units = row.Epoch, row.Stock
+		var buyers []struct {
+			UserID int64
+			Units  int
+		}
+		err := db.WithContext(ctx).Model(&orderRow{}).Where("coupon_id = ? AND slot IS NOT NULL", id).
+			Select("user_id, COUNT(*) AS units").Group("user_id").Scan(&buyers).Error
+		for _, b := range buyers {
+			load.Buyers[b.UserID] = b.Units
+		}
+		return wrap(err, "count the buyers of coupon %d", id)
+	})
+	return load, err
+}
+
+// alter runs an administrator's change. It may be asked for again, so an unknown
+// commit is an unavailable database.
+func (s *Store) alter(ctx context.Context, work func(ctx context.Context, db *gorm.DB) error) error {
+	err := s.once(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, work)
+	if errors.Is(err, errAgain) || errors.Is(err, order.ErrCommitUnknown) {
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	return err
+}

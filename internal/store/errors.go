@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	sqlite "github.com/glebarez/go-sqlite"
+	"github.com/go-sql-driver/mysql"
+	"seckill/internal/order"
+)
+
+// errAgain: the transaction is rolled back, or must be, and may be run again.
+var errAgain = errors.New("store: run the transaction again")
+
+// The numbers are those of the manuals of MySQL and MariaDB. After any of the first
+// group the transaction is poisoned: 1213 has rolled it back already, so that the
+// next statement would commit by itself, and after 1205 a statement is missing.
+var (
+	again = []uint16{
+		1205, // lock wait timeout
+		1213, // deadlock
+		1020, // the record has changed since the snapshot (MariaDB, snapshot isolation)
+		3572, // NOWAIT and the row is locked
+	}
+	away = []uint16{
+		1040, // too many connections
+		1053, // server shutdown in progress
+		1152, // aborted connection
+		1290, // read only
+		1836, // read only
+		1927, // connection was killed (MariaDB)
+		3169, // session was killed
+		4031, // disconnected by the server because of inactivity
+	}
+)
+
+// The result codes of SQLite that mean "somebody else writes".
+const (
+	sqliteBusy   = 5
+	sqliteLocked = 6
+)
+
+// classify is the one place that knows the databases' error numbers. It wraps an
+// error in errAgain or order.ErrUnavailable where it is one of those.
+func classify(err error) error {
+	if err == nil || errors.Is(err, errAgain) || errors.Is(err, order.ErrUnavailable) {
+		return err
+	}
+	var fromMySQL *mysql.MySQLError
+	var fromSQLite *sqlite.Error
+	var fromNet net.Error
+	switch {
+	case errors.As(err, &fromMySQL):
+		if slices.Contains(again, fromMySQL.Number) {
+			return fmt.Errorf("%w: %w", errAgain, err)
+		}
+		if slices.Contains(away, fromMySQL.Number) {
+			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+		}
+	case errors.As(err, &fromSQLite):
+		if code := fromSQLite.Code() & 0xff; code == sqliteBusy || code == sqliteLocked {
+			return fmt.Errorf("%w: %w", errAgain, err)
+		}
+	case errors.As(err, &fromNet), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, sql.ErrTxDone), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	return err
+}
+
+// duplicate says whether a unique index refused a row.
+func duplicate(err error) bool {
+	var fromMySQL *mysql.MySQLError
+	if errors.As(err, &fromMySQL) {
+		return fromMySQL.Number == 1062
+	}
+	var fromSQLite *sqlite.Error
+	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "UNIQUE constraint failed")
+}
+
+// taken says which of the unique indexes of orders refused a row. The name of the
+// index is in the message alone, in MySQL as "table.index", in MariaDB as "index"
+// and in SQLite as the columns. The primary key goes with the request: an id is
+// given to one request only.
+func taken(err error) (slot, request bool) {
+	if !duplicate(err) {
+		return false, false
+	}
+	text := err.Error()
+	slot = strings.Contains(text, "orders_slot") || strings.Contains(text, "orders.slot")
+	return slot, !slot
+}

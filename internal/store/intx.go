@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/internal/order"
+)
+
+// tries is the first run of a transaction and at most two more.
+const tries = 3
+
+// InTx runs work in a transaction at READ COMMITTED: a snapshot from before the
+// lock was held could not be trusted. The level is asked for with the begin, because
+// MySQL and MariaDB have different names for the session's variable.
+//
+// An error of work rolls back. After a deadlock or a lock-wait timeout the whole of
+// work is run again. A failed commit is order.ErrCommitUnknown and is never run again.
+func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	var err error
+	for try := range tries {
+		if try > 0 && !pause(ctx, try) {
+			break
+		}
+		err = s.once(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
+			return work(ctx, tx{db})
+		})
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+}
+
+// pause waits a moment, a different one for each, so that those who met in a
+// deadlock do not meet again. It is false if the budget is over.
+func pause(ctx context.Context, try int) bool {
+	t := time.NewTimer(time.Duration(rand.Int64N(int64(try) * int64(10*time.Millisecond)))) //nolint:gosec // spreads, does not guard
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once is the only place that begins and commits. The transaction has a budget of
+// its own, so that nobody holds the coupon's row for longer.
+func (s *Store) once(ctx context.Context, db *gorm.DB, o *sql.TxOptions,
+	work func(ctx context.Context, db *gorm.DB) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, s.txTimeout)
+	defer cancel()
+	begun := db.WithContext(ctx).Begin(o)
+	if begun.Error != nil {
+		return classify(fmt.Errorf("begin: %w", begun.Error))
+	}
+	defer begun.Rollback() // after a commit it does nothing
+	if err := work(ctx, begun); err != nil {
+		return classify(err)
+	}
+	if failed := begun.Commit().Error; failed != nil {
+		return fmt.Errorf("%w: %w", order.ErrCommitUnknown, failed)
+	}
+	return nil
+}

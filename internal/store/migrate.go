@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+
+	files "seckill/sql"
+)
+
+// Why the schema does not suit the program.
+var (
+	ErrSchemaOld = errors.New("the database's schema is older than this program: run seckill migrate")
+	ErrSchemaNew = errors.New("the database's schema is newer than this program: run a newer seckill")
+)
+
+func (s *Store) migrations() (*goose.Provider, error) {
+	folder, err := fs.Sub(files.Migrations, string(s.dialect))
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	dialect := goose.DialectMySQL
+	if s.dialect == sqliteDialect {
+		dialect = goose.DialectSQLite3
+	}
+	p, err := goose.NewProvider(dialect, s.pools[0], folder, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	return p, nil
+}
+
+// Migrate brings the schema up to date and names what it applied. Two at once wait
+// for each other.
+func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	unlock, err := s.lockMigrations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	p, err := s.migrations()
+	if err != nil {
+		return nil, err
+	}
+	current, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the schema's version: %w", err)
+	}
+	if latest := latest(p); current > latest {
+		return nil, fmt.Errorf("%w (it is %d, this program knows %d)", ErrSchemaNew, current, latest)
+	}
+	results, err := p.Up(ctx)
+	for _, r := range results {
+		applied = append(applied, r.Source.Path)
+	}
+	if err != nil {
+		return applied, fmt.Errorf("migrate: %w", err)
+	}
+	return applied, nil
+}
+
+func latest(p *goose.Provider) int64 {
+	sources := p.ListSources()
+	return sources[len(sources)-1].Version
+}
+
+// migrateWait is how long one migration waits for another, in seconds.
+const migrateWait = 30
+
+// lockMigrations holds a named lock of the server on a connection of its own. SQLite
+// needs none: it is this process's own.
+func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	if s.dialect == sqliteDialect {
+		return func() {}, nil
+	}
+	conn, err := s.pools[0].Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the database does not answer: %w", err)
+	}
+	var got sql.NullInt64
+	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), ?)"
+	// The driver gives up reading before the server gives up waiting: ask in short turns.
+	for range migrateWait {
+		if err = conn.QueryRowContext(ctx, lock, 1).Scan(&got); err != nil || got.Int64 == 1 {
+			break
+		}
+	}
+	if err == nil && got.Int64 != 1 {
+		err = errors.New("another migration is running")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the migrations: %w", err), conn.Close())
+	}
+	// The lock ends with its connection, so the connection does not go back to the pool.
+	return func() {
+		_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
+		_ = conn.Close()
+	}, nil
+}
+
+// CheckSchema says ErrSchemaOld or ErrSchemaNew if the schema is not this program's.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	p, err := s.migrations()
+	if err != nil {
+		return err
+	}
+	current, err := s.version(ctx)
+	if err != nil {
+		return err
+	}
+	switch latest := latest(p); {
+	case current < latest:
+		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaOld, current, latest)
+	case current > latest:
+		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaNew, current, latest)
+	}
+	return nil
+}
+
+// version reads goose's table without making it: a check changes nothing.
+func (s *Store) version(ctx context.Context) (int64, error) {
+	if !s.read.WithContext(ctx).Migrator().HasTable(goose.DefaultTablename) {
+		if err := s.Ping(ctx); err != nil {
+			return 0, err
+		}
+		return 0, nil
+	}
+	var version sql.NullInt64
+	err := s.read.WithContext(ctx).Table(goose.DefaultTablename).
+		Where("is_applied = ?", true).Select("MAX(version_id)").Scan(&version).Error
+	if err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return version.Int64, nil
+}

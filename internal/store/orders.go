@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"seckill/internal/order"
+)
+
+// wrap says what failed and keeps why, or is nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return classify(fmt.Errorf(format+": %w", append(args, err)...))
+}
+
+// Get reads an order of the user; the owner is part of the question to the database.
+func (s *Store) Get(ctx context.Context, id, userID int64) (order.Order, error) {
+	return s.one(ctx, "id = ? AND user_id = ?", id, userID)
+}
+
+// ByRequest reads the order, or the void order, that a request made.
+func (s *Store) ByRequest(ctx context.Context, requestID string) (order.Order, error) {
+	return s.one(ctx, "request_id = ?", requestID)
+}
+
+func (s *Store) one(ctx context.Context, where string, args ...any) (order.Order, error) {
+	var row orderRow
+	err := s.read.WithContext(ctx).Take(&row, append([]any{where}, args...)...).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return order.Order{}, order.ErrNotFound
+	}
+	return row.order(), wrap(err, "read an order")
+}
+
+// List reads the user's orders, newest first. Void ones are not orders.
+func (s *Store) List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error) {
+	q := s.read.WithContext(ctx).Where("user_id = ? AND status <> ?", userID, order.Void)
+	if before > 0 {
+		q = q.Where("id < ?", before)
+	}
+	var rows []orderRow
+	if err := q.Order("id DESC").Limit(limit).Find(&rows).Error; err != nil {
+		return nil, wrap(err, "list the orders of user %d", userID)
+	}
+	return ordersOf(rows), nil
+}
+
+func ordersOf(rows []orderRow) []order.Order {
+	all := make([]order.Order, len(rows))
+	for i, row := range rows {
+		all[i] = row.order()
+	}
+	return all
+}
+
+// Void writes a void order under o's request id, in a transaction of its own that
+// waits for any other that is writing the same request id.
+func (s *Store) Void(ctx context.Context, o order.Order) error {
+	o.Status = order.Void
+	row := rowOfOrder(o)
+	err := inserted(s.write.WithContext(ctx).Create(&row).Error, o)
+	if errors.Is(err, errAgain) {
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	return err
+}
+
+// Overdue lists pending orders whose time had run out at now, the oldest first.
+func (s *Store) Overdue(ctx context.Context, now time.Time, limit int) ([]order.Order, error) {
+	var rows []orderRow
+	err := s.read.WithContext(ctx).Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
+		Order("expires_at").Limit(limit).Find(&rows).Error
+	return ordersOf(rows), wrap(err, "list overdue orders")
+}
+
+// DueReturns lists units owed to the shards, by order id.
+func (s *Store) DueReturns(ctx context.Context, after int64, limit int) ([]order.Return, error) {
+	var rows []returnRow
+	err := s.read.WithContext(ctx).Where("order_id > ?", after).Order("order_id").Limit(limit).Find(&rows).Error
+	due := make([]order.Return, len(rows))
+	for i, row := range rows {
+		due[i] = order.Return(row)
+	}
+	return due, wrap(err, "list due returns")
+}
+
+// Returned deletes an outbox row: the shards have its unit.
+func (s *Store) Returned(ctx context.Context, orderID int64) error {
+	err := s.write.WithContext(ctx).Delete(&returnRow{}, "order_id = ?", orderID).Error
+	return wrap(err, "note the return of order %d", orderID)
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+type couponRow struct {
+	ID           int64 `gorm:"primaryKey"`
+	Title        string
+	Total        int64
+	Stock        int64
+	LimitPerUser int
+	PriceCents   int64
+	BeginsAt     time.Time
+	EndsAt       time.Time
+	State        coupon.State
+	Epoch        int64
+	Shards       int
+}
+
+func (couponRow) TableName() string { return "coupons" }
+
+func rowOfCoupon(c coupon.Coupon) couponRow {
+	return couponRow{
+		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
+		BeginsAt: c.BeginsAt.UTC(), EndsAt: c.EndsAt.UTC(), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
+	}
+}
+
+func (r couponRow) coupon() coupon.Coupon {
+	return coupon.Coupon{
+		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
+		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
+	}
+}
+
+type orderRow struct {
+	ID         int64 `gorm:"primaryKey;autoIncrement:false"`
+	CouponID   int64
+	UserID     int64
+	Slot       *int // NULL when the order is not live
+	Status     order.Status
+	PriceCents int64
+	RequestID  string
+	Shard      int
+	Fence      uint64
+	CreatedAt  time.Time `gorm:"autoCreateTime:false"`
+	ExpiresAt  time.Time
+}
+
+func (orderRow) TableName() string { return "orders" }
+
+func rowOfOrder(o order.Order) orderRow {
+	r := orderRow{
+		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
+		RequestID: o.RequestID, Shard: o.Shard, Fence: o.Fence, CreatedAt: o.CreatedAt.UTC(), ExpiresAt: o.ExpiresAt.UTC(),
+	}
+	if o.Status.Live() {
+		r.Slot = &o.Slot
+	}
+	return r
+}
+
+func (r orderRow) order() order.Order {
+	o := order.Order{
+		ID: r.ID, CouponID: r.CouponID, UserID: r.UserID, Status: r.Status, PriceCents: r.PriceCents,
+		RequestID: r.RequestID, Shard: r.Shard, Fence: r.Fence, CreatedAt: r.CreatedAt.UTC(), ExpiresAt: r.ExpiresAt.UTC(),
+	}
+	if r.Slot != nil {
+		o.Slot = *r.Slot
+	}
+	return o
+}
+
+type fenceRow struct {
+	UserID int64 `gorm:"primaryKey;autoIncrement:false"`
+	Fence  uint64
+}
+
+func (fenceRow) TableName() string { return "fences" }
+
+type returnRow struct {
+	OrderID  int64 `gorm:"primaryKey;autoIncrement:false"`
+	CouponID int64
+	UserID   int64
+	Shard    int
+	Epoch    int64
+	Shards   int
+}
+
+func (returnRow) TableName() string { return "stock_returns" }

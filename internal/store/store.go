@@ -1,0 +1,179 @@
+// Package store keeps coupons, orders, fences and the outbox in a SQL database. It
+// is the only room with gorm.
+//
+//	InTx:  begin ─▶ work(tx) ─▶ commit        one place that begins and commits
+//	               │ error ─▶ rollback, and for a deadlock or a lock-wait
+//	               │          timeout the whole of it again, twice at most
+//	               └ a failed commit is unknown, and is said to be
+//
+// On MySQL and MariaDB it relies on row locks at READ COMMITTED. SQLite has none:
+// there one connection writes, and each of its transactions is alone from its begin.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/glebarez/sqlite"
+	driver "github.com/go-sql-driver/mysql"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Options say which database, and how it is used.
+type Options struct {
+	MySQL     string // a DSN of go-sql-driver/mysql; or
+	SQLite    string // a DSN of glebarez/go-sqlite
+	MaxOpen   int    // connections
+	MaxIdle   int
+	MaxLife   time.Duration
+	TxTimeout time.Duration // the budget of one transaction
+	Log       *slog.Logger  // nil is slog.Default
+}
+
+// Store is an open database.
+type Store struct {
+	write     *gorm.DB
+	read      *gorm.DB // the same as write, but on SQLite, where readers need not wait for the writer
+	dialect   dialect
+	isolation sql.IsolationLevel
+	txTimeout time.Duration
+	pools     []*sql.DB
+}
+
+type dialect string
+
+const (
+	mysqlDialect  dialect = "mysql"
+	sqliteDialect dialect = "sqlite"
+)
+
+// Open connects, and fails within the DSN's timeout if the database does not answer.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	open := openMySQL
+	if o.MySQL == "" {
+		open = openSQLite
+	}
+	s, err := open(o)
+	if err != nil {
+		return nil, err
+	}
+	s.txTimeout = o.TxTimeout
+	if err := s.pools[0].PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// openMySQL sets what this program relies on, whatever the DSN says: times in UTC,
+// and affected rows that count the rows found and not only those changed.
+// Interpolated parameters save a round trip per statement.
+func openMySQL(o Options) (*Store, error) {
+	dsn, err := driver.ParseDSN(o.MySQL)
+	if err != nil {
+		return nil, errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
+	}
+	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows, dsn.InterpolateParams = true, time.UTC, true, true
+	dsn.Logger = quiet{o.Log}
+	connector, err := driver.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql.dsn: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(o.MaxOpen)
+	pool.SetMaxIdleConns(o.MaxIdle)
+	pool.SetConnMaxLifetime(o.MaxLife)
+	db, err := openGorm(mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true}), o.Log)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &Store{write: db, read: db, dialect: mysqlDialect, isolation: sql.LevelReadCommitted, pools: []*sql.DB{pool}}, nil
+}
+
+// openSQLite opens one connection to write, because SQLite has one writer and a
+// queue in the pool is better than a busy database, and a few to read.
+func openSQLite(o Options) (*Store, error) {
+	readDSN, err := deferred(o.SQLite)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dialect: sqliteDialect, isolation: sql.LevelDefault}
+	for _, one := range []struct {
+		dsn   string
+		conns int
+		to    **gorm.DB
+	}{{o.SQLite, 1, &s.write}, {readDSN, 4, &s.read}} {
+		pool, err := sql.Open(sqlite.DriverName, one.dsn)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open SQLite: %w", err), s.Close())
+		}
+		pool.SetMaxOpenConns(one.conns)
+		pool.SetMaxIdleConns(one.conns)
+		s.pools = append(s.pools, pool)
+		if *one.to, err = openGorm(&sqlite.Dialector{Conn: pool}, o.Log); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// deferred is the DSN for readers: their transactions do not take the write lock.
+func deferred(dsn string) (string, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "", fmt.Errorf("the DSN of SQLite: %w", err)
+	}
+	q := u.Query()
+	q.Set("_txlock", "deferred")
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+func openGorm(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
+	db, err := gorm.Open(d, &gorm.Config{
+		SkipDefaultTransaction: true, // InTx begins and commits, nobody else
+		DisableAutomaticPing:   true,
+		// Errors are not translated: the translation drops the name of the index that
+		// refused a row. errors.go knows them. What fails is said by whoever asked, with what it asked for.
+		Logger: logger.NewSlogLogger(log, logger.Config{LogLevel: logger.Silent}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return db, nil
+}
+
+// quiet sends what the driver says of broken connections to the debug log: each of
+// them reaches a caller as an error too.
+type quiet struct{ log *slog.Logger }
+
+func (q quiet) Print(v ...any) { q.log.Debug("mysql", "said", fmt.Sprint(v...)) }
+
+// Ping asks whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pools[0].PingContext(ctx); err != nil {
+		return fmt.Errorf("the database does not answer: %w", err)
+	}
+	return nil
+}
+
+// Pool is the pool that orders are written through, for metrics.
+func (s *Store) Pool() sql.DBStats { return s.pools[0].Stats() }
+
+// Close closes all connections.
+func (s *Store) Close() error {
+	var err error
+	for _, pool := range s.pools {
+		err = errors.Join(err, pool.Close())
+	}
+	return err
+}
