@@ -28,10 +28,10 @@ func (v *variables) take(name, value string) (string, any) {
 		return k.Path, converted
 	}
 	text := "unknown variable " + shown(name) + ": "
-	if near, ok := nearest(strings.TrimPrefix(name, Prefix), func(k Key) string { return k.Path }); ok {
-		v.wrong.add(text+"did you mean "+near.Variable+"?", "", near.Path)
+	if near, ok := nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
+		v.wrong.add(text+"did you mean "+variable(near)+"?", near)
 	} else {
-		v.wrong.add(text+"unset it, or see configs/seckill.yaml for the names", "")
+		v.wrong.add(text + "unset it, or see configs/seckill.yaml for the names")
 	}
 	return "", nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -57,18 +58,18 @@ func (p fileParser) Unmarshal(content []byte) (map[string]any, error) {
 		if err != nil {
 			return nil, p.notYAML(err)
 		}
-		p.say(doc.Line, "holds more than one document: keep what is above the line ---", "")
+		p.say(doc.Line, "holds more than one document: keep what is above the line ---")
 	}
 	root := doc.Content[0]
 	if isNull(root) {
 		return out, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		p.say(root.Line, "must hold keys and values, as configs/seckill.yaml does", "")
+		p.say(root.Line, "must hold keys and values, as configs/seckill.yaml does")
 		return out, nil
 	}
-	p.eachPair(root, "", func(name string, value *yaml.Node) {
-		if section := p.section(name, value); len(section) > 0 {
+	p.eachPair(root, "", func(name string, line int, value *yaml.Node) {
+		if section := p.section(name, line, value); len(section) > 0 {
 			out[name] = section
 		}
 	})
@@ -81,23 +82,23 @@ func (fileParser) Marshal(map[string]any) ([]byte, error) {
 }
 
 // section reads the keys below a name such as http.
-func (p fileParser) section(name string, node *yaml.Node) map[string]any {
-	if !isSection(name) {
-		p.unknown(node.Line, name)
+func (p fileParser) section(name string, line int, node *yaml.Node) map[string]any {
+	if !slices.Contains(sections, name) {
+		p.unknown(line, name)
 		return nil
 	}
 	if isNull(node) {
 		return nil // a section whose keys are all commented out
 	}
 	if node.Kind != yaml.MappingNode {
-		p.say(node.Line, name+" is a section: write its keys below it, indented", name)
+		p.say(line, name+" is a section: write its keys below it, indented", name)
 		return nil
 	}
 	out := map[string]any{}
-	p.eachPair(node, name+".", func(path string, value *yaml.Node) {
+	p.eachPair(node, name+".", func(path string, line int, value *yaml.Node) {
 		k, ok := byPath[path]
 		if !ok {
-			p.unknown(value.Line, path)
+			p.unknown(line, path)
 			return
 		}
 		g, instead := read(value)
@@ -108,25 +109,25 @@ func (p fileParser) section(name string, node *yaml.Node) map[string]any {
 				return
 			}
 		}
-		p.say(value.Line, path+" "+instead, path)
+		p.say(line, path+" "+instead, path)
 	})
 	return out
 }
 
 // eachPair calls use for every key of a mapping that is new and plain.
-func (p fileParser) eachPair(mapping *yaml.Node, prefix string, use func(path string, value *yaml.Node)) {
+func (p fileParser) eachPair(mapping *yaml.Node, prefix string, use func(path string, line int, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		path := prefix + key.Value
 		switch first, twice := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
-			p.say(key.Line, "holds a key that is not a plain word", "")
+			p.say(key.Line, "holds a key that is not a plain word")
 		case twice:
 			p.say(key.Line, fmt.Sprintf("%s is set twice, first in line %d: remove one", shown(path), first), path)
 		default:
 			seen[key.Value] = key.Line
-			use(path, value)
+			use(path, key.Line, value)
 		}
 	}
 }
@@ -158,20 +159,15 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
 }
 
-func isSection(name string) bool {
-	for _, k := range keys {
-		if strings.HasPrefix(k.Path, name+".") {
-			return true
-		}
-	}
-	return false
-}
-
 // unknown notes a key that nobody knows, with the nearest that somebody does.
 func (p fileParser) unknown(line int, path string) {
+	if upper, lower, ok := strings.Cut(path, "."); ok && byPath[path].Path != "" {
+		p.say(line, fmt.Sprintf("%s is two levels: write %s below %s, indented", shown(path), lower, upper), path)
+		return
+	}
 	text := "unknown key " + shown(path) + ": "
-	if near, ok := nearest(path, func(k Key) string { return k.Path }); ok {
-		p.say(line, text+"did you mean "+near.Path+"?", path, near.Path)
+	if near, ok := nearest(path, append(paths(), sections...)); ok {
+		p.say(line, text+"did you mean "+near+"?", path, near)
 		return
 	}
 	p.say(line, text+"remove it, or see configs/seckill.yaml for the keys", path)

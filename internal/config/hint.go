@@ -2,19 +2,18 @@ package config
 
 import "strings"
 
-// nearest returns the key whose name is closest to a mistaken one, compared by
-// the spelling that names is given in, and false if none is close.
-func nearest(mistaken string, spelling func(Key) string) (Key, bool) {
+// nearest returns the name that is closest to a mistaken one, and false if none
+// is close.
+func nearest(mistaken string, names []string) (near string, found bool) {
 	const longest = 100 // nobody mistypes that much, and the comparison is quadratic
 	if len(mistaken) > longest {
-		return Key{}, false
+		return "", false
 	}
 	wanted := plain(mistaken)
-	best, found := len(mistaken)/3+1, false
-	var near Key
-	for _, k := range keys {
-		if d := distance(wanted, plain(spelling(k))); d < best {
-			best, near, found = d, k, true
+	best := len(mistaken)/3 + 1
+	for _, name := range names {
+		if d := distance(wanted, plain(name)); d < best {
+			best, near, found = d, name, true
 		}
 	}
 	return near, found

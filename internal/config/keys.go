@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,8 +38,28 @@ var byPath = func() map[string]Key {
 	return m
 }()
 
+// sections are the names of the upper level.
+var sections = func() []string {
+	var out []string
+	for _, k := range keys {
+		name, _, _ := strings.Cut(k.Path, ".")
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}()
+
 // Keys lists every key in the order of the file.
 func Keys() []Key { return append([]Key(nil), keys...) }
+
+func paths() []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k.Path
+	}
+	return out
+}
 
 func readKeys() []Key {
 	var out []Key

@@ -18,10 +18,10 @@ func (c Config) Embedded() bool { return c.MySQL.DSN == "" && len(c.Redis.Addrs)
 func (c Config) checkStores(wrong *problems) {
 	switch {
 	case c.MySQL.DSN != "" && len(c.Redis.Addrs) == 0:
-		wrong.add("mysql.dsn is set and redis.addrs is empty: set redis.addrs too, or neither for embedded stores",
+		wrong.add("mysql.dsn is set and redis.addrs is empty: set SECKILL_REDIS__ADDRS too, or neither for embedded stores",
 			"redis.addrs", "mysql.dsn")
 	case c.MySQL.DSN == "" && len(c.Redis.Addrs) > 0:
-		wrong.add("redis.addrs is set and mysql.dsn is empty: set mysql.dsn too, or neither for embedded stores",
+		wrong.add("redis.addrs is set and mysql.dsn is empty: set SECKILL_MYSQL__DSN too, or neither for embedded stores",
 			"mysql.dsn", "redis.addrs")
 	}
 }

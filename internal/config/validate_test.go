@@ -1,0 +1,218 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/config"
+)
+
+// real is a valid configuration with real stores.
+func real(t *testing.T) config.Config {
+	t.Helper()
+	c := config.Default()
+	c.Auth.Secret = goodSecret
+	c.MySQL.DSN = goodDSN
+	c.Redis.Addrs = []string{"redis:6379"}
+	require.NoError(t, c.Validate())
+	return c
+}
+
+func dsn(parameters string) config.Secret {
+	return config.Secret("shop:hunter2@tcp(db:3306)/seckill?" + parameters)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	const times = "timeout=1s&readTimeout=2s&writeTimeout=2s"
+	for name, tc := range map[string]struct {
+		change func(*config.Config)
+		key    string
+		why    string
+	}{
+		"no shard":                      {func(c *config.Config) { c.Stock.Shards = 0 }, "stock.shards", "from 1 to 1024"},
+		"too many shards":               {func(c *config.Config) { c.Stock.Shards = 1025 }, "stock.shards", ""},
+		"a stale flag":                  {func(c *config.Config) { c.Stock.SoldOutFor = time.Second + 1 }, "stock.sold_out_for", ""},
+		"a stale cache":                 {func(c *config.Config) { c.Coupon.Refresh = time.Second + 1 }, "coupon.refresh", ""},
+		"a negative wait":               {func(c *config.Config) { c.Lock.Wait = -1 }, "lock.wait", ""},
+		"a wait beyond the request":     {func(c *config.Config) { c.Lock.Wait = 3*time.Second + 1 }, "lock.wait", "http.request_timeout"},
+		"a lease just too short":        {func(c *config.Config) { c.Lock.Lease = 4*time.Second - 1 }, "lock.lease", "twice order.tx_timeout"},
+		"an unknown lock":               {func(c *config.Config) { c.Lock.Backend = "hunter2" }, "lock.backend", "must be redis"},
+		"no lock":                       {func(c *config.Config) { c.Lock.Backend = "none" }, "lock.backend", "SECKILL_ALLOW_UNSAFE_LOCK=1"},
+		"an empty lock":                 {func(c *config.Config) { c.Lock.Backend = "" }, "lock.backend", ""},
+		"group commit":                  {func(c *config.Config) { c.Order.Commit = "group" }, "order.commit", "not in this build"},
+		"an unknown commit":             {func(c *config.Config) { c.Order.Commit = "hunter2" }, "order.commit", "must be single"},
+		"the queue":                     {func(c *config.Config) { c.Order.Mode = "queue" }, "order.mode", "not in this build"},
+		"a transaction beyond":          {func(c *config.Config) { c.Order.TxTimeout, c.Lock.Lease = 4*time.Second, 8*time.Second }, "order.tx_timeout", "http.request_timeout"},
+		"settling too early":            {func(c *config.Config) { c.Order.SettleAfter = time.Second }, "order.settle_after", "order.tx_timeout"},
+		"settling too late":             {func(c *config.Config) { c.Order.SettleAfter = 26 * time.Second }, "order.settle_after", "25s"},
+		"an unknown generator":          {func(c *config.Config) { c.ID.Generator = "hunter2" }, "id.generator", "snowflake, daily"},
+		"an unknown level":              {func(c *config.Config) { c.Log.Level = "hunter2" }, "log.level", "debug, info, warn, error"},
+		"an unknown format":             {func(c *config.Config) { c.Log.Format = "hunter2" }, "log.format", ""},
+		"an unknown mode":               {func(c *config.Config) { c.Redis.Mode = "hunter2" }, "redis.mode", "single, sentinel, cluster"},
+		"no burst":                      {func(c *config.Config) { c.Rate.Burst = 0 }, "rate.burst", ""},
+		"a negative rate":               {func(c *config.Config) { c.Rate.PerUser = -1 }, "rate.per_user", ""},
+		"no secret":                     {func(c *config.Config) { c.Auth.Secret = "" }, "auth.secret", "is empty: set SECKILL_AUTH__SECRET"},
+		"a short secret":                {func(c *config.Config) { c.Auth.Secret = config.Secret(goodSecret[1:]) }, "auth.secret", "at least 32 bytes"},
+		"the example's secret":          {func(c *config.Config) { c.Auth.Secret = config.ExampleSecret }, "auth.secret", "is the example"},
+		"an address without a port":     {func(c *config.Config) { c.HTTP.Addr = "hunter2" }, "http.addr", "host:port"},
+		"a port by name":                {func(c *config.Config) { c.HTTP.Addr = "localhost:http" }, "http.addr", ""},
+		"a port too large":              {func(c *config.Config) { c.Admin.Addr = "localhost:65536" }, "admin.addr", ""},
+		"a signed port":                 {func(c *config.Config) { c.Admin.Addr = "localhost:+80" }, "admin.addr", ""},
+		"an URL":                        {func(c *config.Config) { c.HTTP.Addr = "http://hunter2:80" }, "http.addr", ""},
+		"one address for both":          {func(c *config.Config) { c.Admin.Addr = c.HTTP.Addr }, "admin.addr", "differ from http.addr"},
+		"a request longer than writing": {func(c *config.Config) { c.HTTP.WriteTimeout = time.Second }, "http.request_timeout", "http.write_timeout"},
+		"a hasty end":                   {func(c *config.Config) { c.HTTP.ShutdownTimeout = time.Second }, "http.shutdown_timeout", "http.request_timeout"},
+		"Redis alone":                   {func(c *config.Config) { c.MySQL.DSN = "" }, "mysql.dsn", "redis.addrs is set"},
+		"the database alone":            {func(c *config.Config) { c.Redis.Addrs = nil }, "redis.addrs", "mysql.dsn is set"},
+		"two single servers":            {func(c *config.Config) { c.Redis.Addrs = []string{"a:1", "b:1"} }, "redis.addrs", "sentinel or cluster"},
+		"a Redis without a port":        {func(c *config.Config) { c.Redis.Addrs = []string{"hunter2"} }, "redis.addrs", "entry 1"},
+		"a Redis at port 0":             {func(c *config.Config) { c.Redis.Addrs = []string{"a:0"} }, "redis.addrs", "entry 1"},
+		"a Redis without a host":        {func(c *config.Config) { c.Redis.Addrs = []string{":6379"} }, "redis.addrs", "entry 1"},
+		"a Redis URL":                   {func(c *config.Config) { c.Redis.Addrs = []string{"redis://u:hunter2@a:1"} }, "redis.addrs", "entry 1"},
+		"an empty Redis entry":          {func(c *config.Config) { c.Redis.Mode, c.Redis.Addrs = "cluster", []string{"a:1", ""} }, "redis.addrs", "entry 2"},
+		"sentinels without a name":      {func(c *config.Config) { c.Redis.Mode = "sentinel" }, "redis.master_name", "is empty"},
+		"a master name without":         {func(c *config.Config) { c.Redis.MasterName = "hunter2" }, "redis.master_name", "sentinel"},
+		"a sentinel password without":   {func(c *config.Config) { c.Redis.SentinelPassword = "hunter2" }, "redis.sentinel_password", "sentinel"},
+		"a database of a cluster":       {func(c *config.Config) { c.Redis.Mode, c.Redis.DB = "cluster", 1 }, "redis.db", "must be 0"},
+		"a slow Redis":                  {func(c *config.Config) { c.Redis.Timeout = 4 * time.Second }, "redis.timeout", "http.request_timeout"},
+		"more idle than open":           {func(c *config.Config) { c.MySQL.MaxIdle = 65 }, "mysql.max_idle", "mysql.max_open"},
+		"a DSN of another kind":         {func(c *config.Config) { c.MySQL.DSN = "mysql://shop:hunter2@db" }, "mysql.dsn", "not a data source name"},
+		"a DSN in pieces":               {func(c *config.Config) { c.MySQL.DSN = "hunter2" }, "mysql.dsn", "not a data source name"},
+		"a DSN with a bad parameter":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tls=hunter2") }, "mysql.dsn", "not a data source name"},
+		"a DSN without times":           {func(c *config.Config) { c.MySQL.DSN = dsn("") }, "mysql.dsn", "needs timeout, readTimeout, writeTimeout above"},
+		"a DSN without timeout":         {func(c *config.Config) { c.MySQL.DSN = dsn("readTimeout=2s&writeTimeout=2s") }, "mysql.dsn", "needs timeout above"},
+		"a DSN without readTimeout":     {func(c *config.Config) { c.MySQL.DSN = dsn("timeout=1s&writeTimeout=2s") }, "mysql.dsn", "needs readTimeout above"},
+		"a DSN without writeTimeout":    {func(c *config.Config) { c.MySQL.DSN = dsn("timeout=1s&readTimeout=2s") }, "mysql.dsn", "needs writeTimeout above"},
+		"a DSN with a zero time":        {func(c *config.Config) { c.MySQL.DSN = dsn("timeout=0s&readTimeout=2s&writeTimeout=2s") }, "mysql.dsn", "needs timeout above"},
+		"a DSN with a negative time":    {func(c *config.Config) { c.MySQL.DSN = dsn("timeout=1s&readTimeout=-2s&writeTimeout=2s") }, "mysql.dsn", "needs readTimeout above"},
+		"a DSN with many statements":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&multiStatements=true") }, "mysql.dsn", "multiStatements"},
+		"a DSN with a level (MariaDB)":  {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tx_isolation=%27READ-COMMITTED%27") }, "mysql.dsn", "isolation"},
+		"a DSN with a level (MySQL)":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&transaction_isolation=%27READ-COMMITTED%27") }, "mysql.dsn", "isolation"},
+		"a DSN without a database":      {func(c *config.Config) { c.MySQL.DSN = config.Secret("shop:hunter2@tcp(db:1)/?" + times) }, "mysql.dsn", "names no database"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := real(t)
+			tc.change(&c)
+			err := c.Validate()
+			require.Error(t, err)
+			got := lines(t, err)
+			require.Len(t, got, 1)
+			require.Contains(t, got[0], tc.key)
+			require.Contains(t, got[0], tc.why)
+			require.NotContains(t, got[0], canary)
+		})
+	}
+}
+
+func TestBackendsThatThisBuildDoesNotHave(t *testing.T) {
+	for _, backend := range []string{"redlock", "mysql", "etcd", "zookeeper"} {
+		c := real(t)
+		c.Lock.Backend = backend
+		require.ErrorContains(t, c.Validate(), "lock.backend names a backend that this build does not have: use redis")
+	}
+}
+
+func TestNoLockIsForThoseWhoAskTwice(t *testing.T) {
+	_, err := config.Load("", []string{"SECKILL_LOCK__BACKEND=none"})
+	require.ErrorContains(t, err, "lab and tests only")
+	c, err := config.Load("", []string{"SECKILL_LOCK__BACKEND=none", "SECKILL_ALLOW_UNSAFE_LOCK=1"})
+	require.NoError(t, err)
+	require.Len(t, c.Warnings(), 1)
+	for _, off := range []string{"0", ""} {
+		_, err = config.Load("", []string{"SECKILL_LOCK__BACKEND=none", "SECKILL_ALLOW_UNSAFE_LOCK=" + off})
+		require.Error(t, err)
+	}
+	_, err = config.Load(file(t, "lock: {allow_unsafe: true}"), nil)
+	require.ErrorContains(t, err, "unknown key", "no file can switch it on")
+}
+
+// Every number and every duration is held to its limits: one beyond each end is
+// refused with the key's name, and the ends themselves are not.
+func TestEveryLimitHolds(t *testing.T) {
+	for _, k := range config.Keys() {
+		if k.Min == "" {
+			continue
+		}
+		refused := func(text string) bool {
+			_, err := config.Load("", []string{k.Variable + "=" + text})
+			return err != nil && strings.Contains(err.Error(), k.Path+fmt.Sprintf(" must be from %s to %s", k.Min, k.Max))
+		}
+		t.Run(k.Path, func(t *testing.T) {
+			require.False(t, refused(k.Min))
+			require.False(t, refused(k.Max))
+			beyond := []string{"-1", "-9223372036854775808", "9223372036854775807"}
+			if k.Kind == "duration" {
+				beyond = []string{"-1ns", "-1s", "8761h", "2562047h47m16.854775807s"}
+				if k.Min != "0s" {
+					beyond = append(beyond, "0", "0s", "999us")
+				}
+			}
+			for _, text := range beyond {
+				require.True(t, refused(text), "%s was not refused", text)
+			}
+		})
+	}
+}
+
+func TestWhatIsAllowed(t *testing.T) {
+	for name, change := range map[string]func(*config.Config){
+		"a lease of just twice": func(c *config.Config) { c.Lock.Lease = 4 * time.Second },
+		"free ports":            func(c *config.Config) { c.HTTP.Addr, c.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0" },
+		"every network":         func(c *config.Config) { c.HTTP.Addr = ":8080" },
+		"IPv6":                  func(c *config.Config) { c.HTTP.Addr, c.Redis.Addrs = "[::1]:8080", []string{"[fd00::1]:6379"} },
+		"a socket": func(c *config.Config) {
+			c.MySQL.DSN = "u@unix(/run/m.sock)/d?timeout=1s&readTimeout=1s&writeTimeout=1s"
+		},
+		"sentinels": func(c *config.Config) {
+			c.Redis.Mode, c.Redis.MasterName, c.Redis.Addrs = "sentinel", "m", []string{"a:1", "b:1"}
+		},
+		"one seed of a cluster":       func(c *config.Config) { c.Redis.Mode = "cluster" },
+		"a secret of just 32 bytes":   func(c *config.Config) { c.Auth.Secret = goodSecret },
+		"embedded, no secret":         func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "", "", nil },
+		"embedded, short secret":      func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "x", "", nil },
+		"no limit of rates":           func(c *config.Config) { c.Rate.PerUser, c.Rate.Sessions = 0, 0 },
+		"demo login with real stores": func(c *config.Config) { c.Auth.DemoLogin = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := real(t)
+			change(&c)
+			require.NoError(t, c.Validate())
+		})
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	c := real(t)
+	require.Empty(t, c.Warnings())
+	c.Auth.DemoLogin = true
+	c.Admin.Addr = ":6060"
+	c.MySQL.DSN = dsn("timeout=1s&readTimeout=30s&writeTimeout=2s")
+	got := strings.Join(c.Warnings(), "\n")
+	require.Len(t, c.Warnings(), 3)
+	require.Contains(t, got, "auth.demo_login")
+	require.Contains(t, got, "admin.addr")
+	require.Contains(t, got, "readTimeout longer than lock.lease")
+	require.NotContains(t, got, canary)
+
+	c = config.Default()
+	c.Auth.DemoLogin = true
+	require.Empty(t, c.Warnings(), "embedded, that is what it is for")
+}
+
+func TestDevelopmentSecretsAreMadeUpForEmbeddedStoresOnly(t *testing.T) {
+	a, b := config.Default(), config.Default()
+	require.Equal(t, []string{"auth.secret"}, a.FillDevelopment())
+	require.Equal(t, []string{"auth.secret"}, b.FillDevelopment())
+	require.NotEqual(t, a.Auth.Secret.Reveal(), b.Auth.Secret.Reveal())
+	require.GreaterOrEqual(t, len(a.Auth.Secret.Reveal()), 32)
+	require.Empty(t, a.FillDevelopment(), "a given one stays")
+
+	c := real(t)
+	c.Auth.Secret = ""
+	require.Empty(t, c.FillDevelopment())
+	require.Error(t, c.Validate())
+}
