@@ -1,0 +1,55 @@
+package idworker
+
+import (
+	"context"
+	_ "embed" // the script
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// marksKey is a hash: worker number → "<ms since 1970> <fence>". It never
+// expires, and never has more than Numbers fields.
+const marksKey = "seckill:{worker}:last"
+
+//go:embed mark.lua
+var markSource string
+
+var markScript = redis.NewScript(markSource)
+
+// marks keeps in Redis the last moment that each worker number may have used.
+type marks struct{ client redis.UniversalClient }
+
+// read answers the mark of number in milliseconds, zero if it was never used.
+func (m marks) read(ctx context.Context, number int64) (int64, error) {
+	v, err := m.client.HGet(ctx, marksKey, strconv.FormatInt(number, 10)).Result()
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("idworker: read the mark of worker %d: %w", number, err)
+	}
+	text, _, _ := strings.Cut(v, " ")
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("idworker: the mark of worker %d is %q: %w", number, v, err)
+	}
+	return ms, nil
+}
+
+// write sets the mark of number, unless a later holder has set one: then
+// ErrLeaseLost.
+func (m marks) write(ctx context.Context, number, ms int64, fence uint64) error {
+	ok, err := markScript.Run(ctx, m.client, []string{marksKey}, number, ms, strconv.FormatUint(fence, 10)).Bool()
+	switch {
+	case err != nil:
+		return fmt.Errorf("idworker: write the mark of worker %d: %w", number, err)
+	case !ok:
+		return fmt.Errorf("%w: worker %d has a later holder", ErrLeaseLost, number)
+	default:
+		return nil
+	}
+}

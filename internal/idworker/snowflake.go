@@ -1,0 +1,157 @@
+package idworker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
+)
+
+// Snowflake makes ids in the process, about four million a second, under a
+// worker number that it leases.
+type Snowflake struct {
+	locker *lock.Locker
+	marks  marks
+	o      Options
+	seat   atomic.Pointer[seat] // nil while there is none
+
+	once   sync.Once
+	closed atomic.Bool
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// NewSnowflake leases a worker number. ctx bounds that and nothing else. The
+// Locker renews the number; close it after the Snowflake.
+//
+// Errors: ErrAllTaken, ErrClockBack, and those of the Locker and of Redis.
+func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *lock.Locker, o Options) (*Snowflake, error) {
+	w := &Snowflake{locker: locker, marks: marks{client}, o: o.withDefaults(), done: make(chan struct{})}
+	s, err := w.takeSeat(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.seat.Store(s)
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w.stop = stop
+	go w.run(run, s)
+	return w, nil
+}
+
+// Next makes an id. It never waits. It answers ErrLeaseLost when the worker
+// number may be another's, ErrClockBack when the wall clock was set back, until
+// it has caught up, and ErrClosed.
+func (w *Snowflake) Next(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if w.closed.Load() {
+		return 0, ErrClosed
+	}
+	s := w.seat.Load()
+	if s == nil {
+		return 0, ErrLeaseLost
+	}
+	return s.next(w.o)
+}
+
+// Number is the present worker number, or −1 while there is none.
+func (w *Snowflake) Number() int64 {
+	if s := w.seat.Load(); s != nil && s.lease.Context().Err() == nil {
+		return s.number
+	}
+	return -1
+}
+
+// Close gives the worker number back, with the moment of its last use. It may
+// be repeated.
+func (w *Snowflake) Close(ctx context.Context) (err error) {
+	w.once.Do(func() {
+		w.closed.Store(true)
+		w.stop()
+		<-w.done
+		if s := w.seat.Swap(nil); s != nil {
+			err = w.giveBack(ctx, s)
+		}
+	})
+	return err
+}
+
+// giveBack lowers the mark to what was used, so that the next holder need not
+// wait, and only then frees the number. The order matters: no id is allowed from
+// here on, so what the node makes now is later than every id that was.
+func (w *Snowflake) giveBack(ctx context.Context, s *seat) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.Lease)
+	defer cancel()
+	until := s.until.Swap(0)
+	used := min(moment(s.node.Generate()), until)
+	err := w.marks.write(ctx, s.number, used, s.lease.Fence())
+	return errors.Join(err, s.lease.Release(ctx))
+}
+
+// run moves the mark while the number is ours, and finds another when it is not.
+func (w *Snowflake) run(ctx context.Context, s *seat) {
+	defer close(w.done)
+	for s != nil {
+		w.keep(ctx, s)
+		if ctx.Err() != nil {
+			return
+		}
+		w.seat.Store(nil)
+		w.o.Logger.Warn("idworker: worker number lost", "number", s.number)
+		_ = s.lease.Release(ctx) // harmless if it is another's
+		s = w.replace(ctx)
+		w.seat.Store(s)
+	}
+}
+
+// keep returns when the lease is lost or ctx has ended.
+func (w *Snowflake) keep(ctx context.Context, s *seat) {
+	period := w.o.Lease / 3
+	t := time.NewTimer(period)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.lease.Context().Done():
+			return
+		case <-t.C:
+		}
+		call, cancel := context.WithTimeout(ctx, period)
+		err := w.mark(call, s)
+		cancel()
+		switch {
+		case err == nil:
+			t.Reset(period)
+		case errors.Is(err, ErrLeaseLost):
+			return
+		default:
+			w.o.Logger.Debug("idworker: cannot move the mark, trying again", "err", err)
+			t.Reset(period / 8)
+		}
+	}
+}
+
+// replace tries until there is a number again, less and less often, and answers
+// nil only when ctx has ended.
+func (w *Snowflake) replace(ctx context.Context) *seat {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		s, err := w.takeSeat(ctx)
+		if err == nil {
+			w.o.Logger.Info("idworker: worker number leased", "number", s.number)
+			return s
+		}
+		w.o.Logger.Debug("idworker: no worker number yet, trying again", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
