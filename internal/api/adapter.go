@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// access is who may ask.
+type access int
+
+const (
+	anyone access = iota
+	user          // anybody with a token; an administrator has a user id too
+	admin
+)
+
+// door is what stands before a handler.
+type door struct {
+	who access
+	// budget is the time that the request may take; 0 is the server's usual one.
+	budget time.Duration
+	// admits refuses before anything is read, if it is there.
+	admits func(c *gin.Context) error
+}
+
+// reader is a request that can read itself from HTTP.
+type reader[T any] interface {
+	*T
+	read(in *input)
+}
+
+// header is a response that says more than its JSON: its status and its headers.
+type header interface {
+	head(h http.Header) (status int)
+}
+
+// handle is the one adapter between HTTP and the handlers. See the package comment
+// for the order of things.
+func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.Context, Req) (Res, error)) endpoint {
+	return func(c *gin.Context) string {
+		if !s.enter() {
+			return s.refuse(c, errOverloaded)
+		}
+		defer s.leave()
+		in := input{c: c}
+		if err := s.admit(c, d, &in.who); err != nil {
+			return s.refuse(c, err)
+		}
+		var req Req
+		P(&req).read(&in)
+		if in.err != nil {
+			return s.refuse(c, in.err)
+		}
+		ctx, cancel := s.budget(c, d)
+		defer cancel()
+		res, err := answer(ctx, req)
+		return s.answer(c, res, err)
+	}
+}
+
+// admit refuses who may not ask, or asks too often.
+func (s *Server) admit(c *gin.Context, d door, who *Identity) (err error) {
+	if d.admits != nil {
+		if err := d.admits(c); err != nil {
+			return err
+		}
+	}
+	if d.who == anyone {
+		return nil
+	}
+	if *who, err = s.identify(c.Request.Header); err != nil {
+		return err
+	}
+	switch {
+	case d.who == admin && who.Role != RoleAdmin:
+		return errForbidden
+	case d.who == user && !s.users.allow(userKey(who.UserID)):
+		return errRateLimited
+	}
+	return nil
+}
+
+// budget is the request's own context, not gin's, cut off at the request's time. A
+// route that takes longer than usual also moves the connection's deadlines.
+func (s *Server) budget(c *gin.Context, d door) (context.Context, context.CancelFunc) {
+	if d.budget <= s.o.RequestTimeout {
+		return context.WithTimeout(c.Request.Context(), s.o.RequestTimeout)
+	}
+	conn := http.NewResponseController(c.Writer)
+	until := time.Now().Add(d.budget + s.o.RequestTimeout)
+	// A writer without deadlines has none to move.
+	_ = conn.SetReadDeadline(until)
+	_ = conn.SetWriteDeadline(until)
+	return context.WithTimeout(c.Request.Context(), d.budget)
+}
+
+// answer renders what a handler gave and says the problem's code, or "".
+func (s *Server) answer(c *gin.Context, res any, err error) string {
+	status, code := http.StatusOK, ""
+	if err != nil {
+		p := problemOf(err)
+		if p.status >= http.StatusBadRequest {
+			return s.refuse(c, err)
+		}
+		status, code = p.status, p.code
+		c.Writer.Header()["Retry-After"] = []string{p.retry}
+	}
+	text, jsonErr := json.Marshal(res)
+	if jsonErr != nil {
+		return s.refuse(c, fmt.Errorf("render %T: %w", res, jsonErr))
+	}
+	if h, ok := res.(header); ok {
+		if own := h.head(c.Writer.Header()); err == nil {
+			status = own
+		}
+	}
+	write(c, status, typeJSON, text)
+	return code
+}
+
+// statusGone is what the log and the metrics have for a client that left before its
+// answer. Nobody receives it.
+const statusGone = 499
+
+// refuse renders a problem and says its code.
+func (s *Server) refuse(c *gin.Context, err error) string {
+	if c.Request.Context().Err() != nil {
+		c.Status(statusGone)
+		c.Writer.WriteHeaderNow()
+		return "client_gone"
+	}
+	p := problemOf(err)
+	if p.status == http.StatusInternalServerError {
+		return s.fault(c, "request failed", "error", err)
+	}
+	h := c.Writer.Header()
+	if p.retry != "" {
+		h["Retry-After"] = []string{p.retry}
+	}
+	switch p.status {
+	case http.StatusUnauthorized:
+		challenge(c.Request.Header, h)
+	case http.StatusServiceUnavailable:
+		s.o.Log.DebugContext(c.Request.Context(), "request could not be served", "route", c.FullPath(), "error", err)
+	}
+	text, ready := written[p.code+p.detail]
+	if !ready {
+		text = p.body("")
+	}
+	write(c, p.status, typeProblem, text)
+	return p.code
+}
+
+// fault answers a 500 that tells nothing but an id, and logs everything under it.
+func (s *Server) fault(c *gin.Context, message string, args ...any) string {
+	id := newID()
+	s.o.Log.ErrorContext(c.Request.Context(), message,
+		append([]any{"id", id, "method", c.Request.Method, "route", c.FullPath()}, args...)...)
+	write(c, internal.status, typeProblem, internal.body(id))
+	return internal.code
+}
+
+// The values of headers that are set on every answer are shared; nobody changes
+// them in place.
+var (
+	typeJSON    = []string{"application/json"}
+	typeProblem = []string{"application/problem+json"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+)
+
+func write(c *gin.Context, status int, kind []string, text []byte) {
+	h := c.Writer.Header()
+	h["Content-Type"] = kind
+	h["Cache-Control"] = noStore
+	c.Status(status)
+	if _, err := c.Writer.Write(text); err != nil {
+		_ = c.Error(err) // the client is gone: there is nobody left to tell
+	}
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// couponJSON is a coupon as the contract shows it.
+type couponJSON struct {
+	ID           int64        `json:"id,string"`
+	Title        string       `json:"title"`
+	Stock        int64        `json:"stock"`
+	Left         int64        `json:"left"`
+	LimitPerUser int          `json:"limit_per_user"`
+	PriceCents   int64        `json:"price_cents"`
+	BeginsAt     time.Time    `json:"begins_at"`
+	EndsAt       time.Time    `json:"ends_at"`
+	State        coupon.State `json:"state"`
+}
+
+func (s *Server) showCoupon(c coupon.Coupon) couponJSON {
+	return couponJSON{
+		ID: c.ID, Title: c.Title, Stock: c.Total, Left: c.Left, LimitPerUser: c.LimitPerUser,
+		PriceCents: c.PriceCents, BeginsAt: wireTime(c.BeginsAt), EndsAt: wireTime(c.EndsAt),
+		State: c.StateAt(s.o.Now()),
+	}
+}
+
+// wireTime is a time as it is shown: UTC, in milliseconds.
+func wireTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// couponPath is a request that names a coupon and says nothing else.
+type couponPath struct{ id int64 }
+
+func (r *couponPath) read(in *input) { r.id = in.id() }
+
+func (s *Server) getCoupon(ctx context.Context, r couponPath) (couponJSON, error) {
+	c, err := s.parts.Coupons.Get(ctx, r.id)
+	return s.showCoupon(c), err
+}
+
+type listRequest struct{ page page }
+
+func (r *listRequest) read(in *input) { r.page = in.page() }
+
+type couponList struct {
+	Coupons    []couponJSON `json:"coupons"`
+	NextCursor string       `json:"next_cursor"`
+}
+
+func (s *Server) listCoupons(ctx context.Context, r listRequest) (couponList, error) {
+	found, err := s.parts.Coupons.List(ctx, r.page.cursor, r.page.limit+1)
+	if err != nil {
+		return couponList{}, err
+	}
+	found, next := more(found, r.page.limit, func(c coupon.Coupon) int64 { return c.ID })
+	list := couponList{Coupons: make([]couponJSON, 0, len(found)), NextCursor: next}
+	for _, c := range found {
+		list.Coupons = append(list.Coupons, s.showCoupon(c))
+	}
+	return list, nil
+}

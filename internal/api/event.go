@@ -1,0 +1,87 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// saleEvent is one look at a sale. Sold is what the database has sold, Left what
+// the shards have to give: what is in progress between the two is in neither.
+type saleEvent struct {
+	CouponID        int64        `json:"coupon_id,string"`
+	State           coupon.State `json:"state"`
+	Stock           int64        `json:"stock"`
+	Sold            int64        `json:"sold"`
+	Left            int64        `json:"left"`
+	Shards          []int64      `json:"shards"`
+	OrdersPerSecond float64      `json:"orders_per_second"`
+	At              time.Time    `json:"at"`
+}
+
+// troubleEvent says why there was nothing to see.
+type troubleEvent struct {
+	CouponID int64     `json:"coupon_id,string"`
+	Code     string    `json:"code"`
+	At       time.Time `json:"at"`
+}
+
+// sale is the event of a coupon whose shards hold so many units. One that has no
+// shards has what the database says.
+func sale(c coupon.Coupon, shards []int64, p *pace, now time.Time) []byte {
+	e := saleEvent{
+		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
+		Shards: shards, At: wireTime(now),
+	}
+	if shards == nil {
+		e.Shards = []int64{}
+	} else {
+		e.Left = 0
+		for _, n := range shards {
+			e.Left += n
+		}
+	}
+	e.OrdersPerSecond = p.of(e.Sold, now)
+	return eventText("sale", e)
+}
+
+func trouble(id int64, code string, now time.Time) []byte {
+	return eventText("trouble", troubleEvent{CouponID: id, Code: code, At: wireTime(now)})
+}
+
+func eventText(name string, data any) []byte {
+	text, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // numbers, times and strings
+	}
+	return []byte("event: " + name + "\ndata: " + string(text) + "\n\n")
+}
+
+// pace measures how fast something grows, over the last few looks.
+type pace struct {
+	seen []sample
+}
+
+type sample struct {
+	n  int64
+	at time.Time
+}
+
+// paceOver is how many looks are compared: two seconds of them.
+const paceOver = 5
+
+// of adds a look and gives the growth per second, to one decimal. Falling is not
+// growing: it counts as 0.
+func (p *pace) of(n int64, at time.Time) float64 {
+	p.seen = append(p.seen, sample{n, at})
+	if len(p.seen) > paceOver {
+		p.seen = p.seen[1:]
+	}
+	first := p.seen[0]
+	took := at.Sub(first.at).Seconds()
+	if took <= 0 || n <= first.n {
+		return 0
+	}
+	return float64(int64(float64(n-first.n)/took*10+0.5)) / 10
+}

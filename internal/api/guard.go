@@ -1,0 +1,84 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// identify says who asks, from the bearer token alone.
+func (s *Server) identify(h http.Header) (Identity, error) {
+	token, ok := bearer(h)
+	if !ok {
+		return Identity{}, errUnauthenticated
+	}
+	now := s.o.Now()
+	if who, ok := s.seen.get(token, now); ok {
+		return who, nil
+	}
+	who, expires, err := s.tokens.verify(token)
+	if err != nil {
+		return Identity{}, fmt.Errorf("%w: %w", errUnauthenticated, err)
+	}
+	s.seen.put(token, who, expires)
+	return who, nil
+}
+
+// challenge says how to come in, as RFC 6750 has it.
+func challenge(asked, answer http.Header) {
+	value := `Bearer realm="seckill"`
+	if len(asked["Authorization"]) > 0 {
+		value += `, error="invalid_token"`
+	}
+	answer["Www-Authenticate"] = []string{value}
+}
+
+// enter counts a request in, unless there are too many. Who was let in leaves.
+func (s *Server) enter() bool {
+	if n := s.inFlight.Add(1); s.o.MaxInFlight > 0 && n > int64(s.o.MaxInFlight) {
+		s.inFlight.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (s *Server) leave() { s.inFlight.Add(-1) }
+
+// seenTokens remembers tokens that were verified, so that a user who taps again
+// and again costs one signature. A token that expires is not remembered past that.
+type seenTokens struct {
+	mu    sync.RWMutex
+	young map[string]verified
+	old   map[string]verified
+}
+
+type verified struct {
+	who     Identity
+	expires time.Time
+}
+
+// maxSeen bounds each of the two generations: about 4 MB each.
+const maxSeen = 8192
+
+func (t *seenTokens) get(token string, now time.Time) (Identity, bool) {
+	t.mu.RLock()
+	v, ok := t.young[token]
+	if !ok {
+		v, ok = t.old[token]
+	}
+	t.mu.RUnlock()
+	return v.who, ok && now.Before(v.expires)
+}
+
+func (t *seenTokens) put(token string, who Identity, expires time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.young == nil || len(t.young) >= maxSeen {
+		t.old, t.young = t.young, make(map[string]verified)
+	}
+	t.young[token] = verified{who, expires}
+}
+
+var errNoParts = errors.New("api: a part is missing")

@@ -1,0 +1,150 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// hub watches the coupons that somebody looks at: one poll per coupon, however many
+// look at it, from the first who comes to the last who leaves.
+type hub struct {
+	coupons Coupons
+	live    Live
+	now     func() time.Time
+	every   time.Duration
+	budget  time.Duration // of one poll
+	max     int           // streams
+
+	mu      sync.Mutex
+	feeds   map[int64]*feed
+	streams int
+	closed  bool
+	polls   sync.WaitGroup
+}
+
+// feed is one coupon's poll and those who wait for what it finds. The hub's mu
+// guards it.
+type feed struct {
+	stop context.CancelFunc
+	subs map[chan []byte]struct{}
+	last []byte
+}
+
+// pollEvery is the time between two events.
+const pollEvery = 500 * time.Millisecond
+
+func newHub(coupons Coupons, live Live, o Options) *hub {
+	return &hub{
+		coupons: coupons, live: live, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		max: o.MaxStreams, feeds: map[int64]*feed{},
+	}
+}
+
+// join gives the coupon's events and a function to leave with. The channel is
+// closed when the hub is. A reader that is slower than the events misses some and
+// has the newest.
+func (h *hub) join(id int64) (<-chan []byte, func(), error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, nil, errClosing
+	case h.streams >= h.max:
+		return nil, nil, errOverloaded
+	}
+	h.streams++
+	f := h.feeds[id]
+	if f == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		f = &feed{stop: stop, subs: map[chan []byte]struct{}{}}
+		h.feeds[id] = f
+		h.polls.Go(func() { h.poll(ctx, id, f) })
+	}
+	sub := make(chan []byte, 1)
+	f.subs[sub] = struct{}{}
+	if f.last != nil {
+		sub <- f.last
+	}
+	return sub, sync.OnceFunc(func() { h.leave(id, f, sub) }), nil
+}
+
+func (h *hub) leave(id int64, f *feed, sub chan []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams--
+	delete(f.subs, sub)
+	if len(f.subs) == 0 && h.feeds[id] == f {
+		delete(h.feeds, id)
+		f.stop()
+	}
+}
+
+// poll finds something to tell every so often, until it is stopped.
+func (h *hub) poll(ctx context.Context, id int64, f *feed) {
+	tick := time.NewTicker(h.every)
+	defer tick.Stop()
+	var pace pace
+	for {
+		event := h.look(ctx, id, &pace)
+		if ctx.Err() != nil {
+			return
+		}
+		h.tell(f, event)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tell puts the event in the place of one that nobody has fetched yet.
+func (h *hub) tell(f *feed, event []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	f.last = event
+	for sub := range f.subs {
+		select {
+		case <-sub:
+		default:
+		}
+		sub <- event
+	}
+}
+
+// look reads the sale once. That a store is away is news too, and not the end.
+func (h *hub) look(ctx context.Context, id int64, p *pace) []byte {
+	ctx, cancel := context.WithTimeout(ctx, h.budget)
+	defer cancel()
+	c, err := h.coupons.Get(ctx, id)
+	var left []int64
+	if err == nil && c.Shards > 0 && c.StateAt(h.now()) != coupon.Ended {
+		left, err = h.live.Left(ctx, id, c.Shards)
+	}
+	if err != nil {
+		return trouble(id, problemOf(err).code, h.now())
+	}
+	return sale(c, left, p, h.now())
+}
+
+// close ends every stream and returns when nothing polls any more.
+func (h *hub) close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		for _, f := range h.feeds {
+			f.stop()
+			for sub := range f.subs {
+				close(sub)
+			}
+		}
+	}
+	h.mu.Unlock()
+	h.polls.Wait()
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// beat is how long a stream is silent before it says that it is alive.
+const beat = 10 * time.Second
+
+// patience is how long a client may take to accept one event.
+const patience = 10 * time.Second
+
+// live streams a coupon's sale as server-sent events until the client goes or the
+// server stops.
+func (s *Server) live(c *gin.Context) string {
+	in := input{c: c}
+	id := in.id()
+	if in.err != nil {
+		return s.refuse(c, in.err)
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), s.o.RequestTimeout)
+	_, err := s.parts.Coupons.Get(ctx, id)
+	cancel()
+	if err != nil {
+		return s.refuse(c, err)
+	}
+	if c.Request.Method == http.MethodHead {
+		streamHead(c)
+		c.Writer.WriteHeaderNow()
+		return ""
+	}
+	events, leave, err := s.hub.join(id)
+	if err != nil {
+		return s.refuse(c, err)
+	}
+	defer leave()
+	streamHead(c)
+	s.stream(c, events)
+	return ""
+}
+
+func streamHead(c *gin.Context) {
+	h := c.Writer.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = noStore
+	h["X-Accel-Buffering"] = []string{"no"} // a proxy must not wait for the end
+	c.Status(http.StatusOK)
+}
+
+// stream writes what comes until the client goes or events is closed. The
+// connection's read deadline is lifted, because net/http ends a request's context
+// when it passes; the write deadline is set anew for each event.
+func (s *Server) stream(c *gin.Context, events <-chan []byte) {
+	conn := http.NewResponseController(c.Writer)
+	_ = conn.SetReadDeadline(time.Time{})
+	send := func(text []byte) bool {
+		_ = conn.SetWriteDeadline(time.Now().Add(patience)) // a writer without deadlines needs none
+		_, err := c.Writer.Write(text)
+		return err == nil && conn.Flush() == nil
+	}
+	if !send([]byte("retry: 2000\n\n")) {
+		return
+	}
+	alive := time.NewTicker(beat)
+	defer alive.Stop()
+	for {
+		var text []byte
+		select {
+		case <-c.Request.Context().Done():
+			return
+		case event, open := <-events:
+			if !open {
+				return
+			}
+			text = event
+			alive.Reset(beat)
+		case <-alive.C:
+			text = []byte(": alive\n\n")
+		}
+		if !send(text) {
+			return
+		}
+	}
+}

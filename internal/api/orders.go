@@ -1,0 +1,107 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// orderJSON is an order as the contract shows it.
+type orderJSON struct {
+	ID         int64        `json:"id,string"`
+	CouponID   int64        `json:"coupon_id,string"`
+	UserID     int64        `json:"user_id,string"`
+	Status     order.Status `json:"status"`
+	PriceCents int64        `json:"price_cents"`
+	CreatedAt  time.Time    `json:"created_at"`
+	ExpiresAt  time.Time    `json:"expires_at"`
+	RequestID  string       `json:"request_id"`
+}
+
+func showOrder(o order.Order) orderJSON {
+	return orderJSON{
+		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
+		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
+	}
+}
+
+type placeRequest struct{ order.Request }
+
+func (r *placeRequest) read(in *input) {
+	r.CouponID, r.UserID, r.Key = in.id(), in.who.UserID, in.key()
+	in.noBody()
+}
+
+// placed is an order that has been made, or may have been.
+type placed struct{ orderJSON }
+
+func (p placed) head(h http.Header) int {
+	h["Location"] = []string{"/api/v1/orders/" + strconv.FormatInt(p.ID, 10)}
+	return http.StatusCreated
+}
+
+// place buys. An order whose outcome is not known is shown as it will be, if it
+// will be, with an error that says no more than that: why it is not known goes to
+// the log.
+func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
+	o, err := s.parts.Orders.Place(ctx, r.Request)
+	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
+		s.o.Log.WarnContext(ctx, "order in doubt", "order", o.ID, "coupon", o.CouponID, "error", err)
+		o.Status, err = order.InDoubt, order.ErrCommitUnknown
+	}
+	return placed{showOrder(o)}, err
+}
+
+// orderPath is a request of a user that names an order and says nothing else.
+type orderPath struct{ id, userID int64 }
+
+func (r *orderPath) read(in *input) {
+	r.id, r.userID = in.id(), in.who.UserID
+	if in.c.Request.Method == http.MethodPost {
+		in.noBody()
+	}
+}
+
+func (s *Server) getOrder(ctx context.Context, r orderPath) (orderJSON, error) {
+	o, err := s.parts.Orders.Get(ctx, r.id, r.userID)
+	return showOrder(o), err
+}
+
+func (s *Server) pay(ctx context.Context, r orderPath) (orderJSON, error) {
+	o, err := s.parts.Payments.Pay(ctx, r.id, r.userID)
+	return showOrder(o), err
+}
+
+func (s *Server) cancel(ctx context.Context, r orderPath) (orderJSON, error) {
+	o, err := s.parts.Payments.Cancel(ctx, r.id, r.userID)
+	return showOrder(o), err
+}
+
+type ordersRequest struct {
+	userID int64
+	page   page
+}
+
+func (r *ordersRequest) read(in *input) { r.userID, r.page = in.who.UserID, in.page() }
+
+type orderList struct {
+	Orders     []orderJSON `json:"orders"`
+	NextCursor string      `json:"next_cursor"`
+}
+
+func (s *Server) listOrders(ctx context.Context, r ordersRequest) (orderList, error) {
+	found, err := s.parts.Orders.List(ctx, r.userID, r.page.cursor, r.page.limit+1)
+	if err != nil {
+		return orderList{}, err
+	}
+	found, next := more(found, r.page.limit, func(o order.Order) int64 { return o.ID })
+	list := orderList{Orders: make([]orderJSON, 0, len(found)), NextCursor: next}
+	for _, o := range found {
+		list.Orders = append(list.Orders, showOrder(o))
+	}
+	return list, nil
+}

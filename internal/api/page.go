@@ -1,0 +1,92 @@
+package api
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+
+	"github.com/gin-gonic/gin"
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed web
+var web embed.FS
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// The page loads its own files and talks to its own origin; nothing else runs in
+// it, frames it or is sent to.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// pages serves the files in web, each under its own name and index.html at /, and
+// the contract.
+func (s *Server) pages(get func(path string, e endpoint)) error {
+	files, err := fs.ReadDir(web, "web")
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	for _, f := range files {
+		text, err := web.ReadFile("web/" + f.Name())
+		if err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+		at := "/" + f.Name()
+		if at == "/index.html" {
+			at = "/"
+		}
+		get(at, fixed(mime.TypeByExtension(path.Ext(f.Name())), text))
+	}
+	spec, err := contract()
+	if err != nil {
+		return err
+	}
+	get("/openapi.json", fixed("application/json", spec))
+	return nil
+}
+
+// contract is the written contract as JSON.
+func contract() ([]byte, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal(openAPI, &doc); err != nil {
+		return nil, fmt.Errorf("api: openapi.yaml: %w", err)
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("api: openapi.yaml: %w", err)
+	}
+	return text, nil
+}
+
+// fixed serves what is compiled in. A browser keeps it and asks whether it is still
+// the same.
+func fixed(kind string, text []byte) endpoint {
+	sum := sha256.Sum256(text)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	return func(c *gin.Context) string {
+		h := c.Writer.Header()
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", tag)
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if c.GetHeader("If-None-Match") == tag {
+			c.Status(http.StatusNotModified)
+			c.Writer.WriteHeaderNow()
+			return ""
+		}
+		h.Set("Content-Type", kind)
+		c.Status(http.StatusOK)
+		_, _ = c.Writer.Write(text)
+		return ""
+	}
+}

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Coupons is what anybody may know of coupons. *coupon.Service is one.
+type Coupons interface {
+	Get(ctx context.Context, id int64) (coupon.Coupon, error)
+	List(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error)
+}
+
+// Editor is what an administrator does with coupons. *coupon.Service is one.
+type Editor interface {
+	Create(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error)
+	Patch(ctx context.Context, id int64, ch coupon.Change) (coupon.Coupon, error)
+	Publish(ctx context.Context, id int64) (coupon.Coupon, error)
+	Pause(ctx context.Context, id int64) (coupon.Coupon, error)
+}
+
+// Orders is how a user buys and looks. *order.Service is one.
+type Orders interface {
+	Place(ctx context.Context, r order.Request) (order.Order, error)
+	Get(ctx context.Context, id, userID int64) (order.Order, error)
+	List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error)
+}
+
+// Payments is how a user ends an order. *order.Service is one.
+type Payments interface {
+	Pay(ctx context.Context, id, userID int64) (order.Order, error)
+	Cancel(ctx context.Context, id, userID int64) (order.Order, error)
+}
+
+// Live reads the units left in each shard. *stock.Stock is one.
+type Live interface {
+	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
+}
+
+// Auditor compares the stores and mends them. Whatever it reports is rendered as
+// JSON.
+type Auditor interface {
+	Audit(ctx context.Context, couponID int64) (any, error)
+	Repair(ctx context.Context, couponID int64) (any, error)
+}
+
+// Parts is what the routes call.
+type Parts struct {
+	Coupons  Coupons
+	Editor   Editor
+	Orders   Orders
+	Payments Payments
+	Live     Live
+	Auditor  Auditor
+}
+
+// Options are the values that the routes need. A limit of 0 is no limit.
+type Options struct {
+	Secret         []byte        // signs the tokens, at least 32 bytes
+	DemoLogin      bool          // POST /sessions gives anybody a token
+	TokenTTL       time.Duration // of such a token; 0 is an hour
+	RequestTimeout time.Duration // the whole budget of one request; 0 is 3 s
+	MaxInFlight    int           // requests at once, event streams aside
+	MaxStreams     int           // event streams at once; 0 is 1024
+	PerUserRate    int           // requests per second of one user
+	SessionRate    int           // POST /sessions per second from one address
+	Burst          int           // requests at once within either rate; 0 is the rate itself
+	TrustedProxies []string      // CIDRs whose X-Forwarded-For counts
+
+	Log *slog.Logger     // nil is slog.Default
+	Now func() time.Time // nil is time.Now
+	// Observe is told of every request when it has been answered: the route as it
+	// is written in the contract, the code of the problem ("" if there was none)
+	// and the time that it took. It may be nil.
+	Observe func(route, method string, status int, code string, d time.Duration)
+}
+
+// withDefaults fills in what may be left out.
+func (o Options) withDefaults() Options {
+	if o.TokenTTL <= 0 {
+		o.TokenTTL = time.Hour
+	}
+	if o.RequestTimeout <= 0 {
+		o.RequestTimeout = 3 * time.Second
+	}
+	if o.MaxStreams <= 0 {
+		o.MaxStreams = 1024
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, string, int, string, time.Duration) {}
+	}
+	return o
+}

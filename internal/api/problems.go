@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Why a request does not come as far as the domain.
+var (
+	errMalformed       = errors.New("api: malformed request")
+	errUnauthenticated = errors.New("api: no valid token")
+	errForbidden       = errors.New("api: the role does not allow that")
+	errNoRoute         = errors.New("api: no such route")
+	errMethod          = errors.New("api: the route has no such method")
+	errTooLarge        = errors.New("api: the body is too large")
+	errMediaType       = errors.New("api: the body is not application/json")
+	errRateLimited     = errors.New("api: too many requests of one client")
+	errOverloaded      = errors.New("api: too many requests at once")
+	errClosing         = errors.New("api: the server is stopping")
+)
+
+// problem is what an error means to a client.
+type problem struct {
+	err    error
+	status int
+	code   string
+	retry  string // seconds in Retry-After; empty for no such header
+	detail string
+	says   bool // the error's own words are meant for the client and replace detail
+}
+
+// problems is the whole of the mapping from errors to HTTP; the first match counts.
+// An error that is not here is our fault, is logged, and reaches the client as
+// internal.
+//
+// ErrVoided stands before the unknown outcome that it settled. ErrCommitUnknown
+// stands behind ErrUnavailable: only the order route has an order to show for it,
+// and says so by giving that error alone.
+var problems = []problem{
+	{err: errMalformed, status: http.StatusBadRequest, code: "bad_request", detail: "The request is malformed.", says: true},
+	{err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request", detail: "The coupon is invalid.", says: true},
+	{err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated", detail: "A valid bearer token is needed."},
+	{err: errForbidden, status: http.StatusForbidden, code: "forbidden", detail: "An administrator's token is needed."},
+	{err: coupon.ErrNotStarted, status: http.StatusForbidden, code: "not_started", detail: "The sale has not started."},
+	{err: errNoRoute, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: coupon.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: order.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: errMethod, status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "The Allow header lists the methods of this route."},
+	{err: errTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
+	{err: errMediaType, status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
+	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
+	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},
+	{err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1", detail: "Another request of yours is still open."},
+	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key."},
+	{err: order.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The order's state forbids that.", says: true},
+	{err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The coupon's state forbids that.", says: true},
+	{err: coupon.ErrEnded, status: http.StatusGone, code: "ended", detail: "The sale has ended."},
+	{err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
+	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
+	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", detail: "Too many requests at once; nothing was done."},
+	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The stock is not loaded yet."},
+	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
+	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},
+	{err: order.ErrCommitUnknown, status: http.StatusAccepted, code: "in_doubt", retry: "1"},
+	{err: errClosing, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The server is stopping."},
+	{err: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It took too long; ask again."},
+	{err: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It was broken off; ask again."},
+}
+
+// internal is the problem of every error that the table does not have.
+var internal = problem{status: http.StatusInternalServerError, code: "internal"}
+
+// problemOf finds what err means.
+func problemOf(err error) problem {
+	for _, p := range problems {
+		if errors.Is(err, p.err) {
+			if p.says {
+				p.detail = said(err, p)
+			}
+			return p
+		}
+	}
+	return internal
+}
+
+// said is what the error itself has to say about p. Only the words that were put
+// directly around p.err are trusted: those further out may name a store's address
+// or a statement.
+func said(err error, p problem) string {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if errors.Unwrap(e) == p.err { //nolint:errorlint // the very error, not one that wraps it
+			return strings.TrimPrefix(e.Error(), p.err.Error()+": ")
+		}
+	}
+	return p.detail
+}
+
+// problemJSON is RFC 9457 with a stable code.
+type problemJSON struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Detail string `json:"detail,omitempty"`
+	ID     string `json:"id,omitempty"` // of an internal error; the log has it too
+}
+
+func (p problem) body(id string) []byte {
+	text, err := json.Marshal(problemJSON{
+		Type: "urn:seckill:problem:" + p.code, Title: http.StatusText(p.status),
+		Status: p.status, Code: p.code, Detail: p.detail, ID: id,
+	})
+	if err != nil {
+		panic(err) // strings and a number
+	}
+	return text
+}
+
+// written holds the bodies that never change, because a sold-out storm is answered
+// with one of them.
+var written = func() map[string][]byte {
+	all := map[string][]byte{}
+	for _, p := range problems {
+		all[p.code+p.detail] = p.body("")
+	}
+	return all
+}()

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Server is the HTTP API. Its Handler stands in somebody else's http.Server.
+type Server struct {
+	o         Options
+	parts     Parts
+	engine    *gin.Engine
+	tokens    *Tokens
+	seen      seenTokens
+	users     *limits
+	addresses *limits
+	inFlight  atomic.Int64
+	hub       *hub
+}
+
+// releaseMode is gin's only global: without it, gin writes to standard output.
+var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
+
+// New makes the API. It fails if a part is missing, the secret is too short or a
+// proxy's address cannot be read.
+func New(o Options, p Parts) (*Server, error) {
+	releaseMode()
+	o = o.withDefaults()
+	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil {
+		return nil, errNoParts
+	}
+	tokens, err := newTokens(o.Secret, o.TokenTTL, o.Now)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	s := &Server{
+		o: o, parts: p, engine: gin.New(), tokens: tokens,
+		users:     newLimits(o.PerUserRate, o.Burst, o.Now),
+		addresses: newLimits(o.SessionRate, o.Burst, o.Now),
+		hub:       newHub(p.Coupons, p.Live, o),
+	}
+	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("api: trusted proxies: %w", err)
+	}
+	if err := s.routes(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Handler answers every route of the contract.
+func (s *Server) Handler() http.Handler { return s.engine }
+
+// Close ends the event streams at once, so that a graceful stop need not wait for
+// them, and returns when their work has ended. Other requests go on.
+func (s *Server) Close() { s.hub.close() }
+
+// slow is the budget of what reads or loads a whole sale.
+const slow = 30 * time.Second
+
+// routes is every route of the contract.
+func (s *Server) routes() error {
+	s.engine.HandleMethodNotAllowed = true
+	s.engine.RedirectTrailingSlash = false
+	s.engine.NoRoute(s.watched(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
+	s.engine.NoMethod(s.watched(s.noMethod))
+
+	get := func(path string, e endpoint) {
+		s.engine.GET(path, s.watched(e))
+		s.engine.HEAD(path, s.watched(e))
+	}
+	on := func(method, path string, e endpoint) { s.engine.Handle(method, path, s.watched(e)) }
+	const v1 = "/api/v1"
+
+	on(http.MethodPost, v1+"/sessions", handle(s, door{admits: s.sessionDoor}, s.newSession))
+
+	get(v1+"/coupons", handle(s, door{}, s.listCoupons))
+	get(v1+"/coupons/:id", handle(s, door{}, s.getCoupon))
+	get(v1+"/coupons/:id/live", s.live)
+	on(http.MethodPost, v1+"/coupons/:id/orders", handle(s, door{who: user}, s.place))
+
+	get(v1+"/orders", handle(s, door{who: user}, s.listOrders))
+	get(v1+"/orders/:id", handle(s, door{who: user}, s.getOrder))
+	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, door{who: user}, s.pay))
+	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, door{who: user}, s.cancel))
+
+	on(http.MethodPost, v1+"/admin/coupons", handle(s, door{who: admin}, s.createCoupon))
+	on(http.MethodPatch, v1+"/admin/coupons/:id", handle(s, door{who: admin}, s.patchCoupon))
+	on(http.MethodPost, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin, budget: slow}, s.publish))
+	on(http.MethodDelete, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin}, s.pause))
+	get(v1+"/admin/coupons/:id/audit", handle(s, door{who: admin, budget: slow}, s.audit))
+	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, door{who: admin, budget: slow}, s.repair))
+
+	return s.pages(get)
+}
+
+// noMethod answers OPTIONS with what the route has, and everything else with 405.
+// gin has set Allow already.
+func (s *Server) noMethod(c *gin.Context) string {
+	if c.Request.Method == http.MethodOptions {
+		c.Writer.Header()["Allow"] = []string{c.Writer.Header().Get("Allow") + ", OPTIONS"}
+		c.Status(http.StatusNoContent)
+		c.Writer.WriteHeaderNow()
+		return ""
+	}
+	return s.refuse(c, errMethod)
+}
