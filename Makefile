@@ -1,0 +1,37 @@
+# `make` alone tells what there is.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run build test lint bench loadtest up down
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## the application on http://127.0.0.1:8080, with no server installed
+	go run ./cmd/seckill serve
+
+build: ## the program, as bin/seckill
+	go build -trimpath -o bin/seckill ./cmd/seckill
+
+test: ## everything: installs what is missing, then vet, linter and all tests with the race detector
+	@.ci/install-servers
+	@$(MAKE) --no-print-directory lint
+	go test -race -count=1 -timeout 20m -v ./... 2>&1 | awk -f .ci/test-report.awk
+
+lint: ## vet, gofmt and golangci-lint
+	go vet ./...
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on:" $$unformatted; exit 1; }
+	@linter=$$(.ci/linter); echo golangci-lint run; "$$linter" run ./...
+
+bench: ## the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+loadtest: ## a sale under k6, against a server that it starts
+	loadtest/run.sh
+
+up: ## MariaDB, Redis and the application in containers
+	docker compose up -d --wait
+
+down: ## stops those containers
+	docker compose down
