@@ -121,7 +121,7 @@ func (s *Service) List(ctx context.Context, after int64, limit int) ([]Coupon, e
 type Change struct {
 	Title        *string
 	Total        *int64 // units put on sale in all; only while the coupon is a draft or paused
-	LimitPerUser *int
+	LimitPerUser *int   // lowered only while the coupon is a draft
 	PriceCents   *int64
 	BeginsAt     *time.Time
 	EndsAt       *time.Time
@@ -152,6 +152,9 @@ func (ch Change) apply(c *Coupon) error {
 			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
 		}
 		c.Total, c.Left = *ch.Total, *ch.Total-sold
+	}
+	if ch.LimitPerUser != nil && *ch.LimitPerUser < c.LimitPerUser && c.State != Draft {
+		return fmt.Errorf("%w: users may have reached the limit of %d already", ErrConflict, c.LimitPerUser)
 	}
 	set(&c.Title, ch.Title)
 	set(&c.LimitPerUser, ch.LimitPerUser)

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/audit"
+	"seckill/internal/config"
+	"seckill/internal/coupon"
+	"seckill/internal/embedded"
+	"seckill/internal/lock"
+	"seckill/internal/lock/redislock"
+	"seckill/internal/metrics"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+// app is the program without its listeners, built from the bottom up:
+//
+//	stores ─▶ lock ─▶ stock, coupons ─▶ ids ─▶ orders ─▶ background work
+//
+// and stopped from the top down.
+type app struct {
+	cfg config.Config
+	log *slog.Logger
+
+	embedded *embedded.Stores // nil with real stores
+	redis    redis.UniversalClient
+	store    *store.Store
+	locker   *lock.Locker // of users and jobs, by lock.backend
+	leases   *lock.Locker // of worker numbers and loadings, always in Redis
+	stock    *stock.Stock
+	cache    *coupon.Cache
+	coupons  *coupon.Service
+	settler  *order.Settler
+	auditor  *audit.Auditor
+	orders   *order.Service
+	metrics  *metrics.Metrics
+
+	stops []func(ctx context.Context) error // in the order of building
+}
+
+// openApp builds everything but the order service: what audit and repair need.
+func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
+	a := &app{cfg: cfg, log: log, metrics: metrics.New()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := a.openStores(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.openLocks(); err != nil {
+		return nil, err
+	}
+	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor)
+	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.Refresh, log)
+	a.coupons = coupon.NewService(coupon.Parts{
+		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
+		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
+	})
+	a.settler = order.NewSettler(order.SettlerParts{
+		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
+		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
+	})
+	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.SettleAfter)
+	return a, nil
+}
+
+func (a *app) openStores(ctx context.Context) (err error) {
+	if a.cfg.Embedded() {
+		if a.embedded, err = embedded.Start(ctx); err != nil {
+			return err
+		}
+		a.onStop(func(context.Context) error { return a.embedded.Close() })
+	}
+	if a.redis, err = openRedis(ctx, a.cfg.Redis, a.embedded, a.log); err != nil {
+		return err
+	}
+	a.onStop(func(context.Context) error { return a.redis.Close() })
+	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log); err != nil {
+		return err
+	}
+	a.onStop(func(context.Context) error { return a.store.Close() })
+	if a.embedded != nil {
+		_, err := a.store.Migrate(ctx)
+		return err
+	}
+	return a.store.CheckSchema(ctx)
+}
+
+// openLocks makes two lockers: what must be unique in the fleet, such as a worker
+// number, stays so whatever lock the order path is run with.
+func (a *app) openLocks() (err error) {
+	backend, err := lockBackend(a.cfg.Lock, a.redis, a.log)
+	if err != nil {
+		return err
+	}
+	o := lock.Options{
+		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
+		Hooks: a.metrics.LockHooks(), Logger: a.log,
+	}
+	if a.locker, err = lock.New(backend, o); err != nil {
+		return usage(err)
+	}
+	a.onStop(a.locker.Close)
+	o.Hooks = lock.Hooks{}
+	if a.leases, err = lock.New(redislock.New(a.redis, redislock.Options{Logger: a.log}), o); err != nil {
+		return usage(err)
+	}
+	a.onStop(a.leases.Close)
+	return nil
+}
+
+// openShop builds the order service too, and starts the background work.
+func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
+	a, err := openApp(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := a.checkShards(ctx); err != nil {
+		return nil, err
+	}
+	ids, err := newIDs(ctx, cfg.ID, a.redis, a.leases, log)
+	if err != nil {
+		return nil, err
+	}
+	a.onStop(ids.Close)
+	a.orders = order.NewService(order.Parts{
+		Sales: a.cache, Stock: a.metrics.Stock(a.stock), Tickets: a.stock, Returns: a.stock,
+		Locker: a.metrics.Locker(a.locker), Tx: a.metrics.Transactor(a.store), Orders: a.store, IDs: ids,
+		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
+	})
+	a.metrics.Pools(a.store.Pool, a.redis)
+	a.metrics.Shards(a.cache.Known, a.stock.Left)
+	a.work(ctx)
+	return a, nil
+}
+
+// checkShards refuses a number of shards other than the one that a running sale was
+// loaded with: the next publication would move its stock without anybody asking.
+func (a *app) checkShards(ctx context.Context) error {
+	loaded, err := a.store.Coupons().Loaded(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range loaded {
+		if c.StateAt(time.Now()) == coupon.OnSale && c.Shards != a.cfg.Stock.Shards {
+			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: pause it first, or set the number that it has", c.ID))
+		}
+	}
+	return nil
+}
+
+// work starts what goes on beside the requests; it ends before anything that it
+// needs is closed.
+func (a *app) work(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { a.cache.Run(ctx) })
+	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
+	running.Go(func() {
+		a.settler.Run(ctx, order.Work{
+			Every: a.cfg.Order.ExpireEvery, SettleAfter: a.cfg.Order.SettleAfter,
+			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
+		})
+	})
+	a.onStop(func(context.Context) error {
+		cancel()
+		running.Wait()
+		return nil
+	})
+}
+
+// loadWait is how long one loading of a coupon waits for another.
+const loadWait = 5 * time.Second
+
+// exclusive lets one instance at a time load a coupon.
+func (a *app) exclusive(ctx context.Context, id int64, work func(context.Context) error) error {
+	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
+		return work(ctx)
+	}, lock.WithWait(loadWait))
+	switch {
+	case errors.Is(err, lock.ErrNotAcquired):
+		return fmt.Errorf("%w: it is being loaded", coupon.ErrConflict)
+	case errors.Is(err, lock.ErrUnavailable):
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	return err
+}
+
+func (a *app) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }
+
+// close stops everything from the top down, and goes on after an error.
+func (a *app) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownTimeout)
+	defer cancel()
+	var err error
+	for _, stop := range slices.Backward(a.stops) {
+		err = errors.Join(err, stop(ctx))
+	}
+	a.stops = nil
+	return err
+}
+
+// answers says whether both stores do.
+func (a *app) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := a.redis.Ping(ctx).Err(); err != nil {
+		return errors.New("redis does not answer")
+	}
+	if err := a.store.Ping(ctx); err != nil {
+		return errors.New("the database does not answer")
+	}
+	return nil
+}

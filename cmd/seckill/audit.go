@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/audit"
+)
+
+func newAudit(c console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Compare Redis with the database, and print every invariant with its numbers",
+		Long: `Reads the configured Redis and database and prints every invariant. The exit code is 1
+if one is violated. --repair mends what is safe to mend; doing it twice is doing it once.`,
+		Example: "  seckill audit --config configs/production.yaml\n  seckill audit --coupon 7 --repair",
+		Args:    noArgs,
+	}
+	load := configFlag(cmd, c)
+	id := cmd.Flags().String("coupon", "", "the coupon's id (default: all whose stock was loaded)")
+	repair := cmd.Flags().Bool("repair", false, "mend what is safe to mend")
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a coupon")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		ids, err := couponIDs(*id)
+		if err != nil {
+			return err
+		}
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if cfg.Embedded() {
+			return usage(errors.New("embedded stores live in the process that serves: ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
+		}
+		ctx := cmd.Context()
+		a, err := openApp(ctx, cfg, newLog(cfg.Log, c.err))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, a.close(context.WithoutCancel(ctx))) }()
+		if ids == nil {
+			loaded, err := a.store.Coupons().Loaded(ctx)
+			if err != nil {
+				return err
+			}
+			for _, one := range loaded {
+				ids = append(ids, one.ID)
+			}
+			if len(ids) == 0 {
+				_, _ = fmt.Fprintln(c.err, "no coupon's stock was ever loaded: nothing to audit")
+			}
+		}
+		look := a.auditor.Audit
+		if *repair {
+			look = a.auditor.Repair
+		}
+		return auditAll(ctx, c, ids, look, *asJSON)
+	}
+	return cmd
+}
+
+func couponIDs(text string) ([]int64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, usage(fmt.Errorf("--coupon: %q is no coupon id", text))
+	}
+	return []int64{id}, nil
+}
+
+func auditAll(ctx context.Context, c console, ids []int64,
+	look func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
+) error {
+	clean := true
+	for _, id := range ids {
+		report, err := look(ctx, id)
+		if err != nil {
+			return fmt.Errorf("audit coupon %d: %w", id, err)
+		}
+		clean = clean && report.Clean
+		if asJSON {
+			err = json.NewEncoder(c.out).Encode(report)
+		} else {
+			err = report.WriteText(c.out)
+		}
+		if err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+	}
+	if !clean {
+		return errSilent
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Command seckill is a flash sale of coupons: the application, its load generator
+// and its auditor in one program.
+//
+//	main ─▶ run ─▶ one file per command ─▶ app.go builds from the bottom up
+//	                                        wire.go chooses the backends
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], console{os.Stdout, os.Stderr, os.Environ()})
+	stop()
+	os.Exit(code)
+}
+
+// console is where a command speaks, and what it was told by the environment.
+type console struct {
+	out, err io.Writer
+	environ  []string
+}
+
+// The exit codes.
+const (
+	exitOK    = 0
+	exitFail  = 1 // it did not work, or an audit found a violation
+	exitUsage = 2 // the command line or the configuration is wrong
+)
+
+// errUsage marks an error of the command line or the configuration.
+var errUsage = errors.New("usage")
+
+// errSilent says that everything worth saying has been said.
+var errSilent = errors.New("failed")
+
+// run executes one command line, and says on one line what went wrong.
+func run(ctx context.Context, args []string, c console) int {
+	root := newRoot(c)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errSilent):
+		return exitFail
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintf(c.err, "seckill: %v\n", unmarked{err})
+		return exitUsage
+	}
+	_, _ = fmt.Fprintf(c.err, "seckill: %v\n", err)
+	return exitFail
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/config"
+)
+
+// usage marks err as the caller's mistake.
+func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
+
+// unmarked prints an error without the mark.
+type unmarked struct{ error }
+
+func (u unmarked) Error() string { return strings.TrimPrefix(u.error.Error(), errUsage.Error()+": ") }
+
+func newRoot(c console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "seckill",
+		Short: "A flash sale of coupons that sells exactly its stock",
+		Long: `seckill is a flash sale of coupons: it never sells more than there is, never less
+than it could, and never loses an order that it acknowledged.
+
+Start with "seckill demo": a whole sale in this process, with nothing installed.`,
+		Example:       "  seckill demo\n  seckill serve --config configs/seckill.yaml",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(fmt.Errorf("unknown command %q: see seckill help", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
+	})
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(newServe(c), newDemo(c), newRush(c), newAudit(c), newMigrate(c), newToken(c), newVersion(c))
+	return root
+}
+
+// noArgs refuses arguments, which are mostly flags without their dashes.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Errorf("%s takes no argument %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath()))
+	}
+	return nil
+}
+
+// configFlag adds --config and gives a loader that reads the file and the
+// environment.
+func configFlag(cmd *cobra.Command, c console) func() (config.Config, error) {
+	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
+	return func() (config.Config, error) {
+		cfg, err := config.Load(*path, c.environ)
+		if err != nil {
+			return config.Config{}, usage(err)
+		}
+		return cfg, nil
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/api"
+	"seckill/internal/rush"
+)
+
+func newRush(c console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rush",
+		Short: "The load generator, against a running server",
+		Long: `Sends many distinct buyers to a server over HTTP and reports what they were told.
+
+With the server's secret in the configuration (SECKILL_AUTH__SECRET) the buyers' tokens
+are signed here and the audit is asked at the end; without it the buyers log in, which
+the server allows only while auth.demo_login is on.`,
+		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n  seckill rush --rate 2000 --users 60000 --json",
+		Args:    noArgs,
+	}
+	load := configFlag(cmd, c)
+	var o rush.Options
+	var asJSON bool
+	f := cmd.Flags()
+	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
+	f.StringVar(&o.Coupon, "coupon", "1", "the coupon's id")
+	f.IntVar(&o.Users, "users", 10_000, "how many distinct buyers come")
+	f.Int64Var(&o.FirstUser, "first-user", 1, "the first buyer's user id")
+	f.IntVar(&o.Concurrency, "concurrency", 128, "how many buyers are served at once")
+	f.Float64Var(&o.Rate, "rate", 0, "taps per second, 0 is as fast as it goes")
+	f.IntVar(&o.DoubleTapEvery, "double-tap-every", 3, "every n-th buyer taps twice, 0 is nobody")
+	f.IntVar(&o.Taps, "taps", 0, "instead: one user taps so many times at once")
+	f.IntVar(&o.PayPercent, "pay", 0, "of 100 accepted orders, how many are paid")
+	f.IntVar(&o.CancelPercent, "cancel", 0, "of 100 accepted orders, how many are cancelled")
+	f.BoolVar(&o.Keys, "keys", true, "send an Idempotency-Key, and ask again with it after a lost answer")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
+	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		o.Token, o.Progress = rush.Sessions(o.URL, nil), c.err
+		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
+			tokens, err := api.NewSigner([]byte(secret), cfg.Auth.TokenTTL)
+			if err != nil {
+				return usage(fmt.Errorf("auth.secret: %w", err))
+			}
+			if o.AdminToken, _, err = tokens.Sign(1, api.RoleAdmin, 0); err != nil {
+				return err
+			}
+			o.Token = rush.Signed(secret)
+		}
+		report, err := rush.Run(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		if err := show(c, report, asJSON); err != nil {
+			return err
+		}
+		return verdict(report)
+	}
+	return cmd
+}
+
+func show(c console, r rush.Report, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(c.out).Encode(r)
+	}
+	return r.WriteText(c.out)
+}
+
+// verdict makes the exit code: a run that was audited must be clean, and one that
+// could not be audited must at least have broken no promise.
+func verdict(r rush.Report) error {
+	if len(r.Violations) > 0 || r.Audit == rush.AuditViolated {
+		return errSilent // the report has said it
+	}
+	if r.Stopped {
+		return errors.New("stopped before everybody had come")
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/api"
+	"seckill/internal/config"
+	"seckill/internal/coupon"
+)
+
+func newServe(c console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the application: HTTP API, page and background work",
+		Long: `Runs the application until Ctrl-C or SIGTERM. Without a configuration the stores are
+embedded in the process, with one coupon on sale.`,
+		Example: "  seckill serve\n  seckill serve --config configs/seckill.yaml\n  SECKILL_HTTP__ADDR=127.0.0.1:9090 seckill serve",
+		Args:    noArgs,
+	}
+	load := configFlag(cmd, c)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		log := newLog(cfg.Log, c.err)
+		s, err := startServer(cmd.Context(), cfg, log)
+		if err != nil {
+			return err
+		}
+		if s.app.embedded != nil {
+			if err := s.openDemoSale(cmd.Context()); err != nil {
+				return errors.Join(err, s.stop(context.WithoutCancel(cmd.Context())))
+			}
+		}
+		s.greet(c)
+		return s.untilDone(cmd.Context())
+	}
+	return cmd
+}
+
+// startServer opens the listeners, builds the app and serves.
+func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*server, error) {
+	// A secret that was made up is known to nobody, so that logging in is the only
+	// way to a token.
+	if made := cfg.FillDevelopment(); len(made) > 0 {
+		cfg.Auth.DemoLogin = true
+		log.Info("development mode: made up for this run", "keys", made, "demo_login", true)
+	}
+	for _, warning := range cfg.Warnings() {
+		log.Warn(warning)
+	}
+	l, err := listen(ctx, cfg.HTTP.Addr, cfg.Admin.Addr)
+	if err != nil {
+		return nil, err
+	}
+	a, err := openShop(ctx, cfg, log)
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if a.embedded != nil {
+		log.Info(a.embedded.Notice())
+	}
+	s, err := newServer(a, l)
+	if err != nil {
+		return nil, errors.Join(err, a.close(context.WithoutCancel(ctx)))
+	}
+	log.Info("serving", "url", s.url, "admin", l.admin.Addr().String(), "version", version())
+	return s, nil
+}
+
+// openDemoSale puts one coupon on sale, with the id 1.
+func (s *server) openDemoSale(ctx context.Context) error {
+	now := time.Now()
+	return s.sell(ctx, coupon.Coupon{
+		Title: "Flash sale", Total: 1000, LimitPerUser: 1, PriceCents: 990,
+		BeginsAt: now.Add(-time.Second), EndsAt: now.Add(24 * time.Hour),
+	})
+}
+
+func (s *server) sell(ctx context.Context, c coupon.Coupon) error {
+	c, err := s.app.coupons.Create(ctx, c)
+	if err != nil {
+		return fmt.Errorf("create the coupon: %w", err)
+	}
+	if _, err := s.app.coupons.Publish(ctx, c.ID); err != nil {
+		return fmt.Errorf("publish the coupon: %w", err)
+	}
+	return nil
+}
+
+// greet says where to look; in development also how to be the administrator.
+func (s *server) greet(c console) {
+	_, _ = fmt.Fprintf(c.out, "%s  the page and the API\n", s.url)
+	if s.app.embedded == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(c.out, "%s/api/v1/coupons/1  the coupon on sale\n", s.url)
+	if token, err := s.token(1, api.RoleAdmin); err == nil {
+		_, _ = fmt.Fprintf(c.out, "admin token: %s\n", token)
+	}
+}
+
+func (s *server) token(user int64, role string) (string, error) {
+	tokens, err := api.NewSigner([]byte(s.app.cfg.Auth.Secret.Reveal()), s.app.cfg.Auth.TokenTTL)
+	if err != nil {
+		return "", err
+	}
+	text, _, err := tokens.Sign(user, role, 0)
+	return text, err
+}
+
+// untilDone serves until ctx ends or a listener fails, and stops cleanly.
+func (s *server) untilDone(ctx context.Context) error {
+	var failed error
+	select {
+	case <-ctx.Done():
+		s.app.log.Info("stopping: finishing what is in flight")
+	case failed = <-s.failed:
+	}
+	err := errors.Join(failed, s.stop(context.WithoutCancel(ctx)))
+	if err == nil {
+		s.app.log.Info("stopped")
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"seckill/internal/api"
+	"seckill/internal/audit"
+)
+
+// server is the application with its two listeners.
+type server struct {
+	app      *app
+	api      *api.Server
+	public   *http.Server
+	admin    *http.Server
+	url      string
+	draining atomic.Bool
+	failed   chan error // a listener's end that nobody asked for
+}
+
+// listeners are opened before anything else is built: a port that is taken is the
+// commonest mistake and should be told first.
+type listeners struct{ public, admin net.Listener }
+
+func listen(ctx context.Context, public, admin string) (l listeners, err error) {
+	var lc net.ListenConfig
+	if l.public, err = lc.Listen(ctx, "tcp", public); err != nil {
+		return l, fmt.Errorf("http.addr: %w: choose another with SECKILL_HTTP__ADDR", err)
+	}
+	if l.admin, err = lc.Listen(ctx, "tcp", admin); err != nil {
+		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())
+	}
+	return l, nil
+}
+
+func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.Close()) }
+
+// newServer puts the HTTP contract before the app. It takes over the listeners.
+func newServer(a *app, l listeners) (*server, error) {
+	cfg := a.cfg
+	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
+	var err error
+	s.api, err = api.New(api.Options{
+		Secret: []byte(cfg.Auth.Secret.Reveal()), DemoLogin: cfg.Auth.DemoLogin, TokenTTL: cfg.Auth.TokenTTL,
+		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
+		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest,
+	}, api.Parts{
+		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: reports{a.auditor},
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	s.public = &http.Server{
+		Handler:     s.closing(s.api.Handler()),
+		ReadTimeout: cfg.HTTP.ReadTimeout, WriteTimeout: cfg.HTTP.WriteTimeout, IdleTimeout: cfg.HTTP.IdleTimeout,
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	s.admin = &http.Server{
+		Handler:     api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: a.metrics.Handler()}),
+		ReadTimeout: cfg.HTTP.ReadTimeout, IdleTimeout: cfg.HTTP.IdleTimeout, // a profile may take long to write
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	go s.serve(s.public, l.public)
+	go s.serve(s.admin, l.admin)
+	return s, nil
+}
+
+func (s *server) serve(h *http.Server, l net.Listener) {
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- err
+	}
+}
+
+// closing asks clients, while the server drains, to go elsewhere with their next
+// request, instead of cutting an idle connection just as they write to it.
+func (s *server) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return errors.New("shutting down")
+	}
+	return s.app.answers(ctx)
+}
+
+// drain is how long an instance that is not ready any more goes on taking requests:
+// the time that a load balancer needs to notice.
+const drain = time.Second
+
+// stop ends the server so that no request is lost:
+//
+//	not ready ─▶ a moment for the load balancer ─▶ finish what is in flight ─▶ app
+func (s *server) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.app.cfg.HTTP.ShutdownTimeout)
+	defer cancel()
+	s.draining.Store(true)
+	select {
+	case <-time.After(min(drain, s.app.cfg.HTTP.ShutdownTimeout/4)):
+	case <-ctx.Done():
+	}
+	s.api.Close() // event streams would last for ever
+	err := s.public.Shutdown(ctx)
+	err = errors.Join(err, s.app.close(context.WithoutCancel(ctx)))
+	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
+}
+
+// reports renders the auditor's reports as the API wants them.
+type reports struct{ *audit.Auditor }
+
+func (r reports) Audit(ctx context.Context, id int64) (any, error) { return r.Auditor.Audit(ctx, id) }
+
+func (r reports) Repair(ctx context.Context, id int64) (any, error) { return r.Auditor.Repair(ctx, id) }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/api"
+)
+
+func newToken(c console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Print a signed token, for scripts and load tests",
+		Example: "  SECKILL_AUTH__SECRET=… seckill token --user 1 --role admin\n" +
+			"  SECKILL_AUTH__SECRET=… seckill token --users 1-1000 --ttl 30m > tokens.txt",
+		Args: noArgs,
+	}
+	load := configFlag(cmd, c)
+	user := cmd.Flags().Int64("user", 0, "the user's id")
+	users := cmd.Flags().String("users", "", "FROM-TO: a token for each of these users, one a line")
+	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
+	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		first, last := *user, *user
+		if *users != "" {
+			var err error
+			if first, last, err = span(*users); err != nil {
+				return usage(err)
+			}
+		}
+		if first <= 0 || *users != "" && *user != 0 {
+			return usage(errors.New("give --user with an id above zero, or --users FROM-TO"))
+		}
+		if *ttl <= 0 {
+			return usage(errors.New("--ttl must be above zero"))
+		}
+		cfg, err := load()
+		if err != nil {
+			return err
+		}
+		if cfg.Auth.Secret == "" {
+			return usage(errors.New("auth.secret is empty: set SECKILL_AUTH__SECRET to the server's"))
+		}
+		tokens, err := api.NewSigner([]byte(cfg.Auth.Secret.Reveal()), *ttl)
+		if err != nil {
+			return usage(err)
+		}
+		for id := first; id <= last; id++ {
+			text, _, err := tokens.Sign(id, *role, *ttl)
+			if err != nil {
+				return usage(err)
+			}
+			if _, err := fmt.Fprintln(c.out, text); err != nil {
+				return fmt.Errorf("write a token: %w", err)
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// maxTokens bounds --users: a slip of the finger is not a terabyte.
+const maxTokens = 10_000_000
+
+func span(text string) (first, last int64, err error) {
+	from, to, ok := strings.Cut(text, "-")
+	first, err1 := strconv.ParseInt(from, 10, 64)
+	last, err2 := strconv.ParseInt(to, 10, 64)
+	if !ok || err1 != nil || err2 != nil || first <= 0 || last < first {
+		return 0, 0, errors.New("--users takes FROM-TO, such as 1-1000")
+	}
+	if last-first >= maxTokens {
+		return 0, 0, fmt.Errorf("--users makes %d tokens at most", maxTokens)
+	}
+	return first, last, nil
+}

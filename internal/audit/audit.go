@@ -1,0 +1,177 @@
+// Package audit compares what Redis holds with what the database says, and tells
+// what differs.
+//
+// Neither store can be stopped while the other is read, so the order is
+//
+//	read the shards ─▶ read the database, at one moment ─▶ read the shards again
+//
+// and if no shard has changed in between, all three readings are of one moment.
+// Under load that may never be so: then what needs both stores is "unsettled",
+// which accuses nobody.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+// Books is the database's side. *store.Store is one.
+type Books interface {
+	Books(ctx context.Context, couponID int64, requests []string) (store.Books, error)
+}
+
+// Shards is Redis' side. *stock.Stock is one.
+type Shards interface {
+	Snapshot(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
+	History(ctx context.Context, couponID int64, shard int) (map[string]int64, error)
+	Applied(ctx context.Context, returns []order.Return) ([]bool, error)
+}
+
+// Mender does the repairs that are always safe. *order.Settler is one.
+type Mender interface {
+	Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error)
+	Relay(ctx context.Context) (int, error)
+}
+
+// Reloader sets the shards from the database. *coupon.Service is one.
+type Reloader interface {
+	Reload(ctx context.Context, couponID int64) (coupon.Coupon, error)
+}
+
+// Auditor audits one coupon at a time.
+type Auditor struct {
+	books       Books
+	shards      Shards
+	mender      Mender
+	reloader    Reloader
+	settleAfter time.Duration
+}
+
+// New makes an Auditor. Repair settles holds from the age of settleAfter on: a
+// younger one may belong to a request in progress.
+func New(b Books, s Shards, m Mender, r Reloader, settleAfter time.Duration) *Auditor {
+	return &Auditor{books: b, shards: s, mender: m, reloader: r, settleAfter: settleAfter}
+}
+
+// looks is how often the stores are read in the hope of a quiet moment, and pause
+// the time between two looks.
+const (
+	looks = 20
+	pause = 50 * time.Millisecond
+)
+
+// Audit reads both stores and judges every invariant. coupon.ErrNotFound if there
+// is no such coupon.
+func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
+	var e evidence
+	for look := range looks {
+		var err error
+		if e, err = a.look(ctx, couponID); err != nil {
+			return Report{}, err
+		}
+		if e.quiet {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return Report{}, ctx.Err()
+		case <-time.After(pause * time.Duration(min(look+1, 4))):
+		}
+	}
+	return e.judge(), nil
+}
+
+// evidence is one reading of both stores.
+type evidence struct {
+	books   store.Books
+	shards  []stock.Shard
+	applied []bool           // of the outbox, whether the shards have it
+	history map[string]int64 // requests that Redis remembers as ordered
+	quiet   bool             // nothing changed in Redis during the reading
+	at      time.Time
+}
+
+func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
+	first, err := a.books.Books(ctx, couponID, nil)
+	if err != nil {
+		return evidence{}, err
+	}
+	parts := first.Coupon.Shards
+	e := evidence{history: map[string]int64{}}
+	if e.shards, err = a.shards.Snapshot(ctx, couponID, parts); err != nil {
+		return e, err
+	}
+	open := map[string]bool{}
+	for _, s := range e.shards {
+		for _, h := range s.Holds {
+			open[h.RequestID] = true
+		}
+	}
+	asked := make([]string, 0, len(open))
+	for k := range parts {
+		history, err := a.shards.History(ctx, couponID, k)
+		if err != nil {
+			return e, err
+		}
+		for request, id := range history {
+			asked = append(asked, request)
+			if !open[request] {
+				e.history[request] = id
+			}
+		}
+	}
+	for request := range open { // a lent unit's hold is not in its shard's history
+		asked = append(asked, request)
+	}
+	e.at = time.Now().UTC()
+	if e.books, err = a.books.Books(ctx, couponID, asked); err != nil {
+		return e, err
+	}
+	if e.applied, err = a.shards.Applied(ctx, e.books.Due); err != nil {
+		return e, err
+	}
+	again, err := a.shards.Snapshot(ctx, couponID, parts)
+	e.quiet = err == nil && e.books.Coupon.Epoch == first.Coupon.Epoch && same(e.shards, again)
+	return e, err
+}
+
+func same(a, b []stock.Shard) bool {
+	for k := range a {
+		if a[k].Ops != b[k].Ops || a[k].Epoch != b[k].Epoch || a[k].Open != b[k].Open {
+			return false
+		}
+	}
+	return true
+}
+
+// Repair mends what is safe to mend, and audits:
+//
+//	settle old holds ─▶ relay the outbox ─▶ still wrong, or not loaded? load a new epoch
+//
+// Repairing what is right changes nothing.
+func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
+	books, err := a.books.Books(ctx, couponID, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	_, settled := a.mender.Settle(ctx, books.Coupon, a.settleAfter)
+	_, relayed := a.mender.Relay(ctx)
+	if err := errors.Join(settled, relayed); err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
+		return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
+	}
+	report, err := a.Audit(ctx, couponID)
+	if err != nil || report.status("I4") == OK && report.status("I5") == OK || books.Coupon.State != coupon.OnSale {
+		return report, err
+	}
+	if _, err := a.reloader.Reload(ctx, couponID); err != nil {
+		return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
+	}
+	return a.Audit(ctx, couponID)
+}

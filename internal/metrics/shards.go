@@ -1,0 +1,47 @@
+package metrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"seckill/internal/coupon"
+)
+
+// Shards shows the units in each shard of the coupons that are on sale, read when
+// the registry is.
+func (m *Metrics) Shards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
+	m.registry.MustRegister(shardCollector{known, left})
+}
+
+type shardCollector struct {
+	known func() []coupon.Coupon
+	left  func(ctx context.Context, id int64, shards int) ([]int64, error)
+}
+
+var shardUnits = prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
+
+// Describe names the one metric.
+func (shardCollector) Describe(to chan<- *prometheus.Desc) { to <- shardUnits }
+
+// Collect reads the shards. Those that cannot be read are left out, and the rest of
+// the registry is served all the same.
+func (c shardCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, one := range c.known() {
+		if one.State != coupon.OnSale {
+			continue
+		}
+		units, err := c.left(ctx, one.ID, one.Shards)
+		if err != nil {
+			continue
+		}
+		for shard, n := range units {
+			to <- prometheus.MustNewConstMetric(shardUnits, prometheus.GaugeValue, float64(n),
+				strconv.FormatInt(one.ID, 10), strconv.Itoa(shard))
+		}
+	}
+}
