@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,9 +19,12 @@ import (
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
 	home := Home(c.UserID, c.Shards)
-	h, _, err := s.reserve(ctx, c, home, false)
-	if errors.Is(err, errEmpty) {
+	h, marked, err := s.reserve(ctx, c, home, false)
+	switch {
+	case errors.Is(err, errEmpty):
 		return s.borrow(ctx, c, home)
+	case marked: // an earlier call is, or was cut off, at a sibling: nobody else knows at which
+		return order.Hold{}, order.ErrBusy
 	}
 	return h, err
 }
@@ -61,43 +65,60 @@ const rounds = 4
 //
 //	read all counters ─▶ all empty: sold out
 //	                  ─▶ mark the buyer at home ─▶ take from the fullest sibling, then the next
+//	                  ─▶ every one was emptied meanwhile: take the mark away, and again
 //
-// One sibling is asked after the other, and the next only after a clear "empty",
-// so that a lost answer cannot take two units.
+// The mark is there exactly while a sibling is asked. So a buyer who is refused
+// leaves nothing behind, and one whose own home has a unit again gets that one.
 func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold, error) {
-	marked := false
 	for range rounds {
 		lenders, err := s.lenders(ctx, c)
 		if err != nil {
-			if marked && errors.Is(err, coupon.ErrSoldOut) {
-				return order.Hold{}, errors.Join(err, s.Release(ctx, hold(c, c.OrderID, home)))
-			}
 			return order.Hold{}, err
 		}
-		if !marked {
-			h, m, err := s.reserve(ctx, c, home, true)
-			if err != nil || !m {
-				return h, err
-			}
-			marked = true
+		h, marked, err := s.reserve(ctx, c, home, true)
+		if err != nil || !marked {
+			return h, err
 		}
-		for _, shard := range lenders {
-			if shard == home {
-				continue
-			}
-			answer, err := s.run(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
-			if err != nil {
-				return order.Hold{}, err
-			}
-			switch err := refusals[answer[0]]; {
-			case err == nil:
-				return hold(c, c.OrderID, shard), nil
-			case !errors.Is(err, errEmpty):
-				return order.Hold{}, err
-			}
+		h, err = s.lend(ctx, c, home, lenders)
+		if err == nil || errors.Is(err, order.ErrUnavailable) {
+			return h, err // without an answer a unit may be lent: the mark stays for the settler
+		}
+		if left := s.unmark(ctx, c, home); left != nil || !errors.Is(err, errEmpty) {
+			return order.Hold{}, errors.Join(err, left)
 		}
 	}
-	return order.Hold{}, errors.Join(order.ErrBusy, s.Release(ctx, hold(c, c.OrderID, home)))
+	return order.Hold{}, order.ErrBusy
+}
+
+// lend asks one sibling after the other, and the next only after a clear "empty",
+// so that a lost answer cannot take two units.
+func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
+	for _, shard := range lenders {
+		if shard == home {
+			continue
+		}
+		answer, err := s.run(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
+		if err == nil {
+			err = refusals[answer[0]]
+		}
+		switch {
+		case err == nil:
+			return hold(c, c.OrderID, shard), nil
+		case !errors.Is(err, errEmpty):
+			return order.Hold{}, err
+		}
+	}
+	return order.Hold{}, errEmpty
+}
+
+// unmarkWithin bounds taking a mark away, which is done for a buyer who has gone too.
+const unmarkWithin = time.Second
+
+// unmark takes the mark away, once every sibling that was asked has refused.
+func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkWithin)
+	defer cancel()
+	return s.Release(ctx, hold(c, c.OrderID, home))
 }
 
 // lenders lists the shards that have units, the fullest first. When every shard was
