@@ -2,7 +2,8 @@
 -- unit goes back and the request is forgotten.
 --
 -- KEYS: stock meta holds open buyers requests …   ARGV: epoch, order, attempt (0: all)
--- Gives OK <units left>, SHARED (another attempt may still sell it), NONE or STALE.
+-- Gives OK <units left>, UNMARKED (it was the mark of a borrower: no unit came back),
+-- SHARED (another attempt may still sell it), NONE or STALE.
 local stock, meta, holds, open, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
 local epoch, order, attempt = ARGV[1], ARGV[2], ARGV[3]
 
@@ -26,6 +27,6 @@ if kind ~= 'lent' then -- the buyer is accounted at home
   redis.call('HDEL', requests, request)
   if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
 end
-local left = kind ~= 'mark' and redis.call('INCR', stock) or redis.call('GET', stock)
 redis.call('HINCRBY', meta, 'ops', 1)
-return {'OK', tostring(left)}
+if kind == 'mark' then return {'UNMARKED'} end
+return {'OK', tostring(redis.call('INCR', stock))}
