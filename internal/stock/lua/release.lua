@@ -23,8 +23,8 @@ if attempt ~= '0' then
 end
 
 redis.call('HDEL', holds, order)
+redis.call('HDEL', requests, request)
 if kind ~= 'lent' then -- the buyer is accounted at home
-  redis.call('HDEL', requests, request)
   if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
 end
 redis.call('HINCRBY', meta, 'ops', 1)
