@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,25 +17,17 @@ import (
 	"seckill/internal/servers/testservers"
 )
 
-// behind is a client whose server is behind a proxy, and a second one that goes
-// past it.
-type behind struct {
-	client redis.UniversalClient
-	nodes  func(context.Context, func(*redis.Client)) // every server's own client
-	aside  *redis.Client
-	proxy  *toxiproxy.Proxy
+// place is a server behind a proxy.
+type place struct {
+	options redisconn.Options
+	server  *servers.Redis
+	proxy   *toxiproxy.Proxy
 }
 
-func behindProxy(t *testing.T, mode string) behind {
+func behindProxy(t *testing.T, mode string) place {
 	t.Helper()
 	o := redisconn.Options{Mode: mode, Timeout: 300 * time.Millisecond}
-	switch mode {
-	case redisconn.Single:
-		server := testservers.NewRedis(t)
-		p := proxy(t, server.Addr())
-		o.Addrs = []string{p.Listen}
-		return connect(t, o, server, p)
-	case redisconn.Sentinel:
+	if mode == redisconn.Sentinel {
 		// One sentinel is told of a second group, whose master is the proxy.
 		group := testservers.NewSentinel(t)
 		server, err := group.Master(t.Context())
@@ -45,21 +38,25 @@ func behindProxy(t *testing.T, mode string) behind {
 		defer func() { _ = sentinel.Close() }()
 		require.NoError(t, sentinel.Monitor(t.Context(), "behind", host, strconv.Itoa(port), "3").Err())
 		o.Addrs, o.MasterName = group.SentinelAddrs()[:1], "behind"
-		return connect(t, o, server, p)
-	default:
-		// A cluster of one, which tells its clients the proxy's address.
-		server := testservers.NewRedis(t, servers.Set("cluster-enabled", "yes"))
-		p := proxy(t, server.Addr())
-		host, port := split(t, p.Listen)
-		aside := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		defer func() { _ = aside.Close() }()
-		require.NoError(t, aside.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
-		require.NoError(t, aside.ConfigSet(t.Context(), "cluster-announce-ip", host).Err())
-		require.NoError(t, aside.ConfigSet(t.Context(), "cluster-announce-port", strconv.Itoa(port)).Err())
-		require.Eventually(t, func() bool { return aside.Set(t.Context(), "up", 1, 0).Err() == nil }, recovery, 10*time.Millisecond)
-		o.Addrs = []string{p.Listen}
-		return connect(t, o, server, p)
+		return place{o, server, p}
 	}
+	var settings []servers.Setting
+	if mode == redisconn.Cluster {
+		settings = append(settings, servers.Set("cluster-enabled", "yes"))
+	}
+	server := testservers.NewRedis(t, settings...)
+	p := proxy(t, server.Addr())
+	if mode == redisconn.Cluster {
+		// A cluster of one, which tells its clients the proxy's address.
+		host, port := split(t, p.Listen)
+		side := aside(t, server)
+		require.NoError(t, side.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
+		require.NoError(t, side.ConfigSet(t.Context(), "cluster-announce-ip", host).Err())
+		require.NoError(t, side.ConfigSet(t.Context(), "cluster-announce-port", strconv.Itoa(port)).Err())
+		require.Eventually(t, func() bool { return side.Set(t.Context(), "up", 1, 0).Err() == nil }, recovery, 10*time.Millisecond)
+	}
+	o.Addrs = []string{p.Listen}
+	return place{o, server, p}
 }
 
 func split(t *testing.T, addr string) (string, int) {
@@ -73,61 +70,74 @@ func split(t *testing.T, addr string) (string, int) {
 
 // connect opens a client with a warm pool: on a cold one a command that is sent
 // again dies in the greeting of the new connection, and nobody sees it.
-func connect(t *testing.T, o redisconn.Options, server *servers.Redis, p *toxiproxy.Proxy) behind {
+func connect(t *testing.T, at place) redis.UniversalClient {
 	t.Helper()
-	b := behind{client: open(t, o), proxy: p, aside: redis.NewClient(&redis.Options{Addr: server.Addr()})}
-	t.Cleanup(func() { _ = b.aside.Close() })
-	b.nodes = func(ctx context.Context, use func(*redis.Client)) {
-		if cluster, ok := b.client.(*redis.ClusterClient); ok {
-			require.NoError(t, cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error { use(c); return nil }))
-			return
-		}
-		use(b.client.(*redis.Client))
+	client := open(t, at.options)
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		require.NoError(t, cluster.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
+			warm(t, c)
+			return nil
+		}))
+	} else {
+		warm(t, client.(*redis.Client))
 	}
-	b.nodes(t.Context(), func(c *redis.Client) {
-		var held []*redis.Conn
-		for range 8 {
-			conn := c.Conn()
-			require.NoError(t, conn.Ping(t.Context()).Err())
-			held = append(held, conn)
-		}
-		for _, conn := range held {
-			require.NoError(t, conn.Close())
-		}
-	})
-	return b
+	return client
+}
+
+// warm makes connections, which the pool then keeps, for commands and for
+// pipelines.
+func warm(t *testing.T, c *redis.Client) {
+	t.Helper()
+	var held []*redis.Conn
+	for range 8 {
+		conn := c.Conn()
+		require.NoError(t, conn.Ping(t.Context()).Err())
+		held = append(held, conn)
+	}
+	for _, conn := range held {
+		require.NoError(t, conn.Close())
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			_, _ = c.Pipelined(t.Context(), func(p redis.Pipeliner) error { return p.Ping(t.Context()).Err() })
+		})
+	}
+	wait.Wait()
 }
 
 // The rule that everything else relies on: a command whose reply was lost was
 // executed once, in every mode, by whatever way it was sent.
 func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
-	ways := map[string]func(context.Context, redis.UniversalClient) error{
-		"a command": func(ctx context.Context, c redis.UniversalClient) error { return c.Incr(ctx, "n").Err() },
-		"a script": func(ctx context.Context, c redis.UniversalClient) error {
-			return c.Eval(ctx, `return redis.call('INCR', KEYS[1])`, []string{"n"}).Err()
+	ways := map[string]func(context.Context, redis.UniversalClient, string) error{
+		"a command": func(ctx context.Context, c redis.UniversalClient, key string) error { return c.Incr(ctx, key).Err() },
+		"a script": func(ctx context.Context, c redis.UniversalClient, key string) error {
+			return c.Eval(ctx, `return redis.call('INCR', KEYS[1])`, []string{key}).Err()
 		},
-		"a pipeline": func(ctx context.Context, c redis.UniversalClient) error {
-			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, "n").Err() })
+		"a pipeline": func(ctx context.Context, c redis.UniversalClient, key string) error {
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, key).Err() })
 			return err
 		},
-		"a transaction": func(ctx context.Context, c redis.UniversalClient) error {
-			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, "n").Err() })
+		"a transaction": func(ctx context.Context, c redis.UniversalClient, key string) error {
+			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, key).Err() })
 			return err
 		},
 	}
 	for _, mode := range []string{redisconn.Single, redisconn.Sentinel, redisconn.Cluster} {
 		t.Run(mode, func(t *testing.T) {
+			at := behindProxy(t, mode)
+			side := aside(t, at.server)
 			for what, fault := range faults {
 				for how, send := range ways {
 					t.Run(how+", "+what, func(t *testing.T) {
-						b := behindProxy(t, mode)
-						inject(t, b.proxy, fault)
-						err := send(t.Context(), b.client)
+						client, key := connect(t, at), what+how
+						inject(t, at.proxy, fault)
+						err := send(t.Context(), client, key)
 						require.Error(t, err)
 						if mode == redisconn.Cluster {
 							require.ErrorIs(t, err, redisconn.ErrNoAnswer)
 						}
-						require.Equal(t, "1", b.aside.Get(t.Context(), "n").Val())
+						require.Equal(t, "1", side.Get(t.Context(), key).Val())
 					})
 				}
 			}
@@ -140,27 +150,12 @@ func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
 func TestAConnectionThatWasClosedWhileIdleLosesNoCommand(t *testing.T) {
 	for _, mode := range []string{redisconn.Single, redisconn.Cluster} {
 		t.Run(mode, func(t *testing.T) {
-			b := behindProxy(t, mode)
-			require.NoError(t, b.aside.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
-			// The end has to pass through the proxy.
-			require.Eventually(t, func() bool { return b.proxy != nil && clients(t, b.aside) == 1 }, recovery, time.Millisecond)
-			b.proxy.Stop()
-			require.NoError(t, b.proxy.Start())
-			require.NoError(t, b.client.Incr(t.Context(), "n").Err())
-			require.Equal(t, "1", b.aside.Get(t.Context(), "n").Val())
+			at := behindProxy(t, mode)
+			client := connect(t, at)
+			at.proxy.Stop()
+			require.NoError(t, at.proxy.Start())
+			require.NoError(t, client.Incr(t.Context(), "n").Err())
+			require.Equal(t, "1", aside(t, at.server).Get(t.Context(), "n").Val())
 		})
 	}
-}
-
-func clients(t *testing.T, c *redis.Client) int {
-	t.Helper()
-	list, err := c.Do(t.Context(), "CLIENT", "LIST", "TYPE", "normal").Text()
-	require.NoError(t, err)
-	n := 0
-	for _, r := range list {
-		if r == '\n' {
-			n++
-		}
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package redisconn_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +49,5 @@ func inject(t *testing.T, p *toxiproxy.Proxy, fault string) {
 	t.Helper()
 	toxic, err := p.Toxics.AddToxicJson(strings.NewReader(fault))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.Toxics.RemoveToxic(t.Context(), toxic.Name) })
+	t.Cleanup(func() { _ = p.Toxics.RemoveToxic(context.Background(), toxic.Name) })
 }

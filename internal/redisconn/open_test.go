@@ -115,12 +115,13 @@ func TestACallFailsAtOnceWhileRedisIsAway(t *testing.T) {
 func TestACallEndsWithItsContext(t *testing.T) {
 	for _, mode := range []string{redisconn.Single, redisconn.Cluster} {
 		t.Run(mode, func(t *testing.T) {
-			b := behindProxy(t, mode)
-			inject(t, b.proxy, faults["the reply never arrives"])
+			at := behindProxy(t, mode)
+			client := connect(t, at)
+			inject(t, at.proxy, faults["the reply never arrives"])
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			require.Error(t, b.client.Incr(ctx, "n").Err())
+			require.Error(t, client.Incr(ctx, "n").Err())
 			require.Less(t, time.Since(start), 200*time.Millisecond, "the timeout is 300 ms")
 		})
 	}
