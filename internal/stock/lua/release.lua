@@ -3,11 +3,12 @@
 --
 -- KEYS: stock meta holds open buyers requests …   ARGV: epoch, order, attempt (0: all)
 -- Gives OK <units left>, UNMARKED (it was the mark of a borrower: no unit came back),
--- SHARED (another attempt may still sell it), NONE or STALE.
+-- SHARED (another attempt may still sell it), NONE, or STALE (also if there is no
+-- counter: INCR would make one, and open a shard that is not loaded).
 local stock, meta, holds, open, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
 local epoch, order, attempt = ARGV[1], ARGV[2], ARGV[3]
 
-if redis.call('HGET', meta, 'epoch') ~= epoch then return {'STALE'} end
+if redis.call('HGET', meta, 'epoch') ~= epoch or redis.call('EXISTS', stock) == 0 then return {'STALE'} end
 local hold = redis.call('HGET', holds, order)
 if not hold then return {'NONE'} end
 local kind, request, user, since, attempts = string.match(hold, '^(%a+) (%S+) (%d+) (%d+) (%S+)$')
