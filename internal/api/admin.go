@@ -11,8 +11,8 @@ import (
 	"seckill/internal/coupon"
 )
 
-// edit is the fields of a coupon that an administrator may set. state is not one
-// of them when a coupon is created.
+// edit is the fields of a coupon that an administrator may set. Nobody sets the state
+// of a new one.
 type edit struct {
 	title    *string
 	stock    *int64

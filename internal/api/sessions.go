@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -35,8 +36,21 @@ func (s *Server) sessionDoor(c *gin.Context) error {
 	switch {
 	case !s.o.DemoLogin:
 		return errNoRoute
-	case !s.addresses.allow(c.ClientIP()):
+	case !s.addresses.allow(addressKey(c.ClientIP())):
 		return errRateLimited
 	}
 	return nil
+}
+
+// addressKey is who an address belongs to: an IPv6 host has a whole /64 to itself.
+func addressKey(ip string) string {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.Unmap().Is4() {
+		return ip
+	}
+	block, err := addr.WithZone("").Prefix(64)
+	if err != nil {
+		return ip
+	}
+	return block.String()
 }

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheWrittenContractIsValidOpenAPI(t *testing.T) {
+	_, err := loadContract()
+	require.NoError(t, err)
+}
+
+func TestTheContractAndTheRoutesAreTheSame(t *testing.T) {
+	doc, err := loadContract()
+	require.NoError(t, err)
+	written := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			written[method+" "+path] = true
+		}
+	}
+	served := map[string]bool{}
+	param := regexp.MustCompile(`:(\w+)`)
+	for _, r := range newShop().serve(t, Options{}).engine.Routes() {
+		file := strings.Count(r.Path, "/") == 1 && strings.Contains(r.Path, ".") && r.Path != "/openapi.json"
+		if r.Method != http.MethodHead && !file {
+			served[r.Method+" "+param.ReplaceAllString(r.Path, "{$1}")] = true
+		}
+	}
+	require.Equal(t, written, served)
+}
+
+func TestEveryCodeOfTheTableIsInTheContract(t *testing.T) {
+	doc, err := loadContract()
+	require.NoError(t, err)
+	written := map[any]bool{}
+	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
+		written[code] = true
+	}
+	mapped := map[any]bool{internal.code: true}
+	for _, p := range problems {
+		if p.status >= http.StatusBadRequest {
+			mapped[p.code] = true
+		}
+	}
+	require.Equal(t, written, mapped)
+}
+
+func TestTheContractIsServedAsJSON(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	rec := do(t, s, ask{method: "GET", path: "/openapi.json"})
+	require.Equal(t, 200, rec.Code)
+	require.Contains(t, rec.Body.String(), `"openapi":"3.0.3"`)
+	require.NotContains(t, rec.Body.String(), `"<<"`)
+
+	again := do(t, s, ask{method: "GET", path: "/openapi.json", header: http.Header{"If-None-Match": {rec.Header().Get("ETag")}}})
+	require.Equal(t, 304, again.Code)
+	require.Empty(t, again.Body.String())
+}

@@ -1,0 +1,141 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/stretchr/testify/require"
+)
+
+// written contract, loaded once for all tests.
+var loadContract = sync.OnceValues(func() (*openapi3.T, error) {
+	text, err := contract()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	return doc, doc.Validate(context.Background())
+})
+
+var loadRouter = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+	return gorillamux.NewRouter(doc)
+})
+
+// ask is one request of a test.
+type ask struct {
+	method, path string
+	token        string
+	body         string
+	header       http.Header
+	chunked      bool // the body's length is not announced
+}
+
+// do sends the request through the handler and holds the answer against the
+// contract.
+func do(t testing.TB, s *Server, a ask) *httptest.ResponseRecorder {
+	t.Helper()
+	var body io.Reader
+	if a.body != "" {
+		body = strings.NewReader(a.body)
+		if a.chunked {
+			body = io.MultiReader(body)
+		}
+	}
+	req := httptest.NewRequest(a.method, a.path, body)
+	if a.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	for name, values := range a.header {
+		req.Header[name] = values
+		if values == nil {
+			delete(req.Header, name)
+		}
+	}
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, req)
+	hold(t, req, rec)
+	return rec
+}
+
+// hold compares an answer with what openapi.yaml says of its route. Problems that
+// no route has of its own (404 of no route, 405) are only checked for their shape.
+func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
+	t.Helper()
+	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
+	if rec.Code >= 400 && req.Method != http.MethodHead {
+		require.Equal(t, "application/problem+json", rec.Header().Get("Content-Type"))
+		var p problemJSON
+		d := json.NewDecoder(bytes.NewReader(rec.Body.Bytes()))
+		d.DisallowUnknownFields()
+		require.NoError(t, d.Decode(&p))
+		require.Equal(t, rec.Code, p.Status)
+		require.NotEmpty(t, p.Code)
+		require.NotEmpty(t, p.Title)
+	}
+	if rec.Code == http.StatusMethodNotAllowed {
+		require.NotEmpty(t, rec.Header().Get("Allow"))
+		return
+	}
+	router, err := loadRouter()
+	require.NoError(t, err)
+	route, params, err := router.FindRoute(req)
+	if err != nil { // HEAD, OPTIONS, files of the page, no route at all
+		return
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
+		Status:                 rec.Code, Header: rec.Header(),
+		Body:    io.NopCloser(bytes.NewReader(rec.Body.Bytes())),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	require.NoError(t, openapi3filter.ValidateResponse(t.Context(), input), rec.Body.String())
+}
+
+// codeOf is the code of a problem.
+func codeOf(t testing.TB, rec *httptest.ResponseRecorder) string {
+	t.Helper()
+	var p problemJSON
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &p), rec.Body.String())
+	return p.Code
+}
+
+func detailOf(t testing.TB, rec *httptest.ResponseRecorder) string {
+	t.Helper()
+	var p problemJSON
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &p), rec.Body.String())
+	return p.Detail
+}
+
+// sign makes a token of the server for the user.
+func sign(t testing.TB, s *Server, userID int64, role string) string {
+	t.Helper()
+	token, _, err := s.tokens.Sign(userID, role, 0)
+	require.NoError(t, err)
+	return token
+}
+
+func init() {
+	openapi3filter.RegisterBodyDecoder("text/event-stream", openapi3filter.FileBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder)
+}
