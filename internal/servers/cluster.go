@@ -8,10 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -123,51 +119,6 @@ func (r *Redis) attached(ctx context.Context) error {
 	return nil
 }
 
-// view is the cluster as one node sees it.
-type view struct {
-	ok       bool
-	masters  map[string]bool // by address; those that own slots and are not known to be down
-	replicas int
-}
-
-func (r *Redis) clusterView(ctx context.Context) (view, error) {
-	v := view{masters: map[string]bool{}}
-	err := r.ask(ctx, func(c *redis.Client) error {
-		info, err := c.ClusterInfo(ctx).Result()
-		if err != nil {
-			return err //nolint:wrapcheck // ask wraps it
-		}
-		v.ok = fields(info)["cluster_state"] == "ok"
-		nodes, err := c.ClusterNodes(ctx).Result()
-		if err != nil {
-			return err //nolint:wrapcheck // ask wraps it
-		}
-		for line := range strings.Lines(nodes) {
-			v.add(strings.Fields(line))
-		}
-		return nil
-	})
-	return v, err
-}
-
-// add reads a line of CLUSTER NODES: id, ip:port@bus, flags, master, ping, pong,
-// epoch, link, and the slots.
-func (v *view) add(words []string) {
-	const slots = 8
-	if len(words) < slots {
-		return
-	}
-	addr, _, _ := strings.Cut(words[1], "@")
-	flags := strings.Split(words[2], ",")
-	switch {
-	case slices.Contains(flags, "fail"):
-	case slices.Contains(flags, "slave"):
-		v.replicas++
-	case slices.Contains(flags, "master") && len(words) > slots:
-		v.masters[addr] = true
-	}
-}
-
 func addrs(nodes []*Redis) []string {
 	var all []string
 	for _, n := range nodes {
@@ -182,21 +133,4 @@ func killAll(nodes []*Redis) error {
 		errs = append(errs, n.Kill())
 	}
 	return errors.Join(errs...)
-}
-
-// await asks again and again until check is nil or ctx ends.
-func await(ctx context.Context, check func(context.Context) error) error {
-	tick := time.NewTicker(settleEvery)
-	defer tick.Stop()
-	for {
-		last := check(ctx)
-		if last == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w while %w", context.Cause(ctx), last)
-		case <-tick.C:
-		}
-	}
 }

@@ -25,7 +25,7 @@ type job struct {
 	err chan error
 }
 
-//nolint:gochecknoglobals // one thread serves the whole process, whoever starts servers in it
+// theForker serves the whole process, whoever starts servers in it.
 var theForker forker
 
 // start starts cmd in its own process group. The channel is closed when the

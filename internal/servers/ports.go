@@ -21,7 +21,7 @@ const (
 	pickTries = 1000  // ports looked at before there is said to be none
 )
 
-//nolint:gochecknoglobals // ports belong to the process: two starts at once must not choose the same
+// claimed belongs to the process: two starts at once must not choose the same.
 var claimed = struct {
 	sync.Mutex
 	ports map[int]bool

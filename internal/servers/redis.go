@@ -8,17 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-const (
-	redisPackage = "redis-server"
-	asked        = time.Second           // for each step of a question: dial, write, read
-	settleEvery  = 50 * time.Millisecond // between two looks at a group of servers
-)
+const redisPackage = "redis-server"
 
 // Redis is one server without a password, reachable from this machine only.
 type Redis struct {
@@ -104,45 +98,6 @@ func (r *Redis) serves(ctx context.Context, pid int) error {
 		return fmt.Errorf("process %s answers on %s, not %d", info["process_id"], r.Addr(), pid)
 	}
 	return r.ask(ctx, func(c *redis.Client) error { return c.Ping(ctx).Err() })
-}
-
-// info is one section of INFO, by field.
-func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
-	var text string
-	err := r.ask(ctx, func(c *redis.Client) (err error) {
-		text, err = c.Info(ctx, section).Result()
-		return err
-	})
-	return fields(text), err
-}
-
-// fields reads lines of the form name:value.
-func fields(text string) map[string]string {
-	found := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			found[name] = value
-		}
-	}
-	return found
-}
-
-// ask puts questions over a connection of its own.
-func (r *Redis) ask(ctx context.Context, question func(*redis.Client) error) error {
-	c := redis.NewClient(&redis.Options{
-		Addr: r.Addr(), Protocol: 2, PoolSize: 1, MaxRetries: -1,
-		DialTimeout: asked, ReadTimeout: asked, WriteTimeout: asked,
-		DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	defer func() { _ = c.Close() }() // nothing is kept in it
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("ask %s: %w", r.Addr(), err)
-	}
-	if err := question(c); err != nil {
-		return fmt.Errorf("ask %s: %w", r.Addr(), err)
-	}
-	return nil
 }
 
 // spaced is an address as Redis writes it in its settings: host, space, port.

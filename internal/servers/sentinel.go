@@ -89,7 +89,7 @@ func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 		var addr []string
 		askErr := n.ask(ctx, func(c *redis.Client) (err error) {
 			addr, err = c.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
-			return err
+			return err //nolint:wrapcheck // ask wraps it
 		})
 		if askErr != nil {
 			err = errors.Join(err, askErr)
@@ -142,7 +142,7 @@ func (s *Sentinel) acquainted(ctx context.Context) error {
 		var pairs []string
 		if err := n.ask(ctx, func(c *redis.Client) (err error) {
 			pairs, err = c.Do(ctx, "SENTINEL", "MASTER", masterName).StringSlice()
-			return err
+			return err //nolint:wrapcheck // ask wraps it
 		}); err != nil {
 			return err
 		}

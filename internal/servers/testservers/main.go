@@ -14,8 +14,6 @@ import (
 )
 
 // started are the shared servers of this process and the folder of their data.
-//
-//nolint:gochecknoglobals // as above: the shared servers belong to the test process
 var started struct {
 	sync.Mutex
 	dir     string

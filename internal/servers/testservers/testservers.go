@@ -103,7 +103,7 @@ type stopper interface{ Stop() error }
 // starter is what starts one.
 type starter[S stopper] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
 
-//nolint:gochecknoglobals // the shared servers belong to the test process
+// The shared servers belong to the test process.
 var (
 	mariaDB  = shared(servers.StartMariaDB)
 	redis    = shared(servers.StartRedis)
