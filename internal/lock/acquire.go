@@ -9,7 +9,9 @@ import (
 )
 
 // Acquire takes key and answers its lease, which is renewed until Release. The
-// context bounds the wait and nothing else; it may end when Acquire returned.
+// context bounds the wait and nothing else; it may end when Acquire returned. A
+// context cancelled while the server is silent is heeded after Options.Timeout
+// at the latest, and the key, should it have been given, is freed within a second.
 // If ctx carries a lease of the same key from the same Locker, the answer is a
 // handle on that lease: the server is not asked and the fence is the same.
 //
@@ -68,7 +70,7 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	h := newHolding(l, r, w.token, grant.Fence, start, parent)
 	if !l.keeper.add(h) {
 		h.end(ErrClosed)
-		l.sweep(key, w.token, nil)
+		l.sweep(key, w.token)
 		return nil, ErrClosed
 	}
 	return &Lease{h: h}, nil

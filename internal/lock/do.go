@@ -82,7 +82,7 @@ func (h *holding) releaseFailed(err error) {
 		f(err)
 	}
 	if h.l.begin() {
-		h.l.sweep(h.key, h.token, nil)
+		h.l.sweep(h.key, h.token)
 		h.l.calls.Done()
 	}
 }

@@ -85,6 +85,7 @@ func (k *keeper) rouse(t time.Time) {
 	if !k.alarm.IsZero() && !t.Before(k.alarm) {
 		return
 	}
+	k.alarm = t
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -136,6 +137,11 @@ func (k *keeper) due(now time.Time) (next time.Duration, lost []*holding, end bo
 	next = time.Hour
 	if len(k.heap) > 0 {
 		next = k.heap[0].moment().Sub(now)
+	}
+	if k.alarm.After(now) {
+		// Short leases come and go: an alarm once set is kept, or every one of
+		// them would wake the goroutine.
+		next = min(next, k.alarm.Sub(now))
 	}
 	k.alarm = now.Add(next)
 	return next, lost, k.closing && (len(k.heap) == 0 || k.forced)

@@ -98,6 +98,15 @@ func (l *Locker) begin() bool {
 	return true
 }
 
+func (l *Locker) isClosed() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 // callTimeout is the time one call about a lease may take: an answer that comes
 // after the lease is worth nothing.
 func (l *Locker) callTimeout(lease time.Duration) time.Duration { return min(l.o.Timeout, lease) }

@@ -3,6 +3,8 @@ package lock
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,19 +12,16 @@ import (
 // than that are pointless: what was left behind runs out with its lease.
 const maxBrooms = 64
 
-// sweepTimeout bounds one try of a clean-up: a connection that is a black hole
-// must leave time for another one.
-const sweepTimeout = 250 * time.Millisecond
-
-// sweepPauses are the pauses before each try to free a key that nobody waits
-// for any more. Together they stay under a second.
-var sweepPauses = []time.Duration{0, 30, 70, 150, 250, 400} // milliseconds
+// sweepAfter are the moments, after the beginning, of each try to free a key that
+// nobody waits for any more.
+var sweepAfter = []time.Duration{0, 30, 100, 250, 500, 900} // milliseconds
 
 // sweep frees, in the background, what an abandoned call may have taken or left.
 // The call may reach the server after the first attempt to undo it, so one "not
 // held" is no proof: sweep repeats itself until something was freed or a second
-// has passed. done, if not nil, is closed when the abandoned call has returned.
-func (l *Locker) sweep(key, token string, done <-chan struct{}) {
+// has passed. The attempts do not wait for each other, because one may sit in a
+// connection that is a black hole.
+func (l *Locker) sweep(key, token string) {
 	select {
 	case l.brooms <- struct{}{}:
 	default:
@@ -32,21 +31,27 @@ func (l *Locker) sweep(key, token string, done <-chan struct{}) {
 	go func() {
 		defer l.calls.Done()
 		defer func() { <-l.brooms }()
-		for _, ms := range sweepPauses {
-			time.Sleep(ms * time.Millisecond)
-			if l.free(key, token) {
-				return
+		var freed atomic.Bool
+		var attempts sync.WaitGroup
+		passed := time.Duration(0)
+		for _, ms := range sweepAfter {
+			time.Sleep(ms*time.Millisecond - passed)
+			passed = ms * time.Millisecond
+			if freed.Load() {
+				break
 			}
+			attempts.Go(func() {
+				if l.free(key, token) {
+					freed.Store(true)
+				}
+			})
 		}
-		if done != nil {
-			<-done
-			l.free(key, token)
-		}
+		attempts.Wait()
 	}()
 }
 
 func (l *Locker) free(key, token string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), min(l.o.Timeout, sweepTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
 	err := l.backend.Release(ctx, key, token)
 	if err != nil && !errors.Is(err, ErrNotHeld) {

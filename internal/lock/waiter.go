@@ -42,58 +42,41 @@ func (w *waiter) ask() (Grant, time.Time, error) {
 	}
 }
 
-// try asks once. The call does not run on the caller's context but beside it:
-// a caller that goes away must not wait for the server, and what the call may
-// still bring about has to be undone.
+// try asks once, for no longer than the caller waits. Whatever goes wrong, the
+// call may have been carried out or still be on its way, so it is swept after.
+// A client that does not heed a cancelled context keeps the caller until its
+// timeout; the sweeping begins at once even then.
 func (w *waiter) try() (Grant, time.Time, error) {
-	type answer struct {
-		Grant
-		err error
-	}
 	w.tries++
-	timeout := w.l.callTimeout(w.lease)
-	call, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), timeout)
 	start := time.Now()
-	got, done := make(chan answer, 1), make(chan struct{})
-	go func() {
-		defer close(done)
-		g, err := w.l.backend.Acquire(call, w.key, w.token, w.lease)
-		cancel()
-		got <- answer{g, err}
-	}()
-
-	var a answer
-	select {
-	case a = <-got:
-	case <-call.Done():
-		select {
-		case a = <-got:
-		case <-time.After(timeout / 10): // it has ended, or does not heed its context
-			a.err = context.Cause(call)
-		}
-	case <-w.wait.Done():
-		cancel()
-		w.l.sweep(w.key, w.token, done)
-		return Grant{}, start, w.over()
-	case <-w.l.closing:
-		cancel()
-		w.l.sweep(w.key, w.token, done)
-		return Grant{}, start, ErrClosed
+	call, cancel := context.WithDeadline(w.wait, start.Add(w.l.callTimeout(w.lease)))
+	begun := make(chan struct{})
+	stop := context.AfterFunc(w.wait, func() {
+		w.l.sweep(w.key, w.token)
+		close(begun)
+	})
+	grant, err := w.l.backend.Acquire(call, w.key, w.token, w.lease)
+	cancel()
+	if !stop() {
+		<-begun
+	}
+	if errors.Is(err, ErrHeld) {
+		return Grant{}, start, err
 	}
 	switch {
-	case errors.Is(a.err, ErrHeld):
-		return Grant{}, start, a.err
-	case a.err != nil:
-		w.l.sweep(w.key, w.token, done)
-		return Grant{}, start, unavailable("acquire", w.key, a.err)
 	case w.wait.Err() != nil: // an answer after the deadline is no success
-		w.l.sweep(w.key, w.token, done)
-		return Grant{}, start, w.over()
+		err = w.over()
+	case w.l.isClosed():
+		err = ErrClosed
+	case err != nil:
+		err = unavailable("acquire", w.key, err)
 	case time.Since(start) >= w.lease-margin(w.lease):
-		w.l.sweep(w.key, w.token, done)
-		return Grant{}, start, unavailable("acquire", w.key, errors.New("the answer took as long as the lease"))
+		err = unavailable("acquire", w.key, errors.New("the answer took as long as the lease"))
+	default:
+		return grant, start, nil
 	}
-	return a.Grant, start, nil
+	w.l.sweep(w.key, w.token)
+	return Grant{}, start, err
 }
 
 // over is the error of a wait that ended without the key.
