@@ -1,0 +1,156 @@
+package stock
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/embedded"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers/testservers"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }
+
+// backends are what the scripts have to be right on.
+var backends = map[string]func(t testing.TB) redisconn.Options{
+	"a server": func(t testing.TB) redisconn.Options {
+		return redisconn.Options{Addrs: []string{testservers.Redis(t).Addr()}}
+	},
+	"the embedded server": func(t testing.TB) redisconn.Options {
+		s, err := embedded.Start(context.Background())
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return redisconn.Options{Addrs: []string{s.RedisAddr()}}
+	},
+	"a cluster": func(t testing.TB) redisconn.Options {
+		return redisconn.Options{Mode: redisconn.Cluster, Addrs: testservers.Cluster(t).Addrs()}
+	},
+}
+
+// everywhere runs a test on every backend.
+func everywhere(t *testing.T, test func(t *testing.T, o redisconn.Options)) {
+	for name, backend := range backends {
+		t.Run(name, func(t *testing.T) { test(t, backend(t)) })
+	}
+}
+
+// dial opens a client that ends with the test. Its patience is longer than in
+// production, because the machine that runs the tests may be slow.
+func dial(t testing.TB, o redisconn.Options) redis.UniversalClient {
+	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	c, err := redisconn.Open(context.Background(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// lastID makes coupons and orders of different tests different.
+var lastID atomic.Int64
+
+// shop is one coupon's stock under test.
+type shop struct {
+	t      testing.TB
+	client redis.UniversalClient
+	*Stock
+	load  coupon.Load
+	limit int
+}
+
+// longFlag is so long that no flag falls by itself in a test.
+const longFlag = time.Hour
+
+// open opens a new coupon with so many units over so many shards, one per user.
+func open(t testing.TB, client redis.UniversalClient, units int64, shards int) *shop {
+	t.Helper()
+	s := closed(t, client, units, shards)
+	require.NoError(t, s.Load(t.Context(), s.load))
+	return s
+}
+
+// closed is open before the load.
+func closed(t testing.TB, client redis.UniversalClient, units int64, shards int) *shop {
+	l := coupon.Load{CouponID: lastID.Add(1), Epoch: 1, Shards: shards, Units: units}
+	return &shop{t: t, client: client, Stock: New(client, longFlag), load: l, limit: 1}
+}
+
+// claim is a new attempt of the user's request.
+func (s *shop) claim(user int64, request string) order.Claim {
+	return order.Claim{
+		CouponID: s.load.CouponID, UserID: user, RequestID: request, OrderID: lastID.Add(1),
+		Limit: s.limit, Epoch: s.load.Epoch, Shards: s.load.Shards,
+	}
+}
+
+// at is the n-th user, from 0, whose home is the shard.
+func (s *shop) at(shard, n int) int64 {
+	for user := int64(1); ; user++ {
+		if Home(user, s.load.Shards) != shard {
+			continue
+		}
+		if n--; n < 0 {
+			return user
+		}
+	}
+}
+
+// buy reserves for a new request of the user, which must succeed.
+func (s *shop) buy(user int64) order.Hold {
+	s.t.Helper()
+	h, err := s.Reserve(s.t.Context(), s.claim(user, s.request()))
+	require.NoError(s.t, err)
+	return h
+}
+
+func (s *shop) request() string { return "r" + strconv.FormatInt(lastID.Add(1), 10) }
+
+// try reserves for a new request of the user and gives the refusal.
+func (s *shop) try(user int64) error {
+	s.t.Helper()
+	_, err := s.Reserve(s.t.Context(), s.claim(user, s.request()))
+	return err
+}
+
+// back is the return of a confirmed hold's unit.
+func back(h order.Hold) order.Return {
+	return order.Return{OrderID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Shard: h.Shard, Epoch: h.Epoch, Shards: h.Shards}
+}
+
+// wants says what the shards must hold: the units in each, and the open units.
+func (s *shop) wants(held int, units ...int64) {
+	s.t.Helper()
+	all, err := s.Snapshot(s.t.Context(), s.load.CouponID, s.load.Shards)
+	require.NoError(s.t, err)
+	var left []int64
+	open := 0
+	for _, shard := range all {
+		left = append(left, shard.Units)
+		for _, h := range shard.Holds {
+			if h.Unit {
+				open++
+			}
+		}
+	}
+	require.Equal(s.t, units, left, "units left in each shard")
+	require.Equal(s.t, held, open, "units held")
+}
+
+// field reads a user's entry of a shard's hash.
+func (s *shop) field(shard int, hash string, field int64) string {
+	s.t.Helper()
+	v, err := s.client.HGet(s.t.Context(), tag(s.load.CouponID, shard)+hash, strconv.FormatInt(field, 10)).Result()
+	if err != redis.Nil { //nolint:errorlint // as the client gives it
+		require.NoError(s.t, err)
+	}
+	return v
+}

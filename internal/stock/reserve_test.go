@@ -1,0 +1,224 @@
+package stock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+)
+
+func TestAUnitComesFromHomeWhileItHasOne(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 8, 4)
+		h := s.buy(s.at(2, 0))
+		require.Equal(t, 2, h.Shard)
+		require.Equal(t, h.OrderID, h.Attempt)
+		s.wants(1, 2, 2, 1, 2)
+	})
+}
+
+func TestAnEmptyHomeBorrowsFromTheFullestSibling(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 7, 3) // 3, 2, 2
+		for n := range 2 {
+			s.buy(s.at(2, n))
+		}
+		s.buy(s.at(0, 0))
+		s.buy(s.at(0, 1)) // 1, 2, 0
+		h := s.buy(s.at(2, 2))
+		require.Equal(t, 1, h.Shard)
+		s.wants(5, 1, 1, 0)
+		require.Equal(t, "1", s.field(2, "open", h.UserID), "the buyer is accounted at home")
+		require.ErrorIs(t, s.try(h.UserID), order.ErrBusy)
+	})
+}
+
+func TestEveryUnitIsSoldBeforeSoldOutIsSaid(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 9, 4)
+		for n := range 9 { // all of one home
+			s.buy(s.at(0, n))
+			require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+		}
+		require.ErrorIs(t, s.try(s.at(0, 9)), coupon.ErrSoldOut)
+		s.wants(9, 0, 0, 0, 0)
+		require.Empty(t, s.field(0, "open", s.at(0, 9)), "who was refused left nothing")
+	})
+}
+
+func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
+	for name, limit := range map[string]int{"limit 1": 1, "limit 3": 3, "limit 12, a number and not a text": 12} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s := open(t, dial(t, o), 40, 2)
+				s.limit = limit
+				user := s.at(1, 0)
+				var holds []order.Hold
+				for range limit {
+					holds = append(holds, s.buy(user))
+				}
+				require.ErrorIs(t, s.try(user), order.ErrBusy, "all are open")
+				for i, h := range holds[:limit-1] {
+					require.NoError(t, s.Confirm(t.Context(), h))
+					require.ErrorIs(t, s.try(user), order.ErrBusy, "%d bought, the others open", i+1)
+				}
+				require.NoError(t, s.Confirm(t.Context(), holds[limit-1]))
+				require.ErrorIs(t, s.try(user), order.ErrLimitReached, "all are bought")
+				require.NoError(t, s.Return(t.Context(), back(holds[0])))
+				s.buy(user)
+				s.wants(1, 20, 20-int64(limit))
+			})
+		})
+	}
+}
+
+func TestTheLimitHoldsForOneWhoBorrows(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 3, 3)
+		s.buy(s.at(0, 0))
+		h := s.buy(s.at(0, 1))
+		require.ErrorIs(t, s.try(h.UserID), order.ErrBusy)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		require.ErrorIs(t, s.try(h.UserID), order.ErrLimitReached)
+		s.wants(1, 0, 0, 1)
+	})
+}
+
+func TestTheSameAttemptHasTheSameHold(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		c := s.claim(s.at(0, 0), "r")
+		first, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		again, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+		s.wants(1, 1, 2)
+		require.NoError(t, s.Release(t.Context(), again))
+		s.wants(0, 2, 2)
+	})
+}
+
+func TestAnAttemptWhoseUnitWasLentIsNotGivenAnother(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 3, 3)
+		s.buy(s.at(0, 0))
+		c := s.claim(s.at(0, 1), "r")
+		h, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		_, err = s.Reserve(t.Context(), c)
+		require.ErrorIs(t, err, order.ErrBusy, "the same attempt")
+		_, err = s.Reserve(t.Context(), s.claim(c.UserID, "r"))
+		require.ErrorIs(t, err, order.ErrBusy, "another attempt of the request")
+		s.wants(2, 0, 0, 1)
+
+		require.NoError(t, s.Confirm(t.Context(), h))
+		_, err = s.Reserve(t.Context(), s.claim(c.UserID, "r"))
+		require.ErrorIs(t, err, order.ErrDuplicate)
+	})
+}
+
+func TestAnotherAttemptJoinsAndTheLastShareGivesTheUnitBack(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		user := s.at(0, 0)
+		var shares []order.Hold
+		for range 3 {
+			c := s.claim(user, "r")
+			h, err := s.Reserve(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, c.OrderID, h.Attempt)
+			shares = append(shares, h)
+			require.Equal(t, shares[0].OrderID, h.OrderID, "one order, whichever attempt commits it")
+		}
+		for _, i := range []int{1, 0} { // the middle one and the first
+			require.NoError(t, s.Release(t.Context(), shares[i]))
+			require.NoError(t, s.Release(t.Context(), shares[i]), "twice is once")
+			s.wants(1, 1, 2)
+		}
+		require.NoError(t, s.Release(t.Context(), shares[2]))
+		s.wants(0, 2, 2)
+		require.Empty(t, s.field(0, "open", user))
+		_, err := s.Reserve(t.Context(), s.claim(user, "r"))
+		require.NoError(t, err, "the request is forgotten and may ask again")
+	})
+}
+
+func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 1)
+		var shares []order.Hold
+		for _, id := range []int64{111, 11, 1} {
+			c := s.claim(7, "r")
+			c.OrderID = id
+			h, err := s.Reserve(t.Context(), c)
+			require.NoError(t, err)
+			shares = append(shares, h)
+		}
+		require.NoError(t, s.Release(t.Context(), shares[2]))
+		require.NoError(t, s.Release(t.Context(), shares[1]))
+		s.wants(1, 1)
+		require.NoError(t, s.Release(t.Context(), shares[0]))
+		s.wants(0, 2)
+	})
+}
+
+func TestAllSharesEndAtOnceForTheSettler(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 1, 1)
+		for range 2 {
+			_, err := s.Reserve(t.Context(), s.claim(7, "r"))
+			require.NoError(t, err)
+		}
+		open, err := s.OpenHolds(t.Context(), s.load.CouponID, 1)
+		require.NoError(t, err)
+		require.Len(t, open, 1)
+		require.NoError(t, s.Release(t.Context(), open[0]))
+		s.wants(0, 1)
+	})
+}
+
+func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 1)
+		s.limit = 2
+		c := s.claim(7, "r")
+		h, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		for name, again := range map[string]order.Claim{"the attempt": c, "another attempt": s.claim(7, "r")} {
+			_, err = s.Reserve(t.Context(), again)
+			require.ErrorIs(t, err, order.ErrDuplicate, name)
+		}
+		require.NoError(t, s.Return(t.Context(), back(h)))
+		_, err = s.Reserve(t.Context(), c)
+		require.ErrorIs(t, err, order.ErrDuplicate, "also when its order has ended")
+		s.wants(0, 2)
+	})
+}
+
+func TestWhatIsNotLoadedIsNeitherSoldOutNorUnlimited(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 4, 2)
+		require.ErrorIs(t, s.try(7), coupon.ErrNotLoaded, "never")
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
+		require.ErrorIs(t, s.try(s.at(0, 0)), coupon.ErrNotLoaded, "its counter was lost")
+		s.buy(s.at(1, 0))
+	})
+}
+
+func TestAnOlderEpochIsRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		c := s.claim(7, "r")
+		s.load.Epoch = 10 // "10" is less than "9" as a text, and not equal to 1
+		require.NoError(t, s.Load(t.Context(), s.load))
+		_, err := s.Reserve(t.Context(), c)
+		require.ErrorIs(t, err, order.ErrStaleEpoch)
+		s.wants(0, 2, 2)
+	})
+}
