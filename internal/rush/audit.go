@@ -16,22 +16,25 @@ const (
 
 // inspection is the server's audit of one coupon.
 type inspection struct {
-	Clean      bool     `json:"clean"`
-	Settled    bool     `json:"settled"`
-	Total      int      `json:"total"`
-	Stock      int      `json:"stock"`
-	Orders     int      `json:"orders"` // ever committed: live and ended, not void
-	Holds      int      `json:"holds"`
-	Returns    int      `json:"returns"`
-	Oversold   int      `json:"oversold"`
-	Duplicates int      `json:"duplicates"`
-	Violations []string `json:"violations"`
-	Invariants []struct {
-		ID     string `json:"id"`
-		Text   string `json:"text"`
-		Status string `json:"status"`
-		Detail string `json:"detail"`
-	} `json:"invariants"`
+	Clean      bool        `json:"clean"`
+	Settled    bool        `json:"settled"`
+	Total      int         `json:"total"`
+	Stock      int         `json:"stock"`
+	Orders     int         `json:"orders"` // ever committed: live and ended, not void
+	Holds      int         `json:"holds"`
+	Returns    int         `json:"returns"`
+	Oversold   int         `json:"oversold"`
+	Duplicates int         `json:"duplicates"`
+	Violations []string    `json:"violations"`
+	Invariants []invariant `json:"invariants"`
+}
+
+// invariant is one promise and whether it holds: ok, violated, unsettled, not_run.
+type invariant struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Status string `json:"status"`
+	Detail string `json:"detail"`
 }
 
 // atRest says whether nothing is on its way any more. Before that, a difference

@@ -45,6 +45,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 			}
 			r.fail(v.name)
 			return
+		case again, unknown: // below, if there are tries left
 		}
 		if try == r.Tries || !pause(ctx, try, a.after) {
 			r.giveUp(v)

@@ -27,6 +27,7 @@ func (r *run) settle(ctx, work context.Context, t tap, place string, after time.
 		case refused:
 			r.refuse(v.name)
 			return
+		case doubtful, again, unknown, broken: // whatever it is, it is not the end
 		}
 		if time.Now().After(last) {
 			r.violation("user %d was answered 202 at %s, and after %v it was neither an order nor a refusal",

@@ -3,6 +3,7 @@ package rush
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,13 +35,19 @@ func queueing(s *shop, polls int32, end func(w http.ResponseWriter, o sold) bool
 }
 
 func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
-	s := open(t, &shop{stock: 5})
-	queueing(s, 7, nil)
-	rep := s.rush(t, Options{Users: 8})
-	require.Equal(t, 5, rep.Queued)
-	require.Equal(t, 5, rep.Accepted)
-	require.Equal(t, map[string]int{"sold_out": 3}, rep.Refused)
-	require.True(t, rep.Clean(), rep.Violations)
+	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, &shop{stock: 5})
+			queueing(s, 7, nil)
+			rep := s.rush(t, Options{Users: 8, netHTTP: netHTTP})
+			require.Equal(t, 5, rep.Queued)
+			require.Equal(t, 5, rep.Accepted)
+			require.Equal(t, map[string]int{"sold_out": 3}, rep.Refused)
+			require.True(t, rep.Clean(), rep.Violations)
+			require.Equal(t, map[string]bool{strings.TrimPrefix(s.url, "http://"): true}, s.hosts,
+				"nobody was asked but the server we know")
+		})
+	}
 }
 
 func TestA202ThatBecomesARefusal(t *testing.T) {
@@ -114,12 +121,14 @@ func TestCtrlC(t *testing.T) {
 			if tc.answers {
 				b.grace = time.Minute
 			}
+			start := time.Now()
 			rep, err := Run(ctx, Options{
-				URL: s.url, Users: 50, Concurrency: 3, Keys: true, Token: plainToken, AdminToken: "admin",
+				Timeout: time.Minute, URL: s.url, Users: 50, Concurrency: 3, Keys: true, Token: plainToken, AdminToken: "admin",
 				netHTTP: tc.netHTTP, bounds: b,
 			})
 			close(gone)
 			require.NoError(t, err)
+			require.Less(t, time.Since(start), 30*time.Second)
 			require.True(t, rep.Stopped)
 			require.Equal(t, 3, rep.Asked, "nobody else came")
 			require.Equal(t, tc.accepted, rep.Accepted)

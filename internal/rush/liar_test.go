@@ -105,7 +105,7 @@ func TestALyingServerIsCaught(t *testing.T) {
 		},
 		"when a 201 has no order": {
 			lie: func(s *shop) {
-				s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { w.WriteHeader(201); return true }
+				s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { w.WriteHeader(http.StatusCreated); return true }
 			},
 			options: Options{Users: 1}, says: "answered 201 without an order",
 		},
@@ -122,6 +122,16 @@ func TestALyingServerIsCaught(t *testing.T) {
 				}
 			},
 			options: Options{Users: 1}, says: "audit: I1: stock -3", oversold: 3, duplicates: 1,
+		},
+		"when its audit names an invariant": {
+			lie: func(s *shop) {
+				s.report = func(in *inspection, _ int) {
+					in.Clean = false
+					in.Invariants = append(in.Invariants, invariant{"I5", "no shard below zero", "violated", "shard 3: -1"},
+						invariant{"I1", "D + A = T", "ok", ""})
+				}
+			},
+			options: Options{Users: 1}, says: "audit: I5 no shard below zero: shard 3: -1",
 		},
 		"when its audit is not clean and gives no reason": {
 			lie:     func(s *shop) { s.report = func(in *inspection, _ int) { in.Clean = false } },
@@ -196,4 +206,13 @@ func TestAThousandLiesAreAHundredSentences(t *testing.T) {
 	rep := s.rush(t, Options{Users: 300, Verify: -1})
 	require.Len(t, rep.Violations, mostViolations+1)
 	require.Contains(t, rep.Violations[mostViolations], "more")
+}
+
+func TestUnitsLeftAfterSoldOutAreMentioned(t *testing.T) {
+	s := open(t, &shop{stock: 5})
+	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "sold_out", ""); return true }
+	rep := s.rush(t, Options{Users: 2})
+	require.True(t, rep.Clean())
+	require.Len(t, rep.Notes, 1)
+	require.Contains(t, rep.Notes[0], "5 units are left")
 }

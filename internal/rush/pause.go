@@ -24,9 +24,9 @@ func pause(ctx context.Context, try int, after time.Duration) bool {
 	d := after
 	if d == 0 {
 		d = min(longPause, firstPause<<min(try-1, 10))
-		d = d/2 + rand.N(d/2+1)
+		d = d/2 + rand.N(d/2+1) //nolint:gosec // it spreads waiters and hides nothing
 	} else {
-		d += rand.N(firstPause)
+		d += rand.N(firstPause) //nolint:gosec // as above
 	}
 	return sleep(ctx, d)
 }

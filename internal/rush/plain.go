@@ -44,7 +44,7 @@ func newPlain(root string, conns int, timeout time.Duration) *plain {
 func (p *plain) call(ctx context.Context, q request) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, q.method, p.root+q.path, nil)
 	if err != nil {
-		return answer{}, err
+		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, err)
 	}
 	req.Header = q.header()
 	resp, err := p.client.Do(req)

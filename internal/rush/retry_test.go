@@ -52,7 +52,7 @@ func TestAskingAgain(t *testing.T) {
 		},
 		"a gateway's 502 is asked again": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { w.WriteHeader(502) },
+			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { w.WriteHeader(http.StatusBadGateway) },
 			accepted: 4, committed: 4,
 		},
 		"busy is asked again": {

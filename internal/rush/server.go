@@ -30,14 +30,14 @@ func (e *refusal) Error() string {
 func (r *run) get(ctx context.Context, path, token string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.root+r.prefix+path, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return err
+		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read from
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))

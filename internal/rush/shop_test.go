@@ -29,7 +29,8 @@ type shop struct {
 	byKey  map[string]*sold
 	live   map[string]int // by user
 	tries  map[string]int // by key, or by user without one
-	peak   int            // most requests for an order inside at once
+	hosts  map[string]bool
+	peak   int // most requests for an order inside at once
 	inside int
 
 	// buy, if set, answers an attempt instead of the honest way, and says
@@ -54,6 +55,7 @@ func open(t *testing.T, s *shop) *shop {
 	t.Helper()
 	s.total, s.orders, s.byKey = s.stock, map[string]*sold{}, map[string]*sold{}
 	s.live, s.tries = map[string]int{}, map[string]int{}
+	s.hosts = map[string]bool{}
 	if s.limit == 0 {
 		s.limit = 1
 	}
@@ -153,6 +155,7 @@ func (s *shop) owned(answer func(http.ResponseWriter, *sold)) http.HandlerFunc {
 		user, _ := userOf(r)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.hosts[r.Host] = true
 		o := s.orders[r.PathValue("id")]
 		if o == nil || o.UserID != user {
 			refuse(w, 404, "not_found", "")

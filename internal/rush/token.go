@@ -63,17 +63,17 @@ func login(ctx context.Context, client *http.Client, target string, userID int64
 	body := fmt.Appendf(nil, `{"user_id":"%d"}`, userID)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		return "", 0, err
+		return "", 0, fmt.Errorf("make the request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {
-		return "", 0, err
+		return "", 0, fmt.Errorf("send: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read from
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
-		return "", 0, err
+		return "", 0, fmt.Errorf("read the answer: %w", err)
 	}
 	if resp.StatusCode != http.StatusCreated {
 		return "", retryAfter(resp.Header.Get("Retry-After")), errors.New(resp.Status)
@@ -82,7 +82,7 @@ func login(ctx context.Context, client *http.Client, target string, userID int64
 		Token string `json:"token"`
 	}
 	if err := json.Unmarshal(answer, &session); err != nil {
-		return "", 0, err
+		return "", 0, fmt.Errorf("read the session: %w", err)
 	}
 	if session.Token == "" {
 		return "", 0, errors.New("the session has no token")

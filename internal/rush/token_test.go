@@ -23,7 +23,7 @@ func TestASignedTokenIsWhatTheServerExpects(t *testing.T) {
 	require.Equal(t, "user", claims["role"])
 	exp, err := claims.GetExpirationTime()
 	require.NoError(t, err)
-	require.WithinDuration(t, time.Now().Add(time.Hour), exp.Time, time.Minute)
+	require.WithinDuration(t, exp.Time, time.Now().Add(time.Hour), time.Minute)
 }
 
 func TestASessionGivesItsToken(t *testing.T) {

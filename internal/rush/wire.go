@@ -73,52 +73,50 @@ func (ws *wires) exchange(ctx context.Context, w *wire, q request) (a answer, ke
 		}
 	}
 	if err := w.conn.SetDeadline(start.Add(ws.timeout)); err != nil {
-		return answer{}, false, err
+		return answer{}, false, fmt.Errorf("set the deadline: %w", err)
 	}
 	w.out = q.appendTo(w.out[:0], ws.host)
 	if _, err := w.conn.Write(w.out); err != nil {
-		return answer{}, false, err
+		return answer{}, false, fmt.Errorf("write the request: %w", err)
 	}
-	resp, err := w.read()
-	if err != nil {
-		return answer{}, false, err
-	}
+	a, keep, err = w.read()
 	w.used = time.Now()
-	return understand(resp.StatusCode, resp.Header, w.body.Bytes()), !resp.Close, nil
+	return a, keep, err
 }
 
 // read reads one answer and its body, passing over the interim ones (1xx).
-func (w *wire) read() (*http.Response, error) {
+func (w *wire) read() (a answer, keep bool, err error) {
 	for {
 		resp, err := http.ReadResponse(w.in, nil)
 		if err != nil {
-			return nil, err
+			return answer{}, false, fmt.Errorf("read the answer: %w", err)
 		}
 		if resp.StatusCode < 200 && resp.StatusCode != http.StatusSwitchingProtocols {
 			continue
 		}
 		w.body.Reset()
 		n, err := w.body.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
+		_ = resp.Body.Close() // it holds nothing that is not on the connection
 		if err != nil {
-			return nil, err
+			return answer{}, false, fmt.Errorf("read the answer's body: %w", err)
 		}
 		if n > maxBody {
-			return nil, errTooLarge
+			return answer{}, false, errTooLarge
 		}
-		return resp, nil
+		return understand(resp.StatusCode, resp.Header, w.body.Bytes()), !resp.Close, nil
 	}
 }
 
 func (ws *wires) dial(ctx context.Context, w *wire) error {
 	conn, err := (&net.Dialer{Timeout: ws.timeout}).DialContext(ctx, "tcp", ws.addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("connect: %w", err)
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ctx.Err() != nil { // after a cut no connection may be left that it did not see
 		_ = conn.Close()
-		return ctx.Err()
+		return fmt.Errorf("connect: %w", ctx.Err())
 	}
 	ws.open[conn] = struct{}{}
 	w.conn, w.used = conn, time.Now()
