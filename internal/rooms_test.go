@@ -1,0 +1,121 @@
+// Package internal_test holds the house together: which room may import which.
+package internal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "seckill/"
+
+// rooms says what each package of ours may import of ours, and anything marks the
+// few that put the others together. A line is added here when a room is.
+var rooms = map[string][]string{
+	"internal/coupon":         {},
+	"internal/lock":           {},
+	"internal/order":          {"internal/coupon", "internal/lock"},
+	"internal/lock/locktest":  {"internal/lock", "internal/servers", "internal/servers/testservers"},
+	"internal/lock/nolock":    {"internal/lock"},
+	"internal/lock/redislock": {"internal/lock"},
+	"internal/stock":          {"internal/coupon", "internal/order"},
+	"internal/store":          {"internal/coupon", "internal/order", "sql"},
+	"internal/idworker":       {"internal/lock"},
+	"internal/api":            {"internal/coupon", "internal/order"},
+	"internal/audit":          {"internal/coupon", "internal/order", "internal/stock", "internal/store"},
+	"internal/metrics":        {"internal/coupon", "internal/lock", "internal/order"},
+	"internal/config":         {},
+	"internal/embedded":       {},
+	"internal/redisconn":      {},
+	"internal/rush":           {},
+	"internal/servers":        {},
+	"sql":                     {},
+
+	"internal/servers/testservers": {"internal/servers"},
+}
+
+// libraries belong to one room each: nobody else may import them.
+var libraries = map[string][]string{
+	"github.com/gin-gonic/gin":       {"internal/api", "internal/api/web"},
+	"gorm.io/gorm":                   {"internal/store"},
+	"github.com/glebarez/sqlite":     {"internal/store"},
+	"github.com/alicebob/miniredis/": {"internal/embedded"},
+	"github.com/spf13/cobra":         {"cmd/seckill"},
+	"github.com/prometheus/":         {"internal/metrics", "internal/lock/locktest"}, // the fault proxy counts with it
+	"github.com/knadh/koanf":         {"internal/config"},
+	"github.com/bwmarrin/snowflake":  {"internal/idworker"},
+}
+
+// pure rooms import the standard library and their neighbours, and nothing else.
+var pure = []string{"internal/coupon", "internal/lock", "internal/order"}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	require.NoError(t, err)
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		p.ImportPath = strings.TrimPrefix(p.ImportPath, module)
+		all = append(all, p)
+	}
+}
+
+func TestEveryRoomImportsOnlyWhatItMay(t *testing.T) {
+	for _, p := range packages(t) {
+		may, known := rooms[p.ImportPath]
+		if p.ImportPath == "cmd/seckill" || p.ImportPath == "internal" {
+			continue // it puts the rooms together
+		}
+		if !known {
+			t.Errorf("%s is in no line of the table: which rooms may it import?", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if ours, is := strings.CutPrefix(imported, module); is && !slices.Contains(may, ours) {
+				t.Errorf("%s must not import %s", p.ImportPath, ours)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayInTheirRooms(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			for library, may := range libraries {
+				if strings.HasPrefix(imported, library) && !slices.Contains(may, p.ImportPath) {
+					t.Errorf("%s must not import %s: that is for %v", p.ImportPath, imported, may)
+				}
+			}
+		}
+	}
+}
+
+func TestTheDomainImportsTheStandardLibraryOnly(t *testing.T) {
+	for _, p := range packages(t) {
+		if !slices.Contains(pure, p.ImportPath) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !strings.HasPrefix(imported, module) && strings.Contains(strings.Split(imported, "/")[0], ".") {
+				t.Errorf("%s must not import %s", p.ImportPath, imported)
+			}
+		}
+	}
+}
