@@ -164,3 +164,19 @@ func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
 	require.Less(t, time.Since(start), 4*time.Second)
 	require.Equal(t, map[string]int{"unavailable": 1}, rep.Refused)
 }
+
+func TestCtrlCLeavesA202InDoubtAndAccusesNobody(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := open(t, &shop{stock: 1})
+	queueing(s, 0, func(w http.ResponseWriter, _ sold) bool {
+		cancel()
+		reply(w, 202, map[string]any{})
+		return true
+	})
+	rep, err := Run(ctx, Options{URL: s.url, Users: 1, Token: plainToken, AdminToken: "admin"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"in_doubt": 1}, rep.Failures)
+	require.Empty(t, rep.Violations)
+	require.True(t, rep.Stopped)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 
 	"seckill/internal/rush"
@@ -34,7 +35,7 @@ func ExampleRun() {
 		URL:    server.URL,
 		Users:  3,
 		Keys:   true,
-		Token:  func(_ context.Context, userID int64) (string, error) { return fmt.Sprint(userID), nil },
+		Token:  func(_ context.Context, userID int64) (string, error) { return strconv.FormatInt(userID, 10), nil },
 		Verify: -1, // this server forgets what it sold
 	})
 	if err != nil {

@@ -121,3 +121,13 @@ func TestTheRequestIsWhatNetHTTPWouldRead(t *testing.T) {
 	require.Equal(t, "rush-1", r.Header.Get("Idempotency-Key"))
 	require.Zero(t, r.ContentLength)
 }
+
+func TestAWireThatWasCutWhileItWasOutComesBackEmpty(t *testing.T) {
+	host, _ := speaking(t)
+	ws := newWires(host, 5*time.Second)
+	require.NoError(t, ws.warm(t.Context(), 1))
+	w := ws.take()
+	ws.cut()
+	ws.give(w)
+	require.Nil(t, ws.take().conn)
+}
