@@ -187,5 +187,5 @@ func (p fileParser) notYAML(err error) error {
 	if m := lineNumber.FindStringSubmatch(err.Error()); m != nil {
 		where = " near line " + m[1]
 	}
-	return &Problem{Text: p.path + " is not valid YAML" + where + ": check the indentation, the colons and the quotes there"}
+	return &KeyError{Text: p.path + " is not valid YAML" + where + ": check the indentation, the colons and the quotes there"}
 }

@@ -14,7 +14,7 @@ import (
 // SECKILL_ variables among environ (in the form of os.Environ), and validates
 // the result.
 //
-// The error joins everything that is wrong, each a *Problem of one line. The
+// The error joins everything that is wrong, each a *KeyError of one line. The
 // Config returned with an error is not to be used.
 func Load(path string, environ []string) (Config, error) {
 	var wrong problems
@@ -28,7 +28,7 @@ func Load(path string, environ []string) (Config, error) {
 			return Config{}, err
 		}
 		if err := k.Load(rawbytes.Provider(content), fileParser{path: path, wrong: &wrong}); err != nil {
-			return Config{}, err
+			return Config{}, err //nolint:wrapcheck // it is our own parser's, and whole
 		}
 	}
 	vars := &variables{wrong: &wrong}

@@ -8,27 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// Problem is one thing that is wrong, in one line that says what to do. It
+// KeyError is one thing that is wrong, in one line that says what to do. It
 // holds no value of any key.
-type Problem struct {
+type KeyError struct {
 	Keys []string // the keys that take part in it, the guilty one first
 	Text string   // the line
 }
 
 // Error returns the line.
-func (p *Problem) Error() string { return p.Text }
+func (p *KeyError) Error() string { return p.Text }
 
 // problems collects what is wrong, so that a user mends it in one go.
-type problems []*Problem
+type problems []*KeyError
 
 // add notes a problem of the given keys.
 func (ps *problems) add(text string, keys ...string) {
-	*ps = append(*ps, &Problem{Keys: keys, Text: text})
+	*ps = append(*ps, &KeyError{Keys: keys, Text: text})
 }
 
 // about tells whether any problem so far touches one of the keys.
 func (ps problems) about(keys []string) bool {
-	return slices.ContainsFunc(ps, func(p *Problem) bool {
+	return slices.ContainsFunc(ps, func(p *KeyError) bool {
 		return slices.ContainsFunc(p.Keys, func(k string) bool { return slices.Contains(keys, k) })
 	})
 }

@@ -37,9 +37,14 @@ func checkProxies(wrong *problems, proxies []string) {
 // parseProxy reads a network, or an address as a network of one.
 func parseProxy(text string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
-		return addr.WithZone("").Prefix(addr.BitLen())
+		addr = addr.WithZone("")
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
-	return netip.ParsePrefix(text)
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return p, fmt.Errorf("read a network: %w", err)
+	}
+	return p, nil
 }
 
 func tooWide(p netip.Prefix) bool {

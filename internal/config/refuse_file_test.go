@@ -122,7 +122,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Len(t, lines(t, err), 10)
-	var p *config.Problem
+	var p *config.KeyError
 	require.ErrorAs(t, err, &p)
 }
 

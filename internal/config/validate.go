@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Validate returns everything that is wrong with c, each a *Problem of one line
+// Validate returns everything that is wrong with c, each a *KeyError of one line
 // that names the key and not the value, or nil.
 func (c Config) Validate() error { return c.problems().err() }
 
@@ -96,7 +96,7 @@ const smallestSecret = 32
 
 // ExampleSecret is the value shown in configs/seckill.yaml. It is long enough
 // to be taken for a secret, and everybody knows it.
-const ExampleSecret = "put-32-or-more-random-bytes-here-instead"
+const ExampleSecret = "put-32-or-more-random-bytes-here-instead" //nolint:gosec // it is refused
 
 func (c Config) checkAuth(wrong *problems) {
 	if c.Embedded() {

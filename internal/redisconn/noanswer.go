@@ -61,20 +61,22 @@ type rawConn struct {
 }
 
 // SyscallConn returns the socket.
-func (c rawConn) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+func (c rawConn) SyscallConn() (syscall.RawConn, error) {
+	return c.raw.SyscallConn() //nolint:wrapcheck // the pool gets what the socket says
+}
 
-// noAnswer is ErrNoAnswer with its cause in words. It does not unwrap to the
+// noAnswerError is ErrNoAnswer with its cause in words. It does not unwrap to the
 // cause, and has no Timeout method, because the client would find them.
-type noAnswer struct{ cause string }
+type noAnswerError struct{ cause string }
 
-func (e noAnswer) Error() string { return ErrNoAnswer.Error() + ": " + e.cause }
+func (e noAnswerError) Error() string { return ErrNoAnswer.Error() + ": " + e.cause }
 
 // Is makes errors.Is(err, ErrNoAnswer) true.
-func (e noAnswer) Is(target error) bool { return target == ErrNoAnswer }
+func (e noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
 
 func renamed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return noAnswer{err.Error()}
+	return noAnswerError{err.Error()}
 }

@@ -3,7 +3,6 @@ package redisconn_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -135,6 +134,10 @@ func TestANewConnectionCostsOneRoundTrip(t *testing.T) {
 	defer func() { _ = side.Close() }()
 	require.NoError(t, side.ConfigResetStat(t.Context()).Err())
 	open(t, redisconn.Options{Addrs: []string{server.Addr()}})
+	// What a server refuses does not count as a call, and cost a round trip too.
+	refused, err := side.Info(t.Context(), "errorstats").Result()
+	require.NoError(t, err)
+	require.NotContains(t, refused, "errorstat_")
 	stats, err := side.Info(t.Context(), "commandstats").Result()
 	require.NoError(t, err)
 	var called []string
@@ -144,7 +147,7 @@ func TestANewConnectionCostsOneRoundTrip(t *testing.T) {
 			called = append(called, name)
 		}
 	}
-	require.ElementsMatch(t, []string{"hello", "ping", "config|resetstat"}, called)
+	require.ElementsMatch(t, []string{"hello", "ping", "config|resetstat", "info"}, called)
 }
 
 func TestTheClientsOwnWordsGoToTheLog(t *testing.T) {
@@ -155,5 +158,5 @@ func TestTheClientsOwnWordsGoToTheLog(t *testing.T) {
 	require.Contains(t, out.String(), "level=DEBUG")
 	require.Contains(t, out.String(), `from="redis client"`)
 	var dial *net.OpError
-	require.True(t, errors.As(err, &dial), "the cause can be told")
+	require.ErrorAs(t, err, &dial, "the cause can be told")
 }

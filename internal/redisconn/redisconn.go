@@ -174,8 +174,7 @@ type awayError struct {
 // Error names the addresses, the cause and the remedy, in one line.
 func (e *awayError) Error() string {
 	what, remedy := "does not answer", "start it, or mend redis.addrs"
-	var said redis.Error
-	if errors.As(e.err, &said) {
+	if _, said := errors.AsType[redis.Error](e.err); said {
 		what, remedy = "refuses", "mend redis.mode, redis.username or redis.password"
 	}
 	cause := strings.Join(strings.Fields(e.err.Error()), " ")
