@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,11 +14,9 @@ import (
 	"seckill/internal/lock"
 )
 
-func init() {
-	// The library keeps these for the whole process. The layout is its default:
-	// 41 bits of time, 10 of the worker, 12 of the count.
-	snowflake.Epoch = Epoch.UnixMilli()
-}
+// setEpoch tells the library, which keeps it for the whole process. The layout is
+// its default: 41 bits of time, 10 of the worker, 12 of the count.
+var setEpoch = sync.OnceFunc(func() { snowflake.Epoch = Epoch.UnixMilli() })
 
 // seat is one worker number while it is leased.
 type seat struct {
@@ -36,7 +35,7 @@ func moment(id snowflake.ID) int64 { return id.Int64()>>22 + Epoch.UnixMilli() }
 // takeSeat leases any free number, starting anywhere so that instances which
 // start together seldom meet, and settles it against the marks.
 func (w *Snowflake) takeSeat(ctx context.Context) (*seat, error) {
-	first := rand.Int64N(Numbers)
+	first := rand.Int64N(Numbers) //nolint:gosec // not a secret
 	for i := range int64(Numbers) {
 		number := (first + i) % Numbers
 		lease, err := w.locker.Acquire(ctx, fmt.Sprintf("worker:%d", number),
@@ -79,6 +78,7 @@ func (w *Snowflake) settle(ctx context.Context, s *seat) (err error) {
 			return ErrLeaseLost
 		}
 	}
+	setEpoch()
 	if s.node, err = snowflake.NewNode(s.number); err != nil {
 		return fmt.Errorf("idworker: %w", err)
 	}

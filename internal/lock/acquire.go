@@ -67,7 +67,7 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	if err != nil {
 		return nil, err
 	}
-	h := newHolding(l, r, w.token, grant.Fence, start, parent)
+	h := newHolding(parent, l, r, w.token, grant.Fence, start)
 	if !l.keeper.add(h) {
 		h.end(ErrClosed)
 		l.sweep(key, w.token)
@@ -98,7 +98,7 @@ func (l *Locker) enter(ctx, wait context.Context, r request) error {
 // gaveUp is the error of a caller whose own context ended the wait.
 func gaveUp(ctx context.Context, key string) error {
 	err := fmt.Errorf("%w: %q: %w", ErrNotAcquired, key, ctx.Err())
-	if cause := context.Cause(ctx); cause != ctx.Err() {
+	if cause := context.Cause(ctx); !errors.Is(ctx.Err(), cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err

@@ -18,11 +18,13 @@ func (b byMoment) Swap(i, j int) {
 	b[i], b[j] = b[j], b[i]
 	b[i].index, b[j].index = i, j
 }
+
 func (b *byMoment) Push(x any) {
 	h := x.(*holding)
 	h.index = len(*b)
 	*b = append(*b, h)
 }
+
 func (b *byMoment) Pop() any {
 	old := *b
 	h := old[len(old)-1]

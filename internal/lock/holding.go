@@ -31,7 +31,7 @@ type holding struct {
 
 type heldKey struct{}
 
-func newHolding(l *Locker, r request, token string, fence uint64, start time.Time, parent context.Context) *holding {
+func newHolding(parent context.Context, l *Locker, r request, token string, fence uint64, start time.Time) *holding {
 	h := &holding{l: l, key: r.key, token: token, fence: fence, length: r.lease, since: time.Now()}
 	h.confirm(start)
 	outer, _ := parent.Value(heldKey{}).(*chain)

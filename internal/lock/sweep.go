@@ -14,7 +14,9 @@ const maxBrooms = 64
 
 // sweepAfter are the moments, after the beginning, of each try to free a key that
 // nobody waits for any more.
-var sweepAfter = []time.Duration{0, 30, 100, 250, 500, 900} // milliseconds
+var sweepAfter = []time.Duration{
+	0, 30 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond,
+}
 
 // sweep frees, in the background, what an abandoned call may have taken or left.
 // The call may reach the server after the first attempt to undo it, so one "not
@@ -27,16 +29,14 @@ func (l *Locker) sweep(key, token string) {
 	default:
 		return
 	}
-	l.calls.Add(1) // never the first: the caller's own call is counted
-	go func() {
-		defer l.calls.Done()
+	l.calls.Go(func() { // never the first: the caller's own call is counted
 		defer func() { <-l.brooms }()
 		var freed atomic.Bool
 		var attempts sync.WaitGroup
 		passed := time.Duration(0)
-		for _, ms := range sweepAfter {
-			time.Sleep(ms*time.Millisecond - passed)
-			passed = ms * time.Millisecond
+		for _, after := range sweepAfter {
+			time.Sleep(after - passed)
+			passed = after
 			if freed.Load() {
 				break
 			}
@@ -47,7 +47,7 @@ func (l *Locker) sweep(key, token string) {
 			})
 		}
 		attempts.Wait()
-	}()
+	})
 }
 
 func (l *Locker) free(key, token string) bool {

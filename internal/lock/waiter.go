@@ -137,7 +137,7 @@ func (w *waiter) pause() time.Duration {
 	if w.freed == nil {
 		d = min(d, 4*time.Millisecond<<min(w.tries-1, 16))
 	}
-	d -= rand.N(d/2 + 1)
+	d -= rand.N(d/2 + 1) //nolint:gosec // jitter, not a secret
 	if r := w.held.Remaining; r > 0 {
 		d = min(d, r+time.Millisecond)
 	}
