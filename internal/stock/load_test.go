@@ -1,0 +1,189 @@
+package stock
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+)
+
+func TestALoadSharesAllUnitsOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 11, 4)
+		s.requireLoaded(false)
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.requireLoaded(true)
+		s.wants(0, 3, 3, 3, 2)
+		left, err := s.Left(t.Context(), s.load.CouponID, 4)
+		require.NoError(t, err)
+		require.Equal(t, []int64{3, 3, 3, 2}, left)
+		sale, err := s.client.HGetAll(t.Context(), saleKey(s.load.CouponID)).Result()
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"epoch": "1", "shards": "4"}, sale)
+	})
+}
+
+func (s *shop) requireLoaded(want bool) {
+	s.t.Helper()
+	loaded, err := s.Loaded(s.t.Context(), s.load.CouponID, s.load.Epoch, s.load.Shards)
+	require.NoError(s.t, err)
+	require.Equal(s.t, want, loaded)
+}
+
+func TestNoShardsAreNotLoaded(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 0, 0)
+		s.requireLoaded(false)
+	})
+}
+
+func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 4, 2)
+		s.limit = 2
+		s.load.Buyers = map[int64]int{s.at(0, 0): 1}
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.NoError(t, s.Confirm(t.Context(), s.buy(s.at(0, 0))))
+		s.buy(s.at(1, 0))
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.wants(1, 1, 1)
+		require.Equal(t, "2", s.field(0, "buyers", s.at(0, 0)), "bought since, and not forgotten")
+	})
+}
+
+func TestARepeatedLoadOpensTheShardsThatAreLeft(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 4, 2)
+		s.load.Buyers = map[int64]int{s.at(0, 0): 1, s.at(1, 0): 1}
+		for shard := range 2 {
+			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
+		}
+		require.NoError(t, s.loadBuyers(t.Context(), s.load))
+		require.NoError(t, s.Stock.load(t.Context(), openScript, s.load, 0, 2))
+		s.requireLoaded(false)
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.requireLoaded(true)
+		s.wants(0, 2, 2)
+	})
+}
+
+func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
+	for name, buyers := range map[string]map[int64]int{"with buyers": {1: 1, 2: 1, 3: 1}, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s := closed(t, dial(t, o), 4, 2)
+				s.load.Epoch = 10
+				require.NoError(t, s.Load(t.Context(), s.load))
+				s.buy(s.at(0, 0))
+				older := s.load
+				older.Epoch, older.Units, older.Buyers = 9, 100, buyers // as texts, "9" would be the newer one
+				require.ErrorIs(t, s.Load(t.Context(), older), order.ErrStaleEpoch)
+				s.wants(1, 1, 2)
+				require.Empty(t, s.field(Home(1, 2), "buyers", 1))
+				s.requireLoaded(true)
+			})
+		})
+	}
+}
+
+func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		c := s.claim(s.at(0, 0), "r")
+		h, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, s.Return(t.Context(), back(h)))
+		s.buy(s.at(0, 1))
+		s.load.Epoch = 2
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.wants(0, 2, 2)
+		exists, err := s.client.Exists(t.Context(), keys(s.load.CouponID, 0)[2:]...).Result()
+		require.NoError(t, err)
+		require.Zero(t, exists, "holds, open, buyers, requests, returned")
+		s.buy(s.at(0, 1))
+	})
+}
+
+func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		s.load.Epoch = 2
+		for shard := range 2 {
+			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
+			s.requireLoaded(false)
+			require.ErrorIs(t, s.try(s.at(shard, 0)), coupon.ErrNotLoaded)
+			_, err := s.Left(t.Context(), s.load.CouponID, 2)
+			require.ErrorIs(t, err, coupon.ErrNotLoaded)
+		}
+		require.NoError(t, s.loadBuyers(t.Context(), s.load))
+		require.ErrorIs(t, s.try(s.at(0, 0)), coupon.ErrNotLoaded)
+		require.False(t, s.SoldOut(s.load.CouponID, 2))
+		require.NoError(t, s.Load(t.Context(), s.load), "the next one goes on")
+		s.buy(s.at(0, 0))
+	})
+}
+
+func TestBuyersAreCountedAfterALoad(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 10, 3)
+		s.limit = 2
+		s.load.Buyers = map[int64]int{}
+		for user := range int64(3*chunk + 100) { // more than one command takes
+			s.load.Buyers[user+1] = int(user%2) + 1
+		}
+		require.NoError(t, s.Load(t.Context(), s.load))
+		var noted int64
+		for shard := range 3 {
+			n, err := s.client.HLen(t.Context(), tag(s.load.CouponID, shard)+"buyers").Result()
+			require.NoError(t, err)
+			noted += n
+		}
+		require.Equal(t, int64(3*chunk+100), noted)
+		require.ErrorIs(t, s.try(2), order.ErrLimitReached)
+		s.buy(1)
+		require.ErrorIs(t, s.try(1), order.ErrBusy)
+	})
+}
+
+func TestSharesDifferByOneAndSumUp(t *testing.T) {
+	for _, units := range []int64{0, 1, 7, 8, 9, 300, coupon.MaxStock} {
+		for shards := 1; shards <= 17; shards++ {
+			var sum, least, most int64
+			least = units
+			for shard := range shards {
+				share := Share(units, shards, shard)
+				sum, least, most = sum+share, min(least, share), max(most, share)
+			}
+			require.Equal(t, units, sum)
+			require.LessOrEqual(t, most-least, int64(1))
+		}
+	}
+}
+
+func TestHomesAreSpreadEvenly(t *testing.T) {
+	const users = 100_000
+	for _, shards := range []int{2, 3, 7, 8, 16, 64} {
+		for name, step := range map[string]int64{"consecutive ids": 1, "ids of one residue": int64(shards), "snowflake ids": 1 << 22} {
+			t.Run(fmt.Sprint(shards, " shards, ", name), func(t *testing.T) {
+				count := make([]int, shards)
+				for i := range int64(users) {
+					count[Home(i*step+1, shards)]++
+				}
+				// Pearson's test: the sum is about the degrees of freedom, and ten
+				// standard deviations above that are no chance.
+				want, sum := float64(users)/float64(shards), 0.0
+				for _, n := range count {
+					sum += (float64(n) - want) * (float64(n) - want) / want
+				}
+				free := float64(shards - 1)
+				require.Less(t, sum, free+10*math.Sqrt(2*free), "%v", count)
+			})
+		}
+	}
+}

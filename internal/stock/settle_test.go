@@ -1,0 +1,240 @@
+package stock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+)
+
+// lent is a shop of two shards whose first is empty, and a hold of one of its
+// users, lent by the second.
+func lent(t testing.TB, o redisconn.Options) (*shop, order.Hold) {
+	t.Helper()
+	s := open(t, dial(t, o), 3, 2)
+	s.limit = 2
+	s.buy(s.at(0, 0))
+	s.buy(s.at(0, 1))
+	h := s.buy(s.at(0, 2))
+	require.Equal(t, 1, h.Shard)
+	s.wants(3, 0, 0)
+	return s, h
+}
+
+func TestAConfirmedHoldIsHistoryOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		s.limit = 2
+		h := s.buy(s.at(0, 0))
+		for range 2 {
+			require.NoError(t, s.Confirm(t.Context(), h))
+			require.Equal(t, "1", s.field(0, "buyers", h.UserID))
+			require.Empty(t, s.field(0, "open", h.UserID))
+			s.wants(0, 1, 2)
+		}
+		require.NoError(t, s.Release(t.Context(), h), "too late")
+		s.wants(0, 1, 2)
+	})
+}
+
+func TestAReleasedHoldGivesItsUnitBackOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		h, other := s.buy(s.at(0, 0)), s.buy(s.at(0, 1))
+		for range 2 {
+			require.NoError(t, s.Release(t.Context(), h))
+			s.wants(1, 1, 2)
+		}
+		require.NoError(t, s.Confirm(t.Context(), h), "too late")
+		require.Empty(t, s.field(0, "buyers", h.UserID))
+		require.Equal(t, "1", s.field(0, "open", other.UserID), "another user's")
+		s.wants(1, 1, 2)
+	})
+}
+
+func TestALentUnitIsConfirmedOnBothShards(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o)
+		for range 2 {
+			require.NoError(t, s.Confirm(t.Context(), h))
+			s.wants(2, 0, 0)
+			require.Equal(t, "1", s.field(0, "buyers", h.UserID), "once, though two shards had a hold")
+			require.Empty(t, s.field(1, "buyers", h.UserID))
+		}
+	})
+}
+
+func TestALentUnitGoesBackToItsLender(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o)
+		for range 2 {
+			require.NoError(t, s.Release(t.Context(), h))
+			s.wants(2, 0, 1)
+			require.Empty(t, s.field(0, "open", h.UserID))
+		}
+		s.buy(h.UserID)
+	})
+}
+
+func TestTheSettlerEndsBothHalvesOfALentUnit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(*shop, order.Hold) error
+		left int64
+	}{
+		"confirmed": {func(s *shop, h order.Hold) error { return s.Confirm(s.t.Context(), h) }, 0},
+		"released":  {func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s, lent := lent(t, o)
+				all, err := s.OpenHolds(t.Context(), s.load.CouponID, 2)
+				require.NoError(t, err)
+				halves := 0
+				for _, h := range all {
+					if h.OrderID == lent.OrderID {
+						require.NoError(t, tc.end(s, h))
+						halves++
+					}
+				}
+				require.Equal(t, 2, halves)
+				s.wants(2, 0, tc.left)
+			})
+		})
+	}
+}
+
+// The sender waited, asked again, was answered and sold the unit. Only then the
+// first copy of its call arrives.
+func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 5, 2) // 3, 2
+		for n := range 3 {
+			s.buy(s.at(0, n))
+		}
+		c := s.claim(s.at(0, 3), "r")
+		h, err := s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		require.NoError(t, s.Confirm(t.Context(), h))
+
+		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
+		require.NoError(t, err)
+		require.Equal(t, "DUPLICATE", answer[0])
+		_, _, err = s.reserve(t.Context(), c, 0, true)
+		require.ErrorIs(t, err, order.ErrDuplicate)
+		s.wants(3, 0, 1)
+	})
+}
+
+func TestAReturnedUnitIsBackOnceAtHome(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		second := s.claim(h.UserID, "second")
+		require.NoError(t, s.Release(t.Context(), s.mine(1)))
+		also, err := s.Reserve(t.Context(), second)
+		require.NoError(t, err)
+		require.NoError(t, s.Confirm(t.Context(), also))
+		require.Equal(t, "2", s.field(0, "buyers", h.UserID))
+
+		applied, err := s.Applied(t.Context(), []order.Return{back(h), back(also)})
+		require.NoError(t, err)
+		require.Equal(t, []bool{false, false}, applied)
+		for range 2 {
+			require.NoError(t, s.Return(t.Context(), back(h)))
+			s.wants(1, 1, 0)
+			require.Equal(t, "1", s.field(0, "buyers", h.UserID), "the other one stays bought")
+		}
+		applied, err = s.Applied(t.Context(), []order.Return{back(h), back(also)})
+		require.NoError(t, err)
+		require.Equal(t, []bool{true, false}, applied)
+		require.NoError(t, s.Return(t.Context(), back(also)))
+		require.Empty(t, s.field(0, "buyers", h.UserID))
+		s.wants(1, 2, 0)
+	})
+}
+
+// mine is the open hold of the n-th user of the first shard.
+func (s *shop) mine(n int) order.Hold {
+	s.t.Helper()
+	all, err := s.OpenHolds(s.t.Context(), s.load.CouponID, s.load.Shards)
+	require.NoError(s.t, err)
+	for _, h := range all {
+		if h.UserID == s.at(0, n) {
+			return h
+		}
+	}
+	require.Fail(s.t, "no such hold")
+	return order.Hold{}
+}
+
+func TestAReturnConfirmsAHoldThatIsStillOpen(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o) // its instance died between commit and confirmation
+		require.NoError(t, s.Return(t.Context(), back(h)))
+		s.wants(2, 1, 0)
+		require.Empty(t, s.field(0, "open", h.UserID))
+		require.Empty(t, s.field(0, "buyers", h.UserID))
+		require.NoError(t, s.Confirm(t.Context(), h), "it was only paused")
+		require.NoError(t, s.Release(t.Context(), h))
+		s.wants(2, 1, 0)
+		require.Empty(t, s.field(0, "buyers", h.UserID))
+	})
+}
+
+func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		s.load.Epoch = 9
+		require.NoError(t, s.Load(t.Context(), s.load))
+		h := s.buy(s.at(0, 0))
+		require.NoError(t, s.Confirm(t.Context(), h))
+		s.load.Epoch, s.load.Units = 10, 3 // as texts, "10" would be the older one
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.NoError(t, s.Return(t.Context(), back(h)))
+		s.wants(0, 2, 1)
+	})
+}
+
+func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 3, 2)
+		r := order.Return{OrderID: 5, CouponID: s.load.CouponID, UserID: s.at(0, 0), Epoch: 2, Shards: 2}
+		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "nothing is there")
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "the epoch before")
+		s.load.Epoch = 2
+		for shard := range 2 {
+			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
+		}
+		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "cleared and not open")
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.NoError(t, s.Return(t.Context(), r))
+		s.wants(0, 3, 1)
+	})
+}
+
+func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o)
+		s.load.Epoch = 2
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, s.Release(t.Context(), h))
+		s.wants(0, 2, 1)
+		require.Empty(t, s.field(0, "buyers", h.UserID))
+	})
+}
+
+func TestAReleaseDoesNotOpenAShardWhoseCounterWasLost(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		h := s.buy(s.at(0, 0))
+		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
+		require.NoError(t, s.Release(t.Context(), h))
+		require.ErrorIs(t, s.Return(t.Context(), back(h)), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.try(s.at(0, 1)), coupon.ErrNotLoaded)
+	})
+}
