@@ -118,6 +118,14 @@ func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
 			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, key).Err() })
 			return err
 		},
+		"an automatic pipeline": func(ctx context.Context, c redis.UniversalClient, key string) error {
+			p, err := c.AutoPipeline()
+			if err != nil {
+				return err
+			}
+			defer func() { _ = p.Close() }()
+			return p.Incr(ctx, key).Err()
+		},
 		"a transaction": func(ctx context.Context, c redis.UniversalClient, key string) error {
 			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, key).Err() })
 			return err
