@@ -34,10 +34,13 @@ type shop struct {
 }
 
 func (s *shop) answer(ctx context.Context) error {
-	if s.say == nil {
+	s.mu.Lock()
+	say := s.say
+	s.mu.Unlock()
+	if say == nil {
 		return nil
 	}
-	return s.say(ctx)
+	return say(ctx)
 }
 
 func (s *shop) Create(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error) {

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/require"
+)
+
+func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{})
+	now := sh.now.Unix()
+	good := func() jwt.MapClaims { return jwt.MapClaims{"sub": "42", "role": "user", "exp": now + 60} }
+	with := func(name string, value any) jwt.MapClaims {
+		c := good()
+		if c[name] = value; value == nil {
+			delete(c, name)
+		}
+		return c
+	}
+	hs256 := func(c jwt.MapClaims) string { return signAs(t, jwt.SigningMethodHS256, testSecret, nil, c) }
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	whole := hs256(good())
+	cut := strings.Split(whole, ".")
+
+	for name, tc := range map[string]struct {
+		token string
+		valid bool
+	}{
+		"a good one":                       {whole, true},
+		"one without iat and nbf":          {hs256(good()), true},
+		"one from a clock 4 s ahead":       {hs256(with("iat", now+4)), true},
+		"one from a clock 10 s ahead":      {hs256(with("iat", now+10)), false},
+		"one that is not valid yet":        {hs256(with("nbf", now+10)), false},
+		"one that expires now":             {hs256(with("exp", now)), false},
+		"one that expired":                 {hs256(with("exp", now-1)), false},
+		"one that never expires":           {hs256(with("exp", nil)), false},
+		"one whose expiry is a text":       {hs256(with("exp", "tomorrow")), false},
+		"one without a subject":            {hs256(with("sub", nil)), false},
+		"a subject that is a number":       {hs256(with("sub", 42)), false},
+		"a subject with a zero in front":   {hs256(with("sub", "042")), false},
+		"the subject zero":                 {hs256(with("sub", "0")), false},
+		"a negative subject":               {hs256(with("sub", "-42")), false},
+		"a subject above 63 bits":          {hs256(with("sub", "9223372036854775808")), false},
+		"one without a role":               {hs256(with("role", nil)), false},
+		"an unknown role":                  {hs256(with("role", "root")), false},
+		"a role in capitals":               {hs256(with("role", "Admin")), false},
+		"no algorithm":                     {signAs(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil, good()), false},
+		"no algorithm, in capitals":        {forge(`{"alg":"NONE","typ":"JWT"}`, cut[1], ""), false},
+		"HS384 with the right secret":      {signAs(t, jwt.SigningMethodHS384, testSecret, nil, good()), false},
+		"HS512 with the right secret":      {signAs(t, jwt.SigningMethodHS512, testSecret, nil, good()), false},
+		"RS256":                            {signAs(t, jwt.SigningMethodRS256, private, nil, good()), false},
+		"RS256 in name, HS256 in fact":     {forge(`{"alg":"RS256","typ":"JWT"}`, cut[1], "ours"), false},
+		"a critical extension":             {signAs(t, jwt.SigningMethodHS256, testSecret, map[string]any{"crit": []string{"b64"}}, good()), false},
+		"another secret":                   {signAs(t, jwt.SigningMethodHS256, []byte(strings.Repeat("x", 32)), nil, good()), false},
+		"no signature":                     {cut[0] + "." + cut[1] + ".", false},
+		"two parts":                        {cut[0] + "." + cut[1], false},
+		"four parts":                       {whole + ".x", false},
+		"a signature with a changed end":   {whole[:len(whole)-1] + string(whole[len(whole)-1]^1), false},
+		"a signature that is padded":       {whole + "=", false},
+		"nothing":                          {"", false},
+		"one that is longer than any ours": {hs256(with("pad", strings.Repeat("x", maxToken))), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the second time it may be remembered
+				rec := do(t, s, ask{method: "GET", path: "/api/v1/orders", token: tc.token})
+				if tc.valid {
+					require.Equal(t, 200, rec.Code, rec.Body.String())
+					continue
+				}
+				require.Equal(t, 401, rec.Code)
+				require.Equal(t, "unauthenticated", codeOf(t, rec))
+			}
+		})
+	}
+}
+
+func signAs(t *testing.T, m jwt.SigningMethod, key any, header map[string]any, c jwt.MapClaims) string {
+	t.Helper()
+	token := jwt.NewWithClaims(m, c)
+	for name, value := range header {
+		token.Header[name] = value
+	}
+	text, err := token.SignedString(key)
+	require.NoError(t, err)
+	return text
+}
+
+// forge puts a token together by hand, signed with our secret or not at all.
+func forge(header, payload, signature string) string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + payload
+	if signature == "" {
+		return text + "."
+	}
+	mac := hmac.New(sha256.New, testSecret)
+	mac.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func TestTheAuthorizationHeaderIsReadStrictly(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	token := sign(t, s, 42, RoleUser)
+	for name, tc := range map[string]struct {
+		header []string
+		status int
+		asks   string
+	}{
+		"as it should be":      {[]string{"Bearer " + token}, 200, ""},
+		"the word in small":    {[]string{"bearer " + token}, 200, ""},
+		"none":                 {nil, 401, `Bearer realm="seckill"`},
+		"twice":                {[]string{"Bearer " + token, "Bearer " + token}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"two in one":           {[]string{"Bearer " + token + ", Bearer " + token}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"the word alone":       {[]string{"Bearer"}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"two spaces":           {[]string{"Bearer  " + token}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"another scheme":       {[]string{"Basic " + token}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"no scheme":            {[]string{token}, 401, `Bearer realm="seckill", error="invalid_token"`},
+		"something after that": {[]string{"Bearer " + token + " x"}, 401, `Bearer realm="seckill", error="invalid_token"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := do(t, s, ask{method: "GET", path: "/api/v1/orders", header: http.Header{"Authorization": tc.header}})
+			require.Equal(t, tc.status, rec.Code)
+			require.Equal(t, tc.asks, rec.Header().Get("WWW-Authenticate"))
+		})
+	}
+}
+
+func TestATokenThatWasBelievedOnceExpiresAllTheSame(t *testing.T) {
+	sh := newShop()
+	now := sh.now
+	s := sh.serve(t, Options{TokenTTL: time.Minute, Now: func() time.Time { return now }})
+	token := sign(t, s, 42, RoleUser)
+	status := func() int { return do(t, s, ask{method: "GET", path: "/api/v1/orders", token: token}).Code }
+	require.Equal(t, 200, status())
+	now = now.Add(59 * time.Second)
+	require.Equal(t, 200, status())
+	now = now.Add(time.Second)
+	require.Equal(t, 401, status())
+}
+
+func TestOnlyAnAdministratorComesToTheAdminRoutes(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{})
+	routes := 0
+	for _, r := range s.engine.Routes() {
+		if !strings.Contains(r.Path, "/admin/") || r.Method == http.MethodHead {
+			continue
+		}
+		routes++
+		path := strings.ReplaceAll(r.Path, ":id", "1")
+		require.Equal(t, 401, do(t, s, ask{method: r.Method, path: path}).Code, path)
+		rec := do(t, s, ask{method: r.Method, path: path, token: sign(t, s, 42, RoleUser)})
+		require.Equal(t, 403, rec.Code, path)
+		require.Equal(t, "forbidden", codeOf(t, rec))
+	}
+	require.Equal(t, 6, routes)
+	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: sign(t, s, 1, RoleAdmin)}).Code, "an administrator may buy")
+}
+
+func TestASignerRefusesWhatNobodyCouldVerify(t *testing.T) {
+	_, err := NewSigner(testSecret[:31], time.Hour)
+	require.ErrorContains(t, err, "at least 32 bytes")
+	_, err = NewSigner(testSecret, 0)
+	require.Error(t, err)
+	signer, err := NewSigner(testSecret, time.Hour)
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		id   int64
+		role string
+		ttl  time.Duration
+	}{
+		"no user": {0, RoleUser, 0}, "a negative user": {-1, RoleUser, 0},
+		"no role": {1, "", 0}, "a negative life": {1, RoleUser, -1},
+	} {
+		_, _, err := signer.Sign(tc.id, tc.role, tc.ttl)
+		require.Error(t, err, name)
+	}
+	token, expires, err := signer.Sign(9223372036854775807, RoleAdmin, 1500*time.Millisecond)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(1500*time.Millisecond), expires, time.Second)
+	who, err := signer.Verify(token)
+	require.NoError(t, err)
+	require.Equal(t, Identity{9223372036854775807, RoleAdmin}, who)
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// instant answers at once, so that only the room's own work is measured.
+type instant struct {
+	desk
+	order order.Order
+	err   error
+}
+
+func (i *instant) Place(context.Context, order.Request) (order.Order, error) { return i.order, i.err }
+
+// discard is a writer that keeps nothing.
+type discard struct{ h http.Header }
+
+func (d *discard) Header() http.Header         { return d.h }
+func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discard) WriteHeader(int)             {}
+
+// BenchmarkPlace is the order route around an order path that takes no time: a
+// token seen before, one never seen, and a refusal.
+func BenchmarkPlace(b *testing.B) {
+	for name, bc := range map[string]struct {
+		fresh bool
+		err   error
+	}{
+		"accepted": {}, "accepted, new token": {fresh: true}, "sold out": {err: coupon.ErrSoldOut},
+	} {
+		b.Run(name, func(b *testing.B) {
+			sh := newShop()
+			parts := sh.parts()
+			parts.Orders = &instant{err: bc.err, order: order.Order{
+				ID: 1 << 60, CouponID: 1, UserID: 42, Status: order.Pending, PriceCents: 990, RequestID: "r1152921504606846976",
+				CreatedAt: sh.now, ExpiresAt: sh.now.Add(time.Minute),
+			}}
+			s, err := New(Options{Secret: testSecret, MaxInFlight: 4096, PerUserRate: 1e6, Burst: 1e6}, parts)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			req := httptest.NewRequest("POST", place, nil)
+			req.Header.Set("Authorization", "Bearer "+sign(b, s, 42, RoleUser))
+			req.Header.Set("Idempotency-Key", "3f0b1c52-7d0e-4a53-9a55-9f1f1fb9f0a1")
+			bench(b, s.Handler(), req, func() {
+				if bc.fresh {
+					clear(s.seen.young)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkBareRoute is gin answering JSON and nothing else, for comparison.
+func BenchmarkBareRoute(b *testing.B) {
+	releaseMode()
+	engine := gin.New()
+	engine.POST("/api/v1/coupons/:id/orders", func(c *gin.Context) { c.JSON(http.StatusCreated, gin.H{"id": "1"}) })
+	bench(b, engine, httptest.NewRequest("POST", place, nil), func() {})
+}
+
+func bench(b *testing.B, h http.Handler, req *http.Request, before func()) {
+	b.ReportAllocs()
+	w := &discard{h: http.Header{}}
+	for b.Loop() {
+		before()
+		clear(w.h)
+		h.ServeHTTP(w, req)
+	}
+}

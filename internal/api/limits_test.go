@@ -1,0 +1,153 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {
+	sh := newShop()
+	now := sh.now
+	s := sh.serve(t, Options{PerUserRate: 2, Burst: 3, Now: func() time.Time { return now }})
+	mine, theirs, chief := sign(t, s, 1, RoleUser), sign(t, s, 2, RoleUser), sign(t, s, 1, RoleAdmin)
+	status := func(path, token string) int { return do(t, s, ask{method: "GET", path: path, token: token}).Code }
+	for range 3 {
+		require.Equal(t, 200, status("/api/v1/orders", mine))
+	}
+	rec := do(t, s, ask{method: "POST", path: place, token: mine})
+	require.Equal(t, 429, rec.Code)
+	require.Equal(t, "rate_limited", codeOf(t, rec))
+	require.Equal(t, "1", rec.Header().Get("Retry-After"))
+	require.Equal(t, 200, status("/api/v1/orders", theirs), "another user is not concerned")
+	require.Equal(t, 200, status("/api/v1/coupons", mine), "nor what anybody may see")
+	require.Equal(t, 200, status("/api/v1/admin/coupons/1/audit", chief), "nor an administrator's work")
+
+	now = now.Add(500 * time.Millisecond)
+	require.Equal(t, 200, status("/api/v1/orders", mine))
+	require.Equal(t, 429, status("/api/v1/orders", mine))
+}
+
+func TestSessionsAreLimitedByAddress(t *testing.T) {
+	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
+	from := func(forwarded string) int {
+		return do(t, s, ask{
+			method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42"}`,
+			header: http.Header{"X-Forwarded-For": {forwarded}}, // a test's own address is 192.0.2.1
+		}).Code
+	}
+	require.Equal(t, 201, from("203.0.113.5"))
+	require.Equal(t, 429, from("203.0.113.5"))
+	require.Equal(t, 201, from("203.0.113.6"))
+	require.Equal(t, 201, from("2001:db8::1"))
+	require.Equal(t, 429, from("2001:db8::2"), "an IPv6 host has a whole /64")
+	require.Equal(t, 201, from("2001:db8:0:1::1"))
+}
+
+func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
+	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1})
+	for i, want := range []int{201, 429} {
+		rec := do(t, s, ask{
+			method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42"}`,
+			header: http.Header{"X-Forwarded-For": {fmt.Sprintf("203.0.113.%d", i)}},
+		})
+		require.Equal(t, want, rec.Code)
+	}
+}
+
+func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
+	now := time.Unix(0, 0)
+	l := newLimits(1, 1, func() time.Time { return now })
+	known := func() (n int) {
+		for i := range l.parts {
+			n += len(l.parts[i].young) + len(l.parts[i].old)
+		}
+		return n
+	}
+	for id := range int64(500_000) {
+		require.True(t, l.allow(userKey(id)))
+	}
+	require.LessOrEqual(t, known(), 2*maxClients*len(l.parts))
+
+	require.True(t, l.allow("somebody"))
+	require.False(t, l.allow("somebody"))
+	for range 3 { // idle for long: nothing but the newcomers stays
+		now = now.Add(time.Minute)
+		for id := range int64(1000) {
+			l.allow(userKey(id))
+		}
+	}
+	require.LessOrEqual(t, known(), 2000)
+	require.True(t, l.allow("somebody"), "who was forgotten had a full bucket")
+}
+
+func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
+	now := time.Unix(0, 0)
+	l := newLimits(10, 10, func() time.Time { return now })
+	admitted := 0
+	for range 1000 { // 100 s in steps of 100 ms, 5 asked in each
+		for range 5 {
+			if l.allow("somebody") {
+				admitted++
+			}
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	require.InDelta(t, 1009, admitted, 1, "a burst of 10, and 10 a second")
+}
+
+func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{MaxInFlight: 2})
+	token := sign(t, s, 42, RoleUser)
+	inside, open := make(chan struct{}, 2), make(chan struct{})
+	sh.say = func(context.Context) error {
+		inside <- struct{}{}
+		<-open
+		return nil
+	}
+	var served sync.WaitGroup
+	for range 2 {
+		served.Go(func() {
+			require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: token}).Code)
+		})
+		<-inside
+	}
+	rec := do(t, s, ask{method: "POST", path: place}) // it is shed before anybody asks for its token
+	require.Equal(t, 503, rec.Code)
+	require.Equal(t, "overloaded", codeOf(t, rec))
+	require.Equal(t, "1", rec.Header().Get("Retry-After"))
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/"}).Code, "the page is not shed")
+	close(open)
+	served.Wait()
+	sh.say = nil
+	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: token}).Code)
+}
+
+func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
+	var seen []string
+	sh := newShop()
+	s := sh.serve(t, Options{Observe: func(route, method string, status int, code string, d time.Duration) {
+		require.Positive(t, d)
+		seen = append(seen, fmt.Sprintf("%s %s %d %s", method, route, status, code))
+	}})
+	token := sign(t, s, 42, RoleUser)
+	do(t, s, ask{method: "POST", path: place, token: token})
+	do(t, s, ask{method: "POST", path: place})
+	do(t, s, ask{method: "GET", path: "/nothing"})
+	do(t, s, ask{method: "PUT", path: place})
+	sh.say = func(context.Context) error { panic("broken") }
+	do(t, s, ask{method: "GET", path: "/api/v1/coupons"})
+	require.Equal(t, []string{
+		"POST /api/v1/coupons/:id/orders 201 ",
+		"POST /api/v1/coupons/:id/orders 401 unauthenticated",
+		"GET unmatched 404 not_found",
+		"PUT unmatched 405 method_not_allowed",
+		"GET /api/v1/coupons 500 internal",
+	}, seen)
+}

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// watcher reads one stream of a real connection.
+type watcher struct {
+	t    *testing.T
+	resp *http.Response
+	in   *bufio.Scanner
+	stop context.CancelFunc
+}
+
+func watch(t *testing.T, url string) *watcher {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/coupons/1/live", nil)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode)
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	w := &watcher{t: t, resp: resp, in: bufio.NewScanner(resp.Body), stop: stop}
+	t.Cleanup(func() { stop(); _ = resp.Body.Close() })
+	return w
+}
+
+// next reads up to the next event of that name; false at the end of the stream.
+func (w *watcher) next(name string) (map[string]any, bool) {
+	w.t.Helper()
+	found := ""
+	for w.in.Scan() {
+		line := w.in.Text()
+		if event, ok := strings.CutPrefix(line, "event: "); ok {
+			found = event
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok && found == name {
+			var got map[string]any
+			require.NoError(w.t, json.Unmarshal([]byte(data), &got))
+			return got, true
+		}
+	}
+	return nil, false
+}
+
+func listen(t *testing.T, s *Server, set func(*http.Server)) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(s.Handler())
+	if set != nil {
+		set(server.Config)
+	}
+	server.Start()
+	t.Cleanup(func() { s.Close(); server.Close() })
+	return server
+}
+
+func TestEverybodyWhoWatchesSharesOnePollAndCloseEndsThem(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{MaxStreams: 2})
+	server := listen(t, s, nil)
+	first, second := watch(t, server.URL), watch(t, server.URL)
+	for _, w := range []*watcher{first, second} {
+		got, ok := w.next("sale")
+		require.True(t, ok)
+		require.Equal(t, map[string]any{
+			"coupon_id": "1", "state": "on_sale", "stock": 100.0, "sold": 6.0, "left": 94.0,
+			"shards": []any{25.0, 24.0, 23.0, 22.0}, "orders_per_second": 0.0, "at": "2030-01-31T17:00:00.123Z",
+		}, got)
+	}
+	s.hub.mu.Lock()
+	require.Len(t, s.hub.feeds, 1)
+	require.Len(t, s.hub.feeds[1].subs, 2)
+	s.hub.mu.Unlock()
+
+	rec := do(t, s, ask{method: "GET", path: "/api/v1/coupons/1/live"})
+	require.Equal(t, 503, rec.Code)
+	require.Equal(t, "overloaded", codeOf(t, rec))
+
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	for _, w := range []*watcher{first, second} {
+		_, ok := w.next("never")
+		require.False(t, ok, "the stream has ended")
+		require.NoError(t, w.in.Err(), "and as a stream should")
+	}
+	<-closed
+	rec = do(t, s, ask{method: "GET", path: "/api/v1/coupons/1/live"})
+	require.Equal(t, "unavailable", codeOf(t, rec))
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"}).Code, "other requests go on")
+}
+
+func TestThePollStopsWithTheLastWhoWatches(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	server := listen(t, s, nil)
+	first, second := watch(t, server.URL), watch(t, server.URL)
+	feeds := func() int {
+		s.hub.mu.Lock()
+		defer s.hub.mu.Unlock()
+		return len(s.hub.feeds)
+	}
+	first.stop()
+	_, ok := second.next("sale")
+	require.True(t, ok)
+	require.Equal(t, 1, feeds())
+	second.stop()
+	require.Eventually(t, func() bool { return feeds() == 0 }, 5*time.Second, time.Millisecond)
+	s.hub.polls.Wait()
+}
+
+func TestAStreamOutlivesTheDeadlinesOfTheServer(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	server := listen(t, s, func(h *http.Server) {
+		h.ReadTimeout, h.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	})
+	w := watch(t, server.URL)
+	for range 3 { // the third comes after a second
+		_, ok := w.next("sale")
+		require.True(t, ok)
+	}
+}
+
+func TestAStreamOfWhatIsNotThereIsRefusedBeforeItBegins(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	rec := do(t, s, ask{method: "GET", path: "/api/v1/coupons/9/live"})
+	require.Equal(t, 404, rec.Code)
+	require.Equal(t, "not_found", codeOf(t, rec))
+	require.Empty(t, s.hub.feeds)
+}
+
+func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sh := newShop()
+		h := newHub(catalog{sh}, sh, Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: 10}.withDefaults())
+		events, leave, err := h.join(1)
+		require.NoError(t, err)
+		defer h.close()
+		defer leave()
+		require.Contains(t, string(<-events), "event: sale\n")
+		sh.set(func(context.Context) error { return order.ErrUnavailable })
+		require.Contains(t, string(<-events), "event: trouble\ndata: {\"coupon_id\":\"1\",\"code\":\"unavailable\"")
+		sh.set(func(context.Context) error { return coupon.ErrNotLoaded })
+		require.Contains(t, string(<-events), `"code":"not_loaded"`)
+		sh.set(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		before := time.Now()
+		require.Contains(t, string(<-events), `"code":"unavailable"`)
+		require.Equal(t, 1500*time.Millisecond, time.Since(before), "a store that hangs is given up after the budget")
+		sh.set(nil)
+		event := string(<-events)
+		if strings.Contains(event, "event: trouble\n") { // of a look that had begun
+			event = string(<-events)
+		}
+		require.Contains(t, event, "event: sale\n")
+	})
+}
+
+func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sh := newShop()
+		h := newHub(catalog{sh}, sh, Options{Now: time.Now}.withDefaults())
+		events, leave, err := h.join(1)
+		require.NoError(t, err)
+		time.Sleep(10*pollEvery + time.Millisecond) // the bubble's clock, not the wall's
+		sh.mu.Lock()
+		require.Equal(t, 11, sh.reads)
+		sh.mu.Unlock()
+		began := time.Now()
+		var e saleEvent
+		text, _, _ := strings.Cut(strings.SplitN(string(<-events), "data: ", 2)[1], "\n")
+		require.NoError(t, json.Unmarshal([]byte(text), &e))
+		require.WithinDuration(t, began, e.At, 2*time.Millisecond)
+		leave()
+		leave() // leaving twice is leaving once
+		require.Zero(t, h.streams)
+		h.close()
+		_, _, err = h.join(1)
+		require.ErrorIs(t, err, errClosing)
+	})
+}
+
+func TestWhatASaleLooksLike(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
+	require.Contains(t, string(sale(c, nil, &pace{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
+
+	var p pace
+	for i, want := range []float64{0, 10, 10, 10, 10, 10} {
+		require.InDelta(t, want, p.of(int64(5*i), now.Add(time.Duration(i)*pollEvery)), 0.01)
+	}
+	require.InDelta(t, 0, p.of(2, now.Add(6*pollEvery)), 0.01, "giving back is not selling")
+}
+
+// set changes what the shop says while somebody asks it.
+func (s *shop) set(say func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say = say
+}
