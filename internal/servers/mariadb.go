@@ -34,24 +34,28 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 		return nil, err
 	}
 	return onFreePorts(ctx, 1, func(ports []int) (*MariaDB, error) {
-		pidFile := filepath.Join(dir, "my.pid")
-		m := &MariaDB{Process: &Process{
-			path: server,
-			args: mariaDBArgs(data, pidFile, ports[0], settings),
-			addr: addrOf(ports[0]),
-			log:  filepath.Join(dir, "my.log"),
-		}}
-		m.ready = func(ctx context.Context, pid int) error {
-			if err := hasPID(pidFile, pid); err != nil {
-				return err
-			}
-			return m.ping(ctx)
-		}
-		if err := m.start(ctx); err != nil {
-			return nil, err
-		}
-		return m, nil
+		return startMariaDB(ctx, server, dir, data, ports[0], settings)
 	})
+}
+
+func startMariaDB(ctx context.Context, server, dir, data string, port int, settings []Setting) (*MariaDB, error) {
+	pidFile := filepath.Join(dir, "my.pid")
+	m := &MariaDB{Process: &Process{
+		path: server,
+		args: mariaDBArgs(data, pidFile, port, settings),
+		addr: addrOf(port),
+		log:  filepath.Join(dir, "my.log"),
+	}}
+	m.ready = func(ctx context.Context, pid int) error {
+		if err := hasPID(pidFile, pid); err != nil {
+			return err
+		}
+		return m.ping(ctx)
+	}
+	if err := m.start(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 func mariaDBArgs(data, pidFile string, port int, settings []Setting) []string {

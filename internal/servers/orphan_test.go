@@ -18,6 +18,10 @@ import (
 	"seckill/internal/servers/testservers"
 )
 
+// The first thread of a process never ends. Locked here it is the main
+// goroutine's, so that no goroutine of the tests below gets it.
+func init() { runtime.LockOSThread() }
+
 func TestServersOfAKilledProcessAreKilled(t *testing.T) {
 	victim := exec.CommandContext(t.Context(), os.Args[0])
 	victim.Env = append(os.Environ(), victimDir+"="+t.TempDir())

@@ -1,0 +1,50 @@
+package servers
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestServerWithAnotherProcessIDIsNotTakenForOurs(t *testing.T) {
+	r, err := StartRedis(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Stop()) })
+	require.NoError(t, r.serves(t.Context(), r.PID()))
+	require.Error(t, r.serves(t.Context(), r.PID()+1))
+
+	file := filepath.Join(t.TempDir(), "my.pid")
+	require.Error(t, hasPID(file, 42), "not written yet")
+	require.NoError(t, os.WriteFile(file, []byte("42\n"), 0o600))
+	require.NoError(t, hasPID(file, 42))
+	require.Error(t, hasPID(file, 43), "left by an earlier one")
+}
+
+func TestStartIsTriedOnOtherPortsWhenOneWasTakenMeanwhile(t *testing.T) {
+	var tried []int
+	got, err := onFreePorts(t.Context(), 1, func(ports []int) (int, error) {
+		tried = append(tried, ports[0])
+		if len(tried) < portTries {
+			return 0, errPortTaken
+		}
+		return ports[0], nil
+	})
+	require.NoError(t, err)
+	require.Len(t, tried, portTries)
+	require.Equal(t, tried[portTries-1], got)
+}
+
+func TestPortTakenIsReadFromWhatTheServersPrint(t *testing.T) {
+	r, err := StartRedis(t.Context(), t.TempDir())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Stop()) })
+	_, port, err := net.SplitHostPort(r.Addr())
+	require.NoError(t, err)
+	_, err = StartRedis(t.Context(), t.TempDir(), Set("port", port))
+	require.ErrorIs(t, err, errPortTaken)
+	_, err = StartMariaDB(t.Context(), t.TempDir(), Set("port", port))
+	require.ErrorIs(t, err, errPortTaken)
+}
