@@ -63,6 +63,9 @@ func (w *waiter) try() (Grant, time.Time, error) {
 	if errors.Is(err, ErrHeld) {
 		return Grant{}, start, err
 	}
+	if d, ok := w.wait.Deadline(); ok && err != nil && time.Until(d) < time.Millisecond {
+		<-w.wait.Done() // a socket's timer may be a moment earlier than the context's
+	}
 	switch {
 	case w.wait.Err() != nil: // an answer after the deadline is no success
 		err = w.over()
