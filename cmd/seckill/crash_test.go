@@ -1,0 +1,95 @@
+package main_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/rush"
+)
+
+func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, i *instance){
+		"kill -9 and a restart": func(t *testing.T, i *instance) {
+			i.kill(t)
+			i.restart(t)
+		},
+		"SIGSTOP for longer than the lease, then SIGCONT": func(t *testing.T, i *instance) {
+			i.pause(t)
+			time.Sleep(2500 * time.Millisecond) // the fault itself: two and a half leases
+			i.resume(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t, impatient()...)
+			fleet := s.fleet(t)
+			const stock = 800
+			id := fleet[1].sale(t, stock, 1)
+
+			harmed := make(chan time.Time, 1)
+			watch := fleet[1].as(t, 0)
+			done := make(chan []rush.Report, 1)
+			go func() {
+				done <- crowd(t, fleet, rush.Options{
+					Users: 1000, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: 10,
+					AdminToken: token(t, 1, "admin"), Concurrency: 24, Timeout: 4 * time.Second,
+				})
+			}()
+			within(t, 30*time.Second, func() error {
+				if left, err := watch.left(id); err != nil || left > stock*8/10 {
+					return fmt.Errorf("the rush did not begin: %d left, %w", left, err)
+				}
+				return nil
+			})
+			harm(t, fleet[0])
+			harmed <- time.Now()
+			sum := total(<-done) // nothing that was acknowledged is missing, or crowd has said so
+			require.Positive(t, sum.Accepted)
+
+			fleet[1].audited(t, id, 30*time.Second-time.Since(<-harmed))
+			mopUp(t, fleet[0], id, 1_000_000)
+			got := s.auditedTwice(t, fleet[0], id)
+			assert.Equal(t, stock, got.Live)
+			assert.Zero(t, got.Oversold+got.Duplicates)
+			assert.Zero(t, s.holds(t))
+		})
+	}
+}
+
+// What is open when an instance dies must not wait for its return.
+func TestTheOthersSettleWhatADeadInstanceLeft(t *testing.T) {
+	s := newShop(t, impatient()...)
+	fleet := s.fleet(t)
+	const stock = 400
+	id := fleet[1].sale(t, stock, 1)
+	done := make(chan []rush.Report, 1)
+	go func() {
+		done <- crowd(t, fleet[1:], rush.Options{Users: 400, Coupon: id, Concurrency: 16, FirstUser: 5000})
+	}()
+	buyers := fleet[0]
+	stopped := make(chan struct{})
+	go func() { // its clients never come back: what it had open, only the others can end
+		defer close(stopped)
+		_, _ = rush.Run(t.Context(), rush.Options{
+			URL: buyers.url, Coupon: id, Users: 400, Concurrency: 32, Token: rush.Signed(secret), Timeout: 2 * time.Second, Verify: -1,
+		})
+	}()
+	within(t, 30*time.Second, func() error {
+		if s.holds(t) < 4 {
+			return errors.New("nothing is open")
+		}
+		return nil
+	})
+	buyers.kill(t)
+	killed := time.Now()
+	<-done
+	<-stopped
+	fleet[1].audited(t, id, 30*time.Second-time.Since(killed))
+	assert.Zero(t, s.holds(t), "holds that are open")
+	mopUp(t, fleet[2], id, 1_000_000)
+	assert.Equal(t, stock, s.auditedTwice(t, fleet[2], id).Live)
+}

@@ -1,0 +1,216 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is one run of the program.
+type process struct {
+	cmd      *exec.Cmd
+	out, err transcript
+	gone     chan struct{} // closed when it has ended
+	since    time.Time
+}
+
+// launch starts the program with nothing of this environment but what a program
+// needs, and SECKILL_ variables as given.
+func launch(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, args...), gone: make(chan struct{}), since: time.Now()}
+	p.cmd.Args[0] = "seckill"
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	// If the tests are killed, so is it.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		_ = p.cmd.Wait() // the exit code is read from the state
+		close(p.gone)
+	}()
+	t.Cleanup(func() {
+		if !p.ended() {
+			require.Zero(t, p.stop(t), "exit code of %v", args)
+		}
+		p.check(t)
+	})
+	return p
+}
+
+// run starts the program and waits until it has ended by itself.
+func run(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := launch(t, env, args...)
+	p.await(t, time.Minute)
+	return p
+}
+
+// check looks for what no run of the program may ever write.
+func (p *process) check(t testing.TB) {
+	for _, bad := range []string{"DATA RACE", "panic:", "goroutine "} {
+		if strings.Contains(p.err.String(), bad) {
+			t.Errorf("%v wrote %q", p.cmd.Args, bad)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%v, exit code %d, wrote to stderr:\n%s", p.cmd.Args, p.code(), p.err.tail())
+	}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// code is the exit code: -1 while it runs and after a kill.
+func (p *process) code() int {
+	if !p.ended() {
+		return -1
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// await waits for the end and gives the exit code.
+func (p *process) await(t testing.TB, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.gone:
+	case <-time.After(within):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it writes its stacks
+		<-p.gone
+		t.Fatalf("%v did not end within %s:\n%s", p.cmd.Args, within, p.err.String())
+	}
+	return p.code()
+}
+
+func (p *process) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+// stop asks it to end, as a service manager does, and gives the exit code.
+func (p *process) stop(t testing.TB) int {
+	t.Helper()
+	p.signal(t, syscall.SIGTERM)
+	return p.await(t, 20*time.Second)
+}
+
+// kill ends it as kill -9 does.
+func (p *process) kill(t testing.TB) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	<-p.gone
+}
+
+func (p *process) pause(t testing.TB)  { t.Helper(); p.signal(t, syscall.SIGSTOP) }
+func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, syscall.SIGCONT) }
+
+// instance is one running `serve` or `demo --keep`.
+type instance struct {
+	*process
+	url   string // of the API, as http://127.0.0.1:port
+	admin string // of the second listener
+	env   []string
+}
+
+// serve starts an instance on free ports and waits until it serves.
+func serve(t testing.TB, env ...string) *instance {
+	t.Helper()
+	i := launchServe(t, env...)
+	i.url, i.admin = i.serving(t)
+	return i
+}
+
+// launchServe starts an instance and does not wait for it.
+func launchServe(t testing.TB, env ...string) *instance {
+	t.Helper()
+	env = append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, env...)
+	return &instance{process: launch(t, env, "serve"), env: env}
+}
+
+// restart starts a new process on the same ports.
+func (i *instance) restart(t testing.TB) {
+	t.Helper()
+	i.env = append(i.env, "SECKILL_HTTP__ADDR="+strings.TrimPrefix(i.url, "http://"),
+		"SECKILL_ADMIN__ADDR="+strings.TrimPrefix(i.admin, "http://"))
+	i.process = launch(t, i.env, "serve")
+	i.serving(t)
+}
+
+// serving waits for the log's line that tells the addresses.
+func (p *process) serving(t testing.TB) (url, admin string) {
+	t.Helper()
+	within(t, 20*time.Second, func() error {
+		lines := bufio.NewScanner(strings.NewReader(p.err.String()))
+		for lines.Scan() {
+			var said struct{ Msg, URL, Admin string }
+			if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" {
+				url, admin = said.URL, "http://"+said.Admin
+				return nil
+			}
+		}
+		if p.ended() {
+			t.Fatalf("it ended with exit code %d:\n%s", p.code(), p.err.String())
+		}
+		return errors.New("it does not serve yet")
+	})
+	return url, admin
+}
+
+// within polls until the condition is nil.
+func within(t testing.TB, limit time.Duration, condition func() error) {
+	t.Helper()
+	until := time.Now().Add(limit)
+	for {
+		err := condition()
+		if err == nil {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("after %s: %v", limit, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// transcript is what a process has written so far.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// tail is the end of it, for the report of a failed test.
+func (w *transcript) tail() string {
+	text := w.String()
+	return text[max(0, len(text)-4000):]
+}
