@@ -169,7 +169,8 @@ func (k *keeper) renew(h *holding) {
 	if err == nil {
 		h.confirm(start)
 	} else {
-		h.renewAt = time.Now().Add(max(h.length/20, minLease))
+		// The nearer the end, the sooner the next try.
+		h.renewAt = time.Now().Add(max(minLease, min(h.length/20, time.Until(h.loseAt)/2)))
 	}
 	heap.Fix(&k.heap, h.index)
 	k.rouse(h.moment())
