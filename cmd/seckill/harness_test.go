@@ -110,6 +110,7 @@ func (p *process) signal(t testing.TB, s syscall.Signal) {
 func (p *process) stop(t testing.TB) int {
 	t.Helper()
 	p.signal(t, syscall.SIGTERM)
+	p.resume(t) // one that a failed test left paused would not hear it
 	return p.await(t, 20*time.Second)
 }
 
