@@ -95,7 +95,7 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 	var stale *StaleFenceError
 	if errors.As(err, &stale) {
 		if raised := s.locker.Raise(ctx, key, stale.Seen); raised != nil {
-			return errors.Join(err, raised)
+			return lockError(errors.Join(err, raised))
 		}
 		err = do()
 	}
