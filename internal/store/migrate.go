@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,11 +23,13 @@ func (s *Store) migrations() (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
-	dialect := goose.DialectMySQL
-	if s.dialect == sqliteDialect {
-		dialect = goose.DialectSQLite3
+	dialect, options := goose.DialectMySQL, []goose.ProviderOption{
+		goose.WithDisableGlobalRegistry(true), goose.WithSessionLocker(migrationLock{}),
 	}
-	p, err := goose.NewProvider(dialect, s.pools[0], folder, goose.WithDisableGlobalRegistry(true))
+	if s.dialect == sqliteDialect {
+		dialect, options = goose.DialectSQLite3, options[:1]
+	}
+	p, err := goose.NewProvider(dialect, s.pools[0], folder, options...)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
@@ -38,11 +39,6 @@ func (s *Store) migrations() (*goose.Provider, error) {
 // Migrate brings the schema up to date and names what it applied. Two at once wait
 // for each other.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	unlock, err := s.lockMigrations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
 	p, err := s.migrations()
 	if err != nil {
 		return nil, err
@@ -72,35 +68,32 @@ func latest(p *goose.Provider) int64 {
 // migrateWait is how long one migration waits for another, in seconds.
 const migrateWait = 30
 
-// lockMigrations holds a named lock of the server on a connection of its own. SQLite
-// needs none: it is this process's own.
-func (s *Store) lockMigrations(ctx context.Context) (unlock func(), err error) {
-	if s.dialect == sqliteDialect {
-		return func() {}, nil
-	}
-	conn, err := s.pools[0].Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("the database does not answer: %w", err)
-	}
-	var got sql.NullInt64
-	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), ?)"
-	// The driver gives up reading before the server gives up waiting: ask in short turns.
+// migrationLock is a named lock of the server, held by the connection that migrates,
+// so that one connection is enough. SQLite needs none: it is this process's own.
+type migrationLock struct{}
+
+// SessionLock waits for the lock in short turns: the driver would give up reading
+// before the server gives up waiting.
+func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 1)"
 	for range migrateWait {
-		if err = conn.QueryRowContext(ctx, lock, 1).Scan(&got); err != nil || got.Int64 == 1 {
-			break
+		var got sql.NullInt64
+		if err := conn.QueryRowContext(ctx, lock).Scan(&got); err != nil {
+			return fmt.Errorf("lock the migrations: %w", err)
+		}
+		if got.Int64 == 1 {
+			return nil
 		}
 	}
-	if err == nil && got.Int64 != 1 {
-		err = errors.New("another migration is running")
+	return errors.New("another migration is running")
+}
+
+// SessionUnlock lets the next one migrate.
+func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(CONCAT(DATABASE(), '.seckill'))"); err != nil {
+		return fmt.Errorf("unlock the migrations: %w", err)
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the migrations: %w", err), conn.Close())
-	}
-	// The lock ends with its connection, so the connection does not go back to the pool.
-	return func() {
-		_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
-		_ = conn.Close()
-	}, nil
+	return nil
 }
 
 // CheckSchema says ErrSchemaOld or ErrSchemaNew if the schema is not this program's.
