@@ -90,8 +90,11 @@ func (w *Snowflake) giveBack(ctx context.Context, s *seat) error {
 	defer cancel()
 	until := s.until.Swap(0)
 	used := min(moment(s.node.Generate()), until)
-	err := w.marks.write(ctx, s.number, used, s.lease.Fence())
-	return errors.Join(err, s.lease.Release(ctx))
+	err := errors.Join(w.marks.write(ctx, s.number, used, s.lease.Fence()), s.lease.Release(ctx))
+	if errors.Is(err, lock.ErrNotHeld) || errors.Is(err, ErrLeaseLost) {
+		return nil // the number was lost before, as when Redis lost its data: there is nothing to give back
+	}
+	return err
 }
 
 // run moves the mark while the number is ours, and finds another when it is not.
