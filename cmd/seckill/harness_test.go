@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,7 +43,7 @@ func launch(t testing.TB, env []string, args ...string) *process {
 	}()
 	t.Cleanup(func() {
 		if !p.ended() {
-			require.Zero(t, p.stop(t), "exit code of %v", args)
+			assert.Zero(t, p.stop(t), "exit code of %v", args)
 		}
 		p.check(t)
 	})
