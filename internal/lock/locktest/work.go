@@ -133,6 +133,8 @@ func (s suite) work(t *testing.T) {
 			assert.ErrorIs(t, ends(t, ctx, 2*length), lock.ErrLost)
 			return nil
 		}))
+		// The work hears of it first; the count follows.
+		require.Eventually(t, func() bool { return lost.Load() > 0 }, time.Second, time.Millisecond)
 		require.EqualValues(t, 1, lost.Load())
 	})
 
