@@ -1,0 +1,136 @@
+package stock
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers/testservers"
+)
+
+// listener is another instance's Stock, on a client of its own.
+type listener struct {
+	*Stock
+	heard atomic.Int64 // the coupon that was last said to have changed
+}
+
+// listen starts another instance that hears of s, and waits until it does.
+func listen(t testing.TB, s *shop, client redis.UniversalClient) *listener {
+	t.Helper()
+	l := &listener{Stock: New(client, longFlag)}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.Listen(ctx, l.heard.Store) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	l.await(s)
+	return l
+}
+
+// await waits until what s says is heard.
+func (l *listener) await(s *shop) {
+	s.t.Helper()
+	l.heard.Store(0)
+	require.Eventually(s.t, func() bool {
+		require.NoError(s.t, s.AnnounceChange(s.t.Context(), s.load.CouponID))
+		return l.heard.Load() == s.load.CouponID
+	}, 10*time.Second, 5*time.Millisecond)
+}
+
+// seesSoldOut makes the listener raise its flag.
+func (l *listener) seesSoldOut(s *shop, user int64) {
+	s.t.Helper()
+	_, err := l.Reserve(s.t.Context(), s.claim(user, s.request()))
+	require.ErrorIs(s.t, err, coupon.ErrSoldOut)
+	require.True(s.t, l.SoldOut(s.load.CouponID, s.load.Epoch))
+}
+
+func TestAUnitThatComesBackIsHeardOfEverywhere(t *testing.T) {
+	for name, comesBack := range map[string]func(s *shop, h order.Hold) error{
+		"released": func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		"returned": func(s *shop, h order.Hold) error { return s.Return(s.t.Context(), back(h)) },
+		"loaded": func(s *shop, _ order.Hold) error {
+			s.load.Epoch++
+			return s.Load(s.t.Context(), s.load)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s := open(t, dial(t, o), 2, 2)
+				there := listen(t, s, dial(t, o))
+				h := s.buy(s.at(0, 0))
+				s.buy(s.at(0, 1))
+				there.seesSoldOut(s, s.at(0, 2))
+				require.ErrorIs(t, s.try(s.at(0, 3)), coupon.ErrSoldOut)
+				require.True(t, s.SoldOut(s.load.CouponID, 1))
+
+				epoch := s.load.Epoch
+				require.NoError(t, comesBack(s, h))
+				require.False(t, s.SoldOut(s.load.CouponID, epoch), "at once where it came back")
+				require.Eventually(t, func() bool { return !there.SoldOut(s.load.CouponID, epoch) }, time.Second, time.Millisecond)
+				s.buy(s.at(1, 2))
+			})
+		})
+	}
+}
+
+func TestOnlyTheFirstUnitOfAnEmptyShardIsAnnounced(t *testing.T) {
+	o := backends["a server"](t)
+	s := open(t, dial(t, o), 4, 2)
+	there := listen(t, s, dial(t, o))
+	h := []order.Hold{s.buy(s.at(0, 0)), s.buy(s.at(0, 1))}
+	require.NoError(t, s.Release(t.Context(), h[0]))
+	there.await(s)
+	require.Equal(t, uint64(1), there.flags.version(s.load.CouponID))
+	require.NoError(t, s.Release(t.Context(), h[1]))
+	there.await(s)
+	require.Equal(t, uint64(1), there.flags.version(s.load.CouponID))
+}
+
+func TestOddMessagesAreIgnored(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 2)
+		there := listen(t, s, dial(t, o))
+		for _, odd := range []string{"", "changed", "changed x", "changed ", "unheard-of 7", "returned -"} {
+			require.NoError(t, s.client.Publish(t.Context(), channel, odd).Err())
+		}
+		there.await(s)
+	})
+}
+
+func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
+	server := testservers.NewRedis(t)
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{server.Addr()}}), 1, 2)
+	h := s.buy(s.at(0, 0))
+	require.ErrorIs(t, s.try(s.at(0, 1)), coupon.ErrSoldOut)
+	require.NoError(t, server.Kill())
+	require.True(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+
+	ctx, id := t.Context(), s.load.CouponID
+	for name, call := range map[string]func() error{
+		"Reserve":        func() error { return s.try(s.at(0, 2)) },
+		"Confirm":        func() error { return s.Confirm(ctx, h) },
+		"Release":        func() error { return s.Release(ctx, h) },
+		"Return":         func() error { return s.Return(ctx, back(h)) },
+		"Load":           func() error { return s.Load(ctx, s.load) },
+		"Loaded":         func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
+		"Left":           func() error { _, err := s.Left(ctx, id, 2); return err },
+		"Snapshot":       func() error { _, err := s.Snapshot(ctx, id, 2); return err },
+		"OpenHolds":      func() error { _, err := s.OpenHolds(ctx, id, 2); return err },
+		"History":        func() error { _, err := s.History(ctx, id, 0); return err },
+		"Applied":        func() error { _, err := s.Applied(ctx, []order.Return{back(h)}); return err },
+		"PutTicket":      func() error { return s.PutTicket(ctx, order.Order{ID: 1}) },
+		"Ticket":         func() error { _, err := s.Ticket(ctx, 1); return err },
+		"AnnounceChange": func() error { return s.AnnounceChange(ctx, id) },
+		"AnnounceReturn": func() error { return s.AnnounceReturn(ctx, id) },
+	} {
+		require.ErrorIs(t, call(), order.ErrUnavailable, name)
+	}
+}

@@ -1,0 +1,132 @@
+package stock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock/locktest"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers/testservers"
+)
+
+// Every call that writes: how it is prepared and made, and what the shards hold
+// before and after. There are two shards of one unit each, and a limit of two.
+var writing = map[string]struct {
+	script  string // whose replies are lost
+	prepare func(s *shop) order.Hold
+	call    func(s *shop, c order.Claim, h order.Hold) error
+	after   func(s *shop)
+	unsure  bool // if no reply comes at all, it cannot be repeated: the settler ends it
+}{
+	"reserve at home": {
+		script:  "reserve",
+		prepare: func(*shop) order.Hold { return order.Hold{} },
+		call:    reserve,
+		after:   func(s *shop) { s.wants(1, 0, 1) },
+	},
+	"reserve at a sibling": {
+		script:  "lend",
+		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 1)) },
+		call:    reserve,
+		after:   func(s *shop) { s.wants(2, 0, 0) },
+		unsure:  true,
+	},
+	"confirm": {
+		script:  "confirm",
+		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
+		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
+		after: func(s *shop) {
+			s.wants(0, 0, 1)
+			require.Equal(s.t, "1", s.field(0, "buyers", s.at(0, 0)))
+		},
+	},
+	"release": {
+		script:  "release",
+		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
+		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		after:   func(s *shop) { s.wants(0, 1, 1) },
+	},
+	"return": {
+		script:  "return",
+		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
+		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Return(s.t.Context(), back(h)) },
+		after: func(s *shop) {
+			s.wants(0, 1, 1)
+			require.Empty(s.t, s.field(0, "buyers", s.at(0, 0)))
+		},
+	},
+	"load, clearing": {script: "clear", prepare: newEpoch, call: load, after: loaded},
+	"load, buyers":   {script: "buyers", prepare: newEpoch, call: load, after: loaded},
+	"load, opening":  {script: "open", prepare: newEpoch, call: load, after: loaded},
+}
+
+func reserve(s *shop, c order.Claim, _ order.Hold) error {
+	_, err := s.Reserve(s.t.Context(), c)
+	return err
+}
+
+func newEpoch(s *shop) order.Hold {
+	s.load.Epoch, s.load.Buyers = 2, map[int64]int{s.at(0, 0): 1}
+	return order.Hold{}
+}
+
+func load(s *shop, _ order.Claim, _ order.Hold) error { return s.Load(s.t.Context(), s.load) }
+
+func loaded(s *shop) {
+	s.wants(0, 1, 1)
+	require.Equal(s.t, "1", s.field(0, "buyers", s.at(0, 0)))
+}
+
+func TestALostReplyChangesNothing(t *testing.T) {
+	for name, w := range writing {
+		t.Run(name, func(t *testing.T) {
+			s, proxy := behind(t)
+			h := w.prepare(s)
+			meddle(s.client, once(w.script, func() { t.Cleanup(proxy.LoseReplies(1)) }))
+			require.NoError(t, w.call(s, s.claim(s.at(0, 0), "r"), h))
+			w.after(s)
+		})
+	}
+}
+
+func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
+	for name, w := range writing {
+		t.Run(name, func(t *testing.T) {
+			s, proxy := behind(t)
+			h, c := w.prepare(s), s.claim(s.at(0, 0), "r")
+			meddle(s.client, once(w.script, func() { t.Cleanup(proxy.LoseReplies(2)) }))
+			require.ErrorIs(t, w.call(s, c, h), order.ErrUnavailable)
+			if w.unsure {
+				w.after(s)
+				require.ErrorIs(t, w.call(s, c, h), order.ErrBusy)
+			} else {
+				require.NoError(t, w.call(s, c, h))
+			}
+			w.after(s)
+		})
+	}
+}
+
+// behind opens a shop behind a proxy, with connections that are warm: on a cold
+// one the lost reply is that of its greeting. Pipelines have connections of their own.
+func behind(t *testing.T) (*shop, *locktest.Proxy) {
+	t.Helper()
+	proxy := locktest.NewProxy(t, testservers.Redis(t).Addr())
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{proxy.Addr()}}), 2, 2)
+	s.limit = 2
+	_, err := s.Left(t.Context(), s.load.CouponID, 2)
+	require.NoError(t, err)
+	return s, proxy
+}
+
+func TestALostReadingOfTheCountersTakesNothing(t *testing.T) {
+	s, proxy := behind(t)
+	s.buy(s.at(0, 0))
+	meddle(s.client, once(readAll, func() { t.Cleanup(proxy.LoseReplies(1)) }))
+	require.ErrorIs(t, s.try(s.at(0, 1)), order.ErrUnavailable)
+	require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+	s.wants(1, 0, 1)
+	require.Equal(t, 1, s.buy(s.at(0, 1)).Shard, "and nothing is in the way of asking again")
+}
