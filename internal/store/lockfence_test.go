@@ -1,0 +1,93 @@
+package store
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+func TestEveryNextFenceIsLarger(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		var mu sync.Mutex
+		given := map[uint64]bool{}
+		var callers []func() error
+		for range 8 {
+			callers = append(callers, func() error {
+				last := uint64(0)
+				for range 20 {
+					fence, err := s.NextFence(t.Context(), "user:1")
+					if err != nil {
+						return err
+					}
+					mu.Lock()
+					require.Greater(t, fence, last)
+					require.NotContains(t, given, fence, "given twice")
+					given[fence] = true
+					mu.Unlock()
+					last = fence
+				}
+				return nil
+			})
+		}
+		for _, err := range together(callers...) {
+			require.NoError(t, err)
+		}
+	})
+}
+
+func TestAFenceIsAboveWhatOrdersRecordedUnderALockThatCountedInRedis(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 5)
+		before := wish(c, 1, 1)
+		before.Fence = uint64(time.Now().Add(-time.Second).UnixMicro())
+		require.NoError(t, place(t.Context(), s, c, before))
+		after := wish(c, 2, 1)
+		var err error
+		after.Fence, err = s.NextFence(t.Context(), "user:1")
+		require.NoError(t, err)
+		require.InDelta(t, time.Now().UnixMicro(), after.Fence, float64(time.Minute.Microseconds()), "the clock's microseconds")
+		require.NoError(t, place(t.Context(), s, c, after))
+	})
+}
+
+func TestAFenceThatFellBehindCanBeRaisedAndIsNeverLowered(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		first, err := s.NextFence(t.Context(), "user:1")
+		require.NoError(t, err)
+		for _, seen := range []uint64{first + 1<<40, 1<<53 + 1, 1<<62 + 1} {
+			require.NoError(t, s.RaiseFence(t.Context(), "user:1", seen))
+			require.NoError(t, s.RaiseFence(t.Context(), "user:1", 7))
+			next, err := s.NextFence(t.Context(), "user:1")
+			require.NoError(t, err)
+			require.Equal(t, seen+1, next)
+		}
+		require.NoError(t, s.RaiseFence(t.Context(), "user:2", 1<<62), "a key that was never counted")
+		next, err := s.NextFence(t.Context(), "user:2")
+		require.NoError(t, err)
+		require.EqualValues(t, 1<<62+1, next)
+		require.Error(t, s.RaiseFence(t.Context(), "user:1", 1<<63))
+	})
+}
+
+func TestKeysOfFencesAreComparedByteByByte(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		require.NoError(t, s.RaiseFence(t.Context(), "a", 1<<62))
+		for _, key := range []string{"A", "a ", "ä"} {
+			next, err := s.NextFence(t.Context(), key)
+			require.NoError(t, err)
+			require.Less(t, next, uint64(1<<62), "%q is not \"a\"", key)
+		}
+	})
+}
+
+func TestAFenceOfADatabaseThatIsAwayIsUnavailable(t *testing.T) {
+	s := onMariaDB(t)
+	require.NoError(t, s.pools[0].Close())
+	_, err := s.NextFence(t.Context(), "user:1")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, order.ErrCommitUnknown)
+}
