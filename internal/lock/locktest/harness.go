@@ -25,10 +25,10 @@ import (
 
 // Harness is how the suite reaches one kind of server.
 type Harness struct {
-	// Server is the host and port of the server.
+	// Server is the host and port of the server; of several, parted by commas.
 	Server string
 	// Dial makes a backend with connections of its own, like another process,
-	// to addr, which is Server or a proxy before it. It cleans up by t.
+	// to addr, which is Server or a proxy before it, or before each. It cleans up by t.
 	Dial func(t testing.TB, addr string) lock.Backend
 	// Value is what the server has stored for key, "" when it is free.
 	Value func(t testing.TB, key string) string

@@ -13,30 +13,50 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy stands between a backend and its server and does what networks do.
+// Proxy stands between a backend and its server, or each of its servers, and does
+// what networks do.
 type Proxy struct {
-	t     testing.TB
-	proxy *toxiproxy.Proxy
+	t       testing.TB
+	proxies []*toxiproxy.Proxy
 }
 
-// NewProxy stands before upstream until the test ends.
+// NewProxy stands before upstream until the test ends. Several servers, parted by
+// commas, get a proxy each, and what is done is done to all of them.
 func NewProxy(t testing.TB, upstream string) *Proxy {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	p := toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", upstream)
-	require.NoError(t, p.Start())
-	t.Cleanup(p.Stop)
-	return &Proxy{t: t, proxy: p}
+	p := &Proxy{t: t}
+	for one := range strings.SplitSeq(upstream, ",") {
+		proxy := toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", one)
+		require.NoError(t, proxy.Start())
+		t.Cleanup(proxy.Stop)
+		p.proxies = append(p.proxies, proxy)
+	}
+	return p
 }
 
-// Addr is where to connect instead of to the server.
-func (p *Proxy) Addr() string { return p.proxy.Listen }
+// Addr is where to connect instead of to the server, or servers.
+func (p *Proxy) Addr() string {
+	var addrs []string
+	for _, proxy := range p.proxies {
+		addrs = append(addrs, proxy.Listen)
+	}
+	return strings.Join(addrs, ",")
+}
 
 // Cut breaks every connection and refuses new ones, until Join.
-func (p *Proxy) Cut() { p.proxy.Stop() }
+func (p *Proxy) Cut() {
+	for _, proxy := range p.proxies {
+		proxy.Stop()
+	}
+}
 
 // Join accepts connections again, at the same address.
-func (p *Proxy) Join() { require.NoError(p.t, p.proxy.Start()) }
+func (p *Proxy) Join() {
+	for _, proxy := range p.proxies {
+		require.NoError(p.t, proxy.Start())
+	}
+}
 
 // Swallow lets nothing through in either direction and says nothing about it: a
 // black hole. The function returned ends it; what was swallowed is gone.
@@ -66,9 +86,17 @@ func (p *Proxy) LoseReplies(n int32) (end func()) {
 
 func (p *Proxy) add(toxic string) (remove func()) {
 	p.t.Helper()
-	w, err := p.proxy.Toxics.AddToxicJson(strings.NewReader(toxic))
-	require.NoError(p.t, err)
-	return func() { _ = p.proxy.Toxics.RemoveToxic(context.Background(), w.Name) }
+	var all []func()
+	for _, proxy := range p.proxies {
+		w, err := proxy.Toxics.AddToxicJson(strings.NewReader(toxic))
+		require.NoError(p.t, err)
+		all = append(all, func() { _ = proxy.Toxics.RemoveToxic(context.Background(), w.Name) })
+	}
+	return func() {
+		for _, remove := range all {
+			remove()
+		}
+	}
 }
 
 // toLose is shared by all connections of all proxies: the toxics of one proxy
