@@ -169,3 +169,5 @@ func (r reply) sold(t testing.TB, status int) orderJSON {
 	require.NotEmpty(t, o.ID)
 	return o
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
