@@ -7,6 +7,11 @@ import (
 	"seckill/internal/order"
 )
 
+// moment is a time as every database here keeps it: in UTC, to the millisecond. It is
+// cut here and not by the server, because MySQL rounds, MariaDB cuts and SQLite keeps
+// all of it.
+func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
 type couponRow struct {
 	ID           int64 `gorm:"primaryKey"`
 	Title        string
@@ -26,7 +31,7 @@ func (couponRow) TableName() string { return "coupons" }
 func rowOfCoupon(c coupon.Coupon) couponRow {
 	return couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
-		BeginsAt: c.BeginsAt.UTC(), EndsAt: c.EndsAt.UTC(), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
+		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
 	}
 }
 
@@ -56,7 +61,7 @@ func (orderRow) TableName() string { return "orders" }
 func rowOfOrder(o order.Order) orderRow {
 	r := orderRow{
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
-		RequestID: o.RequestID, Shard: o.Shard, Fence: o.Fence, CreatedAt: o.CreatedAt.UTC(), ExpiresAt: o.ExpiresAt.UTC(),
+		RequestID: o.RequestID, Shard: o.Shard, Fence: o.Fence, CreatedAt: moment(o.CreatedAt), ExpiresAt: moment(o.ExpiresAt),
 	}
 	if o.Status.Live() {
 		r.Slot = &o.Slot
