@@ -1,0 +1,140 @@
+package stock
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+const (
+	modelUnits = 7
+	modelUsers = 5
+)
+
+// machine does the same to the shards and to the model.
+type machine struct {
+	s      *shop
+	m      *model
+	claims []order.Claim // made so far; a repeated one is the same attempt
+	given  []order.Hold  // all that were ever given, of any epoch
+}
+
+func (x *machine) reserve(t *rapid.T) {
+	user := rapid.Int64Range(1, modelUsers).Draw(t, "user")
+	// Few requests, so that attempts meet; a request is of one user.
+	request := rapid.StringMatching(`[a-c]`).Draw(t, "request") + string(rune('0'+user))
+	c := x.s.claim(user, request)
+	if len(x.claims) > 0 && rapid.Bool().Draw(t, "the same attempt") {
+		c = rapid.SampledFrom(x.claims).Draw(t, "claim")
+	}
+	x.claims = append(x.claims, c)
+	want, refusal := x.m.reserve(c)
+	got, err := x.s.Reserve(t.Context(), c)
+	sameOutcome(t, refusal, err)
+	require.Equal(t, want, got)
+	if err == nil {
+		x.given = append(x.given, got)
+	}
+}
+
+// any draws a hold of whatever age and fate.
+func (x *machine) any(t *rapid.T) order.Hold {
+	if len(x.given) == 0 {
+		t.Skip("no hold yet")
+	}
+	return rapid.SampledFrom(x.given).Draw(t, "hold")
+}
+
+func (x *machine) confirm(t *rapid.T) {
+	h := x.any(t)
+	x.m.confirm(h)
+	require.NoError(t, x.s.Confirm(t.Context(), h))
+}
+
+func (x *machine) release(t *rapid.T) {
+	h := x.any(t)
+	if rapid.Bool().Draw(t, "all shares") {
+		h.Attempt = 0
+	}
+	x.m.release(h)
+	require.NoError(t, x.s.Release(t.Context(), h))
+}
+
+// giveBack returns an order that was sold, in any epoch since, or returned before.
+func (x *machine) giveBack(t *rapid.T) {
+	h := x.any(t)
+	_, sold := x.m.sold[h.OrderID]
+	if !sold && !x.m.returned[h.OrderID] {
+		t.Skip("not sold: the database gives nothing back")
+	}
+	r := back(h)
+	r.Epoch = x.m.epoch
+	x.m.giveBack(r)
+	require.NoError(t, x.s.Return(t.Context(), r))
+}
+
+// reload loads what is not sold under a newer epoch, and tries an older one.
+func (x *machine) reload(t *rapid.T) {
+	l := coupon.Load{
+		CouponID: x.s.load.CouponID, Epoch: x.m.epoch + 1, Shards: x.s.load.Shards,
+		Units: modelUnits - int64(len(x.m.sold)), Buyers: map[int64]int{},
+	}
+	for user, n := range x.m.bought {
+		if n > 0 {
+			l.Buyers[user] = n
+		}
+	}
+	require.NoError(t, x.s.Load(t.Context(), l))
+	require.NoError(t, x.s.Load(t.Context(), l), "twice is once")
+	x.m.reload(l.Epoch, l.Units)
+	older := l
+	older.Epoch, older.Units = l.Epoch-1, 1000
+	require.ErrorIs(t, x.s.Load(t.Context(), older), order.ErrStaleEpoch)
+	x.s.load = l
+}
+
+// check compares everything after every step.
+func (x *machine) check(t *rapid.T) {
+	require.Equal(t, int64(modelUnits), x.m.total(), "T = R + h + A")
+	ctx, id := t.Context(), x.s.load.CouponID
+	shards, err := x.s.Snapshot(ctx, id, x.s.load.Shards)
+	require.NoError(t, err)
+	held := map[int64]bool{}
+	for k, shard := range shards {
+		require.Equal(t, x.m.units[k], shard.Units, "units of shard %d", k)
+		for _, h := range shard.Holds {
+			if !h.Unit {
+				continue
+			}
+			held[h.OrderID] = true
+			require.NotNil(t, x.m.holds[h.OrderID], "hold of order %d", h.OrderID)
+			require.Equal(t, x.m.holds[h.OrderID].Shard, k)
+		}
+		for hash, want := range map[string]map[string]string{
+			"open": x.m.counts(x.m.open, k), "buyers": x.m.counts(x.m.bought, k),
+		} {
+			got, err := x.s.client.HGetAll(ctx, tag(id, k)+hash).Result()
+			require.NoError(t, err)
+			require.Equal(t, want, got, "%s of shard %d", hash, k)
+		}
+	}
+	require.Len(t, held, len(x.m.holds))
+}
+
+func TestTheScriptsDoWhatTheModelDoes(t *testing.T) {
+	client := dial(t, backends["a server"](t))
+	rapid.Check(t, func(r *rapid.T) {
+		shards := rapid.IntRange(1, 3).Draw(r, "shards")
+		s := open(t, client, modelUnits, shards)
+		s.limit = rapid.IntRange(1, 3).Draw(r, "limit")
+		x := &machine{s: s, m: newModel(modelUnits, shards, s.limit)}
+		r.Repeat(map[string]func(*rapid.T){
+			"reserve": x.reserve, "reserve again": x.reserve, "confirm": x.confirm, "release": x.release,
+			"return": x.giveBack, "reload": x.reload, "": x.check,
+		})
+	})
+}
