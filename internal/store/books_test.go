@@ -1,0 +1,150 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// sold is a coupon with an order of every kind, and another coupon beside it.
+func sold(t *testing.T, s *Store) coupon.Coupon {
+	t.Helper()
+	c, beside := onSale(t, s, 20), onSale(t, s, 20)
+	for id := int64(1); id <= 6; id++ {
+		placed(t, s, c, id, id)
+	}
+	placed(t, s, beside, 50, 1)
+	_, err := pay(t.Context(), s, wish(c, 2, 2), begins)
+	require.NoError(t, err)
+	_, err = cancelOrder(t.Context(), s, wish(c, 3, 3))
+	require.NoError(t, err)
+	_, err = expire(t.Context(), s, wish(c, 4, 4), wish(c, 4, 4).ExpiresAt)
+	require.NoError(t, err)
+	require.NoError(t, s.Void(t.Context(), wish(c, 7, 7)))
+	return c
+}
+
+func TestTheBooksOfASaleThatIsRight(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := sold(t, s)
+		b, err := s.Books(t.Context(), c.ID, []string{"r1", "r7", "r50", "nobody's"})
+		require.NoError(t, err)
+		require.Equal(t, int64(16), b.Coupon.Left)
+		require.Equal(t, []int64{4, 6, 1}, []int64{b.Live, b.Orders, b.Voids})
+		require.Equal(t, map[order.Status]int64{
+			order.Pending: 3, order.Paid: 1, order.Cancelled: 1, order.Expired: 1, order.Void: 1,
+		}, b.ByStatus)
+		require.Equal(t, []int64{0, 0, 0, 0}, []int64{b.OverLimit, b.SameID, b.BadState, b.Stale})
+		require.Equal(t, []int64{3, 4}, []int64{b.Due[0].OrderID, b.Due[1].OrderID})
+		require.Len(t, b.Requests, 3)
+		require.Equal(t, order.Void, b.Requests["r7"].Status)
+		require.NotEqual(t, c.ID, b.Requests["r50"].CouponID, "a request may have led elsewhere")
+
+		_, err = s.Books(t.Context(), 999, nil)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+}
+
+func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
+	// Without its indexes the table takes what must never be.
+	loose := []string{"ALTER TABLE orders RENAME TO sound", "CREATE TABLE orders AS SELECT * FROM sound"}
+	row := func(id, user int, slot, status, request string, fence int) string {
+		return fmt.Sprintf("INSERT INTO orders SELECT %d, coupon_id, %d, %s, '%s', price_cents, '%s', shard, %d, created_at, expires_at FROM sound WHERE id = 1",
+			id, user, slot, status, request, fence)
+	}
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := sold(t, s)
+		for _, statement := range loose {
+			raw(t, s, statement)
+		}
+		for name, tc := range map[string]struct {
+			wrong []string
+			over  int64
+			same  int64
+			bad   int64
+			stale int64
+		}{
+			"a user has two above the limit of two": {[]string{row(101, 1, "2", "paid", "a", 7), row(102, 1, "3", "pending", "b", 7), row(103, 1, "4", "paid", "c", 7)}, 2, 0, 0, 0},
+			"a user's ended orders do not count":    {[]string{row(101, 1, "NULL", "expired", "a", 7), row(102, 1, "NULL", "cancelled", "b", 7)}, 0, 0, 0, 0},
+			"two orders share a request id":         {[]string{row(101, 8, "NULL", "void", "r1", 7)}, 0, 1, 0, 0},
+			"a live order without a slot":           {[]string{"UPDATE orders SET slot = NULL WHERE id = 1"}, 0, 0, 1, 0},
+			"an ended order with a slot":            {[]string{"UPDATE orders SET slot = 1 WHERE id = 3"}, 0, 0, 1, 0},
+			"a status that there is none":           {[]string{"UPDATE orders SET status = 'lost', slot = NULL WHERE id = 1"}, 0, 0, 1, 0},
+			"a paid order whose unit went back":     {[]string{"UPDATE stock_returns SET order_id = 2 WHERE order_id = 3"}, 0, 0, 1, 0},
+			"a pending order whose unit went back":  {[]string{"UPDATE stock_returns SET order_id = 1 WHERE order_id = 3"}, 0, 0, 1, 0},
+			"an order above its user's fence":       {[]string{"UPDATE orders SET fence = 8 WHERE id = 1"}, 0, 0, 0, 1},
+			"an order whose user has no fence":      {[]string{"DELETE FROM fences WHERE user_id = 5"}, 0, 0, 0, 1},
+			"a void one has no fence":               {[]string{row(101, 9, "NULL", "void", "a", 0)}, 0, 0, 0, 0},
+		} {
+			for _, table := range []string{"orders", "stock_returns", "fences"} {
+				raw(t, s, "CREATE TABLE kept_"+table+" AS SELECT * FROM "+table)
+			}
+			for _, statement := range tc.wrong {
+				raw(t, s, statement)
+			}
+			b, err := s.Books(t.Context(), c.ID, nil)
+			require.NoError(t, err)
+			require.Equal(t, []int64{tc.over, tc.same, tc.bad, tc.stale}, []int64{b.OverLimit, b.SameID, b.BadState, b.Stale}, name)
+			for _, table := range []string{"orders", "stock_returns", "fences"} {
+				raw(t, s, "DELETE FROM "+table)
+				raw(t, s, "INSERT INTO "+table+" SELECT * FROM kept_"+table)
+				raw(t, s, "DROP TABLE kept_"+table)
+			}
+		}
+	})
+}
+
+// Half of a cancellation must never be seen: all is read at one moment.
+func TestTheBooksAreOfOneMoment(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		const n = 40
+		c := onSale(t, s, n)
+		for id := int64(1); id <= n; id++ {
+			placed(t, s, c, id, id)
+		}
+		cancelling := func() error {
+			for id := int64(1); id <= n; id++ {
+				if _, err := cancelOrder(t.Context(), s, wish(c, id, id)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		reading := func() error {
+			for {
+				b, err := s.Books(t.Context(), c.ID, nil)
+				if err != nil {
+					return err
+				}
+				if b.Coupon.Left+b.Live != n || int64(len(b.Due)) != b.Coupon.Left {
+					return fmt.Errorf("left %d, live %d, due %d", b.Coupon.Left, b.Live, len(b.Due))
+				}
+				if b.Live == 0 {
+					return nil
+				}
+			}
+		}
+		for _, err := range together(cancelling, reading, reading) {
+			require.NoError(t, err)
+		}
+	})
+}
+
+func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 3)
+		placed(t, s, c, 1, 1)
+		placed(t, s, c, 1200, 2)
+		var asked []string
+		for id := range 1201 {
+			asked = append(asked, fmt.Sprintf("r%d", id))
+		}
+		b, err := s.Books(t.Context(), c.ID, asked)
+		require.NoError(t, err)
+		require.Len(t, b.Requests, 2)
+	})
+}

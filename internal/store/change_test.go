@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+// The three ways in which a pending order ends.
+
+func pay(ctx context.Context, s *Store, o order.Order, now time.Time) (moved bool, err error) {
+	err = s.InTx(ctx, func(ctx context.Context, tx order.Tx) (err error) {
+		moved, err = tx.Pay(ctx, o.ID, o.UserID, now)
+		return err
+	})
+	return moved, err
+}
+
+func cancelOrder(ctx context.Context, s *Store, o order.Order) (moved bool, err error) {
+	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Cancel(ctx, o.ID, o.UserID) })
+}
+
+func expire(ctx context.Context, s *Store, o order.Order, now time.Time) (moved bool, err error) {
+	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Expire(ctx, o.ID, now) })
+}
+
+func ending(ctx context.Context, s *Store, o order.Order, end func(context.Context, order.Tx) (bool, error)) (moved bool, err error) {
+	err = s.InTx(ctx, func(ctx context.Context, tx order.Tx) (err error) {
+		if moved, err = end(ctx, tx); err != nil || !moved {
+			return err
+		}
+		_, err = tx.GiveBack(ctx, o)
+		return err
+	})
+	return moved, err
+}
+
+func TestWhatBecomesOfAPendingOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 100)
+		due := wish(c, 1, 1).ExpiresAt
+		stranger := func(o order.Order) order.Order { o.UserID = 99; return o }
+		id := int64(0)
+		for name, tc := range map[string]struct {
+			end  func(o order.Order) (bool, error)
+			want order.Status
+		}{
+			"paid in time":                 {func(o order.Order) (bool, error) { return pay(t.Context(), s, o, due.Add(-time.Millisecond)) }, order.Paid},
+			"paid at the last instant":     {func(o order.Order) (bool, error) { return pay(t.Context(), s, o, due) }, order.Pending},
+			"paid by another user":         {func(o order.Order) (bool, error) { return pay(t.Context(), s, stranger(o), begins) }, order.Pending},
+			"cancelled":                    {func(o order.Order) (bool, error) { return cancelOrder(t.Context(), s, o) }, order.Cancelled},
+			"cancelled by another user":    {func(o order.Order) (bool, error) { return cancelOrder(t.Context(), s, stranger(o)) }, order.Pending},
+			"expired at its instant":       {func(o order.Order) (bool, error) { return expire(t.Context(), s, o, due) }, order.Expired},
+			"not expired a moment earlier": {func(o order.Order) (bool, error) { return expire(t.Context(), s, o, due.Add(-time.Millisecond)) }, order.Pending},
+		} {
+			id++
+			o := placed(t, s, c, id, id)
+			moved, err := tc.end(o)
+			require.NoError(t, err, name)
+			require.Equal(t, tc.want != order.Pending, moved, name)
+			after, err := s.Get(t.Context(), id, id)
+			require.NoError(t, err, name)
+			require.Equal(t, tc.want, after.Status, name)
+			require.Equal(t, tc.want.Live(), after.Slot > 0, "a slot is for live orders: %s", name)
+			moved, err = tc.end(o)
+			require.NoError(t, err, name)
+			require.False(t, moved, "a second time changes nothing: %s", name)
+		}
+		left(t, s, c)
+	})
+}
+
+func TestOfPaymentCancellationAndExpiryExactlyOneWins(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		const rounds = 25
+		c := onSale(t, s, rounds)
+		won := map[order.Status]int64{}
+		for id := int64(1); id <= rounds; id++ {
+			o := placed(t, s, c, id, id)
+			var paid, cancelled, expired bool
+			for _, err := range together(
+				func() (err error) { paid, err = pay(t.Context(), s, o, o.ExpiresAt.Add(-1)); return err },
+				func() (err error) { cancelled, err = cancelOrder(t.Context(), s, o); return err },
+				func() (err error) { expired, err = expire(t.Context(), s, o, o.ExpiresAt.Add(1)); return err },
+			) {
+				require.NoError(t, err)
+			}
+			after, err := s.Get(t.Context(), id, id)
+			require.NoError(t, err)
+			want := map[order.Status]bool{order.Paid: paid, order.Cancelled: cancelled, order.Expired: expired}
+			for status, moved := range want {
+				require.Equal(t, after.Status == status, moved, "%s: %v", after.Status, want)
+			}
+			won[after.Status]++
+		}
+		b, err := s.Books(t.Context(), c.ID, nil)
+		require.NoError(t, err)
+		require.Equal(t, won, b.ByStatus)
+		require.Equal(t, won[order.Paid], b.Live)
+		require.Equal(t, int(rounds-won[order.Paid]), len(b.Due), "each unit went back once")
+		require.Zero(t, b.BadState)
+		left(t, s, c)
+	})
+}
+
+func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 5)
+		o := placed(t, s, c, 1, 1)
+		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, 2)
+		require.NoError(t, err)
+		moved, err := cancelOrder(t.Context(), s, o)
+		require.NoError(t, err)
+		require.True(t, moved)
+		due, err := s.DueReturns(t.Context(), 0, 10)
+		require.NoError(t, err)
+		require.Equal(t, []order.Return{{OrderID: 1, CouponID: c.ID, UserID: 1, Shard: 3, Epoch: load.Epoch, Shards: 2}}, due,
+			"it is owed to the epoch that it went back in")
+		stock, live := left(t, s, c)
+		require.Equal(t, []int64{5, 0}, []int64{stock, live})
+
+		err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { _, err := tx.GiveBack(ctx, o); return err })
+		require.Error(t, err, "a second time is refused")
+		require.NoError(t, s.Returned(t.Context(), 1))
+		require.NoError(t, s.Returned(t.Context(), 1), "noted twice is noted once")
+		due, err = s.DueReturns(t.Context(), 0, 10)
+		require.NoError(t, err)
+		require.Empty(t, due)
+		left(t, s, c)
+	})
+}

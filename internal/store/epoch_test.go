@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		for state, after := range map[coupon.State]coupon.State{
+			coupon.Draft: coupon.Draft, coupon.OnSale: coupon.Paused, coupon.Paused: coupon.Paused, coupon.Ended: coupon.Ended,
+		} {
+			c := onSale(t, s, 10)
+			raw(t, s, "UPDATE coupons SET state = ? WHERE id = ?", state, c.ID)
+			base := 100 * c.ID
+			placed(t, s, c, base+1, base+1)
+			placed(t, s, c, base+2, base+1)
+			o := placed(t, s, c, base+3, base+2)
+			_, err := cancelOrder(t.Context(), s, o)
+			require.NoError(t, err)
+			_, err = pay(t.Context(), s, placed(t, s, c, base+4, base+3), begins)
+			require.NoError(t, err)
+			require.NoError(t, s.Void(t.Context(), wish(c, base+5, base+4)))
+
+			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, 6)
+			require.NoError(t, err)
+			require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 6, Units: 7, Buyers: map[int64]int{base + 1: 2, base + 3: 1}}, load)
+			found, err := s.Coupons().Find(t.Context(), c.ID)
+			require.NoError(t, err)
+			require.Equal(t, after, found[0].State)
+			require.Equal(t, []int{2, 6}, []int{int(found[0].Epoch), found[0].Shards})
+			require.ErrorIs(t, place(t.Context(), s, c, wish(c, base+6, base+6)), order.ErrStaleEpoch)
+		}
+		_, err := s.Coupons().NextEpoch(t.Context(), 999, 6)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+}
+
+// An order is on one side of the line or on the other: counted in the load, or refused.
+func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		const rounds, buyers = 6, 8
+		for round := range int64(rounds) {
+			c := onSale(t, s, 100)
+			var load coupon.Load
+			all := []func() error{func() (err error) { load, err = s.Coupons().NextEpoch(t.Context(), c.ID, 4); return err }}
+			for i := range int64(buyers) {
+				all = append(all, func() error { return place(t.Context(), s, c, wish(c, 100*(round+1)+i, i+1)) })
+			}
+			errs := together(all...)
+			require.NoError(t, errs[0])
+			bought := map[int64]int{}
+			for i, err := range errs[1:] {
+				if err == nil {
+					bought[int64(i+1)] = 1
+				} else {
+					require.ErrorIs(t, err, order.ErrStaleEpoch)
+				}
+			}
+			require.Equal(t, bought, load.Buyers)
+			require.Equal(t, int64(100-len(bought)), load.Units)
+			left(t, s, c)
+		}
+	})
+}
+
+func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 10)
+		loads := make(chan coupon.Load, 1)
+		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			require.NoError(t, placing(ctx, tx, c, wish(c, 1, 1)))
+			untilItWaits(t, s, func() {
+				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, 4)
+				loads <- load
+			})
+			require.Empty(t, loads)
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 4, Units: 9, Buyers: map[int64]int{1: 1}}, <-loads)
+	})
+}
+
+func TestWhatIsOrWasLoadedIsListedForADayAfterItsEnd(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		now := time.Now()
+		var want []int64
+		for _, tc := range []struct {
+			epoch  int64
+			ends   time.Time
+			state  coupon.State
+			listed bool
+		}{
+			{0, now.Add(time.Hour), coupon.Draft, false},
+			{1, now.Add(time.Hour), coupon.OnSale, true},
+			{3, now.Add(time.Hour), coupon.Paused, true},
+			{1, now.Add(-23 * time.Hour), coupon.Ended, true},
+			{1, now.Add(-25 * time.Hour), coupon.Ended, false},
+		} {
+			c := onSale(t, s, 1)
+			raw(t, s, "UPDATE coupons SET epoch = ?, ends_at = ?, state = ? WHERE id = ?", tc.epoch, tc.ends.UTC(), tc.state, c.ID)
+			if tc.listed {
+				want = append(want, c.ID)
+			}
+		}
+		loaded, err := s.Coupons().Loaded(t.Context())
+		require.NoError(t, err)
+		var got []int64
+		for _, c := range loaded {
+			got = append(got, c.ID)
+		}
+		require.Equal(t, want, got)
+	})
+}

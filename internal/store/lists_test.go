@@ -1,0 +1,104 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+func ids(orders []order.Order) []int64 {
+	all := []int64{}
+	for _, o := range orders {
+		all = append(all, o.ID)
+	}
+	return all
+}
+
+func TestAnOrderIsItsOwnersAlone(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 5)
+		want := wish(c, 1, 1)
+		require.NoError(t, place(t.Context(), s, c, want))
+		got, err := s.Get(t.Context(), 1, 1)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		got, err = s.ByRequest(t.Context(), "r1")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		for name, find := range map[string]func() (order.Order, error){
+			"somebody else's":       func() (order.Order, error) { return s.Get(t.Context(), 1, 2) },
+			"an unknown one":        func() (order.Order, error) { return s.Get(t.Context(), 2, 1) },
+			"of an unknown request": func() (order.Order, error) { return s.ByRequest(t.Context(), "r2") },
+			"of another case":       func() (order.Order, error) { return s.ByRequest(t.Context(), "R1") },
+		} {
+			_, err := find()
+			require.ErrorIs(t, err, order.ErrNotFound, name)
+		}
+	})
+}
+
+func TestOrdersAreListedNewestFirstInPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 9)
+		c.LimitPerUser = 9
+		for id := int64(1); id <= 5; id++ {
+			placed(t, s, c, id, 1)
+		}
+		placed(t, s, c, 6, 2)
+		require.NoError(t, s.Void(t.Context(), wish(c, 7, 1)))
+		for before, want := range map[int64][]int64{0: {5, 4}, 4: {3, 2}, 2: {1}, 1: {}} {
+			got, err := s.List(t.Context(), 1, before, 2)
+			require.NoError(t, err)
+			require.Equal(t, want, ids(got), "before %d", before)
+		}
+	})
+}
+
+func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 9)
+		now := begins.Add(time.Hour)
+		// SQLite compares times as texts: a fraction that ends earlier is no later one.
+		for id, expires := range map[int64]time.Time{
+			1: now.Add(-3 * time.Second), 2: now.Add(-2 * time.Millisecond), 3: now, 4: now.Add(time.Millisecond),
+			5: now.Truncate(time.Second), 6: now.Truncate(time.Second).Add(200 * time.Millisecond), 7: now.Add(-time.Hour),
+		} {
+			o := wish(c, id, id)
+			o.ExpiresAt = expires
+			require.NoError(t, place(t.Context(), s, c, o))
+		}
+		_, err := pay(t.Context(), s, wish(c, 7, 7), begins.Add(-time.Hour))
+		require.NoError(t, err)
+		for limit, want := range map[int][]int64{10: {1, 5, 2, 3}, 2: {1, 5}} {
+			got, err := s.Overdue(t.Context(), now, limit)
+			require.NoError(t, err)
+			require.Equal(t, want, ids(got), "the oldest first, %d at most", limit)
+		}
+		got, err := s.Overdue(t.Context(), now.Add(999*time.Microsecond).In(time.FixedZone("west", -8*3600)), 10)
+		require.NoError(t, err)
+		require.Equal(t, []int64{1, 5, 2, 3}, ids(got), "whatever the zone")
+	})
+}
+
+func TestDueReturnsAreReadInPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 9)
+		for id := int64(5); id >= 1; id-- {
+			_, err := cancelOrder(t.Context(), s, placed(t, s, c, id, id))
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Returned(t.Context(), 2))
+		for after, want := range map[int64][]int64{0: {1, 3}, 3: {4, 5}, 5: nil} {
+			page, err := s.DueReturns(t.Context(), after, 2)
+			require.NoError(t, err)
+			var got []int64
+			for _, r := range page {
+				got = append(got, r.OrderID)
+			}
+			require.Equal(t, want, got, "after %d", after)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/embedded"
+	"seckill/internal/order"
+	"seckill/internal/servers/testservers"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }
+
+// patient is longer than anything here takes on a slow machine.
+const patient = 10 * time.Second
+
+// onBoth runs a test on each database that the store knows, freshly migrated.
+func onBoth(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Run("MariaDB", func(t *testing.T) { test(t, onMariaDB(t)) })
+	t.Run("SQLite", func(t *testing.T) { test(t, migrated(t, Options{SQLite: sqliteDSN(t)})) })
+}
+
+// onMariaDB is a migrated store; params are added to its DSN.
+func onMariaDB(t *testing.T, params ...string) *Store {
+	t.Helper()
+	return migrated(t, Options{MySQL: strings.Join(append([]string{testservers.DSN(t)}, params...), "&")})
+}
+
+func sqliteDSN(t *testing.T) string {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	stores, err := embedded.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stores.Close()) })
+	return stores.SQLiteDSN()
+}
+
+func migrated(t *testing.T, o Options) *Store {
+	t.Helper()
+	s := opened(t, o)
+	_, err := s.Migrate(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
+func opened(t *testing.T, o Options) *Store {
+	t.Helper()
+	if o.MaxOpen == 0 {
+		o.MaxOpen, o.MaxIdle = 32, 32
+	}
+	if o.TxTimeout == 0 {
+		o.TxTimeout = patient
+	}
+	s, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// begins is the first moment of every sale here, whole in milliseconds.
+var begins = time.Date(2026, 11, 11, 20, 0, 0, 123e6, time.UTC)
+
+// onSale makes a coupon of so many units, in its first epoch.
+func onSale(t *testing.T, s *Store, units int64) coupon.Coupon {
+	t.Helper()
+	c, err := s.Coupons().Create(t.Context(), coupon.Coupon{
+		Title: "Half price", Total: units, Left: units, LimitPerUser: 2, PriceCents: 199,
+		BeginsAt: begins, EndsAt: begins.Add(time.Hour), State: coupon.OnSale, Epoch: 1, Shards: 4,
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// wish is the order that a user wants; its id names its request too.
+func wish(c coupon.Coupon, id, user int64) order.Order {
+	return order.Order{
+		ID: id, CouponID: c.ID, UserID: user, Slot: 1, Status: order.Pending, PriceCents: c.PriceCents,
+		RequestID: fmt.Sprintf("r%d", id), Shard: 3, Fence: 7, CreatedAt: begins, ExpiresAt: begins.Add(15 * time.Minute),
+	}
+}
+
+// place writes an order as package order does, in one transaction.
+func place(ctx context.Context, s *Store, c coupon.Coupon, o order.Order) error {
+	return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return placing(ctx, tx, c, o) })
+}
+
+func placing(ctx context.Context, tx order.Tx, c coupon.Coupon, o order.Order) error {
+	if err := tx.Fence(ctx, o.UserID, o.Fence); err != nil {
+		return err
+	}
+	slot, err := tx.FreeSlot(ctx, o.CouponID, o.UserID, c.LimitPerUser)
+	if err != nil {
+		return err
+	}
+	o.Slot = slot
+	if err := tx.Insert(ctx, o); err != nil {
+		return err
+	}
+	return tx.TakeOne(ctx, o.CouponID, c.Epoch)
+}
+
+// placed is place where it has to work.
+func placed(t *testing.T, s *Store, c coupon.Coupon, id, user int64) order.Order {
+	t.Helper()
+	require.NoError(t, place(t.Context(), s, c, wish(c, id, user)))
+	o, err := s.Get(t.Context(), id, user)
+	require.NoError(t, err)
+	return o
+}
+
+// left is the coupon's stock and how many live orders there are, which together are
+// what was put on sale, always.
+func left(t *testing.T, s *Store, c coupon.Coupon) (stock, live int64) {
+	t.Helper()
+	b, err := s.Books(t.Context(), c.ID, nil)
+	require.NoError(t, err)
+	require.Equal(t, b.Coupon.Total, b.Coupon.Left+b.Live, "an order without its unit, or a unit without its order")
+	return b.Coupon.Left, b.Live
+}
+
+// raw runs a statement behind the store's back.
+func raw(t *testing.T, s *Store, statement string, args ...any) {
+	t.Helper()
+	_, err := s.pools[0].ExecContext(t.Context(), statement, args...)
+	require.NoError(t, err, statement)
+}
+
+// session is a second connection with an open transaction, as of another instance.
+func session(t *testing.T, s *Store, statements ...string) *sql.Tx {
+	t.Helper()
+	tx, err := s.pools[0].BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback() })
+	for _, one := range statements {
+		_, err := tx.ExecContext(t.Context(), one)
+		require.NoError(t, err, one)
+	}
+	return tx
+}
+
+// untilItWaits starts something and returns when it waits for a transaction that is
+// open: for its row lock, or on SQLite for its turn.
+func untilItWaits(t *testing.T, s *Store, start func()) {
+	t.Helper()
+	before := s.pools[0].Stats().WaitCount
+	go start()
+	require.Eventually(t, func() bool {
+		if s.dialect == sqliteDialect {
+			return s.pools[0].Stats().WaitCount > before
+		}
+		var n int
+		row := s.pools[0].QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'")
+		return row.Scan(&n) == nil && n > 0
+	}, patient, 150*time.Millisecond, "nobody waits") // the server refreshes that table only if nobody read it for 100 ms
+}
+
+// together starts all at one signal and gives their errors.
+func together(all ...func() error) []error {
+	gate := make(chan struct{})
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, f := range all {
+		wg.Go(func() {
+			<-gate
+			errs[i] = f()
+		})
+	}
+	close(gate)
+	wg.Wait()
+	return errs
+}

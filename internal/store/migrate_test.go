@@ -1,0 +1,140 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers/testservers"
+	files "seckill/sql"
+)
+
+// emptyBoth runs a test on each database with nothing in it.
+func emptyBoth(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Run("MariaDB", func(t *testing.T) { test(t, opened(t, Options{MySQL: testservers.DSN(t)})) })
+	t.Run("SQLite", func(t *testing.T) { test(t, opened(t, Options{SQLite: sqliteDSN(t)})) })
+}
+
+// every names the files of the store's dialect, in their order.
+func every(t *testing.T, s *Store) (names []string) {
+	t.Helper()
+	files, err := files.Migrations.ReadDir(string(s.dialect))
+	require.NoError(t, err)
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+func TestMigratingTwiceIsMigratingOnce(t *testing.T) {
+	emptyBoth(t, func(t *testing.T, s *Store) {
+		applied, err := s.Migrate(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, every(t, s), applied)
+		onSale(t, s, 5)
+		applied, err = s.Migrate(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, applied)
+		found, err := s.Coupons().List(t.Context(), 0, 10)
+		require.NoError(t, err)
+		require.Len(t, found, 1, "the data stays")
+	})
+}
+
+func TestOfTwoMigrationsAtOnceOneDoesTheWork(t *testing.T) {
+	t.Run("MariaDB, two programs", func(t *testing.T) {
+		dsn := testservers.DSN(t)
+		migrateAtOnce(t, opened(t, Options{MySQL: dsn}), opened(t, Options{MySQL: dsn}))
+	})
+	t.Run("SQLite, one program", func(t *testing.T) {
+		s := opened(t, Options{SQLite: sqliteDSN(t)})
+		migrateAtOnce(t, s, s)
+	})
+}
+
+func migrateAtOnce(t *testing.T, stores ...*Store) {
+	t.Helper()
+	applied := make([][]string, len(stores))
+	var migrations []func() error
+	for i, s := range stores {
+		migrations = append(migrations, func() (err error) {
+			applied[i], err = s.Migrate(t.Context())
+			return err
+		})
+	}
+	for _, err := range together(migrations...) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, every(t, stores[0]), append(applied[0], applied[1]...))
+	require.NoError(t, stores[0].CheckSchema(t.Context()))
+}
+
+func TestOneConnectionIsEnoughToMigrate(t *testing.T) {
+	s := opened(t, Options{MySQL: testservers.DSN(t), MaxOpen: 1, MaxIdle: 1})
+	_, err := s.Migrate(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, s.Pool().InUse)
+}
+
+func TestAMigrationThatIsRunningIsWaitedForAndNotForEver(t *testing.T) {
+	s := opened(t, Options{MySQL: testservers.DSN(t)})
+	other := session(t, s, "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 0)")
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Migrate(t.Context())
+		done <- err
+	}()
+	var n int
+	require.Eventually(t, func() bool {
+		row := other.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock' AND db = DATABASE()")
+		return row.Scan(&n) == nil && n == 1
+	}, patient, pollEvery)
+	require.Empty(t, done)
+	_, err := other.Exec("DO RELEASE_LOCK(CONCAT(DATABASE(), '.seckill'))")
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+}
+
+func TestTheSchemaIsHeldAgainstTheProgram(t *testing.T) {
+	emptyBoth(t, func(t *testing.T, s *Store) {
+		err := s.CheckSchema(t.Context())
+		require.ErrorIs(t, err, ErrSchemaOld, "absent")
+		require.ErrorContains(t, err, "run seckill migrate")
+		require.False(t, s.write.Migrator().HasTable("goose_db_version"), "a check changes nothing")
+
+		_, err = s.Migrate(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, s.CheckSchema(t.Context()))
+
+		raw(t, s, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")
+		err = s.CheckSchema(t.Context())
+		require.ErrorIs(t, err, ErrSchemaNew)
+		last := len(every(t, s))
+		require.ErrorContains(t, err, fmt.Sprintf("it is 99, this program wants %d", last))
+		_, err = s.Migrate(t.Context())
+		require.ErrorIs(t, err, ErrSchemaNew, "a newer schema is not touched")
+
+		raw(t, s, "DELETE FROM goose_db_version WHERE version_id IN (99, ?)", last)
+		err = s.CheckSchema(t.Context())
+		require.ErrorIs(t, err, ErrSchemaOld)
+		require.ErrorContains(t, err, fmt.Sprintf("it is %d, this program wants %d", last-1, last))
+	})
+}
+
+func TestDownTakesEverythingAwayAndUpBringsItBack(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		p, err := s.migrations()
+		require.NoError(t, err)
+		_, err = p.DownTo(t.Context(), 0)
+		require.NoError(t, err)
+		tables, err := s.write.Migrator().GetTables()
+		require.NoError(t, err)
+		require.Subset(t, []string{"goose_db_version", "sqlite_sequence"}, tables)
+		require.ErrorIs(t, s.CheckSchema(t.Context()), ErrSchemaOld)
+		applied, err := s.Migrate(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, every(t, s), applied)
+		placed(t, s, onSale(t, s, 1), 1, 1)
+	})
+}

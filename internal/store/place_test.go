@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		fence := func(user int64, fence uint64) error {
+			return s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.Fence(ctx, user, fence) })
+		}
+		const micros = 1_800_000_000_000_000 // what fences are: microseconds of today and later
+		require.NoError(t, fence(1, micros), "the first")
+		require.NoError(t, fence(1, micros), "the same once more, as a retry brings it")
+		require.NoError(t, fence(1, micros+5), "a larger one")
+		err := fence(1, micros+4)
+		require.ErrorIs(t, err, order.ErrStaleFence)
+		var stale *order.StaleFenceError
+		require.ErrorAs(t, err, &stale)
+		require.Equal(t, order.StaleFenceError{Given: micros + 4, Seen: micros + 5}, *stale)
+		require.NoError(t, fence(2, 1), "another user's is another's")
+		require.NoError(t, fence(1, micros+5), "the refusal changed nothing")
+	})
+}
+
+func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		for user := range int64(15) {
+			var all []func() error
+			for fence := range uint64(4) {
+				all = append(all, func() error {
+					return s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.Fence(ctx, user, fence+1) })
+				})
+			}
+			for fence, err := range together(all...) {
+				if err != nil {
+					require.ErrorIs(t, err, order.ErrStaleFence)
+					require.Less(t, fence, 3, "the largest is never stale")
+				}
+			}
+			var row fenceRow
+			require.NoError(t, s.read.Take(&row, "user_id = ?", user).Error)
+			require.Equal(t, uint64(4), row.Fence)
+		}
+	})
+}
+
+func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 10)
+		c.LimitPerUser = 3
+		slot := func(user int64) (slot int, err error) {
+			err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) (err error) {
+				slot, err = tx.FreeSlot(ctx, c.ID, user, c.LimitPerUser)
+				return err
+			})
+			return slot, err
+		}
+		for want := 1; want <= 3; want++ {
+			got, err := slot(1)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Equal(t, want, placed(t, s, c, int64(want), 1).Slot)
+		}
+		_, err := slot(1)
+		require.ErrorIs(t, err, order.ErrLimitReached)
+		got, err := slot(2)
+		require.NoError(t, err)
+		require.Equal(t, 1, got, "another user's slots are another's")
+
+		raw(t, s, "UPDATE orders SET slot = NULL, status = 'cancelled' WHERE id = 2")
+		got, err = slot(1)
+		require.NoError(t, err)
+		require.Equal(t, 2, got, "the gap, and not the slot after the last")
+	})
+}
+
+func TestARequestMakesOneOrderAtMost(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 10)
+		placed(t, s, c, 1, 1)
+		again := wish(c, 2, 1)
+		again.RequestID = "r1"
+		require.ErrorIs(t, place(t.Context(), s, c, again), order.ErrDuplicate)
+		again.RequestID = "R1"
+		require.NoError(t, place(t.Context(), s, c, again), "ids that differ in case are two")
+		taken := wish(c, 1, 5)
+		taken.RequestID = "another"
+		require.ErrorIs(t, place(t.Context(), s, c, taken), order.ErrDuplicate, "an order's id is given once")
+		_, err := s.ByRequest(t.Context(), "another")
+		require.ErrorIs(t, err, order.ErrNotFound, "and that can be told apart")
+		stock, live := left(t, s, c)
+		require.Equal(t, []int64{8, 2}, []int64{stock, live})
+	})
+}
+
+// Here the lock lets everybody in: the transactions of one user meet.
+func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 10)
+		runs := 0
+		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			o := wish(c, 2, 1)
+			if runs++; runs > 1 {
+				return placing(ctx, tx, c, o)
+			}
+			// The first time the slot is one that an order has already.
+			if err := placing(ctx, tx, c, wish(c, 1, 1)); err != nil {
+				return err
+			}
+			return tx.Insert(ctx, o)
+		})
+		require.NoError(t, err)
+		require.Equal(t, 2, runs)
+		stock, live := left(t, s, c)
+		require.Equal(t, []int64{9, 1}, []int64{stock, live}, "the first run is rolled back as a whole")
+	})
+}
+
+func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 50)
+		for user := range int64(6) {
+			var all []func() error
+			for i := range int64(6) {
+				all = append(all, func() error { return place(t.Context(), s, c, wish(c, 100*(user+1)+i, user+1)) })
+			}
+			bought := 0
+			for _, err := range together(all...) {
+				if err == nil {
+					bought++
+				} else if !errors.Is(err, order.ErrLimitReached) {
+					require.ErrorIs(t, err, order.ErrUnavailable, "it met the others at every try")
+				}
+			}
+			require.LessOrEqual(t, bought, c.LimitPerUser)
+			require.Positive(t, bought)
+		}
+		b, err := s.Books(t.Context(), c.ID, nil)
+		require.NoError(t, err)
+		require.Zero(t, b.OverLimit)
+		left(t, s, c)
+	})
+}
+
+func TestTakingAUnit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c, empty := onSale(t, s, 1), onSale(t, s, 1)
+		placed(t, s, empty, 1, 1)
+		for name, tc := range map[string]struct {
+			id, epoch int64
+			want      error
+		}{
+			"of a coupon that is not there": {999, 1, coupon.ErrNotFound},
+			"of an epoch that is over":      {c.ID, 0, order.ErrStaleEpoch},
+			"of an epoch to come":           {c.ID, 2, order.ErrStaleEpoch},
+			"when none is left":             {empty.ID, 1, coupon.ErrSoldOut},
+			"when one is left":              {c.ID, 1, nil},
+		} {
+			err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.TakeOne(ctx, tc.id, tc.epoch) })
+			require.ErrorIs(t, err, tc.want, name)
+		}
+		found, err := s.Coupons().Find(t.Context(), c.ID, empty.ID)
+		require.NoError(t, err)
+		require.Zero(t, found[0].Left)
+		require.Zero(t, found[1].Left)
+	})
+}
+
+func TestFiftyBuyersOfTwentyUnitsGetTwenty(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *Store) {
+		c := onSale(t, s, 20)
+		var all []func() error
+		for id := range int64(50) {
+			all = append(all, func() error { return place(t.Context(), s, c, wish(c, id+1, id+1)) })
+		}
+		bought := 0
+		for _, err := range together(all...) {
+			if err == nil {
+				bought++
+				continue
+			}
+			require.ErrorIs(t, err, coupon.ErrSoldOut)
+		}
+		require.Equal(t, 20, bought)
+		stock, live := left(t, s, c)
+		require.Equal(t, []int64{0, 20}, []int64{stock, live})
+	})
+}
