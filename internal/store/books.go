@@ -103,9 +103,11 @@ func (b *Books) count(db *gorm.DB) error {
 		text string
 		args []any
 	}{
-		{&b.OverLimit, `SELECT COALESCE(SUM(n - ?), 0) FROM (SELECT COUNT(*) AS n FROM orders
+		{
+			&b.OverLimit, `SELECT COALESCE(SUM(n - ?), 0) FROM (SELECT COUNT(*) AS n FROM orders
 			WHERE coupon_id = ? AND status IN ('pending', 'paid') GROUP BY user_id HAVING COUNT(*) > ?) AS over_limit`,
-			[]any{b.Coupon.LimitPerUser, id, b.Coupon.LimitPerUser}},
+			[]any{b.Coupon.LimitPerUser, id, b.Coupon.LimitPerUser},
+		},
 		{&b.SameID, `SELECT COUNT(*) - COUNT(DISTINCT request_id) FROM orders WHERE coupon_id = ?`, []any{id}},
 		{&b.BadState, `SELECT COUNT(*) FROM orders AS o LEFT JOIN stock_returns AS r ON r.order_id = o.id WHERE o.coupon_id = ? AND (
 			o.status NOT IN ('pending', 'paid', 'cancelled', 'expired', 'void')

@@ -101,7 +101,7 @@ func TestOfPaymentCancellationAndExpiryExactlyOneWins(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, won, b.ByStatus)
 		require.Equal(t, won[order.Paid], b.Live)
-		require.Equal(t, int(rounds-won[order.Paid]), len(b.Due), "each unit went back once")
+		require.Len(t, b.Due, int(rounds-won[order.Paid]), "each unit went back once")
 		require.Zero(t, b.BadState)
 		left(t, s, c)
 	})

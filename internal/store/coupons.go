@@ -77,8 +77,9 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 			return err
 		}
 		row = rowOfCoupon(changed)
-		changed = row.coupon() // as it will be read
-		return wrap(db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row).Error, "change coupon %d", id)
+		changed = row.coupon()                                                          // as it will be read
+		written := db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row) //nolint:unqueryvet // zeros are written too
+		return wrap(written.Error, "change coupon %d", id)
 	})
 	return changed, err
 }

@@ -14,7 +14,7 @@ func TestACouponIsFoundAsItWasCreated(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
 		repo := s.Coupons()
 		draft := coupon.Coupon{
-			Title: "Half price ½ 半価", Total: 5, Left: 5, LimitPerUser: 2, PriceCents: 199,
+			Title: "Half price ½ – ñ", Total: 5, Left: 5, LimitPerUser: 2, PriceCents: 199,
 			BeginsAt: begins, EndsAt: begins.Add(time.Hour), State: coupon.Draft,
 		}
 		first, err := repo.Create(t.Context(), draft)

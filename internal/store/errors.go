@@ -13,6 +13,7 @@ import (
 
 	sqlite "github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
+
 	"seckill/internal/order"
 )
 
@@ -78,8 +79,7 @@ func classify(err error) error {
 
 // duplicate says whether a unique index refused a row.
 func duplicate(err error) bool {
-	var fromMySQL *mysql.MySQLError
-	if errors.As(err, &fromMySQL) {
+	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return fromMySQL.Number == 1062
 	}
 	var fromSQLite *sqlite.Error
