@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -129,7 +130,9 @@ const statusGone = 499
 
 // refuse renders a problem and says its code.
 func (s *Server) refuse(c *gin.Context, err error) string {
-	if c.Request.Context().Err() != nil {
+	// A body that does not come in time ends the context too, and that client still
+	// listens.
+	if c.Request.Context().Err() != nil && !errors.Is(err, errMalformed) {
 		c.Status(statusGone)
 		c.Writer.WriteHeaderNow()
 		return "client_gone"
