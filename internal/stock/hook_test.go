@@ -14,6 +14,11 @@ import (
 // readAll is the name, beside those of the scripts, of reading all counters.
 const readAll = "read all"
 
+var scripts = map[string]*redis.Script{
+	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
+	"return": returnScript, "clear": clearScript, "buyers": buyersScript, "open": openScript, "snapshot": snapshotScript,
+}
+
 // meddler does something just before a call is sent, as another instance or the
 // network might.
 type meddler struct {
@@ -27,10 +32,7 @@ type meddler struct {
 // meddle calls before with the name of each call that the client will make.
 func meddle(client redis.UniversalClient, before func(name string)) *meddler {
 	m := &meddler{before: before, calls: map[string]int{}, names: map[string]string{}}
-	for name, sc := range map[string]*redis.Script{
-		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
-		"return": returnScript, "clear": clearScript, "buyers": buyersScript, "open": openScript, "snapshot": snapshotScript,
-	} {
+	for name, sc := range scripts {
 		m.names[sc.Hash()] = name
 	}
 	client.AddHook(m)

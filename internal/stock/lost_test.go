@@ -109,8 +109,9 @@ func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
 	}
 }
 
-// behind opens a shop behind a proxy, with connections that are warm: on a cold
-// one the lost reply is that of its greeting. Pipelines have connections of their own.
+// behind opens a shop behind a proxy, with connections that are warm and scripts
+// that are known: otherwise the lost reply is that of a greeting, or the one that
+// the script is not known. Pipelines have connections of their own.
 func behind(t *testing.T) (*shop, *locktest.Proxy) {
 	t.Helper()
 	proxy := locktest.NewProxy(t, testservers.Redis(t).Addr())
@@ -118,6 +119,9 @@ func behind(t *testing.T) (*shop, *locktest.Proxy) {
 	s.limit = 2
 	_, err := s.Left(t.Context(), s.load.CouponID, 2)
 	require.NoError(t, err)
+	for _, sc := range scripts {
+		require.NoError(t, sc.Load(t.Context(), s.client).Err())
+	}
 	return s, proxy
 }
 

@@ -148,22 +148,26 @@ func TestAnotherAttemptJoinsAndTheLastShareGivesTheUnitBack(t *testing.T) {
 }
 
 func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
-	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s := open(t, dial(t, o), 2, 1)
-		var shares []order.Hold
-		for _, id := range []int64{111, 11, 1} {
-			c := s.claim(7, "r")
-			c.OrderID = id
-			h, err := s.Reserve(t.Context(), c)
-			require.NoError(t, err)
-			shares = append(shares, h)
-		}
-		require.NoError(t, s.Release(t.Context(), shares[2]))
-		require.NoError(t, s.Release(t.Context(), shares[1]))
-		s.wants(1, 1)
-		require.NoError(t, s.Release(t.Context(), shares[0]))
-		s.wants(0, 2)
-	})
+	for name, last := range map[string]int{"the longest ends last": 0, "the shortest ends last": 2} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s := open(t, dial(t, o), 2, 1)
+				var shares []order.Hold
+				for _, id := range []int64{111, 11, 1} {
+					c := s.claim(7, "r")
+					c.OrderID = id
+					h, err := s.Reserve(t.Context(), c)
+					require.NoError(t, err)
+					shares = append(shares, h)
+				}
+				require.NoError(t, s.Release(t.Context(), shares[2-last]))
+				require.NoError(t, s.Release(t.Context(), shares[1]))
+				s.wants(1, 1)
+				require.NoError(t, s.Release(t.Context(), shares[last]))
+				s.wants(0, 2)
+			})
+		})
+	}
 }
 
 func TestAllSharesEndAtOnceForTheSettler(t *testing.T) {
@@ -208,6 +212,9 @@ func TestWhatIsNotLoadedIsNeitherSoldOutNorUnlimited(t *testing.T) {
 		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
 		require.ErrorIs(t, s.try(s.at(0, 0)), coupon.ErrNotLoaded, "its counter was lost")
 		s.buy(s.at(1, 0))
+		answer, err := s.run(t.Context(), lendScript, s.load.CouponID, 0, 1, "r", lastID.Add(1), s.at(1, 1))
+		require.NoError(t, err)
+		require.Equal(t, "NOTLOADED", answer[0], "to a borrower too")
 	})
 }
 
