@@ -1,0 +1,146 @@
+package redlock
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
+)
+
+// The scripts, one atomic step on one node each.
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+
+	acquireScript = redis.NewScript(acquireSource)
+	renewScript   = redis.NewScript(renewSource)
+	releaseScript = redis.NewScript(releaseSource)
+)
+
+const (
+	defaultNodeTimeout = 100 * time.Millisecond
+	// A Locker stops trusting a lease a tenth before its end, at most a second. That
+	// is more than the drift between these two, and so no other lease is granted.
+	minLease = 5 * time.Millisecond
+	maxLease = 99 * time.Second
+)
+
+// Fencer gives fences from a place that outlives the nodes.
+type Fencer interface {
+	// NextFence is larger than every earlier one of the key.
+	NextFence(ctx context.Context, key string) (uint64, error)
+	// RaiseFence makes every later one larger than above, and lowers none.
+	RaiseFence(ctx context.Context, key string, above uint64) error
+}
+
+// Options are the settings of a Backend.
+type Options struct {
+	// Fencer gives the fence of each grant. Without one every fence is 0 and guards
+	// nothing: that is for work which needs none.
+	Fencer Fencer
+	// NodeTimeout is how long one node may take to answer. Default 100 ms. It should
+	// be much smaller than a lease.
+	NodeTimeout time.Duration
+}
+
+// Backend is a lock.Backend, and a lock.Raiser if it has a Fencer.
+type Backend struct {
+	nodes  []redis.Scripter
+	quorum int
+	o      Options
+	fences fences
+	tidy   sync.WaitGroup // clean-ups of nodes that did not answer
+}
+
+var (
+	_ lock.Backend = (*Backend)(nil)
+	_ lock.Raiser  = (*Backend)(nil)
+)
+
+// New makes a Backend on independent masters; an odd number of them, and five rather
+// than three. Their clients should neither retry by themselves (MaxRetries −1) nor
+// outlast their context (ContextTimeoutEnabled). Closing them is the caller's.
+func New[N redis.Scripter](nodes []N, o Options) (*Backend, error) {
+	if len(nodes) == 0 {
+		return nil, errors.New("redlock: no nodes")
+	}
+	if o.NodeTimeout < 0 {
+		return nil, fmt.Errorf("redlock: NodeTimeout %v is negative", o.NodeTimeout)
+	}
+	if o.NodeTimeout == 0 {
+		o.NodeTimeout = defaultNodeTimeout
+	}
+	b := &Backend{quorum: len(nodes)/2 + 1, o: o, fences: fences{given: map[holder]*given{}}}
+	for _, n := range nodes {
+		b.nodes = append(b.nodes, n)
+	}
+	return b, nil
+}
+
+// Close waits for clean-ups that are under way; each ends within two NodeTimeouts.
+// No call may be made after it.
+func (b *Backend) Close() { b.tidy.Wait() }
+
+// Renew makes the lease last from now, if a majority still has it. A node that lost
+// the key does not get it back, and a majority that lost it ends the lease.
+func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
+	start := time.Now()
+	p := b.poll(ctx, renewScript, key, token, millis(lease))
+	if err := p.owned("renew", key); err != nil {
+		return err
+	}
+	if err := inTime(start, lease); err != nil {
+		return fmt.Errorf("redlock: renew: %w", err)
+	}
+	b.fences.keep(holder{key, token}, lease)
+	return nil
+}
+
+// Release frees key on every node where token still has it. It is ErrNotHeld unless
+// that was a majority.
+func (b *Backend) Release(ctx context.Context, key, token string) error {
+	b.fences.forget(holder{key, token})
+	return b.poll(ctx, releaseScript, key, token).owned("release", key)
+}
+
+// Raise lifts the Fencer's counter of key; without a Fencer it is
+// errors.ErrUnsupported.
+func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
+	if b.o.Fencer == nil {
+		return fmt.Errorf("redlock: raise: %w", errors.ErrUnsupported)
+	}
+	if err := b.o.Fencer.RaiseFence(ctx, key, above); err != nil {
+		return fmt.Errorf("redlock: raise: %w", err)
+	}
+	return nil
+}
+
+// drift allows for clocks that do not run alike, and for the millisecond in which
+// Redis notices that a key expired.
+func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+
+// inTime refuses an answer that took so long that the lease may be over.
+func inTime(start time.Time, lease time.Duration) error {
+	elapsed := time.Since(start)
+	if validity := lease - elapsed - drift(lease); validity <= 0 {
+		return fmt.Errorf("a majority agreed after %v, too late for a lease of %v", elapsed, lease)
+	}
+	return nil
+}
+
+func nameOf(key string) string { return "seckill:redlock:" + key }
+
+// millis rounds up: a lease is never shorter than was asked for.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}

@@ -1,0 +1,13 @@
+-- Makes a lease last longer on this node, if it is still the caller's. A node that
+-- has no such key, because it restarted empty, is not given one.
+-- KEYS: lock    ARGV: token, lease in ms
+-- Answers {"kept"}, {"free"}, or {"other", remaining ms, the other's token}.
+local owner = redis.call('GET', KEYS[1])
+if not owner then
+	return {'free'}
+end
+if owner ~= ARGV[1] then
+	return {'other', redis.call('PTTL', KEYS[1]), owner}
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return {'kept'}
