@@ -54,7 +54,7 @@ func launch(t testing.TB, env []string, args ...string) *process {
 func run(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := launch(t, env, args...)
-	p.await(t, time.Minute)
+	p.await(t, 30*time.Second)
 	return p
 }
 
@@ -93,9 +93,9 @@ func (p *process) await(t testing.TB, within time.Duration) int {
 	select {
 	case <-p.gone:
 	case <-time.After(within):
-		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it writes its stacks
+		p.signal(t, syscall.SIGQUIT) // it writes its stacks
 		<-p.gone
-		t.Fatalf("%v did not end within %s:\n%s", p.cmd.Args, within, p.err.String())
+		t.Fatalf("%v did not end within %s", p.cmd.Args, within)
 	}
 	return p.code()
 }
