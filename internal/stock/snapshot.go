@@ -109,7 +109,8 @@ func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, er
 }
 
 // History reads the requests that a shard remembers, those with an open hold among
-// them: the id of the order that each is for.
+// them: the id of the order that each is for. A request whose unit was lent is
+// remembered by both of its shards.
 func (s *Stock) History(ctx context.Context, couponID int64, shard int) (map[string]int64, error) {
 	const page = 1000
 	all := map[string]int64{}

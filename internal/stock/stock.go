@@ -1,10 +1,10 @@
 // Package stock keeps a coupon's units in N Redis counters, so that no single key
 // is hot.
 //
-//	coupon 7, 4 shards          slot of {7:0}   {7:1}   {7:2}   {7:3}
-//	                                  stock     stock   stock   stock
-//	user ──hash──▶ home shard ─────▶  holds     holds   holds   holds
-//	               empty? a sibling   buyers    buyers  buyers  buyers
+//	coupon 7, 4 shards          slot of {7:0} │ {7:1} │ {7:2} │ {7:3}
+//	                                  stock   │ stock │ stock │ stock
+//	user ──hash──▶ home shard ─────▶  holds   │ holds │ holds │ holds
+//	               empty? a sibling   buyers  │ …     │ …     │ …
 //	               lends the unit     …
 //
 // All keys of a shard share its hash tag, so one script changes them together, and
@@ -72,10 +72,10 @@ func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
 func Home(userID int64, shards int) int {
 	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads ids that follow
 	// each other evenly over any number of shards.
-	x := uint64(userID) + 0x9e3779b97f4a7c15
+	x := uint64(userID) + 0x9e3779b97f4a7c15 //nolint:gosec // its bits, whatever they mean
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int((x ^ x>>31) % uint64(shards))
+	return int((x ^ x>>31) % uint64(shards)) //nolint:gosec // below shards, which is above zero
 }
 
 // tag is the hash tag that brings a shard's keys into one slot.

@@ -21,7 +21,7 @@ func ticketKey(orderID int64) string { return "seckill:ticket:" + strconv.Format
 
 // PutTicket remembers an order whose outcome is not known yet.
 func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
-	text, err := json.Marshal(o)
+	text, err := json.Marshal(o) //nolint:musttag // written and read here alone
 	if err != nil {
 		return fmt.Errorf("ticket of order %d: %w", o.ID, err)
 	}
@@ -41,7 +41,7 @@ func (s *Stock) Ticket(ctx context.Context, orderID int64) (order.Order, error) 
 		return order.Order{}, fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, orderID, err)
 	}
 	var o order.Order
-	if err := json.Unmarshal(text, &o); err != nil {
+	if err := json.Unmarshal(text, &o); err != nil { //nolint:musttag // as above
 		return order.Order{}, fmt.Errorf("ticket of order %d: %w", orderID, err)
 	}
 	return o, nil
