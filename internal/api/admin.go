@@ -39,8 +39,10 @@ func (r *createRequest) read(in *input) {
 		name    string
 		missing bool
 	}{
-		{"title", e.title == nil}, {"stock", e.stock == nil},
-		{"begins_at", e.begins == nil}, {"ends_at", e.ends == nil},
+		{"title", e.title == nil},
+		{"stock", e.stock == nil},
+		{"begins_at", e.begins == nil},
+		{"ends_at", e.ends == nil},
 	} {
 		if f.missing {
 			in.refuse(malformed("field %q is missing", f.name))

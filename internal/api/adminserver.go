@@ -53,5 +53,5 @@ func say(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client is gone: there is nobody left to tell
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the client is gone: there is nobody left to tell
 }

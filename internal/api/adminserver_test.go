@@ -23,7 +23,7 @@ func TestTheSecondListenerTellsHowTheInstanceIs(t *testing.T) {
 	})
 	get := func(path string) (int, string) {
 		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, httptest.NewRequest("GET", path, nil))
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 		return rec.Code, rec.Body.String()
 	}
 	for path, want := range map[string]string{

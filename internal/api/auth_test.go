@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -88,9 +89,7 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 func signAs(t *testing.T, m jwt.SigningMethod, key any, header map[string]any, c jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(m, c)
-	for name, value := range header {
-		token.Header[name] = value
-	}
+	maps.Copy(token.Header, header)
 	text, err := token.SignedString(key)
 	require.NoError(t, err)
 	return text

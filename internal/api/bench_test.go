@@ -50,7 +50,7 @@ func BenchmarkPlace(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			req := httptest.NewRequest("POST", place, nil)
+			req := httptest.NewRequest(http.MethodPost, place, nil)
 			req.Header.Set("Authorization", "Bearer "+sign(b, s, 42, RoleUser))
 			req.Header.Set("Idempotency-Key", "3f0b1c52-7d0e-4a53-9a55-9f1f1fb9f0a1")
 			bench(b, s.Handler(), req, func() {
@@ -67,7 +67,7 @@ func BenchmarkBareRoute(b *testing.B) {
 	releaseMode()
 	engine := gin.New()
 	engine.POST("/api/v1/coupons/:id/orders", func(c *gin.Context) { c.JSON(http.StatusCreated, gin.H{"id": "1"}) })
-	bench(b, engine, httptest.NewRequest("POST", place, nil), func() {})
+	bench(b, engine, httptest.NewRequest(http.MethodPost, place, nil), func() {})
 }
 
 func bench(b *testing.B, h http.Handler, req *http.Request, before func()) {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -243,7 +242,7 @@ func (s *shop) serve(t testing.TB, o Options) *Server {
 	t.Helper()
 	o.Secret = testSecret
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = func() time.Time { return s.now }

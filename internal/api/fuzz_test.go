@@ -68,7 +68,7 @@ func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 	f.Add("", "Bearer ", "limit=%zz")
 	f.Add("\x7f", "bearer\t", "a;b")
 	f.Fuzz(func(t *testing.T, key, authorization, query string) {
-		req := httptest.NewRequest("GET", "/", nil)
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
 		req.Header = http.Header{"Idempotency-Key": {key}, "Authorization": {authorization}}
 		req.URL.RawQuery = query
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())

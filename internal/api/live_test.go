@@ -28,7 +28,7 @@ type watcher struct {
 func watch(t *testing.T, url string) *watcher {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/coupons/1/live", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/coupons/1/live", nil)
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)

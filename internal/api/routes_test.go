@@ -114,11 +114,11 @@ func TestAnAdministratorCreatesPublishesPausesAndEnds(t *testing.T) {
 	token := sign(t, s, 1, RoleAdmin)
 	made := do(t, s, ask{
 		method: "POST", path: "/api/v1/admin/coupons", token: token,
-		body: `{"title":"茶","stock":7,"begins_at":"2030-01-31T20:00:00.1234+03:00","ends_at":"2030-02-01T00:00:00Z"}`,
+		body: `{"title":"\u8336","stock":7,"begins_at":"2030-01-31T20:00:00.1234+03:00","ends_at":"2030-02-01T00:00:00Z"}`,
 	})
 	require.Equal(t, 201, made.Code, made.Body.String())
 	require.Equal(t, "/api/v1/coupons/2", made.Header().Get("Location"))
-	require.JSONEq(t, `{"id":"2","title":"茶","stock":7,"left":7,"limit_per_user":1,"price_cents":0,
+	require.JSONEq(t, `{"id":"2","title":"\u8336","stock":7,"left":7,"limit_per_user":1,"price_cents":0,
 		"begins_at":"2030-01-31T17:00:00.123Z","ends_at":"2030-02-01T00:00:00Z","state":"draft"}`, made.Body.String())
 
 	for _, step := range []struct{ method, path, body, state string }{

@@ -106,7 +106,7 @@ func (t *Tokens) verify(token string) (Identity, time.Time, error) {
 	var c claims
 	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
-		return Identity{}, time.Time{}, err
+		return Identity{}, time.Time{}, fmt.Errorf("parse the token: %w", err)
 	}
 	if _, critical := parsed.Header["crit"]; critical {
 		return Identity{}, time.Time{}, errors.New("the token has critical extensions")
