@@ -5,6 +5,8 @@
 //	StartRedis ──── one Redis, empty, or with a log that survives a kill
 //	StartCluster ── six of them: 3 masters, each with a replica
 //	StartSentinel ─ a master, two replicas and three sentinels
+//	StartEtcd ───── one etcd, every write durable
+//	StartZooKeeper ─ one ZooKeeper
 //
 //	caller ──▶ Process ──▶ forker, one goroutine on one thread ──▶ server
 //	                       (the thread ends ─▶ the kernel kills the server)

@@ -16,6 +16,10 @@ func TestServerWithAnotherProcessIDIsNotTakenForOurs(t *testing.T) {
 	require.NoError(t, r.serves(t.Context(), r.PID()))
 	require.Error(t, r.serves(t.Context(), r.PID()+1))
 
+	require.NoError(t, listens(r.PID(), r.Addr()))
+	require.Error(t, listens(r.PID(), addrOf(firstPort-1)))
+	require.Error(t, listens(os.Getpid(), r.Addr()))
+
 	file := filepath.Join(t.TempDir(), "my.pid")
 	require.Error(t, hasPID(file, 42), "not written yet")
 	require.NoError(t, os.WriteFile(file, []byte("42\n"), 0o600))
@@ -46,5 +50,9 @@ func TestPortTakenIsReadFromWhatTheServersPrint(t *testing.T) {
 	_, err = StartRedis(t.Context(), t.TempDir(), Set("port", port))
 	require.ErrorIs(t, err, errPortTaken)
 	_, err = StartMariaDB(t.Context(), t.TempDir(), Set("port", port))
+	require.ErrorIs(t, err, errPortTaken)
+	_, err = StartEtcd(t.Context(), t.TempDir(), Set("listen-client-urls", "http://"+r.Addr()))
+	require.ErrorIs(t, err, errPortTaken)
+	_, err = StartZooKeeper(t.Context(), t.TempDir(), Set("clientPort", port))
 	require.ErrorIs(t, err, errPortTaken)
 }

@@ -20,7 +20,7 @@ func withLog(err error, log string, from int64) error {
 		return fmt.Errorf("%w (and its log cannot be read: %w)", err, readErr)
 	}
 	text = text[min(from, int64(len(text))):]
-	if bytes.Contains(text, []byte("Address already in use")) {
+	if bytes.Contains(bytes.ToLower(text), []byte("address already in use")) {
 		err = errors.Join(err, errPortTaken)
 	}
 	text = bytes.TrimSpace(text[max(0, len(text)-logTail):])

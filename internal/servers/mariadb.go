@@ -30,6 +30,9 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 		return nil, fmt.Errorf("find the folder of MariaDB: %w", err)
 	}
 	data := filepath.Join(dir, "my")
+	if err := os.MkdirAll(tmpOf(dir), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of MariaDB: %w", err)
+	}
 	if err := installMariaDB(ctx, dir, data); err != nil {
 		return nil, err
 	}
@@ -42,7 +45,7 @@ func startMariaDB(ctx context.Context, server, dir, data string, port int, setti
 	pidFile := filepath.Join(dir, "my.pid")
 	m := &MariaDB{Process: &Process{
 		path: server,
-		args: mariaDBArgs(data, pidFile, port, settings),
+		args: mariaDBArgs(dir, data, pidFile, port, settings),
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "my.log"),
 	}}
@@ -58,7 +61,7 @@ func startMariaDB(ctx context.Context, server, dir, data string, port int, setti
 	return m, nil
 }
 
-func mariaDBArgs(data, pidFile string, port int, settings []Setting) []string {
+func mariaDBArgs(dir, data, pidFile string, port int, settings []Setting) []string {
 	args := []string{
 		"--no-defaults", // first, or it is refused
 		"--datadir=" + data,
@@ -66,6 +69,7 @@ func mariaDBArgs(data, pidFile string, port int, settings []Setting) []string {
 		"--bind-address=127.0.0.1",
 		"--socket=my.sock", // in the data folder: a full path may be too long for a socket
 		"--pid-file=" + pidFile,
+		"--tmpdir=" + tmpOf(dir),
 		"--skip-log-bin",
 		"--skip-name-resolve",
 		"--max-connections=500",
@@ -81,6 +85,11 @@ func mariaDBArgs(data, pidFile string, port int, settings []Setting) []string {
 	return args
 }
 
+// tmpOf is where a MariaDB keeps its temporary tables. Each needs a place of its
+// own: one that starts removes all temporary tables that it finds there, those of
+// a server at work too.
+func tmpOf(dir string) string { return filepath.Join(dir, "tmp") }
+
 // installMariaDB makes a data folder, unless there is one. It is made beside its
 // place and moved there, so that half of one is never taken for a whole.
 func installMariaDB(ctx context.Context, dir, data string) error {
@@ -95,11 +104,8 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("clear %s: %w", half, err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the folder of MariaDB: %w", err)
-	}
 	args := []string{
-		"--no-defaults", "--datadir=" + half,
+		"--no-defaults", "--datadir=" + half, "--tmpdir=" + tmpOf(dir),
 		"--auth-root-authentication-method=normal", "--skip-test-db",
 	}
 	if os.Geteuid() == 0 {

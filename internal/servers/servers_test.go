@@ -2,6 +2,7 @@ package servers_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -118,6 +119,8 @@ func TestMissingProgramIsNamedWithItsPackage(t *testing.T) {
 		"Redis":    {func() error { _, err := servers.StartRedis(t.Context(), t.TempDir()); return err }, "redis-server", "redis-server"},
 		"Cluster":  {func() error { _, err := servers.StartCluster(t.Context(), t.TempDir()); return err }, "redis-cli", "redis-tools"},
 		"Sentinel": {func() error { _, err := servers.StartSentinel(t.Context(), t.TempDir()); return err }, "redis-server", "redis-server"},
+		"etcd":     {func() error { _, err := servers.StartEtcd(t.Context(), t.TempDir()); return err }, "etcd", "etcd-server"},
+		"Java":     {func() error { _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); return err }, "java", "default-jre-headless"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var missing *servers.MissingError
@@ -134,6 +137,10 @@ func TestServerThatWillNotStartSaysWhyAndLeavesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "no-such-setting", "the log's end is in the error")
 	_, err = servers.StartMariaDB(t.Context(), t.TempDir(), nonsense)
 	require.ErrorContains(t, err, "no-such-setting", "the log's end is in the error")
+	_, err = servers.StartEtcd(t.Context(), t.TempDir(), nonsense)
+	require.ErrorContains(t, err, "no-such-setting", "the log's end is in the error")
+	_, err = servers.StartZooKeeper(t.Context(), t.TempDir(), servers.Set("tickTime", "no number"))
+	require.ErrorContains(t, err, "no number", "the log's end is in the error")
 }
 
 func TestStartEndsWithItsContextAndLeavesNothing(t *testing.T) {
@@ -142,6 +149,10 @@ func TestStartEndsWithItsContextAndLeavesNothing(t *testing.T) {
 	_, err := servers.StartRedis(ctx, t.TempDir())
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = servers.StartMariaDB(ctx, t.TempDir())
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = servers.StartEtcd(ctx, t.TempDir())
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = servers.StartZooKeeper(ctx, t.TempDir())
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -158,6 +169,23 @@ func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
 	m, err := servers.StartMariaDB(t.Context(), dir)
 	require.NoError(t, err)
 	require.NoError(t, m.Stop())
+}
+
+func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
+	others := t.TempDir()
+	t.Setenv("TMPDIR", others) // where a MariaDB looks for them if it has no place of its own
+	var tables []string
+	for _, end := range []string{".MAI", ".MAD"} {
+		table := filepath.Join(others, "#sql-temptable-1-1-1"+end)
+		require.NoError(t, os.WriteFile(table, nil, 0o600))
+		tables = append(tables, table)
+	}
+	m, err := servers.StartMariaDB(t.Context(), filepath.Join(others, "data"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Stop()) })
+	for _, table := range tables {
+		assert.FileExists(t, table)
+	}
 }
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

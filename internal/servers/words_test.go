@@ -3,11 +3,16 @@ package servers_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net"
 	"testing"
+	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"seckill/internal/servers"
 	"seckill/internal/servers/testservers"
@@ -23,8 +28,10 @@ type keeper struct {
 func keepers(t *testing.T) map[string]keeper {
 	t.Helper()
 	return map[string]keeper{
-		"MariaDB": mariaDBKeeper(t, testservers.NewMariaDB(t)),
-		"Redis":   redisKeeper(t, testservers.NewRedis(t, servers.AppendOnly())),
+		"MariaDB":   mariaDBKeeper(t, testservers.NewMariaDB(t)),
+		"Redis":     redisKeeper(t, testservers.NewRedis(t, servers.AppendOnly())),
+		"etcd":      etcdKeeper(t, testservers.NewEtcd(t)),
+		"ZooKeeper": zooKeeperKeeper(t, testservers.NewZooKeeper(t)),
 	}
 }
 
@@ -63,6 +70,63 @@ func redisKeeper(t *testing.T, r *servers.Redis) keeper {
 		},
 	}
 }
+
+func etcdKeeper(t *testing.T, e *servers.Etcd) keeper {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Addr()}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return keeper{
+		server: e,
+		write: func(ctx context.Context, word string) error {
+			_, err := c.Put(ctx, "word", word)
+			return err
+		},
+		read: func(ctx context.Context) (string, error) {
+			got, err := c.Get(ctx, "word")
+			if err != nil || len(got.Kvs) == 0 {
+				return "", err
+			}
+			return string(got.Kvs[0].Value), nil
+		},
+	}
+}
+
+func zooKeeperKeeper(t *testing.T, z *servers.ZooKeeper) keeper {
+	t.Helper()
+	with := func(f func(c *zk.Conn) error) error {
+		c, _, err := zk.Connect([]string{z.Addr()}, 10*time.Second, zk.WithLogger(nolog{}))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return f(c)
+	}
+	return keeper{
+		server: z,
+		write: func(_ context.Context, word string) error {
+			return with(func(c *zk.Conn) error {
+				_, err := c.Create("/word", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+				if err == nil || errors.Is(err, zk.ErrNodeExists) {
+					_, err = c.Set("/word", []byte(word), -1)
+				}
+				return err
+			})
+		},
+		read: func(context.Context) (word string, err error) {
+			err = with(func(c *zk.Conn) error {
+				got, _, err := c.Get("/word")
+				word = string(got)
+				return err
+			})
+			return word, err
+		},
+	}
+}
+
+type nolog struct{}
+
+func (nolog) Printf(string, ...any) {}
 
 // client is a new client, closed when the test ends.
 func client(t *testing.T, addr string) *redis.Client {

@@ -5,11 +5,11 @@
 //	func TestSomething(t *testing.T) {
 //		db, err := sql.Open("mysql", testservers.DSN(t)) // an empty database of its own
 //
-// There are two kinds. MariaDB, Redis, Cluster and Sentinel are shared by all
-// tests of the process, started when the first test asks and stopped by Main: a
-// test uses keys of its own there, and leaves the server running. NewMariaDB,
-// NewRedis, NewCluster and NewSentinel are private, and end with their test,
-// which may kill, pause and restart them or flush them.
+// There are two kinds. MariaDB, Redis, Cluster, Sentinel, Etcd and ZooKeeper are
+// shared by all tests of the process, started when the first test asks and stopped
+// by Main: a test uses keys of its own there, and leaves the server running. The
+// others, NewMariaDB and so on, are private, and end with their test, which may
+// kill, pause and restart them or flush them.
 //
 // What is promised: the servers are real, and a test that cannot have one fails;
 // none is skipped. Main tells of every goroutine that the tests left.
@@ -51,6 +51,18 @@ func Cluster(t testing.TB) *servers.Cluster {
 func Sentinel(t testing.TB) *servers.Sentinel {
 	t.Helper()
 	return get(t, sentinel)
+}
+
+// Etcd is the process's shared etcd, with the keys of other tests in it.
+func Etcd(t testing.TB) *servers.Etcd {
+	t.Helper()
+	return get(t, etcd)
+}
+
+// ZooKeeper is the process's shared ZooKeeper, with the nodes of other tests in it.
+func ZooKeeper(t testing.TB) *servers.ZooKeeper {
+	t.Helper()
+	return get(t, zooKeeper)
 }
 
 // DSN leads to a new, empty database on the shared MariaDB. It is dropped when
@@ -97,6 +109,18 @@ func NewSentinel(t testing.TB, settings ...servers.Setting) *servers.Sentinel {
 	return private(t, servers.StartSentinel, settings)
 }
 
+// NewEtcd is an etcd for this test alone.
+func NewEtcd(t testing.TB, settings ...servers.Setting) *servers.Etcd {
+	t.Helper()
+	return private(t, servers.StartEtcd, settings)
+}
+
+// NewZooKeeper is a ZooKeeper for this test alone.
+func NewZooKeeper(t testing.TB, settings ...servers.Setting) *servers.ZooKeeper {
+	t.Helper()
+	return private(t, servers.StartZooKeeper, settings)
+}
+
 // stopper is what every kind of server is.
 type stopper interface{ Stop() error }
 
@@ -105,10 +129,12 @@ type starter[S stopper] func(ctx context.Context, dir string, settings ...server
 
 // The shared servers belong to the test process.
 var (
-	mariaDB  = shared(servers.StartMariaDB)
-	redis    = shared(servers.StartRedis)
-	cluster  = shared(servers.StartCluster)
-	sentinel = shared(servers.StartSentinel)
+	mariaDB   = shared(servers.StartMariaDB)
+	redis     = shared(servers.StartRedis)
+	cluster   = shared(servers.StartCluster)
+	sentinel  = shared(servers.StartSentinel)
+	etcd      = shared(servers.StartEtcd)
+	zooKeeper = shared(servers.StartZooKeeper)
 )
 
 // shared starts a server when it is asked for the first time; Main stops it.

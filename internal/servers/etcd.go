@@ -1,0 +1,92 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+)
+
+const etcdPackage = "etcd-server"
+
+// Etcd is a cluster of one etcd without passwords, reachable from this machine
+// only.
+type Etcd struct {
+	*Process
+}
+
+// StartEtcd starts an etcd with its data in dir, which is made if it is not
+// there; data that an earlier one left there are kept. ctx bounds the start, not
+// the server's life. A program that is not installed is a *MissingError.
+func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, error) {
+	server, err := look("etcd", etcdPackage)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of etcd: %w", err)
+	}
+	return onFreePorts(ctx, 2, func(ports []int) (*Etcd, error) {
+		e := &Etcd{&Process{
+			path: server,
+			args: etcdArgs(dir, addrOf(ports[0]), addrOf(ports[1]), settings),
+			addr: addrOf(ports[0]),
+			log:  filepath.Join(dir, "etcd.log"),
+		}}
+		e.ready = func(ctx context.Context, pid int) error {
+			if err := listens(pid, e.Addr()); err != nil {
+				return err
+			}
+			return e.healthy(ctx)
+		}
+		if err := e.start(ctx); err != nil {
+			return nil, err
+		}
+		return e, nil
+	})
+}
+
+func etcdArgs(dir, client, peer string, settings []Setting) []string {
+	args := []string{
+		"--name=one",
+		"--data-dir=" + filepath.Join(dir, "etcd"),
+		"--listen-client-urls=http://" + client,
+		"--advertise-client-urls=http://" + client,
+		"--listen-peer-urls=http://" + peer,
+		"--initial-advertise-peer-urls=http://" + peer,
+		"--initial-cluster=one=http://" + peer,
+		"--log-level=error",
+		"--logger=zap",
+	}
+	for _, s := range settings {
+		args = append(args, "--"+s.Name+"="+s.Value)
+	}
+	return args
+}
+
+// healthy tells whether the server has a leader and commits.
+func (e *Etcd) healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	question, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Addr()+"/health", nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", e.Addr(), err)
+	}
+	question.Close = true // a connection kept would end with the server
+	answer, err := http.DefaultClient.Do(question)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", e.Addr(), err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was only read
+	var told struct{ Health string }
+	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
+		return fmt.Errorf("ask %s: %w", e.Addr(), err)
+	}
+	if told.Health != "true" {
+		return errors.New("etcd is not healthy yet")
+	}
+	return nil
+}

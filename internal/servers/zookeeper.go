@@ -1,0 +1,126 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	zooKeeperPackage = "zookeeperd"
+	javaPackage      = "default-jre-headless"
+	// zooKeeperJar names in its manifest the libraries that it needs.
+	zooKeeperJar = "/usr/share/java/zookeeper.jar"
+	// loggerJar makes it print why it does not start; without it it runs as well.
+	loggerJar = "/usr/share/java/slf4j-simple.jar"
+)
+
+// ZooKeeper is a single server, reachable from this machine only. Every write
+// reaches the kernel before it is answered, and so survives a kill.
+type ZooKeeper struct {
+	*Process
+}
+
+// StartZooKeeper starts a ZooKeeper with its data in dir, which is made if it is
+// not there; data that an earlier one left there are kept. The settings are those
+// of zoo.cfg; a tick is half a second, and sessions of 1 to 120 s are granted.
+// ctx bounds the start, not the server's life. A program that is not installed is
+// a *MissingError.
+func StartZooKeeper(ctx context.Context, dir string, settings ...Setting) (*ZooKeeper, error) {
+	java, err := look("java", javaPackage)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(zooKeeperJar); err != nil {
+		return nil, &MissingError{Program: zooKeeperJar, Package: zooKeeperPackage}
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("find the folder of ZooKeeper: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of ZooKeeper: %w", err)
+	}
+	return onFreePorts(ctx, 1, func(ports []int) (*ZooKeeper, error) {
+		return startZooKeeper(ctx, java, dir, ports[0], settings)
+	})
+}
+
+func startZooKeeper(ctx context.Context, java, dir string, port int, settings []Setting) (*ZooKeeper, error) {
+	file := filepath.Join(dir, "zoo.cfg")
+	if err := writeZooConfig(file, append([]Setting{
+		Set("tickTime", "500"),
+		Set("maxSessionTimeout", "120000"),
+		Set("dataDir", filepath.Join(dir, "zk")),
+		Set("clientPort", strconv.Itoa(port)),
+		Set("clientPortAddress", "127.0.0.1"),
+		Set("maxClientCnxns", "0"),
+		Set("admin.enableServer", "false"),
+	}, settings...)); err != nil {
+		return nil, err
+	}
+	z := &ZooKeeper{&Process{
+		path: java,
+		args: []string{
+			"-Xmx256m",
+			"-Dzookeeper.forceSync=no",
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+			"-cp", zooKeeperJar + ":" + loggerJar,
+			"org.apache.zookeeper.server.ZooKeeperServerMain", file,
+		},
+		addr: addrOf(port),
+		log:  filepath.Join(dir, "zookeeper.log"),
+	}}
+	z.ready = func(ctx context.Context, pid int) error {
+		if err := listens(pid, z.Addr()); err != nil {
+			return err
+		}
+		return z.serves(ctx)
+	}
+	if err := z.start(ctx); err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// writeZooConfig writes a file of Java properties. Of a name given twice the last
+// counts.
+func writeZooConfig(file string, settings []Setting) error {
+	var text strings.Builder
+	for _, s := range settings {
+		text.WriteString(s.Name + "=" + s.Value + "\n")
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		return fmt.Errorf("write the settings of ZooKeeper: %w", err)
+	}
+	return nil
+}
+
+// serves asks for the server's state, which one that is still loading refuses.
+func (z *ZooKeeper) serves(ctx context.Context) error {
+	conn, err := (&net.Dialer{Timeout: askWithin}).DialContext(ctx, "tcp", z.Addr())
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", z.Addr(), err)
+	}
+	defer func() { _ = conn.Close() }() // everything was read
+	if err := conn.SetDeadline(time.Now().Add(askWithin)); err != nil {
+		return fmt.Errorf("ask %s: %w", z.Addr(), err)
+	}
+	if _, err := conn.Write([]byte("srvr")); err != nil {
+		return fmt.Errorf("ask %s: %w", z.Addr(), err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", z.Addr(), err)
+	}
+	if !strings.Contains(string(answer), "Mode: standalone") {
+		return errors.New("ZooKeeper does not serve yet")
+	}
+	return nil
+}
