@@ -1,0 +1,2 @@
+// Package mysqllock
+package mysqllock

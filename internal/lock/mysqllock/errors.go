@@ -1,0 +1,36 @@
+package mysqllock
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"slices"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// poisonous are the errors after which a transaction is rolled back, or must be. After
+// 1213 the server has done so, and the next statement would commit by itself; after
+// 1205 one statement is missing.
+var poisonous = []uint16{
+	1205, // lock wait timeout
+	1213, // deadlock
+	1020, // the record has changed since the snapshot (MariaDB)
+}
+
+func poisons(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && slices.Contains(poisonous, e.Number)
+}
+
+// isServers reports whether err is the server's own word on a statement. Anything
+// else leaves it open whether the statement was carried out.
+func isServers(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) || errors.Is(err, sql.ErrNoRows)
+}
+
+// isGone reports whether a connection is of no use any more.
+func isGone(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone)
+}
