@@ -217,15 +217,28 @@ func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 }
 
 func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s, h := lent(t, o)
-		s.load.Epoch = 2
-		require.NoError(t, s.Load(t.Context(), s.load))
-		require.NoError(t, s.Confirm(t.Context(), h))
-		require.NoError(t, s.Release(t.Context(), h))
-		s.wants(0, 2, 1)
-		require.Empty(t, s.field(0, "buyers", h.UserID))
-	})
+	for name, end := range map[string]func(s *shop, h order.Hold) error{
+		"confirm": func(s *shop, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
+		"release": func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, o redisconn.Options) {
+				s, old := lent(t, o)
+				s.load.Epoch = 2
+				require.NoError(t, s.Load(t.Context(), s.load))
+				require.NoError(t, end(s, old))
+				s.wants(0, 2, 1)
+				require.Empty(t, s.field(0, "buyers", old.UserID))
+
+				c := s.claim(old.UserID, old.RequestID)
+				c.OrderID = old.OrderID
+				_, err := s.Reserve(t.Context(), c)
+				require.NoError(t, err)
+				require.NoError(t, end(s, old))
+				s.wants(1, 1, 1)
+			})
+		})
+	}
 }
 
 func TestAReleaseDoesNotOpenAShardWhoseCounterWasLost(t *testing.T) {
