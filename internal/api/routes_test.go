@@ -203,13 +203,14 @@ func TestWithoutTheDemoLoginThereAreNoSessions(t *testing.T) {
 
 func TestThePageRunsNothingFromElsewhere(t *testing.T) {
 	s := newShop().serve(t, Options{})
-	for path, kind := range map[string]string{"/": "text/html; charset=utf-8", "/app.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8"} {
+	for path, kind := range map[string]string{"/": "text/html; charset=utf-8", "/app.js": "text/javascript; charset=utf-8", "/server.js": "text/javascript; charset=utf-8", "/words.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8"} {
 		rec := do(t, s, ask{method: "GET", path: path})
 		require.Equal(t, 200, rec.Code)
 		require.Equal(t, kind, rec.Header().Get("Content-Type"))
 		require.Contains(t, rec.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';")
 		require.NotContains(t, rec.Body.String(), "https://")
 		require.NotContains(t, rec.Body.String(), "innerHTML")
+		require.NotContains(t, rec.Body.String(), "style=", "the policy forbids it")
 	}
 }
 
