@@ -73,6 +73,13 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 		l.sweep(key, w.token)
 		return nil, ErrClosed
 	}
+	if grant.Gone != nil {
+		context.AfterFunc(grant.Gone, func() {
+			if l.keeper.remove(h) { // not if it was released
+				h.lose("the server took it back")
+			}
+		})
+	}
 	return &Lease{h: h}, nil
 }
 

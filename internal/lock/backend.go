@@ -27,6 +27,10 @@ type Backend interface {
 type Grant struct {
 	// Fence is larger than that of every earlier grant of the same key.
 	Fence uint64
+	// Gone, unless it is nil, ends when the backend learns by itself that the lease is
+	// lost, so that its holder need not wait for the next renewal to hear of it. It
+	// also ends, sooner or later, after the release.
+	Gone context.Context
 }
 
 // Raiser is a Backend whose fence counter can be lifted above one that the
