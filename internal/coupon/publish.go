@@ -29,14 +29,15 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 				return err
 			}
 		}
-		c, err = s.load(ctx, c)
+		c, err = s.load(ctx, c, OnSale)
 		return err
 	})
 	return c, err
 }
 
 // Reload sets the shards from the database under a new epoch, whatever they hold
-// now, and leaves the sale open if it was open. It is how Redis is mended.
+// now, and leaves the sale open if it was open and closed if it was closed. It is
+// how Redis is mended.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 	var c Coupon
 	err := s.exclusive(ctx, id, func(ctx context.Context) error {
@@ -47,15 +48,16 @@ func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 		if len(found) == 0 {
 			return ErrNotFound
 		}
-		c, err = s.load(ctx, found[0])
+		c, err = s.load(ctx, found[0], found[0].State)
 		return err
 	})
 	return c, err
 }
 
-// load runs while this instance alone loads the coupon. It opens what a
-// publication opens: everything but a coupon that has ended.
-func (s *Service) load(ctx context.Context, c Coupon) (Coupon, error) {
+// load runs while this instance alone loads the coupon, which is in the state to
+// afterwards. Shards that were loaded from a stock that an administrator has altered
+// meanwhile are not opened.
+func (s *Service) load(ctx context.Context, c Coupon, to State) (Coupon, error) {
 	if c.StateAt(s.now()) == Ended {
 		return Coupon{}, fmt.Errorf("%w: it has ended", ErrConflict)
 	}
@@ -68,10 +70,10 @@ func (s *Service) load(ctx context.Context, c Coupon) (Coupon, error) {
 		return Coupon{}, fmt.Errorf("load coupon %d: %w", c.ID, err)
 	}
 	opened, err := s.repo.Change(ctx, c.ID, func(c *Coupon) error {
-		if c.Epoch != load.Epoch || c.State == Ended {
+		if c.Epoch != load.Epoch || c.Total != load.Total || c.State == Ended {
 			return fmt.Errorf("%w: it was changed while it was being loaded", ErrConflict)
 		}
-		c.State = OnSale
+		c.State = to
 		return nil
 	})
 	if err != nil {

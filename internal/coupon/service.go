@@ -33,6 +33,7 @@ type Load struct {
 	CouponID int64
 	Epoch    int64
 	Shards   int
+	Total    int64         // units put on sale
 	Units    int64         // units left to sell, to be split over the shards
 	Buyers   map[int64]int // live orders by user
 }
@@ -131,7 +132,7 @@ type Change struct {
 // Patch alters a coupon. ErrConflict if its state forbids that: an ended coupon
 // stays as it is, and a stock that is loaded is altered only while paused.
 func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error) {
-	c, err := s.repo.Change(ctx, id, func(c *Coupon) error { return ch.apply(c) })
+	c, err := s.repo.Change(ctx, id, ch.apply)
 	if err != nil {
 		return Coupon{}, err
 	}
