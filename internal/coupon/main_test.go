@@ -1,0 +1,202 @@
+package coupon_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/embedded"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers/testservers"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }
+
+// opens and shuts are the window of every sale here, and during is inside.
+var (
+	opens  = time.Date(2026, 11, 11, 20, 0, 0, 0, time.UTC)
+	shuts  = opens.Add(time.Hour)
+	during = opens.Add(time.Minute)
+)
+
+const shards = 4
+
+// draft is what an administrator puts in.
+func draft(units int64) coupon.Coupon {
+	return coupon.Coupon{Title: "Half price", Total: units, LimitPerUser: 2, PriceCents: 199, BeginsAt: opens, EndsAt: shuts}
+}
+
+// shop is the coupon service with the real store and the real stock. Its parts may
+// be decorated, and then a second instance made of them.
+type shop struct {
+	*coupon.Service
+	parts coupon.Parts
+	store *store.Store
+	stock *stock.Stock
+	redis redis.UniversalClient
+}
+
+// onBoth runs a test on MariaDB with Redis, and on the embedded stores.
+func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
+	t.Run("servers", func(t *testing.T) {
+		r := testservers.NewRedis(t) // of its own: ids of coupons begin anew in each database
+		test(t, open(t, store.Options{MySQL: testservers.DSN(t)}, r.Addr()))
+	})
+	t.Run("embedded", func(t *testing.T) { onEmbedded(t, test) })
+}
+
+func onEmbedded(t *testing.T, test func(t *testing.T, s *shop)) {
+	t.Setenv("TMPDIR", t.TempDir())
+	e, err := embedded.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	test(t, open(t, store.Options{SQLite: e.SQLiteDSN()}, e.RedisAddr()))
+}
+
+func open(t *testing.T, o store.Options, redisAddr string) *shop {
+	t.Helper()
+	o.MaxOpen, o.MaxIdle, o.TxTimeout = 16, 16, 10*time.Second
+	db, err := store.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = db.Migrate(t.Context())
+	require.NoError(t, err)
+	client, err := redisconn.Open(t.Context(), redisconn.Options{Addrs: []string{redisAddr}, Timeout: 5 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+
+	s := &shop{store: db, stock: stock.New(client, time.Second), redis: client}
+	s.parts = coupon.Parts{
+		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.stock, Announcer: s.stock, Exclusive: oneAtATime(),
+		Cache: coupon.NewCache(db.Coupons(), time.Second, slog.Default()), ShardCount: shards,
+		Now: func() time.Time { return during },
+	}
+	s.Service = coupon.NewService(s.parts)
+	return s
+}
+
+// oneAtATime is what the lock does, in one process.
+func oneAtATime() coupon.Exclusive {
+	var mu sync.Mutex
+	return func(ctx context.Context, _ int64, work func(context.Context) error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return work(ctx)
+	}
+}
+
+// everybody is a lock that lets everybody in.
+func everybody(ctx context.Context, _ int64, work func(context.Context) error) error {
+	return work(ctx)
+}
+
+// with is another instance over the same stores, with other parts.
+func (s *shop) with(alter func(p *coupon.Parts)) *coupon.Service {
+	p := s.parts
+	alter(&p)
+	return coupon.NewService(p)
+}
+
+func (s *shop) drafted(t *testing.T, units int64) coupon.Coupon {
+	t.Helper()
+	c, err := s.Create(t.Context(), draft(units))
+	require.NoError(t, err)
+	return c
+}
+
+func (s *shop) published(t *testing.T, units int64) coupon.Coupon {
+	t.Helper()
+	c, err := s.Publish(t.Context(), s.drafted(t, units).ID)
+	require.NoError(t, err)
+	return c
+}
+
+// now is the coupon as the database has it.
+func (s *shop) now(t *testing.T, id int64) coupon.Coupon {
+	t.Helper()
+	c, err := s.Get(t.Context(), id)
+	require.NoError(t, err)
+	return c
+}
+
+// loaded is what the shards hold together.
+func (s *shop) loaded(t *testing.T, id int64) (units int64) {
+	t.Helper()
+	left, err := s.stock.Left(t.Context(), id, shards)
+	require.NoError(t, err)
+	for _, n := range left {
+		units += n
+	}
+	return units
+}
+
+// buy is the order path without its lock: hold a unit, write the order, make the
+// hold history.
+func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
+	request := fmt.Sprintf("r%d", id)
+	h, err := s.stock.Reserve(ctx, order.Claim{
+		CouponID: c.ID, UserID: user, RequestID: request, OrderID: id, Limit: c.LimitPerUser, Epoch: c.Epoch, Shards: c.Shards,
+	})
+	if err != nil {
+		return err
+	}
+	err = s.store.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		slot, err := tx.FreeSlot(ctx, c.ID, user, c.LimitPerUser)
+		if err != nil {
+			return err
+		}
+		if err := tx.Fence(ctx, user, 1); err != nil {
+			return err
+		}
+		err = tx.Insert(ctx, order.Order{
+			ID: id, CouponID: c.ID, UserID: user, Slot: slot, Status: order.Pending, RequestID: request,
+			Shard: h.Shard, Fence: 1, CreatedAt: during, ExpiresAt: shuts,
+		})
+		if err != nil {
+			return err
+		}
+		return tx.TakeOne(ctx, c.ID, c.Epoch)
+	})
+	if err != nil {
+		_ = s.stock.Release(ctx, h)
+		return err
+	}
+	return s.stock.Confirm(ctx, h)
+}
+
+// balanced holds at rest: what the database has left and what is sold make the
+// total, and the shards hold what is left.
+func (s *shop) balanced(t *testing.T, id int64) (sold int64) {
+	t.Helper()
+	b, err := s.store.Books(t.Context(), id, nil)
+	require.NoError(t, err)
+	require.Equal(t, b.Coupon.Total, b.Coupon.Left+b.Live, "D + A = T")
+	require.Equal(t, b.Coupon.Total, s.loaded(t, id)+b.Live, "R + A = T")
+	return b.Live
+}
+
+// together starts all at one signal and gives their errors.
+func together(all ...func() error) []error {
+	gate := make(chan struct{})
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, f := range all {
+		wg.Go(func() {
+			<-gate
+			errs[i] = f()
+		})
+	}
+	close(gate)
+	wg.Wait()
+	return errs
+}

@@ -1,0 +1,274 @@
+package coupon_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+func TestPublishingLoadsTheStockAndOpensTheSale(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.drafted(t, 10)
+		require.ErrorIs(t, c.Admits(during), coupon.ErrNotLoaded)
+		got, err := s.Publish(t.Context(), c.ID)
+		require.NoError(t, err)
+		c.State, c.Epoch, c.Shards = coupon.OnSale, 1, shards
+		require.Equal(t, c, got)
+		require.Equal(t, c, s.now(t, c.ID))
+		require.Equal(t, int64(10), s.loaded(t, c.ID))
+
+		require.NoError(t, s.buy(t.Context(), c, 1, 1))
+		again, err := s.Publish(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, c.Epoch, again.Epoch, "publishing twice is publishing once")
+		require.Equal(t, int64(1), s.balanced(t, c.ID))
+		_, err = s.Publish(t.Context(), 999)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+}
+
+func TestWhatHasEndedIsNotPublishedOrReloaded(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		over := s.with(func(p *coupon.Parts) { p.Now = func() time.Time { return shuts } })
+		for name, step := range map[string]func() error{
+			"ended by an administrator": func() error { _, err := s.Publish(t.Context(), s.inState(t, coupon.Ended).ID); return err },
+			"ended by the clock":        func() error { _, err := over.Publish(t.Context(), s.drafted(t, 5).ID); return err },
+			"to be mended":              func() error { _, err := s.Reload(t.Context(), s.inState(t, coupon.Ended).ID); return err },
+		} {
+			require.ErrorIs(t, step(), coupon.ErrConflict, name)
+		}
+		_, err := s.Reload(t.Context(), 999)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+}
+
+func TestAPausedSaleGoesOnWhereItWas(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.inState(t, coupon.Paused)
+		_, err := s.Patch(t.Context(), c.ID, coupon.Change{Total: new(int64(15))})
+		require.NoError(t, err)
+		c, err = s.Publish(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, int64(2), c.Epoch)
+		require.Equal(t, int64(13), s.loaded(t, c.ID), "with the new units, without those sold")
+		require.NoError(t, s.buy(t.Context(), c, 1, 1))
+		require.ErrorIs(t, s.buy(t.Context(), c, 2, 1), order.ErrLimitReached, "what was bought before counts")
+		require.Equal(t, int64(3), s.balanced(t, c.ID))
+	})
+}
+
+// crashing are shards at which the instance dies.
+type crashing struct {
+	coupon.Shards
+	before, after error
+}
+
+func (c crashing) Load(ctx context.Context, l coupon.Load) error {
+	if c.before != nil {
+		return c.before
+	}
+	return errors.Join(c.Shards.Load(ctx, l), c.after)
+}
+
+// refusing is a repository that cannot be written.
+type refusing struct{ coupon.Repository }
+
+var errCrash = errors.New("crash")
+
+func (refusing) Change(context.Context, int64, func(*coupon.Coupon) error) (coupon.Coupon, error) {
+	return coupon.Coupon{}, errCrash
+}
+
+func TestACrashBetweenTwoStepsLeavesTheSaleClosedAndTheNextPublicationWorks(t *testing.T) {
+	for name, broken := range map[string]func(p *coupon.Parts){
+		"before the shards": func(p *coupon.Parts) { p.Shards = crashing{Shards: p.Shards, before: errCrash} },
+		"after the shards":  func(p *coupon.Parts) { p.Shards = crashing{Shards: p.Shards, after: errCrash} },
+		"before it opens":   func(p *coupon.Parts) { p.Repository = refusing{p.Repository} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *shop) {
+				for state, closed := range map[coupon.State]coupon.State{coupon.Draft: coupon.Draft, coupon.OnSale: coupon.Paused, coupon.Paused: coupon.Paused} {
+					before := s.inState(t, state)
+					step := s.with(broken).Publish
+					if state == coupon.OnSale {
+						step = s.with(broken).Reload
+					}
+					_, err := step(t.Context(), before.ID)
+					require.ErrorIs(t, err, errCrash)
+					after := s.now(t, before.ID)
+					require.Equal(t, closed, after.State)
+					require.Equal(t, before.Epoch+1, after.Epoch)
+					require.ErrorIs(t, after.Admits(during), coupon.ErrNotLoaded)
+					if state != coupon.Draft {
+						require.ErrorIs(t, s.buy(t.Context(), before, 1000*before.ID, 9), order.ErrStaleEpoch, "an instance that has not heard of it")
+					}
+
+					c, err := s.Publish(t.Context(), before.ID)
+					require.NoError(t, err)
+					require.Equal(t, before.Epoch+2, c.Epoch)
+					require.NoError(t, s.buy(t.Context(), c, 1000*c.ID+1, 9))
+					s.balanced(t, c.ID)
+				}
+			})
+		})
+	}
+}
+
+func TestTwoPublishersAtOnceOpenOneEpoch(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lock   coupon.Exclusive
+		epochs int64
+	}{
+		"one after the other":           {oneAtATime(), 1},
+		"with a lock that lets both in": {everybody, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *shop) {
+				for range 8 {
+					c := s.drafted(t, 10)
+					publish := func() error {
+						_, err := s.with(func(p *coupon.Parts) { p.Exclusive = tc.lock }).Publish(t.Context(), c.ID)
+						return err
+					}
+					opened := 0
+					for _, err := range together(publish, publish, publish) {
+						if err == nil {
+							opened++
+						} else if !errors.Is(err, coupon.ErrConflict) {
+							require.ErrorIs(t, err, order.ErrStaleEpoch)
+						}
+					}
+					require.Positive(t, opened)
+					after := s.now(t, c.ID)
+					require.Equal(t, coupon.OnSale, after.State)
+					require.LessOrEqual(t, after.Epoch, tc.epochs)
+					loaded, err := s.stock.Loaded(t.Context(), c.ID, after.Epoch, after.Shards)
+					require.NoError(t, err)
+					require.True(t, loaded, "open means loaded")
+					require.NoError(t, s.buy(t.Context(), after, c.ID, 1))
+					s.balanced(t, c.ID)
+				}
+			})
+		})
+	}
+}
+
+// patching are shards during whose loading an administrator does something.
+type patching struct {
+	coupon.Shards
+	meanwhile func()
+}
+
+func (p patching) Load(ctx context.Context, l coupon.Load) error {
+	err := p.Shards.Load(ctx, l)
+	p.meanwhile()
+	return err
+}
+
+func TestWhatIsAlteredWhileItIsLoadedIsNotOpened(t *testing.T) {
+	for name, change := range map[string]coupon.Change{
+		"more units": {Total: new(int64(20))}, "fewer units": {Total: new(int64(5))}, "the end": {End: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *shop) {
+				c := s.inState(t, coupon.Paused)
+				_, err := s.with(func(p *coupon.Parts) {
+					p.Shards = patching{p.Shards, func() {
+						_, err := s.Patch(t.Context(), c.ID, change)
+						require.NoError(t, err)
+					}}
+				}).Publish(t.Context(), c.ID)
+				require.ErrorIs(t, err, coupon.ErrConflict)
+				require.NotEqual(t, coupon.OnSale, s.now(t, c.ID).State)
+				if !change.End {
+					_, err = s.Publish(t.Context(), c.ID)
+					require.NoError(t, err)
+					s.balanced(t, c.ID)
+				}
+			})
+		})
+	}
+}
+
+func TestMendingOpensOnlyWhatWasOpen(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for _, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused} {
+			before := s.inState(t, state)
+			require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+			c, err := s.Reload(t.Context(), before.ID)
+			require.NoError(t, err)
+			require.Equal(t, state, c.State)
+			require.Equal(t, before.Epoch+1, c.Epoch)
+			s.balanced(t, c.ID)
+		}
+	})
+}
+
+func TestMendingWhileOrdersArePlacedLosesNoUnit(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		const units, buyers, each = 60, 6, 20
+		c := s.published(t, units)
+		var id atomic.Int64
+		var all []func() error
+		for buyer := range int64(buyers) {
+			all = append(all, func() error {
+				for i := range int64(each) {
+					sale, err := s.Get(t.Context(), c.ID)
+					if err != nil {
+						return err
+					}
+					if sale.Admits(during) == nil {
+						_ = s.buy(t.Context(), sale, id.Add(1), 1000*buyer+i) // refused or not: the balance tells
+					}
+				}
+				return nil
+			})
+		}
+		all = append(all, func() error {
+			for range 6 {
+				if _, err := s.Reload(t.Context(), c.ID); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for _, err := range together(all...) {
+			require.NoError(t, err)
+		}
+		sale := s.now(t, c.ID)
+		require.Equal(t, coupon.OnSale, sale.State)
+		require.Equal(t, c.Epoch+6, sale.Epoch)
+		t.Logf("%d sold meanwhile", s.balanced(t, c.ID))
+
+		for n := int64(0); s.buy(t.Context(), sale, id.Add(1), 1_000_000+n) == nil; n++ {
+			require.Less(t, n, int64(units))
+		}
+		require.Equal(t, int64(units), s.balanced(t, c.ID), "and every unit can be sold")
+	})
+}
+
+// A lost announcement costs time and not the sale.
+type mute struct{}
+
+func (mute) AnnounceChange(context.Context, int64) error { return errCrash }
+
+func TestAnAnnouncementThatFailsDoesNotFailTheChange(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.drafted(t, 5)
+		quiet := s.with(func(p *coupon.Parts) { p.Announcer = mute{} })
+		_, err := quiet.Publish(t.Context(), c.ID)
+		require.NoError(t, err)
+		_, err = quiet.Pause(t.Context(), c.ID)
+		require.NoError(t, err)
+		cached, err := s.parts.Cache.Get(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, coupon.Paused, cached.State, "this instance knows it at once")
+	})
+}
