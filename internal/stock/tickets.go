@@ -17,18 +17,6 @@ import (
 // of the database's return.
 const ticketLasts = time.Hour
 
-// ticket is what Redis keeps of an order in doubt.
-type ticket struct {
-	ID         int64        `json:"id"`
-	CouponID   int64        `json:"coupon_id"`
-	UserID     int64        `json:"user_id"`
-	Status     order.Status `json:"status"`
-	PriceCents int64        `json:"price_cents"`
-	RequestID  string       `json:"request_id"`
-	CreatedAt  time.Time    `json:"created_at"`
-	ExpiresAt  time.Time    `json:"expires_at"`
-}
-
 func ticketKey(orderID int64) string { return "seckill:ticket:" + strconv.FormatInt(orderID, 10) }
 
 // PutTicket remembers an order whose outcome is not known yet.
