@@ -161,7 +161,8 @@ func (a *app) checkShards(ctx context.Context) error {
 	}
 	for _, c := range loaded {
 		if c.StateAt(time.Now()) == coupon.OnSale && c.Shards != a.cfg.Stock.Shards {
-			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: pause it first, or set the number that it has", c.ID))
+			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
+				"pause it first, or set the number that it has", c.ID))
 		}
 	}
 	return nil

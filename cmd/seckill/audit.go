@@ -35,7 +35,8 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 			return err
 		}
 		if cfg.Embedded() {
-			return usage(errors.New("embedded stores live in the process that serves: ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
+			return usage(errors.New("embedded stores live in the process that serves: " +
+				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
 		a, err := openApp(ctx, cfg, newLog(cfg.Log, c.err))
@@ -44,12 +45,8 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 		}
 		defer func() { err = errors.Join(err, a.close(context.WithoutCancel(ctx))) }()
 		if ids == nil {
-			loaded, err := a.store.Coupons().Loaded(ctx)
-			if err != nil {
+			if ids, err = a.loadedIDs(ctx); err != nil {
 				return err
-			}
-			for _, one := range loaded {
-				ids = append(ids, one.ID)
 			}
 			if len(ids) == 0 {
 				_, _ = fmt.Fprintln(c.err, "no coupon's stock was ever loaded: nothing to audit")
@@ -62,6 +59,16 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 		return auditAll(ctx, c, ids, look, *asJSON)
 	}
 	return cmd
+}
+
+// loadedIDs lists the coupons whose stock was loaded into Redis.
+func (a *app) loadedIDs(ctx context.Context) ([]int64, error) {
+	loaded, err := a.store.Coupons().Loaded(ctx)
+	ids := make([]int64, 0, len(loaded))
+	for _, one := range loaded {
+		ids = append(ids, one.ID)
+	}
+	return ids, err
 }
 
 func couponIDs(text string) ([]int64, error) {

@@ -26,5 +26,5 @@ func newLog(cfg config.Log, to io.Writer) *slog.Logger {
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
+	return ok && term.IsTerminal(int(f.Fd()))
 }

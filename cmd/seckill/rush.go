@@ -71,7 +71,10 @@ the server allows only while auth.demo_login is on.`,
 
 func show(c console, r rush.Report, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(c.out).Encode(r)
+		if err := json.NewEncoder(c.out).Encode(r); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+		return nil
 	}
 	return r.WriteText(c.out)
 }

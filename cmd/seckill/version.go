@@ -15,8 +15,8 @@ func newVersion(c console) *cobra.Command {
 		Example: "  seckill version",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(c.out, "seckill %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			_, _ = fmt.Fprintf(c.out, "seckill %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
 		},
 	}
 }

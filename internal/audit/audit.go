@@ -167,7 +167,8 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 		return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
 	}
 	report, err := a.Audit(ctx, couponID)
-	if err != nil || report.status("I4") == OK && report.status("I5") == OK || books.Coupon.State != coupon.OnSale {
+	whole := report.status("I4") == OK && report.status("I5") == OK
+	if err != nil || whole || books.Coupon.StateAt(report.TakenAt) != coupon.OnSale {
 		return report, err
 	}
 	if _, err := a.reloader.Reload(ctx, couponID); err != nil {

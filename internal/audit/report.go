@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"seckill/internal/coupon"
 )
 
 // Status is the verdict on one invariant.
@@ -62,75 +60,6 @@ func (r Report) status(id string) Status {
 		}
 	}
 	return NotRun
-}
-
-// judge holds the evidence against every invariant.
-func (e evidence) judge() Report {
-	b := e.books
-	r := Report{
-		CouponID: ID(b.Coupon.ID), Total: b.Coupon.Total, Stock: b.Coupon.Left, Live: b.Live, Orders: b.Orders,
-		Voids: b.Voids, Shards: []int64{}, Violations: []string{}, TakenAt: e.at,
-		Oversold: max(0, b.Live-b.Coupon.Total), Duplicates: b.OverLimit + b.SameID,
-	}
-	loaded := len(e.shards) > 0
-	negative := 0
-	for _, s := range e.shards {
-		loaded = loaded && s.Open && s.Epoch == b.Coupon.Epoch
-		r.Redis += s.Units
-		r.Shards = append(r.Shards, s.Units)
-		if s.Units < 0 {
-			negative++
-		}
-		for _, h := range s.Holds {
-			// A hold whose order is committed is not open any more: only its
-			// confirmation is missing.
-			if o, known := b.Requests[h.RequestID]; h.Unit && (!known || o.ID != h.OrderID || o.Status == "void") {
-				r.Holds++
-			}
-		}
-	}
-	for i, due := range b.Due {
-		if due.Epoch == b.Coupon.Epoch && !e.applied[i] {
-			r.Returns++
-		}
-	}
-	lost, other := 0, 0
-	for request, id := range e.history {
-		switch o, known := b.Requests[request]; {
-		case !known || o.Status == "void":
-			lost++
-		case o.ID != id:
-			other++
-		}
-	}
-
-	both := func(holds bool) Status {
-		switch {
-		case !e.quiet:
-			return Unsettled
-		case !loaded && b.Coupon.State != coupon.OnSale:
-			return NotRun
-		}
-		return verdict(holds && loaded)
-	}
-	d, a, t := b.Coupon.Left, b.Live, b.Coupon.Total
-	r.add("I1", "D + A = T and D ≥ 0", verdict(d+a == t && d >= 0), "D %d + A %d, T %d", d, a, t)
-	r.add("I2", "A ≤ T", verdict(a <= t), "A %d, T %d", a, t)
-	r.add("I3", "no user above the limit", verdict(b.OverLimit == 0), "%d orders above a limit of %d", b.OverLimit, b.Coupon.LimitPerUser)
-	sum := r.Redis + r.Holds + r.Returns + a
-	note := ""
-	if !loaded {
-		note = ", not loaded"
-	}
-	r.add("I4", "R + h + G + A = T", both(sum == t), "R %d + h %d + G %d + A %d = %d, T %d%s", r.Redis, r.Holds, r.Returns, a, sum, t, note)
-	r.add("I5", "every shard ≥ 0", verdict(negative == 0), "%d of %d shards below 0", negative, len(e.shards))
-	r.add("I6", "no unit out of reach: D − R = h + G", both(d-r.Redis == r.Holds+r.Returns), "D %d − R %d, h %d + G %d", d, r.Redis, r.Holds, r.Returns)
-	r.add("I7", "every request that Redis knows as ordered has its row", both(lost == 0), "%d of %d without a row", lost, len(e.history))
-	r.add("I8", "one order a request, the same in both stores", verdict(b.SameID == 0 && (other == 0 || !e.quiet)), "%d share a request, %d differ", b.SameID, other)
-	r.add("I9", "states, slots and returns agree; fences grow", verdict(b.BadState == 0 && b.Stale == 0), "%d in a bad state, %d above their fence", b.BadState, b.Stale)
-	r.Clean = len(r.Violations) == 0
-	r.Settled = e.quiet && r.Holds == 0 && r.Returns == 0
-	return r
 }
 
 func verdict(holds bool) Status {

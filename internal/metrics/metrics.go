@@ -124,8 +124,10 @@ func (m *Metrics) Pools(db func() sql.DBStats, client redis.UniversalClient) {
 	}
 	gauge("seckill_sql_connections_in_use", "Connections to the database in use.", func() float64 { return float64(db().InUse) })
 	gauge("seckill_sql_connections_idle", "Idle connections to the database.", func() float64 { return float64(db().Idle) })
-	gauge("seckill_sql_waits", "How often somebody waited for a connection to the database.", func() float64 { return float64(db().WaitCount) })
+	gauge("seckill_sql_waits", "How often somebody waited for a connection to the database.",
+		func() float64 { return float64(db().WaitCount) })
 	gauge("seckill_redis_connections", "Connections to Redis.", func() float64 { return float64(client.PoolStats().TotalConns) })
 	gauge("seckill_redis_connections_idle", "Idle connections to Redis.", func() float64 { return float64(client.PoolStats().IdleConns) })
-	gauge("seckill_redis_timeouts", "How often nobody got a connection to Redis in time.", func() float64 { return float64(client.PoolStats().Timeouts) })
+	gauge("seckill_redis_timeouts", "How often nobody got a connection to Redis in time.",
+		func() float64 { return float64(client.PoolStats().Timeouts) })
 }

@@ -92,8 +92,7 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 		})
 	}
 	err := do()
-	var stale *StaleFenceError
-	if errors.As(err, &stale) {
+	if stale, ok := errors.AsType[*StaleFenceError](err); ok {
 		if raised := s.locker.Raise(ctx, key, stale.Seen); raised != nil {
 			return lockError(errors.Join(err, raised))
 		}

@@ -11,10 +11,10 @@ import (
 
 // Work is how the background work of an instance is done.
 type Work struct {
-	Every       time.Duration // between two passes
-	SettleAfter time.Duration // the age from which a hold is nobody's
+	Every       time.Duration                                      // between two passes
+	SettleAfter time.Duration                                      // the age from which a hold is nobody's
 	Loaded      func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
-	Did         func(job string, n int, err error) // told after each pass that did or failed something; may be nil
+	Did         func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
 }
 
 // Run does the background work until ctx ends. It runs on every instance; each job
