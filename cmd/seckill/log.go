@@ -19,7 +19,7 @@ func newLog(cfg config.Log, to io.Writer) *slog.Logger {
 	}
 	terminal := isTerminal(to)
 	if cfg.Format == "text" || cfg.Format == "auto" && terminal {
-		return slog.New(tint.NewHandler(to, &tint.Options{Level: level, NoColor: !terminal}))
+		return slog.New(tint.NewTextHandler(to, &tint.Options{Level: level, NoColor: !terminal}))
 	}
 	return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level}))
 }
