@@ -91,6 +91,19 @@ func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
 	}
 }
 
+func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 4, 1)
+		older := s.load
+		older.Buyers = map[int64]int{7: 1}
+		s.load.Epoch = 2
+		require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, 0))
+		require.ErrorIs(t, s.Load(t.Context(), older), order.ErrStaleEpoch)
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.buy(7)
+	})
+}
+
 func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
