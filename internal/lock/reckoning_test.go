@@ -73,3 +73,29 @@ func TestALeaseWhoseGrantCameLateIsRenewedSoonerAndEndsAMarginEarly(t *testing.T
 		require.NoError(t, l.Close(t.Context()))
 	})
 }
+
+func TestAGrantThatComesAfterTheDeadlineIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slow{memory: newMemory(), acquire: 2 * second}
+		l, err := lock.New(s, lock.Options{Lease: time.Hour, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), second)
+		defer cancel()
+		_, err = l.Acquire(ctx, "a")
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, l.Close(t.Context()))
+		require.False(t, s.holds("a"), "what was given is freed")
+	})
+}
+
+func TestAGrantThatTookAsLongAsItsLeaseIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slow{memory: newMemory(), acquire: 10 * second}
+		l, err := lock.New(s, lock.Options{Lease: 10 * second, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		_, err = l.Acquire(t.Context(), "a")
+		require.ErrorIs(t, err, lock.ErrUnavailable)
+		require.NoError(t, l.Close(t.Context()))
+	})
+}
