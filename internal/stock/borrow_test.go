@@ -99,6 +99,26 @@ func TestAHomeThatHasAUnitAgainBeforeTheMarkSellsIt(t *testing.T) {
 	})
 }
 
+// Its counter was read above zero and is empty again when the mark is made. Asked
+// to lend, it would take the mark for the unit.
+func TestAHomeDoesNotLendToItsOwnBuyer(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		r := racing(t, o, 2)
+		read := false
+		meddle(r.client, func(call string) {
+			switch {
+			case call == readAll:
+				r.set(0, 1)
+				read = true
+			case call == "reserve" && read:
+				r.set(0, 0)
+			}
+		})
+		require.Equal(t, 1, r.buy(r.user).Shard)
+		r.wants(1, 0, 0)
+	})
+}
+
 func TestABorrowerWhoFindsAllEmptyAfterARaceLeavesNoMark(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
