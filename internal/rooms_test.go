@@ -24,6 +24,8 @@ var rooms = map[string][]string{
 	"internal/lock/locktest":  {"internal/lock", "internal/servers", "internal/servers/testservers"},
 	"internal/lock/nolock":    {"internal/lock"},
 	"internal/lock/redislock": {"internal/lock"},
+	"internal/lock/etcdlock":  {"internal/lock"},
+	"internal/lock/zklock":    {"internal/lock"},
 	"internal/stock":          {"internal/coupon", "internal/order"},
 	"internal/store":          {"internal/coupon", "internal/order", "sql"},
 	"internal/idworker":       {"internal/lock"},
@@ -38,18 +40,25 @@ var rooms = map[string][]string{
 	"sql":                     {},
 
 	"internal/servers/testservers": {"internal/servers"},
+
+	"internal/breaks":            {},
+	"internal/breaks/cmd/breaks": {"internal/breaks"},
+
+	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest"},
 }
 
 // libraries belong to one room each: nobody else may import them.
 var libraries = map[string][]string{
-	"github.com/gin-gonic/gin":       {"internal/api", "internal/api/web"},
-	"gorm.io/gorm":                   {"internal/store"},
-	"github.com/glebarez/sqlite":     {"internal/store"},
-	"github.com/alicebob/miniredis/": {"internal/embedded"},
-	"github.com/spf13/cobra":         {"cmd/seckill"},
-	"github.com/prometheus/":         {"internal/metrics", "internal/lock/locktest"}, // the fault proxy counts with it
-	"github.com/knadh/koanf":         {"internal/config"},
-	"github.com/bwmarrin/snowflake":  {"internal/idworker"},
+	"github.com/gin-gonic/gin":          {"internal/api", "internal/api/web"},
+	"gorm.io/gorm":                      {"internal/store"},
+	"github.com/glebarez/sqlite":        {"internal/store"},
+	"github.com/alicebob/miniredis/":    {"internal/embedded"},
+	"github.com/spf13/cobra":            {"cmd/seckill"},
+	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest"}, // the fault proxy counts with it
+	"github.com/knadh/koanf":            {"internal/config"},
+	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
+	"github.com/bluekeyes/go-gitdiff":   {"internal/breaks"},
+	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},
 }
 
 // pure rooms import the standard library and their neighbours, and nothing else.

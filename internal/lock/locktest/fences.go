@@ -46,7 +46,7 @@ func (s suite) fences(t *testing.T) {
 			require.NoError(t, l.Raise(t.Context(), key, seen))
 			require.NoError(t, l.Raise(t.Context(), key, 7))
 			h := mustAcquire(t, l, key)
-			require.Equal(t, seen+1, h.Fence())
+			require.Greater(t, h.Fence(), seen)
 			require.NoError(t, h.Release(t.Context()))
 		}
 		require.Error(t, l.Raise(t.Context(), key, 1<<63))

@@ -54,6 +54,8 @@ type Capabilities struct {
 	FenceOutlivesData bool          // and goes on growing after Flush
 	Raises            bool          // lock.Raiser
 	Wakes             bool          // lock.Notifier: waiters are woken by a message
+	WakesOne          bool          // and of many processes one alone
+	Steps             bool          // an acquire takes several round trips: one that is cut short may not have written yet
 	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
 	TellsTaken        bool          // ErrNotHeld tells an expired key from one that another has
 	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,10 +67,16 @@ func (p *Proxy) Swallow() (end func()) {
 	return func() { a(); b() }
 }
 
-// SwallowReplies lets requests through and no reply.
-func (p *Proxy) SwallowReplies() (end func()) {
-	return p.add(`{"name":"hole-down","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`)
+// SwallowRepliesAfter lets requests through, and the next n replies; connections
+// on which more of them come are black holes from then on, also after the end.
+func (p *Proxy) SwallowRepliesAfter(n int32) (end func()) {
+	toPass.Store(n)
+	p.add(`{"name":"swallow","type":"swallow_replies","stream":"downstream"}`)
+	return func() { toPass.Store(math.MaxInt32) }
 }
+
+// Swallowed tells whether there were more replies than were to pass.
+func Swallowed() bool { return toPass.Load() < 0 }
 
 // Delay holds every request back for ms milliseconds.
 func (p *Proxy) Delay(ms string) (end func()) {
@@ -99,9 +106,9 @@ func (p *Proxy) add(toxic string) (remove func()) {
 	}
 }
 
-// toLose is shared by all connections of all proxies: the toxics of one proxy
+// toLose and toPass are shared by all connections of all proxies: the toxics of one proxy
 // are copied for every connection. So tests that lose replies do not run at once.
-var toLose atomic.Int32
+var toLose, toPass atomic.Int32
 
 type loseReplies struct{}
 
@@ -120,4 +127,44 @@ func (*loseReplies) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-func init() { toxics.Register("lose_replies", new(loseReplies)) }
+type swallowReplies struct{}
+
+func (*swallowReplies) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			switch {
+			case c == nil:
+				stub.Close()
+				return
+			case toPass.Add(-1) >= 0:
+				stub.Output <- c
+			default:
+				hole(stub)
+				return
+			}
+		}
+	}
+}
+
+// hole takes everything and gives nothing until the connection ends.
+func hole(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+		}
+	}
+}
+
+func init() {
+	toxics.Register("lose_replies", new(loseReplies))
+	toxics.Register("swallow_replies", new(swallowReplies))
+}

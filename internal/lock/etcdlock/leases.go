@@ -1,0 +1,109 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// tidyWithin bounds what nobody waits for.
+const tidyWithin = time.Second
+
+// leaseID is the etcd lease of one acquisition: 63 bits of a hash, never zero.
+func leaseID(key, token string) clientv3.LeaseID {
+	sum := sha256.Sum256([]byte(key + "\x00" + token))
+	id := int64(binary.BigEndian.Uint64(sum[:8]) >> 1) //nolint:gosec // 63 bits
+	return clientv3.LeaseID(max(id, 1))
+}
+
+// grantLease makes the lease, or keeps it alive if an earlier call, whose reply
+// was lost, has made it.
+func (b *Backend) grantLease(ctx context.Context, id clientv3.LeaseID, ttl int64) error {
+	got, err := b.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: ttl})
+	if isEtcd(err, rpctypes.ErrLeaseExist) {
+		alive, err := b.keepAlive(ctx, id, ttl)
+		if err == nil && !alive {
+			err = errors.New("the lease of an earlier call with this token has run out")
+		}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("grant a lease: %w", err)
+	}
+	return longEnough(got.TTL, ttl)
+}
+
+// keepAlive makes the lease last its whole length from now. It answers false if
+// the lease has run out.
+func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the stream, of which one message each way is used
+	stream, err := b.leases.LeaseKeepAlive(ctx)
+	if err != nil {
+		return false, fmt.Errorf("keep the lease alive: %w", err)
+	}
+	// The error of a send is io.EOF; what went wrong is told by the receive.
+	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("keep the lease alive: %w", err)
+	}
+	got, err := stream.Recv()
+	switch {
+	case isEtcd(err, rpctypes.ErrLeaseNotFound) || err == nil && got.TTL <= 0:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("keep the lease alive: %w", err)
+	default:
+		return true, longEnough(got.TTL, ttl)
+	}
+}
+
+// revoke ends the lease, and with it what is attached to it. It answers whether
+// there was one. If it fails, the lease runs out by itself.
+func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) bool {
+	_, err := b.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
+	if err != nil && !isEtcd(err, rpctypes.ErrLeaseNotFound) {
+		b.o.Logger.Debug("etcdlock: cannot revoke a lease, it will run out", "err", err)
+	}
+	return err == nil
+}
+
+// revokeAlone revokes on its own time, also if ctx has ended.
+func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
+	defer cancel()
+	defer b.wire.watch(ctx)()
+	b.revoke(ctx, id)
+}
+
+func longEnough(got, want int64) error {
+	if got < want {
+		return fmt.Errorf("the server's lease is %d s, asked for %d s", got, want)
+	}
+	return nil
+}
+
+// isEtcd tells whether err, as gRPC gave it, is a certain one of etcd's own.
+func isEtcd(err, want error) bool { return err != nil && errors.Is(rpctypes.Error(err), want) }
+
+// isNetwork reports whether err says that no answer came, so that the call may
+// have been carried out.
+func isNetwork(err error) bool {
+	if err == nil {
+		return false
+	}
+	var known rpctypes.EtcdError
+	if errors.As(err, &known) {
+		return known.Code() == codes.Unavailable
+	}
+	return status.Code(err) == codes.Unavailable
+}

@@ -1,0 +1,152 @@
+package etcdlock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	lineTTL    = 10          // seconds after which a dead waiter is out of the line
+	pauseAfter = 50 * time.Millisecond
+)
+
+// errClosed says that the Backend was closed.
+var errClosed = errors.New("etcdlock: closed")
+
+// Subscribe puts an entry into the line of key and answers a channel that gets a
+// message when it is first in the line and the key is free. A waiter that dies
+// leaves the line after ten seconds at most; until then those behind it poll.
+func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+	id := rand.Text()
+	p := place{b: b, key: key, name: b.line(key) + id, lease: leaseID(key, id), freed: make(chan struct{}, 1)}
+	listening, cancel := context.WithCancel(b.ctx)
+	entered := make(chan error, 1)
+	if !b.begin(func() {
+		defer p.leave()
+		// The caller's context bounds the entry alone.
+		ctx, stop := context.WithCancel(ctx)
+		defer context.AfterFunc(listening, stop)()
+		defer stop()
+		err := p.enter(ctx)
+		entered <- err
+		if err == nil {
+			p.listen(listening)
+		}
+	}) {
+		cancel()
+		return nil, nil, errClosed
+	}
+	if err := <-entered; err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("etcdlock: subscribe: %w", err)
+	}
+	return p.freed, cancel, nil
+}
+
+// begin starts a goroutine that Close waits for, unless the Backend is closed.
+func (b *Backend) begin(f func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.listeners.Go(f)
+	}
+	return !b.closed
+}
+
+// line is the folder of a key's waiters. A slash in the key would make it part of
+// another's.
+func (b *Backend) line(key string) string { return b.o.Prefix + "line/" + url.PathEscape(key) + "/" }
+
+// place is one entry in a line.
+type place struct {
+	b         *Backend
+	key, name string
+	lease     clientv3.LeaseID
+	revision  int64 // of its creation: its rank
+	freed     chan struct{}
+}
+
+func (p *place) enter(ctx context.Context) error {
+	defer p.b.wire.watch(ctx)()
+	if err := p.b.grantLease(ctx, p.lease, lineTTL); err != nil {
+		return err
+	}
+	put, err := p.b.kv.Put(ctx, p.name, "", clientv3.WithLease(p.lease))
+	if err != nil {
+		return fmt.Errorf("enter the line: %w", err)
+	}
+	p.revision = put.Header.Revision
+	return nil
+}
+
+// leave ends the lease, and so wakes who stands behind.
+func (p *place) leave() {
+	p.b.revokeAlone(context.Background(), p.lease)
+}
+
+// listen watches the predecessor until ctx ends. Whatever breaks a watch, a
+// compaction among others, the line is read again.
+func (p *place) listen(ctx context.Context) {
+	alive, err := p.b.client.KeepAlive(ctx, p.lease)
+	if err != nil {
+		return // the waiter polls
+	}
+	p.b.listeners.Go(func() {
+		for range alive { //nolint:revive // the answers only have to be taken
+		}
+	})
+	for ctx.Err() == nil {
+		if err := p.step(ctx); err != nil && ctx.Err() == nil {
+			p.b.o.Logger.Debug("etcdlock: cannot watch, trying again", "key", p.key, "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pauseAfter):
+			}
+		}
+	}
+}
+
+// step waits for the entry before this one to go, or, at the head of the line,
+// for the holder; and tells if there is none.
+func (p *place) step(ctx context.Context) error {
+	before, err := p.b.kv.Get(ctx, p.b.line(p.key), append(clientv3.WithLastCreate(), clientv3.WithKeysOnly(),
+		clientv3.WithMaxCreateRev(p.revision-1))...)
+	if err != nil {
+		return fmt.Errorf("read the line: %w", err)
+	}
+	if len(before.Kvs) > 0 {
+		return p.gone(ctx, string(before.Kvs[0].Key), before.Header.Revision)
+	}
+	holder, err := p.b.kv.Get(ctx, p.b.held(p.key), clientv3.WithKeysOnly())
+	if err != nil {
+		return fmt.Errorf("read the holder: %w", err)
+	}
+	if len(holder.Kvs) == 0 {
+		select {
+		case p.freed <- struct{}{}:
+		default: // it knows already
+		}
+	}
+	return p.gone(ctx, p.b.held(p.key), holder.Header.Revision)
+}
+
+// gone returns when key was deleted after the given revision.
+func (p *place) gone(ctx context.Context, key string, after int64) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for news := range p.b.client.Watch(ctx, key, clientv3.WithRev(after+1), clientv3.WithFilterPut()) {
+		if err := news.Err(); err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		if len(news.Events) > 0 {
+			return nil
+		}
+	}
+	return errors.New("the watch ended")
+}
