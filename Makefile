@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint bench loadtest up down
+.PHONY: help run build test lint breaks bench loadtest up down
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ lint: ## vet, gofmt and golangci-lint
 	go vet ./...
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on:" $$unformatted; exit 1; }
 	@linter=$$(.ci/linter); echo golangci-lint run; "$$linter" run ./...
+
+breaks: ## breaks the code on purpose, in every way that is kept, and asks whether the tests notice
+	go run ./internal/breaks/cmd/breaks
 
 bench: ## the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

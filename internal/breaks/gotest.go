@@ -1,0 +1,112 @@
+package breaks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// event is one line of `go test -json`.
+type event struct {
+	Action      string
+	Test        string
+	Output      string
+	FailedBuild string
+}
+
+// testRun is what one `go test` came to.
+type testRun struct {
+	ran         bool
+	failedBuild bool
+	firstFailed string
+	output      strings.Builder
+}
+
+// verdict of a run with a break in it. That the program failed is no catch unless
+// a test did: a server may be missing, or the break may not be Go.
+func (r *testRun) verdict() Verdict {
+	switch {
+	case r.failedBuild:
+		return DoesNotCompile
+	case r.firstFailed != "":
+		return Caught
+	case !r.ran:
+		return NoTests
+	default:
+		return Missed
+	}
+}
+
+// patience is how long one run may take. A break may well make a test hang.
+const patience = 2 * time.Minute
+
+// test runs one catcher, built as `make test` builds so that the cache is shared.
+func test(ctx context.Context, root string, c Catcher, flags ...string) (*testRun, error) {
+	args := append([]string{
+		"test", "-json", "-race", "-count=1", "-failfast", "-timeout=" + patience.String(), "-run=" + c.Run,
+	}, flags...)
+	cmd := exec.CommandContext(ctx, "go", append(args, c.Package)...) //nolint:gosec // the patches are ours
+	cmd.Dir = root
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // go test ends its children
+	cmd.WaitDelay = 10 * time.Second
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("breaks: go test: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("breaks: go test: %w", err)
+	}
+	r := &testRun{}
+	readErr := r.read(out)
+	err = cmd.Wait()
+	r.output.WriteString(complaints.String())
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("breaks: go test: %w", ctx.Err())
+	case readErr != nil:
+		return nil, fmt.Errorf("breaks: go test %s: %w\n%s", c, readErr, r.output.String())
+	case err == nil || errors.As(err, &exit) && (r.failedBuild || r.firstFailed != ""):
+		return r, nil
+	default:
+		return nil, fmt.Errorf("breaks: go test %s: %w, and no test failed\n%s", c, err, r.output.String())
+	}
+}
+
+func (r *testRun) read(out io.Reader) error {
+	for dec := json.NewDecoder(out); ; {
+		var e event
+		err := dec.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			_, _ = io.Copy(io.Discard, out) // or go test would wait for us
+			return fmt.Errorf("read its output: %w", err)
+		}
+		r.note(e)
+	}
+}
+
+func (r *testRun) note(e event) {
+	r.output.WriteString(e.Output)
+	switch e.Action {
+	case "build-fail":
+		r.failedBuild = true
+	case "run":
+		r.ran = true
+	case "fail":
+		r.failedBuild = r.failedBuild || e.FailedBuild != ""
+		if r.firstFailed == "" && e.Test != "" {
+			r.firstFailed = e.Test
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package breaks
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+)
+
+// Report tries all breaks, prints a line for each catcher as it goes, and answers
+// whether every break was caught.
+func Report(ctx context.Context, out io.Writer, root string, all []Break) (bool, error) {
+	red, err := Whole(ctx, root, all)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range red {
+		_, _ = fmt.Fprintf(out, "%s: %s, by %s\n%s\n", r.Verdict, r.Catcher, r.By, indent(r.Output))
+	}
+	bad := len(red)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, b := range all {
+		results, err := b.Try(ctx, root)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", b.Path, err)
+		}
+		for _, r := range results {
+			_, _ = fmt.Fprintf(table, "%-16s\t%5.1f s\t%-36s\t%s\n", r.Verdict, r.Took.Seconds(), b.Name(), r.by())
+			_ = table.Flush()
+			if r.Verdict != Caught {
+				bad++
+				_, _ = fmt.Fprintf(out, "  %s\n%s\n", b.Broken, indent(r.Output))
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(out, "%d breaks, %d not as they should be\n", len(all), bad)
+	return bad == 0, nil
+}
+
+// Name is the patch's name without folder and ending.
+func (b Break) Name() string { return strings.TrimSuffix(filepath.Base(b.Path), ".patch") }
+
+func (r Result) by() string {
+	if r.By != "" {
+		return r.By
+	}
+	return r.Catcher.String()
+}
+
+// indent sets the last lines of what a run said apart.
+func indent(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return "    " + strings.Join(lines[max(0, len(lines)-12):], "\n    ")
+}
