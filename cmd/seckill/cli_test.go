@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,7 +76,7 @@ func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
 		c := i.as(t, 0)
 		c.token = line
 		o := c.buy("1", "").sold(t, http.StatusCreated)
-		assert.Equal(t, fmt.Sprint(n+1), o.UserID)
+		assert.Equal(t, itoa(n+1), o.UserID)
 		c.do(http.MethodGet, "/api/v1/admin/coupons/1/audit", "").isProblem(t, http.StatusForbidden, "forbidden")
 	}
 	admin := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--user", "9", "--role", api.RoleAdmin, "--ttl", "5m")

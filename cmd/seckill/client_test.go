@@ -128,8 +128,10 @@ func (r reply) code() string {
 func (r reply) isProblem(t testing.TB, status int, code string) {
 	t.Helper()
 	var p struct {
-		Type, Title, Code string
-		Status            int
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Code   string `json:"code"`
+		Status int    `json:"status"`
 	}
 	if !assert.NoError(t, json.Unmarshal([]byte(r.body), &p), "%d %s", r.status, r.body) {
 		return

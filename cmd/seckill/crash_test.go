@@ -30,13 +30,13 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 			const stock = 800
 			id := fleet[1].sale(t, stock, 1)
 
-			harmed := make(chan time.Time, 1)
 			watch := fleet[1].as(t, 0)
+			admin := token(t, 1, "admin")
 			done := make(chan []rush.Report, 1)
 			go func() {
 				done <- crowd(t, fleet, rush.Options{
 					Users: 1000, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: 10,
-					AdminToken: token(t, 1, "admin"), Concurrency: 24, Timeout: 4 * time.Second,
+					AdminToken: admin, Concurrency: 24, Timeout: 4 * time.Second,
 				})
 			}()
 			within(t, 30*time.Second, func() error {
@@ -46,11 +46,11 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 				return nil
 			})
 			harm(t, fleet[0])
-			harmed <- time.Now()
+			harmed := time.Now()
 			sum := total(<-done) // nothing that was acknowledged is missing, or crowd has said so
 			require.Positive(t, sum.Accepted)
 
-			fleet[1].audited(t, id, 30*time.Second-time.Since(<-harmed))
+			fleet[1].audited(t, id, 30*time.Second-time.Since(harmed))
 			mopUp(t, fleet[0], id, 1_000_000)
 			got := s.auditedTwice(t, fleet[0], id)
 			assert.Equal(t, stock, got.Live)

@@ -47,6 +47,9 @@ func (d sale) config() (config.Config, error) {
 	cfg := config.Default()
 	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Stock.Shards = d.shards
+	// The crowd, the server and both stores share this machine: however slow it is,
+	// a store that has not answered yet is busy and not away.
+	cfg.HTTP.RequestTimeout, cfg.Redis.Timeout = 8*time.Second, 8*time.Second
 	cfg.Log.Level = "warn"
 	switch {
 	case d.users < 1 || d.users > 1_000_000:

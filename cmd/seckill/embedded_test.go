@@ -141,7 +141,9 @@ func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
 	buyer := i.as(t, 0)
 	login := buyer.do(http.MethodPost, "/api/v1/sessions", `{"user_id":"42"}`)
 	require.Equal(t, http.StatusCreated, login.status, login.body)
-	var session struct{ Token string }
+	var session struct {
+		Token string `json:"token"`
+	}
 	require.NoError(t, json.Unmarshal([]byte(login.body), &session))
 	buyer.token = session.Token
 	assert.Equal(t, "42", buyer.buy("1", "").sold(t, http.StatusCreated).UserID)

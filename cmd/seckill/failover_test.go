@@ -48,7 +48,8 @@ func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
 	id := fleet[0].sale(t, stock, 1)
 
 	killed := make(chan error, 1)
-	go func() { killed <- killMasterInMidRush(context.Background(), group, fleet[0].as(t, 0), id, stock) }()
+	watch := fleet[0].as(t, 0)
+	go func() { killed <- killMasterInMidRush(context.Background(), group, watch, id, stock) }()
 	sum := total(crowd(t, fleet, rush.Options{Users: 1000, Coupon: id, CancelPercent: 10, DoubleTapEvery: 20, Concurrency: 24, Tries: 20}))
 	require.NoError(t, <-killed)
 	require.Positive(t, sum.Accepted)
@@ -92,7 +93,9 @@ func (c client) left(coupon string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var shown struct{ Left *int }
+	var shown struct {
+		Left *int `json:"left"`
+	}
 	if err := json.Unmarshal([]byte(r.body), &shown); err != nil || shown.Left == nil {
 		return 0, fmt.Errorf("coupon %s: %d %s", coupon, r.status, r.body)
 	}

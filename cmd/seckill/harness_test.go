@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,7 +33,10 @@ func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(program, args...), gone: make(chan struct{}), since: time.Now()}
 	p.cmd.Args[0] = "seckill"
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	p.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+		"GORACE=atexit_sleep_ms=0", // the race detector would let every end take a second longer
+	}, env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	// If the tests are killed, so is it.
@@ -54,7 +59,7 @@ func launch(t testing.TB, env []string, args ...string) *process {
 func run(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := launch(t, env, args...)
-	p.await(t, 30*time.Second)
+	p.await(t, 2*time.Minute)
 	return p
 }
 
@@ -122,8 +127,35 @@ func (p *process) kill(t testing.TB) {
 	<-p.gone
 }
 
-func (p *process) pause(t testing.TB)  { t.Helper(); p.signal(t, syscall.SIGSTOP) }
+func (p *process) pause(t testing.TB) {
+	t.Helper()
+	p.signal(t, syscall.SIGSTOP)
+	frozen(t, p.cmd.Process.Pid)
+}
+
 func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, syscall.SIGCONT) }
+
+// frozen waits until a process that was sent SIGSTOP has stopped: on a busy machine
+// its threads run on for a while.
+func frozen(t testing.TB, pid int) {
+	t.Helper()
+	within(t, 10*time.Second, func() error {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(tasks) == 0 {
+			return fmt.Errorf("process %d has no threads: %w", pid, err)
+		}
+		for _, task := range tasks {
+			text, err := os.ReadFile(task)
+			if err != nil {
+				return err
+			}
+			if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T") {
+				return fmt.Errorf("%s is in state %.1s", task, state)
+			}
+		}
+		return nil
+	})
+}
 
 // instance is one running `serve` or `demo --keep`.
 type instance struct {
@@ -163,7 +195,11 @@ func (p *process) serving(t testing.TB) (url, admin string) {
 	within(t, 20*time.Second, func() error {
 		lines := bufio.NewScanner(strings.NewReader(p.err.String()))
 		for lines.Scan() {
-			var said struct{ Msg, URL, Admin string }
+			var said struct {
+				Msg   string `json:"msg"`
+				URL   string `json:"url"`
+				Admin string `json:"admin"`
+			}
 			if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" {
 				url, admin = said.URL, "http://"+said.Admin
 				return nil

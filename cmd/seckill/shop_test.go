@@ -108,11 +108,22 @@ func (i *instance) left(t testing.TB, coupon string) int {
 
 // report is the part of an audit that the tests look at.
 type report struct {
-	Clean, Settled                       bool
-	Total, Stock, Live, Orders           int
-	Holds, Returns, Oversold, Duplicates int
-	Violations                           []string
-	Invariants                           []struct{ ID, Status, Detail string }
+	Clean      bool     `json:"clean"`
+	Settled    bool     `json:"settled"`
+	Total      int      `json:"total"`
+	Stock      int      `json:"stock"`
+	Live       int      `json:"live"`
+	Orders     int      `json:"orders"`
+	Holds      int      `json:"holds"`
+	Returns    int      `json:"returns"`
+	Oversold   int      `json:"oversold"`
+	Duplicates int      `json:"duplicates"`
+	Violations []string `json:"violations"`
+	Invariants []struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		Detail string `json:"detail"`
+	} `json:"invariants"`
 }
 
 // status is the verdict on one invariant.
@@ -171,7 +182,7 @@ func crowd(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
 	}
 	all.Wait()
 	for n := range fleet {
-		require.NoError(t, errs[n])
+		assert.NoError(t, errs[n])
 		assert.Empty(t, reports[n].Violations, "what was told to the buyers of instance %d", n)
 	}
 	return reports
