@@ -61,9 +61,13 @@ func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
 					holds = append(holds, s.buy(user))
 				}
 				require.ErrorIs(t, s.try(user), order.ErrBusy, "all are open")
-				require.NoError(t, s.Release(t.Context(), holds[0]))
-				holds[0] = s.buy(user)
-				require.ErrorIs(t, s.try(user), order.ErrBusy, "one was released, and one taken")
+				for _, h := range holds[1:] {
+					require.NoError(t, s.Release(t.Context(), h))
+				}
+				for i := range holds[1:] {
+					holds[i+1] = s.buy(user)
+				}
+				require.ErrorIs(t, s.try(user), order.ErrBusy, "all but one were released and taken again")
 				for i, h := range holds[:limit-1] {
 					require.NoError(t, s.Confirm(t.Context(), h))
 					require.ErrorIs(t, s.try(user), order.ErrBusy, "%d bought, the others open", i+1)
