@@ -87,16 +87,14 @@ func (s *Server) admit(c *gin.Context, d door, who *Identity) (err error) {
 }
 
 // budget is the request's own context, not gin's, cut off at the request's time. A
-// route that takes longer than usual also moves the connection's deadlines.
+// route that takes longer than usual also moves the connection's write deadline.
 func (s *Server) budget(c *gin.Context, d door) (context.Context, context.CancelFunc) {
 	if d.budget <= s.o.RequestTimeout {
 		return context.WithTimeout(c.Request.Context(), s.o.RequestTimeout)
 	}
 	conn := http.NewResponseController(c.Writer)
-	until := time.Now().Add(d.budget + s.o.RequestTimeout)
 	// A writer without deadlines has none to move.
-	_ = conn.SetReadDeadline(until)
-	_ = conn.SetWriteDeadline(until)
+	_ = conn.SetWriteDeadline(time.Now().Add(d.budget + s.o.RequestTimeout))
 	return context.WithTimeout(c.Request.Context(), d.budget)
 }
 

@@ -69,7 +69,7 @@ func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 		}
 		return n
 	}
-	for id := range int64(500_000) {
+	for id := range int64(300_000) {
 		require.True(t, l.allow(userKey(id)))
 	}
 	require.LessOrEqual(t, known(), 2*maxClients*len(l.parts))

@@ -52,11 +52,9 @@ func streamHead(c *gin.Context) {
 }
 
 // stream writes what comes until the client goes or events is closed. The
-// connection's read deadline is lifted, because net/http ends a request's context
-// when it passes; the write deadline is set anew for each event.
+// connection's write deadline is set anew for each event.
 func (s *Server) stream(c *gin.Context, events <-chan []byte) {
 	conn := http.NewResponseController(c.Writer)
-	_ = conn.SetReadDeadline(time.Time{})
 	send := func(text []byte) bool {
 		_ = conn.SetWriteDeadline(time.Now().Add(patience)) // a writer without deadlines needs none
 		_, err := c.Writer.Write(text)

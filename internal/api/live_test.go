@@ -125,7 +125,7 @@ func TestThePollStopsWithTheLastWhoWatches(t *testing.T) {
 func TestAStreamOutlivesTheDeadlinesOfTheServer(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	server := listen(t, s, func(h *http.Server) {
-		h.ReadTimeout, h.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+		h.ReadTimeout, h.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
 	})
 	w := watch(t, server.URL)
 	for range 3 { // the third comes after a second

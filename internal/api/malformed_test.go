@@ -1,9 +1,14 @@
 package api
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -106,6 +111,40 @@ func TestABodyMayHave4096BytesAndNotOneMore(t *testing.T) {
 		require.Equal(t, 413, rec.Code)
 		require.Equal(t, "too_large", codeOf(t, rec))
 	}
+}
+
+// endless is a body that never ends and counts what is read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	return len(p), nil
+}
+
+func TestABodyWithoutAnEndIsNotReadToItsEnd(t *testing.T) {
+	s := newShop().serve(t, Options{DemoLogin: true})
+	body := &endless{}
+	req := httptest.NewRequest(http.MethodPost, "/api/v1/sessions", io.LimitReader(body, 1<<24))
+	req.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, req)
+	require.Equal(t, 413, rec.Code)
+	require.LessOrEqual(t, body.read, 2*maxBody)
+}
+
+func TestABodyThatDoesNotComeInTimeIsAnswered(t *testing.T) {
+	server := listen(t, newShop().serve(t, Options{DemoLogin: true}), func(h *http.Server) {
+		h.ReadTimeout = 100 * time.Millisecond
+	})
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	_, err = io.WriteString(conn, "POST /api/v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{")
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.Equal(t, 400, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
 }
 
 func TestWhatACarefulClientMaySend(t *testing.T) {
