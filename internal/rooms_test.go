@@ -24,6 +24,8 @@ var rooms = map[string][]string{
 	"internal/lock/locktest":  {"internal/lock", "internal/servers", "internal/servers/testservers"},
 	"internal/lock/nolock":    {"internal/lock"},
 	"internal/lock/redislock": {"internal/lock"},
+	"internal/lock/redlock":   {"internal/lock"},
+	"internal/lock/mysqllock": {"internal/lock"},
 	"internal/lock/etcdlock":  {"internal/lock"},
 	"internal/lock/zklock":    {"internal/lock"},
 	"internal/stock":          {"internal/coupon", "internal/order"},

@@ -58,6 +58,7 @@ type Capabilities struct {
 	Steps             bool          // an acquire takes several round trips: one that is cut short may not have written yet
 	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
 	TellsTaken        bool          // ErrNotHeld tells an expired key from one that another has
+	Session           bool          // a key belongs to a connection, and is free as soon as the server sees that cut
 	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond
 }
 

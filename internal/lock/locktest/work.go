@@ -150,7 +150,9 @@ func (s suite) work(t *testing.T) {
 		}}))
 		key := aKey()
 		require.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error { p.Cut(); return nil }))
-		require.EqualValues(t, 1, failed.Load())
+		if !s.Session { // there cutting the connection is releasing the key
+			require.EqualValues(t, 1, failed.Load())
+		}
 		p.Join()
 		s.freeWithin(t, key, s.scaled(5*time.Second)+time.Second)
 	})

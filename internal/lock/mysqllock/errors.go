@@ -2,7 +2,6 @@ package mysqllock
 
 import (
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"slices"
 
@@ -28,9 +27,4 @@ func poisons(err error) bool {
 func isServers(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) || errors.Is(err, sql.ErrNoRows)
-}
-
-// isGone reports whether a connection is of no use any more.
-func isGone(err error) bool {
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, sql.ErrConnDone)
 }

@@ -67,7 +67,7 @@ func TestWithoutAFenceInTimeThereIsNoGrantAndNothingIsLeft(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	broken := errors.New("broken")
 	for name, fencer := range map[string]*counter{
-		"the database fails":                         {err: broken},
+		"the database fails":                          {err: broken},
 		"the database answers when the lease is over": {slow: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
