@@ -106,10 +106,12 @@ func (c client) order(id string) reply {
 	c.t.Helper()
 	return c.do(http.MethodGet, "/api/v1/orders/"+id, "")
 }
+
 func (c client) pay(id string) reply {
 	c.t.Helper()
 	return c.do(http.MethodPost, "/api/v1/orders/"+id+"/payment", "")
 }
+
 func (c client) cancel(id string) reply {
 	c.t.Helper()
 	return c.do(http.MethodPost, "/api/v1/orders/"+id+"/cancellation", "")
@@ -133,7 +135,8 @@ func (r reply) isProblem(t testing.TB, status int, code string) {
 		Code   string `json:"code"`
 		Status int    `json:"status"`
 	}
-	if !assert.NoError(t, json.Unmarshal([]byte(r.body), &p), "%d %s", r.status, r.body) {
+	if err := json.Unmarshal([]byte(r.body), &p); err != nil {
+		t.Errorf("%d %q is no problem: %v", r.status, r.body, err)
 		return
 	}
 	assert.Equal(t, status, r.status, r.body)

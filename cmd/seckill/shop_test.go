@@ -182,7 +182,9 @@ func crowd(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
 	}
 	all.Wait()
 	for n := range fleet {
-		assert.NoError(t, errs[n])
+		if errs[n] != nil { // not require: it may run beside the test
+			t.Error(errs[n])
+		}
 		assert.Empty(t, reports[n].Violations, "what was told to the buyers of instance %d", n)
 	}
 	return reports
