@@ -8,6 +8,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
@@ -15,7 +16,10 @@ import (
 	"seckill/internal/servers/testservers"
 )
 
-func TestMain(m *testing.M) { testservers.Main(m) }
+func TestMain(m *testing.M) {
+	logging.Disable() // of connections that the tests cut
+	testservers.Main(m)
+}
 
 func TestOnAStandaloneServer(t *testing.T) {
 	locktest.Run(t, harness(t, testservers.NewRedis(t).Addr()))

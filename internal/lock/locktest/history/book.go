@@ -1,0 +1,113 @@
+package history
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// book is what was seen, by one clock.
+type book struct {
+	began time.Time
+
+	mu      sync.Mutex
+	all     []porcupine.Operation
+	tenures map[int64]*tenure // by fence
+	unknown int64
+}
+
+// tenure is what the network saw of one grant.
+type tenure struct {
+	key       string
+	confirmed time.Time // the start of the last call about it that was granted
+	touched   time.Time // the end of the last call that may have lengthened it
+	asked     time.Time // the start of a release without an answer
+	granted   [2]time.Time
+	claimed   bool // it was handed to a client
+	settled   bool // its release was confirmed
+}
+
+func newBook() *book { return &book{began: time.Now(), tenures: map[int64]*tenure{}} }
+
+func (b *book) note(client int, e event, call, end time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.add(client, e, call, end)
+}
+
+func (b *book) add(client int, e event, call, end time.Time) {
+	b.all = append(b.all, porcupine.Operation{
+		ClientId: client, Input: e, Call: int64(call.Sub(b.began)), Return: int64(end.Sub(b.began)),
+	})
+}
+
+// change changes what is known of a tenure.
+func (b *book) change(fence int64, f func(*tenure)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tenures[fence] == nil {
+		b.tenures[fence] = &tenure{}
+	}
+	f(b.tenures[fence])
+}
+
+// unanswered notes an acquire that may have been carried out, at the latest when
+// the network has forgotten it.
+func (b *book) unanswered(client int, key string, lease time.Duration, call, end time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unknown--
+	b.add(client, event{perhaps, key, b.unknown}, call, end.Add(memory))
+	b.add(client, event{ended, key, b.unknown}, call, end.Add(memory+lease))
+}
+
+const (
+	// memory is how long the network may take to deliver a call whose caller has
+	// given up: longer than anything that is done to it here.
+	memory = 500 * time.Millisecond
+	// grain is by how much the server may round the end of a lease down.
+	grain = 2 * time.Millisecond
+)
+
+// close adds what only the end tells: when each lease that was not released has
+// run out, and the grants that came too late to be handed to anybody.
+func (b *book) close(lease time.Duration) []porcupine.Operation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for fence, t := range b.tenures {
+		earliest := t.confirmed.Add(lease - grain)
+		if !t.claimed {
+			b.add(0, event{acquired, t.key, fence}, t.granted[0], t.granted[1])
+			earliest = t.granted[0] // it was swept
+		}
+		if !t.asked.IsZero() && t.asked.Before(earliest) {
+			earliest = t.asked
+		}
+		if !t.settled {
+			b.add(0, event{ended, t.key, fence}, earliest, t.touched.Add(memory+lease))
+		}
+	}
+	return b.pruned()
+}
+
+// pruned leaves out the acquires without an answer that make no difference: all
+// that one can do is to explain a refusal, so it must be open when one came.
+func (b *book) pruned() []porcupine.Operation {
+	refusals := map[string][]porcupine.Operation{} // by key
+	idle := map[int64]bool{}
+	for _, o := range b.all {
+		if e := o.Input.(event); e.kind == refused {
+			refusals[e.key] = append(refusals[e.key], o)
+		}
+	}
+	for _, o := range b.all {
+		if e := o.Input.(event); e.kind == ended && e.tenure < 0 { // open as long as it may hold the key
+			idle[e.tenure] = !slices.ContainsFunc(refusals[e.key], func(r porcupine.Operation) bool {
+				return r.Call <= o.Return && o.Call <= r.Return
+			})
+		}
+	}
+	return slices.DeleteFunc(b.all, func(o porcupine.Operation) bool { return idle[o.Input.(event).tenure] })
+}

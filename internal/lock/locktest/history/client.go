@@ -1,0 +1,145 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"seckill/internal/lock"
+)
+
+// client does one thing after another, as its dice say. The pauses between them
+// are part of the plan: nothing is waited for.
+type client struct {
+	*run
+	id   int
+	slot *slot
+	dice *rand.Rand
+}
+
+func (c *client) upTo(d time.Duration) time.Duration { return time.Duration(c.dice.Int64N(int64(d))) }
+
+func (c *client) live(ctx context.Context) {
+	for ctx.Err() == nil {
+		key := c.keys[c.dice.IntN(len(c.keys))]
+		wait := []time.Duration{0, 0, 50 * time.Millisecond, 400 * time.Millisecond}[c.dice.IntN(4)]
+		acquire, cancel := ctx, context.CancelFunc(func() {})
+		if c.dice.IntN(8) == 0 {
+			acquire, cancel = context.WithTimeout(ctx, c.upTo(30*time.Millisecond))
+		}
+		rest := 8 * time.Millisecond
+		if err := c.try(acquire, key, wait); errors.Is(err, lock.ErrUnavailable) {
+			rest = 100 * time.Millisecond // every call without an answer may have been carried out
+		}
+		cancel()
+		time.Sleep(c.upTo(rest))
+	}
+}
+
+func (c *client) try(ctx context.Context, key string, wait time.Duration) error {
+	if c.dice.IntN(20) == 0 {
+		return c.tryUnknown(ctx, key, wait)
+	}
+	return c.tryOnce(ctx, key, wait)
+}
+
+func (c *client) tryOnce(ctx context.Context, key string, wait time.Duration) error {
+	l, p := c.slot.present()
+	call := time.Now()
+	h, err := l.Acquire(ctx, key, lock.WithWait(wait))
+	c.told(key, call, h, err)
+	if err != nil {
+		return err
+	}
+	c.hold(l, p, h)
+	return nil
+}
+
+// told notes what an acquire came to.
+func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
+	var held *lock.HeldError
+	switch {
+	case err == nil:
+		c.b.change(int64(h.Fence()), func(t *tenure) { t.claimed = true })
+		c.b.note(c.id, event{acquired, key, int64(h.Fence())}, call, time.Now())
+	case errors.As(err, &held) && held.Remaining > 0 && !c.o.InTurn:
+		// The server's word; the queue of the process does not say what remains.
+		c.b.note(c.id, event{kind: refused, key: key}, call, time.Now())
+	}
+}
+
+// hold does something while the key is held, and ends that in one of the ways
+// that processes have.
+func (c *client) hold(l *lock.Locker, p *process, h *lock.Lease) {
+	for range c.dice.IntN(4) {
+		time.Sleep(c.upTo(4 * time.Millisecond))
+		c.reenter(l, h)
+		c.write(h)
+	}
+	switch c.dice.IntN(20) {
+	case 0: // stopped for longer than the lease: it writes before it looks at the clock
+		p.stop(c.o.Lease + c.upTo(c.o.Lease/2))
+		c.write(h)
+		c.reenter(l, h)
+	case 1: // long work, under renewals
+		time.Sleep(c.o.Lease/2 + c.upTo(c.o.Lease))
+		c.reenter(l, h)
+		c.write(h)
+	case 2:
+		c.slot.kill(p)
+		return
+	}
+	c.release(h)
+}
+
+func (c *client) reenter(l *lock.Locker, h *lock.Lease) {
+	if c.o.Flush != nil { // a loss by lost data is told by the next renewal, and not before
+		return
+	}
+	call := time.Now()
+	again, err := l.Acquire(h.Context(), h.Key())
+	if err == nil {
+		c.b.note(c.id, event{reentered, h.Key(), int64(again.Fence())}, call, time.Now())
+		_ = again.Release(context.Background())
+	}
+}
+
+func (c *client) write(h *lock.Lease) {
+	call, result := time.Now(), turnedAway
+	if c.register.write(h.Key(), int64(h.Fence())) {
+		result = wrote
+	}
+	c.b.note(c.id, event{result, h.Key(), int64(h.Fence())}, call, time.Now())
+}
+
+func (c *client) release(h *lock.Lease) {
+	fence, call := int64(h.Fence()), time.Now()
+	switch err := h.Release(context.Background()); {
+	case err == nil:
+		c.b.change(fence, func(t *tenure) { t.settled = true })
+		c.b.note(c.id, event{released, h.Key(), fence}, call, time.Now())
+	case errors.Is(err, lock.ErrNotHeld):
+		c.b.note(c.id, event{notHeld, h.Key(), fence}, call, time.Now())
+	default:
+		c.b.change(fence, func(t *tenure) { t.asked = call })
+	}
+}
+
+// tryUnknown does work that does not know what came of it: nobody may come in
+// before the lease has run out.
+func (c *client) tryUnknown(ctx context.Context, key string, wait time.Duration) error {
+	l, _ := c.slot.present()
+	call, worked := time.Now(), false
+	err := l.Do(ctx, key, func(_ context.Context, h *lock.Lease) error {
+		worked = true
+		c.told(key, call, h, nil)
+		c.write(h)
+		return fmt.Errorf("commit: %w", lock.ErrOutcomeUnknown)
+	}, lock.WithWait(wait))
+	if !worked {
+		c.told(key, call, nil, err)
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"seckill/internal/lock"
+)
+
+// process stands between a Locker and its backend. It can be stopped for a while,
+// as a whole, and killed: then nothing leaves it any more. It notes what the
+// clients cannot know.
+type process struct {
+	lock.Backend
+	b    *book
+	slot int
+
+	mu     sync.Mutex
+	dead   bool
+	awake  chan struct{}    // closed unless it is stopped
+	fences map[string]int64 // by token
+}
+
+// wakingProcess is one whose backend can tell of a release.
+type wakingProcess struct {
+	*process
+	lock.Notifier
+}
+
+func newProcess(backend lock.Backend, b *book, slot int) (*process, lock.Backend) {
+	p := &process{Backend: backend, b: b, slot: slot, awake: make(chan struct{}), fences: map[string]int64{}}
+	close(p.awake)
+	if n, ok := backend.(lock.Notifier); ok {
+		return p, wakingProcess{p, n}
+	}
+	return p, p
+}
+
+var errKilled = errors.New("the process was killed")
+
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+// stop stops the process for d, and the caller with it.
+func (p *process) stop(d time.Duration) {
+	p.mu.Lock()
+	mine := make(chan struct{})
+	before := p.awake
+	p.awake = mine
+	p.mu.Unlock()
+	time.Sleep(d)
+	<-before
+	close(mine)
+}
+
+// passes waits while the process is stopped. It heeds no context: a stopped
+// process does not.
+func (p *process) passes() error {
+	p.mu.Lock()
+	awake := p.awake
+	p.mu.Unlock()
+	<-awake
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return errKilled
+	}
+	return nil
+}
+
+func (p *process) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	call := time.Now()
+	if err := p.passes(); err != nil {
+		return lock.Grant{}, err
+	}
+	grant, err := p.Backend.Acquire(ctx, key, token, lease)
+	end := time.Now()
+	switch {
+	case err == nil:
+		fence := int64(grant.Fence)
+		p.mu.Lock()
+		p.fences[token] = fence
+		p.mu.Unlock()
+		p.b.change(fence, func(t *tenure) {
+			t.key, t.confirmed, t.touched, t.granted = key, call, end, [2]time.Time{call, end}
+		})
+	case !errors.Is(err, lock.ErrHeld):
+		p.b.unanswered(p.slot, key, lease, call, end)
+	}
+	if err := p.passes(); err != nil {
+		return lock.Grant{}, err
+	}
+	return grant, err
+}
+
+func (p *process) Renew(ctx context.Context, key, token string, lease time.Duration) error {
+	call := time.Now()
+	if err := p.passes(); err != nil {
+		return err
+	}
+	err := p.Backend.Renew(ctx, key, token, lease)
+	end := time.Now()
+	p.mu.Lock()
+	fence := p.fences[token]
+	p.mu.Unlock()
+	p.b.change(fence, func(t *tenure) {
+		t.touched = end
+		if err == nil {
+			t.confirmed = call
+		}
+	})
+	if err := p.passes(); err != nil {
+		return err
+	}
+	return err
+}
+
+func (p *process) Release(ctx context.Context, key, token string) error {
+	if err := p.passes(); err != nil {
+		return err
+	}
+	return p.Backend.Release(ctx, key, token)
+}

@@ -1,0 +1,20 @@
+package redislock
+
+import (
+	"testing"
+
+	"seckill/internal/lock/locktest/history"
+	"seckill/internal/servers/testservers"
+)
+
+func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+	h := harness(t, testservers.NewRedis(t).Addr())
+	for range 2 {
+		t.Run("while processes die and stop and the network is bad", func(t *testing.T) {
+			history.Check(t, history.Options{Server: h.Server, Dial: h.Dial})
+		})
+	}
+	t.Run("while the server loses its data, too", func(t *testing.T) {
+		history.Check(t, history.Options{Server: h.Server, Dial: h.Dial, Flush: h.Flush})
+	})
+}
