@@ -97,7 +97,8 @@ type Coupon struct {
 
 // Lock is the user's lock.
 type Lock struct {
-	Backend string        `koanf:"backend"`
+	Backend string        `koanf:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
+	Addrs   []string      `koanf:"addrs"`                     // servers of redlock, etcd or zookeeper
 	Lease   time.Duration `koanf:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
 	Wait    time.Duration `koanf:"wait" min:"0s" max:"1m"`    // 0 = not at all
 }
@@ -156,7 +157,7 @@ func Default() Config {
 		Auth:   Auth{TokenTTL: time.Hour},
 		Stock:  Stock{Shards: 8, SoldOutFor: time.Second},
 		Coupon: Coupon{Refresh: 500 * time.Millisecond},
-		Lock:   Lock{Backend: "redis", Lease: 10 * time.Second},
+		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{
 			Commit:      "single",
 			Mode:        "sync",

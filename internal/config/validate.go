@@ -114,18 +114,11 @@ func (c Config) checkAuth(wrong *problems) {
 }
 
 func (c Config) checkLock(wrong *problems) {
-	switch c.Lock.Backend {
-	case "redis":
-	case "none":
-		if !c.AllowUnsafeLock {
-			wrong.add("lock.backend none lets everybody in at once and is for the lab and tests only: use redis, or set "+
-				unsafeLockVariable+"=1 if this is one", "lock.backend")
-		}
-	case "redlock", "mysql", "etcd", "zookeeper":
-		wrong.add("lock.backend names a backend that this build does not have: use redis", "lock.backend")
-	default:
-		wrong.add("lock.backend must be redis", "lock.backend")
+	if c.Lock.Backend == "none" && !c.AllowUnsafeLock {
+		wrong.add("lock.backend none lets everybody in at once and is for the lab and tests only: use redis, or set "+
+			unsafeLockVariable+"=1 if this is one", "lock.backend")
 	}
+	c.checkLockServers(wrong)
 	if c.Lock.Lease < 2*c.Order.TxTimeout {
 		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
 			"lock.lease", "order.tx_timeout")
@@ -133,6 +126,37 @@ func (c Config) checkLock(wrong *problems) {
 	if c.Lock.Wait > c.HTTP.RequestTimeout {
 		wrong.add("lock.wait must not exceed http.request_timeout, which ends the wait anyway",
 			"lock.wait", "http.request_timeout")
+	}
+}
+
+// fewestMasters is what redlock needs so that one of them may be away.
+const fewestMasters = 3
+
+// checkLockServers holds lock.addrs against the backend that needs them, or does not.
+func (c Config) checkLockServers(wrong *problems) {
+	for i, addr := range c.Lock.Addrs {
+		if !isHostPort(addr, 1) || strings.HasPrefix(addr, ":") {
+			wrong.add(fmt.Sprintf("lock.addrs: entry %d must be host:port, such as 10.0.0.5:2379", i+1), "lock.addrs")
+		}
+	}
+	switch c.Lock.Backend {
+	case "redlock":
+		if len(c.Lock.Addrs) < fewestMasters {
+			wrong.add("lock.addrs must list at least three independent Redis servers for lock.backend redlock, five rather than three",
+				"lock.addrs", "lock.backend")
+		}
+	case "etcd", "zookeeper":
+		if len(c.Lock.Addrs) == 0 {
+			wrong.add("lock.addrs is empty while lock.backend asks for servers of its own: list them", "lock.addrs", "lock.backend")
+		}
+	default:
+		if len(c.Lock.Addrs) > 0 {
+			wrong.add("lock.addrs is for lock.backend redlock, etcd or zookeeper: leave it out", "lock.addrs", "lock.backend")
+		}
+	}
+	if c.Lock.Backend == "mysql" && c.MySQL.DSN == "" {
+		wrong.add("lock.backend mysql needs row locks, which the embedded database does not have: set mysql.dsn, or use redis",
+			"lock.backend", "mysql.dsn")
 	}
 }
 

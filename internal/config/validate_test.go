@@ -40,7 +40,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a negative wait":               {func(c *config.Config) { c.Lock.Wait = -1 }, "lock.wait", ""},
 		"a wait beyond the request":     {func(c *config.Config) { c.Lock.Wait = 3*time.Second + 1 }, "lock.wait", "http.request_timeout"},
 		"a lease just too short":        {func(c *config.Config) { c.Lock.Lease = 4*time.Second - 1 }, "lock.lease", "twice order.tx_timeout"},
-		"an unknown lock":               {func(c *config.Config) { c.Lock.Backend = "hunter2" }, "lock.backend", "must be redis"},
+		"an unknown lock":               {func(c *config.Config) { c.Lock.Backend = "hunter2" }, "lock.backend", "must be one of redis, redlock"},
 		"no lock":                       {func(c *config.Config) { c.Lock.Backend = "none" }, "lock.backend", "SECKILL_ALLOW_UNSAFE_LOCK=1"},
 		"an empty lock":                 {func(c *config.Config) { c.Lock.Backend = "" }, "lock.backend", ""},
 		"group commit":                  {func(c *config.Config) { c.Order.Commit = "group" }, "order.commit", "not in this build"},
@@ -108,12 +108,40 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestBackendsThatThisBuildDoesNotHave(t *testing.T) {
-	for _, backend := range []string{"redlock", "mysql", "etcd", "zookeeper"} {
-		c := real(t)
-		c.Lock.Backend = backend
-		require.ErrorContains(t, c.Validate(), "lock.backend names a backend that this build does not have: use redis")
+func TestABackendWithServersOfItsOwnWantsThemListed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		backend string
+		addrs   []string
+		why     string
+	}{
+		"redlock with five":      {"redlock", []string{"a:1", "b:1", "c:1", "d:1", "e:1"}, ""},
+		"redlock with two":       {"redlock", []string{"a:1", "b:1"}, "at least three"},
+		"etcd with one":          {"etcd", []string{"a:2379"}, ""},
+		"etcd without":           {"etcd", nil, "lock.addrs is empty"},
+		"zookeeper without":      {"zookeeper", nil, "lock.addrs is empty"},
+		"zookeeper with no port": {"zookeeper", []string{"hunter2"}, "entry 1 must be host:port"},
+		"mysql":                  {"mysql", nil, ""},
+		"mysql with servers":     {"mysql", []string{"a:1"}, "leave it out"},
+		"redis with servers":     {"redis", []string{"a:1"}, "leave it out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := real(t)
+			c.Lock.Backend, c.Lock.Addrs = tc.backend, tc.addrs
+			err := c.Validate()
+			if tc.why == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.why)
+			require.NotContains(t, err.Error(), "hunter2")
+		})
 	}
+}
+
+func TestTheEmbeddedDatabaseHasNoRowLocks(t *testing.T) {
+	c := config.Default()
+	c.Lock.Backend = "mysql"
+	require.ErrorContains(t, c.Validate(), "needs row locks")
 }
 
 func TestNoLockIsForThoseWhoAskTwice(t *testing.T) {

@@ -80,7 +80,7 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // placing is the route whose answers are the orders' outcomes.
-const placing = "/api/v1/coupons/{id}/orders"
+const placing = "/api/v1/coupons/:id/orders"
 
 // ObserveRequest counts one answered request.
 func (m *Metrics) ObserveRequest(route, method string, status int, code string, d time.Duration) {

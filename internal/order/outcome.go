@@ -28,7 +28,7 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 	if unknown {
 		switch voided := s.orders.Void(ctx, *o); {
 		case voided == nil:
-			return fmt.Errorf("%w: %w", ErrVoided, err)
+			return fmt.Errorf("%w: %s", ErrVoided, err.Error()) // the doubt is over: it is not wrapped
 		case !errors.Is(voided, ErrDuplicate):
 			return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, err, voided)
 		}
