@@ -162,7 +162,9 @@ func (s suite) handles(t *testing.T) {
 				return err
 			},
 		} {
-			require.Error(t, f(), name)
+			err := f()
+			require.Error(t, err, name)
+			require.NotErrorIs(t, err, lock.ErrUnavailable, "the server is not even asked: %s", name)
 		}
 	})
 }
