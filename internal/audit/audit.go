@@ -127,7 +127,7 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 			}
 		}
 	}
-	for request := range open { // a lent unit's hold is not in its shard's history
+	for request := range open {
 		asked = append(asked, request)
 	}
 	e.at = time.Now().UTC()

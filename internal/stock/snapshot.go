@@ -25,19 +25,21 @@ type Held struct {
 	Unit bool // false for the mark of a buyer whose unit a sibling lends
 }
 
-// Snapshot reads every shard, each at one moment of its own.
+// Snapshot reads every shard, each at one moment of its own. With an error it gives
+// the shards that could be read, the others being empty.
 func (s *Stock) Snapshot(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
 	all := make([]Shard, shards)
+	var failed error
 	for k := range all {
 		answer, err := s.run(ctx, snapshotScript, couponID, k)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			all[k], err = parseShard(answer, couponID, k, shards)
 		}
-		if all[k], err = parseShard(answer, couponID, k, shards); err != nil {
-			return nil, fmt.Errorf("shard %d of coupon %d: %w", k, couponID, err)
+		if err != nil {
+			failed = fmt.Errorf("read shard %d of coupon %d: %w", k, couponID, err)
 		}
 	}
-	return all, nil
+	return all, failed
 }
 
 func parseShard(answer []string, couponID int64, k, shards int) (Shard, error) {
@@ -79,19 +81,18 @@ func (p *parser) number(text string) int64 {
 }
 
 // OpenHolds lists what the shards hold for requests that are still open. A hold
-// whose unit was lent is listed twice, once on each of its shards.
+// whose unit was lent is listed twice, once on each of its shards. With an error it
+// lists those of the shards that could be read: one that is away does not keep the
+// others' holds from being settled.
 func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shards int) ([]order.Hold, error) {
 	all, err := s.Snapshot(ctx, couponID, shards)
-	if err != nil {
-		return nil, err
-	}
 	var open []order.Hold
 	for _, shard := range all {
 		for _, h := range shard.Holds {
 			open = append(open, h.Hold)
 		}
 	}
-	return open, nil
+	return open, err
 }
 
 // Applied says of each return whether the shards have it.
