@@ -254,6 +254,22 @@ func TestMendingWhileOrdersArePlacedLosesNoUnit(t *testing.T) {
 	})
 }
 
+// Two are let in, the second dies after its first step: the first must not open an
+// epoch whose shards nobody has loaded.
+func TestAnEpochThatAnotherBeganIsNotOpened(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.drafted(t, 10)
+		_, err := s.with(func(p *coupon.Parts) {
+			p.Shards = patching{p.Shards, func() {
+				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, shards)
+				require.NoError(t, err)
+			}}
+		}).Publish(t.Context(), c.ID)
+		require.ErrorIs(t, err, coupon.ErrConflict)
+		require.NotEqual(t, coupon.OnSale, s.now(t, c.ID).State)
+	})
+}
+
 // A lost announcement costs time and not the sale.
 type mute struct{}
 
