@@ -55,3 +55,23 @@ func TestATurnThatComesAsItsWaiterGivesUpIsPassedOn(t *testing.T) {
 		require.Empty(t, q.keys, "nobody is inside, so nothing is left")
 	}
 }
+
+func TestAWaiterThatGaveUpIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		require.True(t, q.tryEnter("a"))
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp, served := make(chan error, 1), make(chan error, 1)
+		go func() { gaveUp <- q.enter(ctx, "a", nil) }()
+		synctest.Wait()
+		go func() { served <- q.enter(t.Context(), "a", nil) }()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, <-gaveUp, context.Canceled)
+		q.leave("a")
+		synctest.Wait()
+		require.Len(t, served, 1)
+		q.leave("a")
+		require.Empty(t, q.keys)
+	})
+}
