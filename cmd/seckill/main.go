@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -52,9 +53,14 @@ func run(ctx context.Context, args []string, c console) int {
 	case errors.Is(err, errSilent):
 		return exitFail
 	case errors.Is(err, errUsage):
-		_, _ = fmt.Fprintf(c.err, "seckill: %v\n", unmarked{err})
+		c.complain(strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 		return exitUsage
 	}
-	_, _ = fmt.Fprintf(c.err, "seckill: %v\n", err)
+	c.complain(err.Error())
 	return exitFail
+}
+
+// complain writes one line, however many errors were joined.
+func (c console) complain(text string) {
+	_, _ = fmt.Fprintln(c.err, "seckill:", strings.ReplaceAll(text, "\n", "; "))
 }

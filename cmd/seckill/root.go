@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +10,6 @@ import (
 
 // usage marks err as the caller's mistake.
 func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
-
-// unmarked prints an error without the mark.
-type unmarked struct{ error }
-
-func (u unmarked) Error() string { return strings.TrimPrefix(u.error.Error(), errUsage.Error()+": ") }
 
 func newRoot(c console) *cobra.Command {
 	root := &cobra.Command{

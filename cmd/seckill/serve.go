@@ -45,6 +45,9 @@ embedded in the process, with one coupon on sale.`,
 	return cmd
 }
 
+// embeddedPatience is the least time that a request has with embedded stores.
+const embeddedPatience = 8 * time.Second
+
 // startServer opens the listeners, builds the app and serves.
 func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*server, error) {
 	// A secret that was made up is known to nobody, so that logging in is the only
@@ -52,6 +55,12 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 	if made := cfg.FillDevelopment(); len(made) > 0 {
 		cfg.Auth.DemoLogin = true
 		log.Info("development mode: made up for this run", "keys", made, "demo_login", true)
+	}
+	if cfg.Embedded() {
+		// The stores share this machine with the program, and often with the crowd too:
+		// one that has not answered yet is busy and not away.
+		cfg.HTTP.RequestTimeout = max(cfg.HTTP.RequestTimeout, embeddedPatience)
+		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedPatience)
 	}
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)

@@ -57,6 +57,7 @@ var problems = []problem{
 	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
 	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},
 	{err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1", detail: "Another request of yours is still open."},
+	{err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict", detail: "The request is known and its order is not to be found."},
 	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key."},
 	{err: order.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The order's state forbids that.", says: true},
 	{err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The coupon's state forbids that.", says: true},
