@@ -1,0 +1,123 @@
+package zklock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// claim is one acquisition of one key.
+type claim struct{ key, token string }
+
+// entry is what the Backend knows of a claim from before its node is created
+// until the node is certain to be gone.
+type entry struct {
+	b     *Backend
+	claim claim
+	s     *session
+	timer *time.Timer // ends the lease; guarded by the mutex of the Backend
+
+	mu       sync.Mutex
+	path     string        // of the node, once it was granted
+	id       int64         // of the session that it was granted to
+	creating chan struct{} // closed when the create under way has ended; nil if there is none
+}
+
+// note begins an entry, or goes on with that of an earlier call.
+func (b *Backend) note(s *session, c claim, lease time.Duration) (*entry, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errClosed
+	}
+	e, known := b.ledger[c]
+	if !known {
+		e = &entry{b: b, claim: c, s: s}
+		e.timer = time.AfterFunc(lease, e.expire)
+		b.ledger[c] = e
+	}
+	e.timer.Reset(lease)
+	return e, nil
+}
+
+func (b *Backend) entryOf(c claim) *entry {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ledger[c]
+}
+
+// prolong moves the end of the lease on, unless it has come.
+func (b *Backend) prolong(e *entry, lease time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ledger[e.claim] != e || !e.timer.Stop() {
+		return false
+	}
+	e.timer.Reset(lease)
+	return true
+}
+
+// forget ends an entry whose node is gone.
+func (b *Backend) forget(e *entry) {
+	if e == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.timer.Stop()
+	if b.ledger[e.claim] == e {
+		delete(b.ledger, e.claim)
+	}
+}
+
+func (e *entry) granted(path string, id int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.path, e.id = path, id
+}
+
+func (e *entry) grantedAs() (path string, id int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.path, e.id
+}
+
+// expire deletes the node of a lease that is over, however long that takes: its
+// session may live on, and would be blocked by it.
+func (e *entry) expire() {
+	e.b.begin(func() {
+		e.mu.Lock()
+		creating := e.creating
+		e.mu.Unlock()
+		if creating != nil {
+			select {
+			case <-creating:
+			case <-e.b.ctx.Done():
+				return
+			}
+		}
+		if e.s.removeAtLast(e.b.ctx, e.b.held(e.claim.key), e.claim.token) == nil {
+			e.b.forget(e)
+		}
+	})
+}
+
+// removeAtLast tries until it is certain that token has no node in dir.
+func (s *session) removeAtLast(ctx context.Context, dir, token string) error {
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		try, cancel := context.WithTimeout(ctx, time.Second)
+		done := s.wire.watch(try)
+		err := s.remove(try, dir, token)
+		done()
+		cancel()
+		if err == nil {
+			return nil
+		}
+		s.b.o.Logger.Debug("zklock: cannot delete a node, trying again", "dir", dir, "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}

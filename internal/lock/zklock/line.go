@@ -1,0 +1,116 @@
+package zklock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const pauseAfter = 50 * time.Millisecond
+
+// Subscribe puts a node into the line of key and answers a channel that gets a
+// message when it is first in the line and the key is free. A waiter that dies
+// leaves the line with its session; until then those behind it poll.
+func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+	s, err := b.anySession(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.wire.watch(ctx)()
+	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
+	if p.name, err = s.enter(ctx, b.line(key), p.token, nil); err != nil {
+		b.begin(p.leave) // a network error says nothing
+		return nil, nil, fmt.Errorf("zklock: subscribe: %w", err)
+	}
+	listening, cancel := context.WithCancel(b.ctx)
+	if !b.begin(func() {
+		defer p.leave()
+		p.listen(listening)
+	}) {
+		cancel()
+		return nil, nil, errClosed
+	}
+	return p.freed, cancel, nil
+}
+
+// place is one entry in a line.
+type place struct {
+	b           *Backend
+	s           *session
+	key         string
+	token, name string
+	freed       chan struct{}
+}
+
+// leave deletes the node, and so wakes who stands behind.
+func (p *place) leave() { _ = p.s.removeAtLast(p.b.ctx, p.b.line(p.key), p.token) } // or it ends with the session
+
+// listen watches until ctx ends. When a session has expired, it goes to the end
+// of the line.
+func (p *place) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := p.step(ctx); err != nil && ctx.Err() == nil {
+			p.b.o.Logger.Debug("zklock: cannot watch, trying again", "key", p.key, "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pauseAfter):
+			}
+		}
+	}
+}
+
+// step waits for the node before this one to go, or, at the head of the line, for
+// a change of the holder; and tells if there is none.
+func (p *place) step(ctx context.Context) error {
+	line, err := p.s.list(ctx, p.b.line(p.key))
+	if err != nil {
+		return err
+	}
+	before, there := line.before(p.name)
+	switch {
+	case !there:
+		p.name, err = p.s.enter(ctx, p.b.line(p.key), p.token, nil)
+		return err
+	case before != "":
+		return p.await(ctx, func(c *zk.Conn) (<-chan zk.Event, error) {
+			_, _, gone, err := c.GetW(p.b.line(p.key) + "/" + before)
+			return gone, err //nolint:wrapcheck // await wraps it
+		})
+	}
+	return p.await(ctx, func(c *zk.Conn) (<-chan zk.Event, error) {
+		holders, _, changed, err := c.ChildrenW(p.b.held(p.key))
+		if err == nil && len(newNames(holders)) == 0 {
+			p.tell()
+		}
+		return changed, err //nolint:wrapcheck // await wraps it
+	})
+}
+
+func (p *place) tell() {
+	select {
+	case p.freed <- struct{}{}:
+	default: // it knows already
+	}
+}
+
+// await sets a watch and waits for it. What is not there need not be waited for,
+// and the folder of the holders is there again when it can be watched.
+func (p *place) await(ctx context.Context, watch func(c *zk.Conn) (<-chan zk.Event, error)) error {
+	event, err := call(ctx, p.s, watch)
+	if errors.Is(err, zk.ErrNoNode) {
+		return p.s.makeFolder(ctx, p.b.held(p.key))
+	}
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	select {
+	case e := <-event:
+		return e.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

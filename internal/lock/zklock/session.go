@@ -1,0 +1,188 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	maxSessions    = 16
+	defaultSession = 10 * time.Second // for a Backend that has not acquired yet
+)
+
+// session is one session, kept alive by the library, which also makes a new one
+// when it has expired. Nodes tell by their owner which of them they belong to.
+type session struct {
+	b     *Backend
+	conn  *zk.Conn
+	wire  *wire
+	ended chan struct{} // closed when the library's goroutines are gone
+
+	mu      sync.Mutex
+	up      bool
+	away    error         // why there is no session, while that is known
+	changed chan struct{} // closed when one of them changes
+}
+
+// session answers the session for leases of a length.
+func (b *Backend) session(lease time.Duration) (*session, error) {
+	length := (lease + time.Millisecond - 1).Truncate(time.Millisecond)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessionOf(length)
+}
+
+// anySession answers the session of an entry, or any.
+func (b *Backend) anySession(e *entry) (*session, error) {
+	if e != nil {
+		return e.s, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.sessions {
+		return s, nil
+	}
+	return b.sessionOf(defaultSession)
+}
+
+func (b *Backend) sessionOf(length time.Duration) (*session, error) {
+	if s, ok := b.sessions[length]; ok {
+		return s, nil
+	}
+	switch {
+	case b.closed:
+		return nil, errClosed
+	case len(b.sessions) >= maxSessions:
+		return nil, fmt.Errorf("zklock: leases of more than %d different lengths", maxSessions)
+	}
+	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{})}
+	s.wire = newWire(b.servers, func(err error) { s.turn(false, err) })
+	conn, events, err := zk.Connect(b.servers, length,
+		zk.WithDialer(s.wire.dial), zk.WithHostProvider(s.wire), zk.WithEventCallback(s.hear),
+		zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("zklock: %w", err)
+	}
+	s.conn = conn
+	go func() {
+		defer close(s.ended)
+		for range events { //nolint:revive // hear has heard them
+		}
+	}()
+	b.sessions[length] = s
+	return s, nil
+}
+
+// hear follows the state of the connection.
+func (s *session) hear(e zk.Event) {
+	if e.Type != zk.EventSession {
+		return
+	}
+	switch e.State {
+	case zk.StateHasSession:
+		s.turn(true, nil)
+	case zk.StateDisconnected, zk.StateExpired:
+		s.mu.Lock()
+		wasUp := s.up
+		s.mu.Unlock()
+		if wasUp { // the next attempt follows at once and is worth waiting for
+			s.turn(false, nil)
+		} else {
+			s.turn(false, errors.New("the server gives no session"))
+		}
+	}
+}
+
+func (s *session) turn(up bool, away error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.up, s.away = up, away
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// ready returns when there is a session, and fails at once while the servers are
+// known to be away: the library would keep every call until they are back.
+func (s *session) ready(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		up, away, changed := s.up, s.away, s.changed
+		s.mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case up:
+			return nil
+		case away != nil:
+			return fmt.Errorf("no session: %w", away)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// longEnough refuses a lease that the session could end before its holder does.
+func (s *session) longEnough(ctx context.Context, lease time.Duration) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if got := s.wire.timeout(); got < lease {
+		return fmt.Errorf("the server grants sessions of %v, too short for a lease of %v (see maxSessionTimeout)", got, lease)
+	}
+	return nil
+}
+
+// end closes the session, or, if something is still held in it, lets it run out.
+func (s *session) end(held bool) {
+	s.wire.shut(held)
+	s.conn.Close()
+	s.wire.shut(true)
+	<-s.ended
+}
+
+// call runs f, which has no context, and leaves it to itself when ctx ends. It
+// ends when it is answered or its connection does.
+func call[T any](ctx context.Context, s *session, f func(c *zk.Conn) (T, error)) (T, error) {
+	var none T
+	if err := s.ready(ctx); err != nil {
+		return none, err
+	}
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		value, err := f(s.conn)
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// isNetwork reports whether err says that no answer came, so that the call may
+// have been carried out.
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) ||
+		errors.Is(err, zk.ErrSessionMoved) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, io.EOF) ||
+		errors.As(err, &network)
+}
+
+// silent takes the library's log: every failure reaches a caller.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

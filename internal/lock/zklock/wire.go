@@ -1,0 +1,190 @@
+package zklock
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	dialWithin = time.Second
+	dialEvery  = 100 * time.Millisecond // while the servers are away
+	// silence is how long a connection must have been silent before a call that
+	// was given up says that it is dead.
+	silence = 250 * time.Millisecond
+)
+
+// wire makes the connections of one session, one at a time. It chooses the server
+// (zk.HostProvider), so that a broken connection is made again at once; it reads
+// from the greeting what session timeout the server granted, which the library
+// keeps to itself; and when a call is given up, it cuts the connection if nothing
+// has arrived on it since that call began. The library would notice that only
+// after two thirds of the session, and until then what the call left could not be
+// cleaned up.
+type wire struct {
+	began   time.Time
+	away    func(error) // told when a server cannot be reached
+	granted atomic.Int64
+
+	mu      sync.Mutex
+	servers []string
+	next    int
+	failed  bool // the last attempt
+	conn    *tappedConn
+	closing chan struct{}
+	shuts   bool // nothing goes out any more
+}
+
+func newWire(servers []string, away func(error)) *wire {
+	return &wire{began: time.Now(), away: away, servers: servers, closing: make(chan struct{})}
+}
+
+// timeout is the session timeout that the server granted last.
+func (w *wire) timeout() time.Duration { return time.Duration(w.granted.Load()) * time.Millisecond }
+
+// Init is part of zk.HostProvider; the servers are known already.
+func (w *wire) Init([]string) error { return nil }
+
+// Len is the number of servers.
+func (w *wire) Len() int { return len(w.servers) }
+
+// Connected is part of zk.HostProvider.
+func (w *wire) Connected() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = false
+}
+
+// Next is the server to try. The library looks whether it was closed, and pauses
+// for a second, only if it is told that all were tried.
+func (w *wire) Next() (server string, all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next++
+	return w.servers[w.next%len(w.servers)], w.isClosing()
+}
+
+func (w *wire) isClosing() bool {
+	select {
+	case <-w.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// dial connects, with a pause before it if the last attempt led to no session.
+func (w *wire) dial(network, address string, _ time.Duration) (net.Conn, error) {
+	w.mu.Lock()
+	again := w.failed
+	w.failed = true // until Connected
+	w.mu.Unlock()
+	if again {
+		select {
+		case <-time.After(dialEvery):
+		case <-w.closing:
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		w.away(err)
+		return nil, err //nolint:wrapcheck // the library logs it
+	}
+	c := &tappedConn{Conn: conn, wire: w}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.shuts {
+		_ = conn.Close()
+		return nil, errors.New("shut")
+	}
+	w.conn = c
+	return c, nil
+}
+
+// shut makes the library's next look find that it is to end. If mute, nothing is
+// said to the server any more, not even that the session is over.
+func (w *wire) shut(mute bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.isClosing() {
+		close(w.closing)
+	}
+	w.shuts = w.shuts || mute
+	if mute && w.conn != nil {
+		_ = w.conn.Close()
+	}
+}
+
+// watch guards one call: if ctx ends before the function returned is called, a
+// connection that has been silent since now is cut, soon.
+func (w *wire) watch(ctx context.Context) (done func()) {
+	start := time.Now()
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(max(0, silence-time.Since(start)), func() { w.cutSilent(start) })
+	})
+	return func() { stop() }
+}
+
+func (w *wire) cutSilent(start time.Time) {
+	since := start.Sub(w.began).Nanoseconds()
+	w.mu.Lock()
+	c := w.conn
+	w.mu.Unlock()
+	if c != nil && c.wrote.Load() >= since && c.heard.Load() < since {
+		_ = c.Close() // the library sees it and connects anew
+	}
+}
+
+// tappedConn remembers when it was last written to and heard from, in nanoseconds
+// since the wire began, and reads the greeting.
+type tappedConn struct {
+	net.Conn
+	wire         *wire
+	wrote, heard atomic.Int64
+	greeting     []byte // used by the one goroutine that reads
+	greeted      atomic.Bool
+}
+
+// A greeting begins with its length, the protocol's version, the timeout in
+// milliseconds and the session's id, which is zero if the session has expired.
+const (
+	timeoutAt, idAt = 8, 12
+	greetingEnds    = 20
+)
+
+func (c *tappedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(time.Since(c.wire.began).Nanoseconds())
+	}
+	if !c.greeted.Load() {
+		c.greeting = append(c.greeting, p[:n]...)
+		if len(c.greeting) >= greetingEnds {
+			if binary.BigEndian.Uint64(c.greeting[idAt:]) != 0 {
+				c.wire.granted.Store(int64(binary.BigEndian.Uint32(c.greeting[timeoutAt:])))
+			}
+			c.greeted.Store(true)
+		}
+	}
+	return n, err //nolint:wrapcheck // it is the net.Conn of the library
+}
+
+func (c *tappedConn) Write(p []byte) (int, error) {
+	c.wrote.Store(time.Since(c.wire.began).Nanoseconds())
+	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
+}
+
+// SetReadDeadline allows a greeting no more time than a dial: the library would
+// wait for many times the session.
+func (c *tappedConn) SetReadDeadline(t time.Time) error {
+	if latest := time.Now().Add(dialWithin); !c.greeted.Load() && t.After(latest) {
+		t = latest
+	}
+	return c.Conn.SetReadDeadline(t) //nolint:wrapcheck // it is the net.Conn of the library
+}
