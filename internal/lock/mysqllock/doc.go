@@ -14,8 +14,8 @@
 //	          fence                        round trips            ends when
 //	LeaseRow  the row's counter            1 and 1, each with     the server's clock says so
 //	                                       a durable commit
-//	Named     none of its own: a row of    2 and 1, and the       the connection does, or is silent
-//	          the database, by a Fencer    fence's                for the lease in whole seconds
+//	Named     none of its own: a row of    2 and 1, and one       its connection does, or is silent
+//	          the database, by a Fencer    for the fence          for the lease in whole seconds
 //	RowLock   the row's counter            4, and the commit      the transaction does
 //
 // The counters are max(last + 1, the server's clock in microseconds): larger than

@@ -80,3 +80,76 @@ func at(t testing.TB, dsn, addr string) string {
 	c.Addr = addr
 	return c.FormatDSN()
 }
+
+func TestALeaseThatRanOutIsTakenOverWithALargerFenceAndNotRevived(t *testing.T) {
+	b := NewLeaseRow(pool(t, migrated(t), 4))
+	first, err := b.Acquire(t.Context(), "user:1", "first", 300*time.Millisecond)
+	require.NoError(t, err)
+	_, err = b.Acquire(t.Context(), "user:1", "second", time.Minute)
+	var held *lock.HeldError
+	require.ErrorAs(t, err, &held)
+	require.LessOrEqual(t, held.Remaining, 300*time.Millisecond)
+	require.Positive(t, held.Remaining)
+	var second lock.Grant
+	require.Eventually(t, func() bool {
+		second, err = b.Acquire(t.Context(), "user:1", "second", time.Minute)
+		return err == nil
+	}, 5*time.Second, time.Millisecond)
+	require.Greater(t, second.Fence, first.Fence)
+	for _, err := range []error{b.Renew(t.Context(), "user:1", "first", time.Minute), b.Release(t.Context(), "user:1", "first")} {
+		require.ErrorIs(t, err, lock.ErrNotHeld)
+		require.ErrorAs(t, err, &held)
+		require.Greater(t, held.Remaining, 30*time.Second, "the second's, as it was")
+	}
+}
+
+func TestARaiseUnderAHolderLeavesItsFence(t *testing.T) {
+	b := NewLeaseRow(pool(t, migrated(t), 4))
+	first, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
+	require.NoError(t, err)
+	require.NoError(t, b.Raise(t.Context(), "user:1", 1<<60))
+	again, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, first, again, "a repeat is the same grant")
+	require.NoError(t, b.Release(t.Context(), "user:1", "first"))
+	next, err := b.Acquire(t.Context(), "user:1", "next", time.Minute)
+	require.NoError(t, err)
+	require.EqualValues(t, 1<<60+1, next.Fence)
+	require.NoError(t, b.Raise(t.Context(), "user:2", 1<<60), "a key that nobody has had")
+	_, err = b.Acquire(t.Context(), "user:2", "token", time.Minute)
+	require.NoError(t, err, "is free all the same")
+}
+
+func TestTheClockOfALeaseIsTheServersInUTC(t *testing.T) {
+	dsn := migrated(t)
+	here := NewLeaseRow(pool(t, dsn, 1))
+	there := NewLeaseRow(pool(t, dsn+"&time_zone=%27%2B11%3A00%27", 1)) // a session eleven hours ahead
+	_, err := here.Acquire(t.Context(), "user:1", "first", time.Minute)
+	require.NoError(t, err)
+	_, err = there.Acquire(t.Context(), "user:1", "second", time.Minute)
+	require.ErrorIs(t, err, lock.ErrHeld)
+	require.NoError(t, here.Release(t.Context(), "user:1", "first"))
+	_, err = there.Acquire(t.Context(), "user:1", "second", time.Minute)
+	require.NoError(t, err)
+	_, err = here.Acquire(t.Context(), "user:1", "first", time.Minute)
+	require.ErrorIs(t, err, lock.ErrHeld)
+}
+
+func TestKeysOfLeasesAreComparedByteByByte(t *testing.T) {
+	b := NewLeaseRow(pool(t, migrated(t), 4))
+	for _, key := range []string{"user:a", "user:A", "user:a ", "user:ä"} {
+		_, err := b.Acquire(t.Context(), key, "of "+key, time.Minute)
+		require.NoError(t, err, "%q", key)
+	}
+	_, err := b.Acquire(t.Context(), string(make([]byte, 256)), "token", time.Minute)
+	require.Error(t, err, "a key that does not fit")
+	require.NotErrorIs(t, err, lock.ErrHeld)
+}
+
+func TestADSNThatIsNoneIsRefusedWithoutItsPassword(t *testing.T) {
+	_, err := Open("root:hush@tcp(127.0.0.1:1", 0)
+	require.ErrorContains(t, err, "DSN")
+	require.NotContains(t, err.Error(), "hush")
+	_, err = NewNamed("root:hush@tcp(127.0.0.1:1", NamedOptions{})
+	require.ErrorContains(t, err, "DSN")
+}

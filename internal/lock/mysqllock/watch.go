@@ -49,7 +49,7 @@ func (n *Named) lost(at []*pinned) ([]bool, error) {
 		args = append(args, i, p.name, p.id)
 	}
 	const one = "SELECT ?, COALESCE(IS_USED_LOCK(?) = ?, FALSE)"
-	query := one + strings.Repeat(" UNION ALL "+one, len(at)-1)
+	query := one + strings.Repeat(" UNION ALL "+one, len(at)-1) //nolint:gosec // constants, and as many as are held
 	rows, err := n.pool.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("mysqllock: watch: %w", err)

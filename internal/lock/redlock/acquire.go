@@ -52,8 +52,8 @@ func (b *Backend) contest(ctx context.Context, key, token string, lease time.Dur
 		p := b.poll(ctx, acquireScript, key, token, millis(lease))
 		mine := p.count("taken", "kept")
 		rival, votes := p.rival()
-		clear := mine >= p.quorum || votes >= p.quorum || p.answered() < p.quorum
-		if clear || round == rounds || time.Since(start) >= b.o.NodeTimeout {
+		decided := mine >= p.quorum || votes >= p.quorum || p.answered() < p.quorum
+		if decided || round == rounds || time.Since(start) >= b.o.NodeTimeout {
 			return start, p
 		}
 		leads := mine > votes || mine == votes && token < rival

@@ -8,7 +8,7 @@
 //	 all at once   ├─▶ node 4   another's               │         from the database
 //	               └─▶ node 5   no answer               └ no: freed everywhere, refused
 //
-//	validity = lease − elapsed − drift        drift = 1 % of the lease + 2 ms
+//	validity = lease − elapsed − drift, which is 1 % of the lease and 2 ms
 //
 // What it does not promise: that two never hold a key at once. It rests on clocks
 // that run alike and on nodes that remember. A node that restarts empty votes again

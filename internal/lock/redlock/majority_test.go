@@ -136,7 +136,7 @@ func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
 	b := backend(t, dialAll(t, p.Addr()+","+strings.Join(all[3:], ",")), Options{NodeTimeout: 300 * time.Millisecond})
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", minute)
 	require.NoError(t, err)
-	end := p.SwallowReplies()
+	end := p.SwallowRepliesAfter(0)
 	failed := make(chan error, 1)
 	go func() { _, err := b.Acquire(t.Context(), "user:1", "token", minute); failed <- err }()
 	require.Eventually(t, func() bool { return !slices.Contains(values(t, clients, "user:1"), "") },
