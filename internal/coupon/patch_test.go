@@ -31,6 +31,14 @@ func (s *shop) inState(t *testing.T, state coupon.State) coupon.Coupon {
 	return s.now(t, c.ID)
 }
 
+// closed is the epoch after another stock: the one that was loaded is over.
+func closed(c *coupon.Coupon) int64 {
+	if c.Epoch == 0 {
+		return 0
+	}
+	return c.Epoch + 1
+}
+
 func TestWhatMayBeAlteredInWhichState(t *testing.T) {
 	all := []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused}
 	notOnSale := []coupon.State{coupon.Draft, coupon.Paused}
@@ -45,12 +53,12 @@ func TestWhatMayBeAlteredInWhichState(t *testing.T) {
 		"a higher limit":   {coupon.Change{LimitPerUser: new(3)}, all, func(c *coupon.Coupon) { c.LimitPerUser = 3 }},
 		"the same limit":   {coupon.Change{LimitPerUser: new(2)}, all, func(*coupon.Coupon) {}},
 		"a lower limit":    {coupon.Change{LimitPerUser: new(1)}, []coupon.State{coupon.Draft}, func(c *coupon.Coupon) { c.LimitPerUser = 1 }},
-		"more units":       {coupon.Change{Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left = c.Total+2, c.Left+2 }},
-		"fewer units":      {coupon.Change{Total: new(int64(2))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left = 2, c.Left-8 }},
+		"more units":       {coupon.Change{Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left, c.Epoch = c.Total+2, c.Left+2, closed(c) }},
+		"fewer units":      {coupon.Change{Total: new(int64(2))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left, c.Epoch = 2, c.Left-8, closed(c) }},
 		"fewer than sold":  {coupon.Change{Total: new(int64(1))}, []coupon.State{coupon.Draft}, func(c *coupon.Coupon) { c.Total, c.Left = 1, 1 }},
 		"nothing":          {coupon.Change{}, all, func(*coupon.Coupon) {}},
 		"the end":          {coupon.Change{End: true}, all, func(c *coupon.Coupon) { c.State = coupon.Ended }},
-		"with one that is": {coupon.Change{Title: new("New"), Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Title, c.Total, c.Left = "New", c.Total+2, c.Left+2 }},
+		"with one that is": {coupon.Change{Title: new("New"), Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Title, c.Total, c.Left, c.Epoch = "New", c.Total+2, c.Left+2, closed(c) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEmbedded(t, func(t *testing.T, s *shop) {

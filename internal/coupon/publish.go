@@ -70,7 +70,7 @@ func (s *Service) load(ctx context.Context, c Coupon, to State) (Coupon, error) 
 		return Coupon{}, fmt.Errorf("load coupon %d: %w", c.ID, err)
 	}
 	opened, err := s.repo.Change(ctx, c.ID, func(c *Coupon) error {
-		if c.Epoch != load.Epoch || c.Total != load.Total || c.State == Ended {
+		if c.Epoch != load.Epoch || c.State == Ended {
 			return fmt.Errorf("%w: it was changed while it was being loaded", ErrConflict)
 		}
 		c.State = to

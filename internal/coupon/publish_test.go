@@ -56,7 +56,7 @@ func TestAPausedSaleGoesOnWhereItWas(t *testing.T) {
 		require.NoError(t, err)
 		c, err = s.Publish(t.Context(), c.ID)
 		require.NoError(t, err)
-		require.Equal(t, int64(2), c.Epoch)
+		require.Equal(t, int64(3), c.Epoch, "the other stock ended one")
 		require.Equal(t, int64(13), s.loaded(t, c.ID), "with the new units, without those sold")
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
 		require.ErrorIs(t, s.buy(t.Context(), c, 2, 1), order.ErrLimitReached, "what was bought before counts")

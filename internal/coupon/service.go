@@ -33,7 +33,6 @@ type Load struct {
 	CouponID int64
 	Epoch    int64
 	Shards   int
-	Total    int64         // units put on sale
 	Units    int64         // units left to sell, to be split over the shards
 	Buyers   map[int64]int // live orders by user
 }
@@ -153,6 +152,9 @@ func (ch Change) apply(c *Coupon) error {
 			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
 		}
 		c.Total, c.Left = *ch.Total, *ch.Total-sold
+		if c.Epoch > 0 {
+			c.Epoch++ // what the shards hold is not this stock: their epoch is over
+		}
 	}
 	if ch.LimitPerUser != nil && *ch.LimitPerUser < c.LimitPerUser && c.State != Draft {
 		return fmt.Errorf("%w: users may have reached the limit of %d already", ErrConflict, c.LimitPerUser)

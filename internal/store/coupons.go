@@ -107,7 +107,7 @@ func (c Coupons) NextEpoch(ctx context.Context, id int64, shards int) (coupon.Lo
 		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
 			return fmt.Errorf("read coupon %d: %w", id, err)
 		}
-		load.Epoch, load.Total, load.Units = row.Epoch, row.Total, row.Stock
+		load.Epoch, load.Units = row.Epoch, row.Stock
 		var buyers []struct {
 			UserID int64
 			Units  int

@@ -133,13 +133,13 @@ func (t tx) move(ctx context.Context, to order.Status, where string, args ...any
 // first, because the epoch that the unit belongs to is read under that lock.
 func (t tx) GiveBack(ctx context.Context, o order.Order) (order.Return, error) {
 	db := t.db.WithContext(ctx)
-	var c couponRow
-	err := errors.Join(
-		db.Model(&couponRow{}).Where("id = ?", o.CouponID).UpdateColumn("stock", gorm.Expr("stock + 1")).Error,
-		db.Take(&c, "id = ?", o.CouponID).Error,
-	)
+	err := db.Model(&couponRow{}).Where("id = ?", o.CouponID).UpdateColumn("stock", gorm.Expr("stock + 1")).Error
 	if err != nil {
 		return order.Return{}, fmt.Errorf("give back to coupon %d: %w", o.CouponID, err)
+	}
+	var c couponRow
+	if err := db.Take(&c, "id = ?", o.CouponID).Error; err != nil {
+		return order.Return{}, fmt.Errorf("read coupon %d: %w", o.CouponID, err)
 	}
 	row := returnRow{OrderID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Shard: o.Shard, Epoch: c.Epoch, Shards: c.Shards}
 	if err := db.Create(&row).Error; err != nil {
