@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -60,7 +61,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	if err := a.openStores(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.openLocks(); err != nil {
+	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
 	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor)
@@ -101,11 +102,12 @@ func (a *app) openStores(ctx context.Context) (err error) {
 
 // openLocks makes two lockers: what must be unique in the fleet, such as a worker
 // number, stays so whatever lock the order path is run with.
-func (a *app) openLocks() (err error) {
-	backend, err := lockBackend(a.cfg.Lock, a.redis, a.log)
+func (a *app) openLocks(ctx context.Context) (err error) {
+	backend, closeBackend, err := lockBackend(a.cfg, a.redis, a.store, a.log)
 	if err != nil {
 		return err
 	}
+	a.onStop(func(context.Context) error { return closeBackend() })
 	o := lock.Options{
 		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
@@ -114,11 +116,29 @@ func (a *app) openLocks() (err error) {
 		return usage(err)
 	}
 	a.onStop(a.locker.Close)
+	if err := a.tryLock(ctx); err != nil {
+		return err
+	}
 	o.Hooks = lock.Hooks{}
 	if a.leases, err = lock.New(redislock.New(a.redis, redislock.Options{Logger: a.log}), o); err != nil {
 		return usage(err)
 	}
 	a.onStop(a.leases.Close)
+	return nil
+}
+
+// lockAnswers is how long the lock's servers have to answer at start.
+const lockAnswers = 3 * time.Second
+
+// tryLock takes a lock that nobody else wants: servers that are away, or may not be
+// used, should be told at start and not by the first buyer.
+func (a *app) tryLock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockAnswers)
+	defer cancel()
+	err := a.locker.Do(ctx, "start:"+rand.Text(), func(context.Context, *lock.Lease) error { return nil })
+	if err != nil {
+		return fmt.Errorf("lock.backend %s does not answer: check lock.addrs: %w", a.cfg.Lock.Backend, err)
+	}
 	return nil
 }
 

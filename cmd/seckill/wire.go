@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -11,8 +12,12 @@ import (
 	"seckill/internal/embedded"
 	"seckill/internal/idworker"
 	"seckill/internal/lock"
+	"seckill/internal/lock/etcdlock"
+	"seckill/internal/lock/mysqllock"
 	"seckill/internal/lock/nolock"
 	"seckill/internal/lock/redislock"
+	"seckill/internal/lock/redlock"
+	"seckill/internal/lock/zklock"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
 	"seckill/internal/store"
@@ -45,15 +50,65 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	return store.Open(ctx, o)
 }
 
-// lockBackend gives the backend that lock.backend names.
-func lockBackend(cfg config.Lock, client redis.UniversalClient, log *slog.Logger) (lock.Backend, error) {
-	switch cfg.Backend {
+// lockBackend gives the backend that lock.backend names, and what closes it.
+func lockBackend(cfg config.Config, client redis.UniversalClient, db *store.Store, log *slog.Logger) (
+	lock.Backend, func() error, error,
+) {
+	nothing := func() error { return nil }
+	switch cfg.Lock.Backend {
 	case "redis":
-		return redislock.New(client, redislock.Options{Logger: log}), nil
+		return redislock.New(client, redislock.Options{Logger: log}), nothing, nil
+	case "redlock":
+		return openRedlock(cfg, db, log)
+	case "mysql":
+		pool, err := mysqllock.Open(cfg.MySQL.DSN.Reveal(), cfg.MySQL.MaxOpen)
+		if err != nil {
+			return nil, nil, err
+		}
+		return mysqllock.NewLeaseRow(pool), pool.Close, nil
+	case "etcd":
+		b, err := etcdlock.Connect(cfg.Lock.Addrs, etcdlock.Options{Logger: log})
+		if err != nil {
+			return nil, nil, err
+		}
+		return b, b.Close, nil
+	case "zookeeper":
+		b, err := zklock.Connect(cfg.Lock.Addrs, zklock.Options{Logger: log})
+		if err != nil {
+			return nil, nil, err
+		}
+		return b, b.Close, nil
 	case "none":
-		return nolock.Backend{}, nil
+		return nolock.Backend{}, nothing, nil
 	}
-	return nil, usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Backend))
+	return nil, nil, usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
+}
+
+// openRedlock connects to each of the independent masters, of which a minority may be
+// away; the fences come from the database, because the masters have no honest one.
+func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Backend, func() error, error) {
+	var nodes []redis.UniversalClient
+	closeAll := func() (err error) {
+		for _, n := range nodes {
+			err = errors.Join(err, n.Close())
+		}
+		return err
+	}
+	for _, addr := range cfg.Lock.Addrs {
+		n, err := redisconn.Dial(redisconn.Options{
+			Addrs: []string{addr}, Password: cfg.Redis.Password.Reveal(), Username: cfg.Redis.Username, TLS: cfg.Redis.TLS,
+			PoolSize: cfg.Redis.PoolSize, Timeout: cfg.Redis.Timeout, DialTimeout: cfg.Redis.DialTimeout, Logger: log,
+		})
+		if err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("lock.addrs: %w", err), closeAll())
+		}
+		nodes = append(nodes, n)
+	}
+	b, err := redlock.New(nodes, redlock.Options{Fencer: db})
+	if err != nil {
+		return nil, nil, errors.Join(err, closeAll())
+	}
+	return b, func() error { b.Close(); return closeAll() }, nil
 }
 
 // idMaker makes order ids and gives back what it leased.

@@ -60,8 +60,7 @@ type Options struct {
 // receives it.
 func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
 	o = o.withDefaults()
-	redis.SetLogger(toSlog{o.Logger})
-	client, err := o.client()
+	client, err := Dial(o)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +71,14 @@ func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
 		return nil, errors.Join(&awayError{o, err}, client.Close())
 	}
 	return client, nil
+}
+
+// Dial is Open without waiting for an answer: for one of several servers of which
+// some may be away.
+func Dial(o Options) (redis.UniversalClient, error) {
+	o = o.withDefaults()
+	redis.SetLogger(toSlog{o.Logger})
+	return o.client()
 }
 
 func (o Options) withDefaults() Options {
