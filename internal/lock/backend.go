@@ -49,3 +49,12 @@ type Notifier interface {
 	// subscription behind.
 	Subscribe(ctx context.Context, key string) (freed <-chan struct{}, cancel func(), err error)
 }
+
+// Queuer is a Backend that can serve the waiters of all processes in the order in
+// which they came.
+type Queuer interface {
+	// AcquireInTurn is Acquire for somebody who waits: if it is refused, token has
+	// a place in line, which lasts as long as token goes on asking. A free key may
+	// be refused to those whose turn it is not. Release also gives up the place.
+	AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (Grant, error)
+}

@@ -18,7 +18,7 @@
 //
 // In a process the callers of one key queue in the order they came, and only
 // the first of them talks to the server. Across processes whoever asks first
-// after a release gets the key.
+// after a release gets the key, unless the backend has a line of its own (Queuer).
 //
 // The promise about loss: the context given to the work ends, with cause
 // ErrLost, before anybody else can acquire the key. This also holds when the

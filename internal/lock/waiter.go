@@ -37,6 +37,7 @@ func (w *waiter) ask() (Grant, time.Time, error) {
 		}
 		if err := w.sleep(); err != nil {
 			w.unsubscribe()
+			w.leave()
 			return Grant{}, start, err
 		}
 	}
@@ -55,7 +56,7 @@ func (w *waiter) try() (Grant, time.Time, error) {
 		w.l.sweep(w.key, w.token)
 		close(begun)
 	})
-	grant, err := w.l.backend.Acquire(call, w.key, w.token, w.lease)
+	grant, err := w.call(call)
 	cancel()
 	if !stop() {
 		<-begun
@@ -80,6 +81,21 @@ func (w *waiter) try() (Grant, time.Time, error) {
 	}
 	w.l.sweep(w.key, w.token)
 	return Grant{}, start, err
+}
+
+func (w *waiter) call(ctx context.Context) (Grant, error) {
+	if q, ok := w.l.backend.(Queuer); ok && w.request.wait > 0 {
+		return q.AcquireInTurn(ctx, w.key, w.token, w.lease)
+	}
+	return w.l.backend.Acquire(ctx, w.key, w.token, w.lease)
+}
+
+// leave gives up, in the background, the place in line of a waiter that was
+// refused. Should that fail, the place runs out by itself.
+func (w *waiter) leave() {
+	if _, ok := w.l.backend.(Queuer); ok {
+		w.l.calls.Go(func() { w.l.free(w.key, w.token) })
+	}
 }
 
 // over is the error of a wait that ended without the key.

@@ -45,6 +45,10 @@ type Harness struct {
 	ForgetScripts func(t testing.TB)
 	// Subscriptions is how many waiters the server knows of. Nil: it keeps none.
 	Subscriptions func(t testing.TB) int
+	// Line is how many processes stand in line for key, and Patience how long the
+	// place of one that died lasts. Nil: this backend is not fair.
+	Line     func(t testing.TB, key string) int
+	Patience time.Duration
 	Capabilities
 }
 
@@ -75,6 +79,16 @@ func Run(t *testing.T, h Harness) {
 	t.Run("fences", s.fences)
 	t.Run("work", s.work)
 	t.Run("ending", s.ending)
+	t.Run("fair", s.fair)
+}
+
+// RunWaiting runs what is about waiting, for another mode of a backend that has
+// been through the whole list.
+func RunWaiting(t *testing.T, h Harness) {
+	s := suite{h}
+	t.Run("waiting", s.waiting)
+	t.Run("faults", s.faults)
+	t.Run("fair", s.fair)
 }
 
 // scaled is d, or as much more as this server's leases need.

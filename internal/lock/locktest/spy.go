@@ -25,6 +25,15 @@ func (s *spy) Acquire(ctx context.Context, key, token string, lease time.Duratio
 	return s.Backend.Acquire(ctx, key, token, lease)
 }
 
+func (s *spy) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	q, ok := s.Backend.(lock.Queuer)
+	if !ok {
+		return s.Acquire(ctx, key, token, lease)
+	}
+	defer s.acquires.Add(1)
+	return q.AcquireInTurn(ctx, key, token, lease)
+}
+
 func (s *spy) Renew(ctx context.Context, key, token string, lease time.Duration) error {
 	err := s.Backend.Renew(ctx, key, token, lease)
 	if err != nil && !errors.Is(err, lock.ErrNotHeld) {

@@ -9,6 +9,8 @@
 //	seckill:{lock:42}:fence     →  the last fence of this bucket, never expires
 //	seckill:{lock:42}:freed        channel: the name of each key that is released
 //
+// In fair mode there is a line for each key that somebody waits for: see fair.go.
+//
 // The 64 buckets spread the keys over a Cluster and keep the number of counters
 // small: one per bucket and not one per key, for they may never expire. Lock and
 // counter share a slot, so one script touches both.

@@ -42,11 +42,17 @@ type Options struct {
 	Replicas int
 	// ReplicaTimeout bounds that. Default 100 ms.
 	ReplicaTimeout time.Duration
+	// Fair serves the waiters of all processes in the order in which they came:
+	// each process is one waiter per key, the first in its own queue.
+	Fair bool
+	// Patience is how long a waiter may be silent before it loses its place in
+	// line. It must be longer than lock.Options.Poll. Default 1 s.
+	Patience time.Duration
 	// Logger hears of subscriptions that break. Default slog.Default().
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Raiser and a lock.Notifier.
+// Backend is a lock.Backend, a lock.Raiser, a lock.Notifier and a lock.Queuer.
 type Backend struct {
 	client redis.UniversalClient
 	run    redis.Scripter
@@ -70,6 +76,9 @@ func New(client redis.UniversalClient, o Options) *Backend {
 	if o.ReplicaTimeout == 0 {
 		o.ReplicaTimeout = 100 * time.Millisecond
 	}
+	if o.Patience == 0 {
+		o.Patience = time.Second
+	}
 	if o.Scripter == nil {
 		o.Scripter = client
 	}
@@ -79,10 +88,14 @@ func New(client redis.UniversalClient, o Options) *Backend {
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	return b.acquire(ctx, key, token, lease, 0)
+}
+
+func (b *Backend) acquire(ctx context.Context, key, token string, lease, place time.Duration) (lock.Grant, error) {
 	n := namesOf(key)
-	r, err := b.acquire(ctx, n, token, lease)
+	r, err := b.ask(ctx, n, token, lease, place)
 	if isNetwork(err) && ctx.Err() == nil {
-		r, err = b.acquire(ctx, n, token, lease)
+		r, err = b.ask(ctx, n, token, lease, place)
 	}
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
@@ -101,10 +114,6 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return lock.Grant{Fence: fence}, nil
 }
 
-func (b *Backend) acquire(ctx context.Context, n names, token string, lease time.Duration) ([]any, error) {
-	return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease)).Slice())
-}
-
 // Renew makes the lease last from now. It cannot revive one that ran out.
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
 	n := namesOf(key)
@@ -112,10 +121,11 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 	return owned("renew", key, r, err)
 }
 
-// Release frees key and wakes its waiters, if token still has it.
+// Release frees key and wakes its waiters, if token still has it. In fair mode it
+// also gives up the place that token may have in line.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
 	n := namesOf(key)
-	r, err := releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel).Slice()
+	r, err := b.leave(ctx, n, token)
 	return owned("release", key, r, err)
 }
 

@@ -1,0 +1,159 @@
+package locktest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+// fair is about waiters of different processes.
+func (s suite) fair(t *testing.T) {
+	if s.Line == nil {
+		return
+	}
+	soon := s.Patience / 2 // before a place could have run out by itself
+
+	t.Run("17 eight waiters of eight processes are served in the order they came", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		var order []int // guarded by the lock itself
+		var all sync.WaitGroup
+		for i := range 8 {
+			l := s.locker(t, wait(time.Minute))
+			all.Go(func() {
+				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+					order = append(order, i)
+					return nil
+				}))
+			})
+			s.standInLine(t, key, i+1)
+		}
+		require.NoError(t, h.Release(t.Context()))
+		all.Wait()
+		require.True(t, slices.IsSorted(order), "%v", order)
+		require.Len(t, order, 8)
+		require.Zero(t, s.Line(t, key), "whoever was served has left the line")
+	})
+
+	t.Run("17 a free key is not given to somebody whose turn it is not", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		_, err := b.AcquireInTurn(t.Context(), key, "first", time.Minute)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		_, err = b.AcquireInTurn(t.Context(), key, "second", time.Minute)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		require.NoError(t, h.Release(t.Context()))
+
+		_, err = s.locker(t).Acquire(t.Context(), key)
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		_, err = b.AcquireInTurn(t.Context(), key, "second", time.Minute)
+		var held *lock.HeldError
+		require.ErrorAs(t, err, &held)
+		require.Positive(t, held.Remaining, "so long may the first still come")
+		require.LessOrEqual(t, held.Remaining, s.Patience)
+		_, err = b.AcquireInTurn(t.Context(), key, "first", time.Minute)
+		require.NoError(t, err)
+		s.Delete(t, key)
+	})
+
+	t.Run("18 a waiter that died holds up the others no longer than its place lasts", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		for _, dead := range []string{"one", "another"} {
+			_, err := b.AcquireInTurn(t.Context(), key, dead, time.Minute)
+			require.ErrorIs(t, err, lock.ErrHeld)
+		}
+		died := time.Now()
+		require.NoError(t, h.Release(t.Context()))
+		next := mustAcquire(t, s.locker(t), key, lock.WithWait(time.Minute))
+		require.Less(t, time.Since(died), s.Patience+soon)
+		require.NoError(t, next.Release(t.Context()))
+	})
+
+	t.Run("18 waiters that gave up do not hold up those of other processes", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		ctx, cancel := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		for i := range 5 {
+			l := s.locker(t, wait(time.Minute))
+			gone.Go(func() { _, err := l.Acquire(ctx, key); assert.ErrorIs(t, err, lock.ErrNotAcquired) })
+			s.standInLine(t, key, i+1)
+		}
+		l, got := s.locker(t, wait(time.Minute)), make(chan error, 1)
+		go func() {
+			other, err := l.Acquire(t.Context(), key)
+			if err == nil {
+				err = other.Release(t.Context())
+			}
+			got <- err
+		}()
+		s.standInLine(t, key, 6)
+		cancel()
+		gone.Wait()
+		released := time.Now()
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, <-got)
+		require.Less(t, time.Since(released), soon)
+	})
+
+	t.Run("19 a waiter that gave up leaves no entry in the line", func(t *testing.T) {
+		key := aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		gaveUp := time.Now()
+		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(50*time.Millisecond))
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
+		require.Less(t, time.Since(gaveUp), s.Patience)
+		_, err = s.locker(t).Acquire(t.Context(), key)
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.Zero(t, s.Line(t, key), "who does not wait has no place at all")
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("19 of waiters that died nothing is left", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		_, err := b.AcquireInTurn(t.Context(), key, "dead", time.Minute)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		require.Equal(t, 1, s.Line(t, key))
+		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, s.Patience+soon, 5*time.Millisecond)
+		require.NoError(t, h.Release(t.Context()))
+	})
+
+	t.Run("a waiter keeps its place for as long as it asks", func(t *testing.T) {
+		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
+		h := mustAcquire(t, s.locker(t), key)
+		l, got, seen := s.locker(t, wait(time.Minute)), make(chan error, 1), make(chan struct{})
+		go func() {
+			got <- l.Do(t.Context(), key, func(context.Context, *lock.Lease) error { <-seen; return nil })
+		}()
+		s.standInLine(t, key, 1)
+		_, err := b.AcquireInTurn(t.Context(), key, "late", time.Minute)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		asked := func() bool { // so that it comes next, should the other lose its place
+			_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
+			return !assert.ErrorIs(t, err, lock.ErrHeld) || s.Line(t, key) != 2
+		}
+		require.Never(t, asked, s.Patience*3/2, 20*time.Millisecond)
+		require.NoError(t, h.Release(t.Context()))
+		_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
+		close(seen)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		require.NoError(t, <-got)
+		require.ErrorIs(t, b.(lock.Backend).Release(t.Context(), key, "late"), lock.ErrNotHeld)
+	})
+}
+
+// standInLine waits until n waiters do.
+func (s suite) standInLine(t testing.TB, key string, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.Line(t, key) == n }, 5*time.Second, time.Millisecond, "%d should stand in line", n)
+}

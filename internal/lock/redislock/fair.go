@@ -1,0 +1,61 @@
+package redislock
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
+)
+
+// In fair mode the processes that wait for a key stand in line for it, beside the
+// key and in the same slot:
+//
+//	seckill:line:{lock:42}:user:42     tokens by ticket, which is the server's time
+//	seckill:places:{lock:42}:user:42   until when each token's place lasts
+//
+// Only the first in line is given a free key. A place lasts for Options.Patience
+// after its token last asked, so a waiter that died holds the others up no longer
+// than that. Both are gone when nobody waits.
+var (
+	//go:embed turn.lua
+	turnSource string
+	//go:embed leave.lua
+	leaveSource string
+
+	turnScript  = redis.NewScript(turnSource + acquireSource)
+	leaveScript = redis.NewScript(leaveSource + releaseSource)
+)
+
+var _ lock.Queuer = (*Backend)(nil)
+
+// AcquireInTurn is Acquire for somebody who waits. In fair mode, token gets a
+// place in line, or keeps the one it has; otherwise it is nothing but Acquire.
+func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	return b.acquire(ctx, key, token, lease, b.o.Patience)
+}
+
+// ask runs the script that acquires. place is how long a refused token has one in
+// line; zero for none.
+func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
+	if !b.o.Fair {
+		return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease)).Slice())
+	}
+	keys := []string{n.lock, n.fence, n.line(), n.places()}
+	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place)).Slice())
+}
+
+// leave runs the script that releases, which in fair mode also leaves the line.
+func (b *Backend) leave(ctx context.Context, n names, token string) ([]any, error) {
+	if !b.o.Fair {
+		return releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel).Slice()
+	}
+	return leaveScript.Run(ctx, b.run, []string{n.lock, n.line(), n.places()}, token, n.channel).Slice()
+}
+
+// line and places are beside the lock, and no lock can have their names.
+func (n names) line() string   { return "seckill:line:" + strings.TrimPrefix(n.lock, "seckill:") }
+func (n names) places() string { return "seckill:places:" + strings.TrimPrefix(n.lock, "seckill:") }

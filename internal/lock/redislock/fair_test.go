@@ -1,0 +1,65 @@
+package redislock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+	"seckill/internal/lock/locktest"
+	"seckill/internal/servers/testservers"
+)
+
+func TestInFairModeOnAStandaloneServer(t *testing.T) {
+	locktest.RunWaiting(t, fair(t, testservers.NewRedis(t).Addr()))
+}
+
+func TestInFairModeOnTheEmbeddedServer(t *testing.T) {
+	locktest.RunWaiting(t, fair(t, startMini(t)))
+}
+
+func fair(t testing.TB, addr string) locktest.Harness {
+	h := harness(t, addr)
+	h.Patience = time.Second
+	h.Dial = func(t testing.TB, addr string) lock.Backend {
+		return New(dialed(t, addr), Options{Fair: true, Patience: h.Patience})
+	}
+	observer := dialed(t, addr)
+	h.Line = func(t testing.TB, key string) int { return lineOf(t, observer, key) }
+	return h
+}
+
+// lineOf counts who stands in line, and finds the two keys in step.
+func lineOf(t testing.TB, observer *redis.Client, key string) int {
+	n := namesOf(key)
+	var line, places *redis.IntCmd
+	_, err := observer.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		line, places = p.ZCard(t.Context(), n.line()), p.HLen(t.Context(), n.places())
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, line.Val(), places.Val(), "a ticket for every place")
+	return int(line.Val())
+}
+
+func TestTheLineIsInTheSlotOfItsLockAndMeetsNoOtherKey(t *testing.T) {
+	n := namesOf("user:42")
+	require.Equal(t, "seckill:line:{lock:42}:user:42", n.line())
+	require.Equal(t, "seckill:places:{lock:42}:user:42", n.places())
+}
+
+func TestAProcessWithoutFairModeFindsTheSameLock(t *testing.T) {
+	addr := testservers.Redis(t).Addr()
+	fair, plain := New(dialed(t, addr), Options{Fair: true}), New(dialed(t, addr), Options{})
+	a, err := fair.Acquire(t.Context(), "user:mixed", "a", time.Minute)
+	require.NoError(t, err)
+	_, err = plain.AcquireInTurn(t.Context(), "user:mixed", "b", time.Minute)
+	require.ErrorIs(t, err, lock.ErrHeld)
+	require.NoError(t, fair.Release(t.Context(), "user:mixed", "a"))
+	b, err := plain.AcquireInTurn(t.Context(), "user:mixed", "b", time.Minute)
+	require.NoError(t, err)
+	require.Greater(t, b.Fence, a.Fence)
+	require.NoError(t, plain.Release(t.Context(), "user:mixed", "b"))
+}
