@@ -132,7 +132,25 @@ func TestTheClockOfALeaseIsTheServersInUTC(t *testing.T) {
 	_, err = there.Acquire(t.Context(), "user:1", "second", time.Minute)
 	require.NoError(t, err)
 	_, err = here.Acquire(t.Context(), "user:1", "first", time.Minute)
-	require.ErrorIs(t, err, lock.ErrHeld)
+	var held *lock.HeldError
+	require.ErrorAs(t, err, &held)
+	require.InDelta(t, time.Minute, held.Remaining, float64(10*time.Second))
+}
+
+func TestALostReplyToAnAcquireIsAskedForAgain(t *testing.T) {
+	dsn := migrated(t)
+	p := locktest.NewProxy(t, testservers.MariaDB(t).Addr())
+	b := NewLeaseRow(pool(t, at(t, dsn, p.Addr()), 4))
+	first, err := b.Acquire(t.Context(), "user:1", "token", time.Minute) // a warm pool
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), "user:1", "token"))
+	defer p.LoseReplies(1)()
+	second, err := b.Acquire(t.Context(), "user:1", "token", time.Minute)
+	require.NoError(t, err)
+	third, err := b.Acquire(t.Context(), "user:1", "token", time.Minute)
+	require.NoError(t, err)
+	require.Greater(t, second.Fence, first.Fence)
+	require.Equal(t, second, third, "one lock with one fence")
 }
 
 func TestKeysOfLeasesAreComparedByteByByte(t *testing.T) {

@@ -140,7 +140,7 @@ func Test38ADeadlockInsideTheWorkCommitsNothing(t *testing.T) {
 					if err != nil {
 						_, exec := tx.Exec(ctx, "INSERT INTO notes VALUES (3, 1000)") // it would commit by itself
 						for _, err := range []error{exec, add(ctx, tx, 1), tx.Query(ctx, nil, "SELECT 1")} {
-							assert.True(t, errors.Is(err, ErrRolledBack), "%v", err)
+							assert.ErrorIs(t, err, ErrRolledBack)
 						}
 					}
 					return nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -163,6 +164,28 @@ func Test33ElapsedLongerThanTheLeaseIsRefused(t *testing.T) {
 	err = b.Renew(t.Context(), "renewed", "token", 201*time.Millisecond)
 	require.ErrorContains(t, err, "too late")
 	require.NotErrorIs(t, err, lock.ErrNotHeld, "it may be tried again")
+}
+
+func Test33ValidityIsTheLeaseLessWhatElapsedLessTheDrift(t *testing.T) {
+	const lease = 10 * time.Second
+	drift := lease/100 + 2*time.Millisecond
+	for name, tc := range map[string]struct {
+		elapsed time.Duration
+		refused bool
+	}{
+		"at once":                   {0, false},
+		"a moment before the drift": {lease - drift - 1, false},
+		"when the drift begins":     {lease - drift, true},
+		"after the lease":           {lease + 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				time.Sleep(tc.elapsed)
+				require.Equal(t, tc.refused, inTime(start, lease) != nil)
+			})
+		})
+	}
 }
 
 func Test34ANodeThatRestartedEmptyDoesNotJoinByRenewal(t *testing.T) {
