@@ -84,7 +84,7 @@ func test(ctx context.Context, root string, c Catcher, flags ...string) (*testRu
 func (r *testRun) read(out io.Reader) error {
 	for dec := json.NewDecoder(out); ; {
 		var e event
-		err := dec.Decode(&e)
+		err := dec.Decode(&e) //nolint:musttag // the names are those of go test
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

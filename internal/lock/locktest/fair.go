@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -140,7 +141,7 @@ func (s suite) fair(t *testing.T) {
 		require.ErrorIs(t, err, lock.ErrHeld)
 		asked := func() bool { // so that it comes next, should the other lose its place
 			_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
-			return !assert.ErrorIs(t, err, lock.ErrHeld) || s.Line(t, key) != 2
+			return !errors.Is(err, lock.ErrHeld) || s.Line(t, key) != 2
 		}
 		require.Never(t, asked, s.Patience*3/2, 20*time.Millisecond)
 		require.NoError(t, h.Release(t.Context()))

@@ -49,11 +49,11 @@ func (b *Backend) ask(ctx context.Context, n names, token string, lease, place t
 }
 
 // leave runs the script that releases, which in fair mode also leaves the line.
-func (b *Backend) leave(ctx context.Context, n names, token string) ([]any, error) {
+func (b *Backend) leave(ctx context.Context, n names, token string) *redis.Cmd {
 	if !b.o.Fair {
-		return releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel).Slice()
+		return releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel)
 	}
-	return leaveScript.Run(ctx, b.run, []string{n.lock, n.line(), n.places()}, token, n.channel).Slice()
+	return leaveScript.Run(ctx, b.run, []string{n.lock, n.line(), n.places()}, token, n.channel)
 }
 
 // line and places are beside the lock, and no lock can have their names.

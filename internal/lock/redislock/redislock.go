@@ -125,7 +125,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 // also gives up the place that token may have in line.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
 	n := namesOf(key)
-	r, err := b.leave(ctx, n, token)
+	r, err := b.leave(ctx, n, token).Slice()
 	return owned("release", key, r, err)
 }
 

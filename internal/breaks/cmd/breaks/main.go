@@ -1,4 +1,4 @@
-// Command breaks breaks the code on purpose, in each of the ways kept beside the
+// Command breaks spoils the code on purpose, in each of the ways kept beside the
 // suites, and exits with 1 unless every one of them is caught.
 //
 //	go run ./internal/breaks/cmd/breaks [-quick] [-only word] [folders…]

@@ -50,8 +50,6 @@ type state struct {
 // not have answered so. An acquire without an answer has two operations, perhaps
 // and ended; taken in the wrong order they would hold the key for ever, so a
 // history must end with somebody who acquires it.
-//
-//nolint:gocognit,cyclop // a table of rules, one line each
 func step(s state, e event) []state {
 	after := func(holder int64) []state { return []state{{holder, s.last, s.register}} }
 	same := []state{s}
