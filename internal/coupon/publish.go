@@ -13,32 +13,28 @@ import (
 // publication begins a newer epoch. A coupon that is on sale with its shards
 // loaded is left as it is, so that publishing twice is publishing once.
 func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
-	var c Coupon
-	err := s.exclusive(ctx, id, func(ctx context.Context) error {
-		found, err := s.repo.Find(ctx, id)
-		if err != nil {
-			return err
-		}
-		if len(found) == 0 {
-			return ErrNotFound
-		}
-		c = found[0]
+	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		if c.State == OnSale {
 			loaded, err := s.shards.Loaded(ctx, id, c.Epoch, c.Shards)
 			if err != nil || loaded {
-				return err
+				return c, err
 			}
 		}
-		c, err = s.load(ctx, c, OnSale)
-		return err
+		return s.load(ctx, c, OnSale)
 	})
-	return c, err
 }
 
 // Reload sets the shards from the database under a new epoch, whatever they hold
 // now, and leaves the sale open if it was open and closed if it was closed. It is
 // how Redis is mended.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
+	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
+		return s.load(ctx, c, c.State)
+	})
+}
+
+// alone reads the coupon and works on it while no other instance loads it.
+func (s *Service) alone(ctx context.Context, id int64, work func(context.Context, Coupon) (Coupon, error)) (Coupon, error) {
 	var c Coupon
 	err := s.exclusive(ctx, id, func(ctx context.Context) error {
 		found, err := s.repo.Find(ctx, id)
@@ -48,7 +44,7 @@ func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 		if len(found) == 0 {
 			return ErrNotFound
 		}
-		c, err = s.load(ctx, found[0], found[0].State)
+		c, err = work(ctx, found[0])
 		return err
 	})
 	return c, err
