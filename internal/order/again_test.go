@@ -1,0 +1,130 @@
+package order_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+func TestTheSameKeyGetsTheSameOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for name, between := range map[string]func(t *testing.T, c coupon.Coupon, o order.Order){
+			"at once": func(*testing.T, coupon.Coupon, order.Order) {},
+			"after the user cancelled": func(t *testing.T, _ coupon.Coupon, o order.Order) {
+				_, err := s.Cancel(t.Context(), o.ID, o.UserID)
+				require.NoError(t, err)
+				_, err = s.Relay(t.Context())
+				require.NoError(t, err)
+			},
+			"after it is sold out": func(t *testing.T, c coupon.Coupon, _ order.Order) {
+				s.buy(t, c, 8, "")
+				_, err := s.Place(t.Context(), wish(c, 9, ""))
+				require.ErrorIs(t, err, coupon.ErrSoldOut)
+			},
+			"after the sale ended": func(t *testing.T, c coupon.Coupon, _ order.Order) { s.end(t, c) },
+			"while Redis has lost its data": func(t *testing.T, _ coupon.Coupon, _ order.Order) { s.flush(t) },
+			"after Redis lost its data and was loaded again": func(t *testing.T, c coupon.Coupon, _ order.Order) {
+				s.flush(t)
+				s.reload(t, c)
+			},
+		} {
+			for _, limit := range []int{1, 3} {
+				t.Run(name, func(t *testing.T) {
+					c := s.sell(t, 2, limit)
+					first := s.buy(t, c, 7, name+key(limit))
+					between(t, c, first)
+					for range 2 {
+						again := s.buy(t, c, 7, name+key(limit))
+						require.Equal(t, first.ID, again.ID)
+						require.Equal(t, first.RequestID, again.RequestID)
+					}
+					if name != "while Redis has lost its data" {
+						report, err := s.auditor.Audit(t.Context(), c.ID)
+						require.NoError(t, err)
+						require.True(t, report.Clean && report.Settled, "%+v", report)
+					}
+				})
+			}
+		}
+	})
+}
+
+func TestTheSameKeyAtTheSameTimeMakesOneOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for _, limit := range []int{1, 3} {
+			c := s.sell(t, 40, limit)
+			instances := []*order.Service{s.Service, s.with(func(p *order.Parts) { p.Locker = s.locker(t, patient) })}
+			made := map[int64]bool{}
+			for _, a := range together(32, func(i int) (order.Order, error) {
+				return instances[i%2].Place(t.Context(), wish(c, 7, key(limit)))
+			}) {
+				require.NoError(t, a.err)
+				made[a.order.ID] = true
+			}
+			require.Len(t, made, 1)
+			s.atRest(t, c, 1)
+		}
+	})
+}
+
+// A lock that lets everybody in changes nothing of it: the request id is unique.
+func TestTheSameKeyMakesOneOrderWithoutALockToo(t *testing.T) {
+	s := open(t)
+	instance := s.with(func(p *order.Parts) { p.Locker = everybody{} })
+	for _, limit := range []int{1, 3} {
+		c := s.sell(t, 40, limit)
+		made := map[int64]bool{}
+		for _, a := range together(32, func(int) (order.Order, error) {
+			return instance.Place(t.Context(), wish(c, 7, key(limit)))
+		}) {
+			if a.err == nil {
+				made[a.order.ID] = true
+			} else {
+				require.ErrorIs(t, a.err, order.ErrUnavailable, "it met the others in the database")
+			}
+		}
+		require.Len(t, made, 1)
+		s.settled(t, c, 1)
+	}
+}
+
+func TestAKeyBelongsToOneRequest(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c, other := s.sell(t, 2, 1), s.sell(t, 2, 1)
+		o := s.buy(t, c, 7, "k")
+		_, err := s.Place(t.Context(), wish(other, 7, "k"))
+		require.ErrorIs(t, err, order.ErrKeyReused, "another coupon")
+		s.atRest(t, other, 0)
+		s.end(t, other)
+		_, err = s.Place(t.Context(), wish(other, 7, "k"))
+		require.ErrorIs(t, err, order.ErrKeyReused, "and when it is refused anyway")
+
+		require.NotEqual(t, o.ID, s.buy(t, c, 8, "k").ID, "the key of another user is another request")
+		_, err = s.Place(t.Context(), wish(c, 7, "K"))
+		require.ErrorIs(t, err, order.ErrLimitReached, "letters count as they are")
+		_, err = s.Place(t.Context(), wish(c, 7, ""))
+		require.ErrorIs(t, err, order.ErrLimitReached, "and without a key each request is new")
+		s.atRest(t, c, 2)
+	})
+}
+
+func TestTheSameKeyForTwoCouponsAtOnceBuysOneOfThem(t *testing.T) {
+	s := open(t)
+	c := []coupon.Coupon{s.sell(t, 9, 1), s.sell(t, 9, 1)}
+	all := together(16, func(i int) (order.Order, error) { return s.Place(t.Context(), wish(c[i%2], 7, "k")) })
+	bought := map[int64]int{}
+	for _, a := range all {
+		if a.err == nil {
+			bought[a.order.CouponID]++
+		} else {
+			require.ErrorIs(t, a.err, order.ErrKeyReused)
+		}
+	}
+	require.Len(t, bought, 1)
+	for _, one := range c {
+		s.settled(t, one, int64(min(1, bought[one.ID])))
+	}
+}

@@ -1,0 +1,159 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// faults fail steps of the order path, each once: "before insert" fails without the
+// insert, "after insert" does it and loses the answer. A hook runs and fails nothing.
+type faults struct {
+	mu   sync.Mutex
+	plan map[string]func()
+}
+
+func failing(steps ...string) *faults {
+	f := &faults{plan: map[string]func(){}}
+	for _, step := range steps {
+		f.plan[step] = nil
+	}
+	return f
+}
+
+// left lists what was planned and did not come to pass.
+func (f *faults) left() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.plan))
+}
+
+func (f *faults) hit(step string) bool {
+	f.mu.Lock()
+	hook, planned := f.plan[step]
+	delete(f.plan, step)
+	f.mu.Unlock()
+	if hook != nil {
+		hook()
+		return false
+	}
+	return planned
+}
+
+var errFault = errors.New("the test broke it")
+
+// at does a step, or not, or does it and loses the answer.
+func (f *faults) at(step string, fault error, do func() error) error {
+	if f.hit("before " + step) {
+		return fmt.Errorf("%w: %w", fault, errFault)
+	}
+	err := do()
+	if err == nil && f.hit("after "+step) {
+		return fmt.Errorf("%w: %w", fault, errFault)
+	}
+	return err
+}
+
+func (f *faults) store(step string, do func() error) error { return f.at(step, order.ErrUnavailable, do) }
+
+// into lays the faults over every part of a service.
+func (f *faults) into(p *order.Parts) {
+	p.Stock = faultyStock{p.Stock, f}
+	p.Tickets = faultyTickets{p.Tickets, f}
+	p.Returns = faultyReturns{p.Returns, f}
+	p.Locker = faultyLocker{p.Locker, f}
+	p.Tx = faultyTransactor{p.Tx, f}
+	p.Orders = faultyOrders{p.Orders, f}
+	p.IDs = faultyIDs{p.IDs, f}
+}
+
+type faultyStock struct {
+	order.Stock
+	f *faults
+}
+
+func (s faultyStock) Reserve(ctx context.Context, c order.Claim) (h order.Hold, err error) {
+	err = s.f.store("reserve", func() (err error) { h, err = s.Stock.Reserve(ctx, c); return err })
+	if err != nil {
+		return order.Hold{}, err
+	}
+	return h, nil
+}
+
+func (s faultyStock) Confirm(ctx context.Context, h order.Hold) error {
+	return s.f.store("confirm", func() error { return s.Stock.Confirm(ctx, h) })
+}
+
+func (s faultyStock) Release(ctx context.Context, h order.Hold) error {
+	return s.f.store("release", func() error { return s.Stock.Release(ctx, h) })
+}
+
+type faultyTickets struct {
+	order.Tickets
+	f *faults
+}
+
+func (s faultyTickets) PutTicket(ctx context.Context, o order.Order) error {
+	return s.f.store("ticket", func() error { return s.Tickets.PutTicket(ctx, o) })
+}
+
+func (s faultyTickets) Ticket(ctx context.Context, id int64) (o order.Order, err error) {
+	err = s.f.store("read ticket", func() (err error) { o, err = s.Tickets.Ticket(ctx, id); return err })
+	return o, err
+}
+
+type faultyReturns struct {
+	order.Returns
+	f *faults
+}
+
+func (s faultyReturns) Return(ctx context.Context, r order.Return) error {
+	return s.f.store("return", func() error { return s.Returns.Return(ctx, r) })
+}
+
+type faultyIDs struct {
+	order.IDs
+	f *faults
+}
+
+func (i faultyIDs) Next(ctx context.Context) (id int64, err error) {
+	err = i.f.store("id", func() (err error) { id, err = i.IDs.Next(ctx); return err })
+	return id, err
+}
+
+// faultyLocker loses the answer to an acquisition, so that the key is held and nobody
+// knows it, or the release.
+type faultyLocker struct {
+	order.Locker
+	f *faults
+}
+
+func (l faultyLocker) Do(ctx context.Context, key string,
+	work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option,
+) error {
+	if l.f.hit("before lock") {
+		return lock.ErrUnavailable
+	}
+	var result error
+	err := l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
+		if l.f.hit("after lock") {
+			result = lock.ErrUnavailable
+			return lock.ErrOutcomeUnknown
+		}
+		result = work(ctx, lease)
+		if l.f.hit("before unlock") {
+			return lock.ErrOutcomeUnknown // the key stays
+		}
+		return result
+	}, opts...)
+	if errors.Is(err, lock.ErrOutcomeUnknown) {
+		return result
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// faultyTransactor fails a commit before or after it really happened. The driver's
+// error is the same, and so is this one's.
+type faultyTransactor struct {
+	order.Transactor
+	f *faults
+}
+
+var errNoCommit = errors.New("the commit never arrived")
+
+func (t faultyTransactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	if t.f.hit("before begin") {
+		return order.ErrUnavailable
+	}
+	err := t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		if err := work(ctx, faultyTx{tx, t.f}); err != nil {
+			return err
+		}
+		if t.f.hit("before commit") {
+			return errNoCommit
+		}
+		return nil
+	})
+	if errors.Is(err, errNoCommit) || err == nil && t.f.hit("after commit") {
+		return fmt.Errorf("%w: %w", order.ErrCommitUnknown, errFault)
+	}
+	return err
+}
+
+type faultyTx struct {
+	order.Tx
+	f *faults
+}
+
+func (t faultyTx) Fence(ctx context.Context, userID int64, fence uint64) error {
+	return t.f.store("fence", func() error { return t.Tx.Fence(ctx, userID, fence) })
+}
+
+func (t faultyTx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (slot int, err error) {
+	err = t.f.store("slot", func() (err error) { slot, err = t.Tx.FreeSlot(ctx, couponID, userID, limit); return err })
+	return slot, err
+}
+
+func (t faultyTx) Insert(ctx context.Context, o order.Order) error {
+	return t.f.store("insert", func() error { return t.Tx.Insert(ctx, o) })
+}
+
+func (t faultyTx) TakeOne(ctx context.Context, couponID, epoch int64) error {
+	return t.f.store("take", func() error { return t.Tx.TakeOne(ctx, couponID, epoch) })
+}
+
+func (t faultyTx) Cancel(ctx context.Context, id, userID int64) (moved bool, err error) {
+	err = t.f.store("cancel", func() (err error) { moved, err = t.Tx.Cancel(ctx, id, userID); return err })
+	return moved, err
+}
+
+func (t faultyTx) Expire(ctx context.Context, id int64, now time.Time) (moved bool, err error) {
+	err = t.f.store("expire", func() (err error) { moved, err = t.Tx.Expire(ctx, id, now); return err })
+	return moved, err
+}
+
+func (t faultyTx) GiveBack(ctx context.Context, o order.Order) (r order.Return, err error) {
+	err = t.f.store("give back", func() (err error) { r, err = t.Tx.GiveBack(ctx, o); return err })
+	return r, err
+}
+
+type faultyOrders struct {
+	order.Orders
+	f *faults
+}
+
+func (s faultyOrders) Void(ctx context.Context, o order.Order) error {
+	return s.f.store("void", func() error { return s.Orders.Void(ctx, o) })
+}
+
+func (s faultyOrders) ByRequest(ctx context.Context, request string) (o order.Order, err error) {
+	err = s.f.store("read request", func() (err error) { o, err = s.Orders.ByRequest(ctx, request); return err })
+	return o, err
+}
+
+type faultyOutbox struct {
+	order.Outbox
+	f *faults
+}
+
+func (s faultyOutbox) Returned(ctx context.Context, id int64) error {
+	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, id) })
+}

@@ -1,0 +1,163 @@
+package order_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+)
+
+func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 10, 1)
+		o := s.buy(t, c, 7, "k")
+		require.Equal(t, order.Pending, o.Status)
+		require.Equal(t, []any{c.ID, int64(7), 1, int64(199)}, []any{o.CouponID, o.UserID, o.Slot, o.PriceCents})
+		require.Equal(t, payWithin, o.ExpiresAt.Sub(o.CreatedAt))
+		require.Equal(t, stock.Home(7, shards), o.Shard, "a unit of the user's home")
+		require.NotZero(t, o.Fence)
+
+		row, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, o, row)
+		_, err = s.Get(t.Context(), o.ID, 8)
+		require.ErrorIs(t, err, order.ErrNotFound, "somebody else's")
+		mine, err := s.List(t.Context(), 7, 0, 10)
+		require.NoError(t, err)
+		require.Equal(t, []order.Order{o}, mine)
+
+		history, err := s.stock.History(t.Context(), c.ID, o.Shard)
+		require.NoError(t, err)
+		require.Equal(t, map[string]int64{o.RequestID: o.ID}, history)
+		if s.raw != nil {
+			require.Equal(t, int64(o.Fence), s.number(t, "SELECT fence FROM fences WHERE user_id = 7"))
+		}
+		report := s.atRest(t, c, 1)
+		require.Equal(t, []int64{9, 9}, []int64{report.Stock, report.Redis})
+		require.Empty(t, s.leases(t, 7), "the lock is free")
+	})
+}
+
+func TestAUserGetsAsManyAsTheLimitAllowsEachInASlotOfItsOwn(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for _, limit := range []int{1, 3} {
+			c := s.sell(t, 10, limit)
+			for slot := 1; slot <= limit; slot++ {
+				require.Equal(t, slot, s.buy(t, c, 7, "").Slot)
+			}
+			_, err := s.Place(t.Context(), wish(c, 7, ""))
+			require.ErrorIs(t, err, order.ErrLimitReached)
+			s.buy(t, c, 8, "")
+			s.atRest(t, c, int64(limit)+1)
+		}
+	})
+}
+
+func TestWhatIsRefusedLeavesNothingHeld(t *testing.T) {
+	s := open(t)
+	for name, tc := range map[string]struct {
+		given func(t *testing.T, c coupon.Coupon) // user 7 asks after this
+		live  int64
+		want  error
+	}{
+		"sold out": {func(t *testing.T, c coupon.Coupon) {
+			s.buy(t, c, 1, "")
+			s.buy(t, c, 2, "")
+		}, 2, coupon.ErrSoldOut},
+		"sold out, as the database alone knows": {func(t *testing.T, c coupon.Coupon) {
+			s.exec(t, "UPDATE coupons SET total = 0, stock = 0 WHERE id = ?", c.ID) // until the request is refused
+		}, 0, coupon.ErrSoldOut},
+		"the limit": {func(t *testing.T, c coupon.Coupon) { s.buy(t, c, 7, "") }, 1, order.ErrLimitReached},
+		"the limit, as the database alone knows": {func(t *testing.T, c coupon.Coupon) {
+			s.buy(t, c, 7, "")
+			s.forgetBuyer(t, c, 7)
+		}, 1, order.ErrLimitReached},
+		"before the window": {func(t *testing.T, c coupon.Coupon) {
+			begins := time.Now().Add(time.Hour)
+			s.patch(t, c, coupon.Change{BeginsAt: &begins})
+		}, 0, coupon.ErrNotStarted},
+		"after the window": {func(t *testing.T, c coupon.Coupon) {
+			ends := time.Now().Add(-time.Minute)
+			s.patch(t, c, coupon.Change{EndsAt: &ends})
+		}, 0, coupon.ErrEnded},
+		"ended": {func(t *testing.T, c coupon.Coupon) { s.end(t, c) }, 0, coupon.ErrEnded},
+		"paused": {func(t *testing.T, c coupon.Coupon) {
+			_, err := s.coupons.Pause(t.Context(), c.ID)
+			require.NoError(t, err)
+		}, 0, coupon.ErrNotLoaded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, 2, 1)
+			tc.given(t, c)
+			_, err := s.Place(t.Context(), wish(c, 7, ""))
+			require.ErrorIs(t, err, tc.want)
+			_, err = s.Place(t.Context(), wish(c, 7, "k"+name))
+			require.ErrorIs(t, err, tc.want, "with a key too")
+			s.exec(t, "UPDATE coupons SET total = 2, stock = 2 WHERE id = ? AND total = 0", c.ID)
+			s.atRest(t, c, tc.live)
+			require.Empty(t, s.leases(t, 7))
+		})
+	}
+	t.Run("unknown", func(t *testing.T) {
+		_, err := s.Place(t.Context(), order.Request{CouponID: 999, UserID: 7, Key: "k"})
+		require.ErrorIs(t, err, coupon.ErrNotFound)
+	})
+	t.Run("a draft", func(t *testing.T) {
+		_, err := s.Place(t.Context(), wish(s.draft(t, 2, 1), 7, "d"))
+		require.ErrorIs(t, err, coupon.ErrNotLoaded)
+	})
+}
+
+func TestWhoeverFindsTheUsersLockHeldIsToldBusyAndHoldsNothing(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 2, 1)
+	instance := s.with(func(p *order.Parts) { p.Locker = s.locker(t, 0) })
+	err := s.parts.Locker.Do(t.Context(), "user:7", func(ctx context.Context, _ *lock.Lease) error {
+		_, err := instance.Place(t.Context(), wish(c, 7, "k"))
+		return err
+	})
+	require.ErrorIs(t, err, order.ErrBusy)
+	s.atRest(t, c, 0)
+}
+
+func TestABuyerWhoGoesAwayLeavesNothingHeld(t *testing.T) {
+	s := open(t)
+	for _, step := range []string{"after reserve", "before begin", "after fence", "after insert", "after take"} {
+		t.Run(step, func(t *testing.T) {
+			c := s.sell(t, 2, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			f := &faults{plan: map[string]func(){step: cancel}}
+			_, err := s.with(f.into).Place(ctx, wish(c, 7, ""))
+			require.Error(t, err)
+			require.Empty(t, f.left())
+			s.atRest(t, c, 0)
+			require.Empty(t, s.leases(t, 7))
+		})
+	}
+	t.Run("after commit", func(t *testing.T) {
+		c := s.sell(t, 2, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		f := &faults{plan: map[string]func(){"after commit": cancel}}
+		_, err := s.with(f.into).Place(ctx, wish(c, 7, ""))
+		require.NoError(t, err, "it is sold")
+		s.atRest(t, c, 1)
+	})
+}
+
+// forgetBuyer makes the user's home shard forget what the user has.
+func (s *shop) forgetBuyer(t *testing.T, c coupon.Coupon, user int64) {
+	t.Helper()
+	require.NoError(t, s.redis.Del(t.Context(), shardKey(c, stock.Home(user, shards), "buyers")).Err())
+}
+
+func (s *shop) patch(t *testing.T, c coupon.Coupon, change coupon.Change) {
+	t.Helper()
+	_, err := s.coupons.Patch(t.Context(), c.ID, change)
+	require.NoError(t, err)
+}

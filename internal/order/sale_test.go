@@ -1,0 +1,136 @@
+package order_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// draft announces a coupon whose window is open.
+func (s *shop) draft(t *testing.T, units int64, limit int) coupon.Coupon {
+	t.Helper()
+	now := time.Now()
+	c, err := s.coupons.Create(t.Context(), coupon.Coupon{
+		Title: "Half price", Total: units, LimitPerUser: limit, PriceCents: 199,
+		BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// sell puts so many units on sale, so many for each user.
+func (s *shop) sell(t *testing.T, units int64, limit int) coupon.Coupon {
+	t.Helper()
+	c, err := s.coupons.Publish(t.Context(), s.draft(t, units, limit).ID)
+	require.NoError(t, err)
+	return c
+}
+
+// reload is what mends a Redis that lost its data.
+func (s *shop) reload(t *testing.T, c coupon.Coupon) coupon.Coupon {
+	t.Helper()
+	c, err := s.coupons.Reload(t.Context(), c.ID)
+	require.NoError(t, err)
+	return c
+}
+
+// end ends the sale for good.
+func (s *shop) end(t *testing.T, c coupon.Coupon) {
+	t.Helper()
+	_, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{End: true})
+	require.NoError(t, err)
+}
+
+// flush loses all of Redis' data.
+func (s *shop) flush(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+}
+
+// buy is a request that must succeed. The key may be empty.
+func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64, key string) order.Order {
+	t.Helper()
+	o, err := s.Place(t.Context(), wish(c, user, key))
+	require.NoError(t, err)
+	return o
+}
+
+func wish(c coupon.Coupon, user int64, key string) order.Request {
+	return order.Request{CouponID: c.ID, UserID: user, Key: key}
+}
+
+// exec is a statement behind the store's back.
+func (s *shop) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	_, err := s.raw.ExecContext(t.Context(), statement, args...)
+	require.NoError(t, err)
+}
+
+// number reads one behind the store's back.
+func (s *shop) number(t *testing.T, query string, args ...any) (n int64) {
+	t.Helper()
+	require.NoError(t, s.raw.QueryRowContext(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// atRest holds the stores to account as they are: nothing is held, nothing is owed,
+// every invariant holds, and there are so many live orders.
+func (s *shop) atRest(t *testing.T, c coupon.Coupon, live int64) audit.Report {
+	t.Helper()
+	open, err := s.stock.OpenHolds(t.Context(), c.ID, shards)
+	require.NoError(t, err)
+	require.Empty(t, open, "holds are left")
+	report, err := s.auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Empty(t, report.Violations)
+	require.True(t, report.Clean && report.Settled, "%+v", report)
+	require.Equal(t, live, report.Live, "live orders")
+	return report
+}
+
+// settled is atRest after the background work has done what it does.
+func (s *shop) settled(t *testing.T, c coupon.Coupon, live int64) audit.Report {
+	t.Helper()
+	_, err := s.Settle(t.Context(), c, 0)
+	require.NoError(t, err)
+	_, err = s.Relay(t.Context())
+	require.NoError(t, err)
+	return s.atRest(t, c, live)
+}
+
+// answer is what one request was told.
+type answer struct {
+	order order.Order
+	err   error
+}
+
+// together starts n at one signal and gives their answers.
+func together(n int, do func(i int) (order.Order, error)) []answer {
+	gate := make(chan struct{})
+	all := make([]answer, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			<-gate
+			all[i].order, all[i].err = do(i)
+		})
+	}
+	close(gate)
+	wg.Wait()
+	return all
+}
+
+// key names a request of a test.
+func key(i int) string { return fmt.Sprintf("key-%d", i) }
+
+// shardKey is a key of Redis as the contract names it.
+func shardKey(c coupon.Coupon, shard int, name string) string {
+	return fmt.Sprintf("seckill:{%d:%d}:%s", c.ID, shard, name)
+}
