@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	lineTTL    = 10          // seconds after which a dead waiter is out of the line
+	lineTTL    = 10 // seconds after which a dead waiter is out of the line
 	pauseAfter = 50 * time.Millisecond
 )
 

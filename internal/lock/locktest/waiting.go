@@ -125,6 +125,39 @@ func (s suite) waiting(t *testing.T) {
 		require.Less(t, fastest, 50*time.Millisecond)
 	})
 
+	t.Run("a release wakes one of many waiting processes and not the herd", func(t *testing.T) {
+		if !s.WakesOne {
+			return
+		}
+		const many = 5
+		key := aKey()
+		h := mustAcquire(t, s.locker(t, lease(s.scaled(30*time.Second))), key)
+		var spies []*spy
+		taken := make(chan *lock.Lease, many)
+		for range many {
+			l, calls := s.spied(t, s.Server, wait(time.Minute), poll(20*time.Second), lease(s.scaled(30*time.Second)))
+			spies = append(spies, calls)
+			go func() { other, _ := l.Acquire(t.Context(), key); taken <- other }()
+		}
+		asked := func() (n int64) {
+			for _, calls := range spies {
+				n += calls.acquires.Load()
+			}
+			return n
+		}
+		for _, calls := range spies {
+			s.waiterIsWaiting(t, calls)
+		}
+		for turn := range int64(many) {
+			require.NoError(t, h.Release(t.Context()))
+			h = <-taken
+			require.NotNil(t, h)
+			require.Never(t, func() bool { return asked() > 2*many+turn+1 }, 200*time.Millisecond, 5*time.Millisecond)
+		}
+		require.NoError(t, h.Release(t.Context()))
+		s.nobodyListens(t)
+	})
+
 	t.Run("16 no subscription is left after contention", func(t *testing.T) {
 		key := aKey()
 		processes := []*lock.Locker{s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute))}

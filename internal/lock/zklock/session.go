@@ -41,25 +41,25 @@ func (b *Backend) session(lease time.Duration) (*session, error) {
 
 // anySession answers the session of an entry, or any.
 func (b *Backend) anySession(e *entry) (*session, error) {
-	if e != nil {
-		return e.s, nil
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, s := range b.sessions {
-		return s, nil
+	if e != nil && !b.closed {
+		return e.s, nil
+	}
+	for length := range b.sessions {
+		return b.sessionOf(length)
 	}
 	return b.sessionOf(defaultSession)
 }
 
 func (b *Backend) sessionOf(length time.Duration) (*session, error) {
+	if b.closed {
+		return nil, errClosed
+	}
 	if s, ok := b.sessions[length]; ok {
 		return s, nil
 	}
-	switch {
-	case b.closed:
-		return nil, errClosed
-	case len(b.sessions) >= maxSessions:
+	if len(b.sessions) >= maxSessions {
 		return nil, fmt.Errorf("zklock: leases of more than %d different lengths", maxSessions)
 	}
 	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{})}
@@ -126,6 +126,8 @@ func (s *session) ready(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
+		case <-s.b.ctx.Done():
+			return errClosed
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -89,25 +88,5 @@ func (b *book) close(lease time.Duration) []porcupine.Operation {
 			b.add(0, event{ended, t.key, fence}, earliest, t.touched.Add(memory+lease))
 		}
 	}
-	return b.pruned()
-}
-
-// pruned leaves out the acquires without an answer that make no difference: all
-// that one can do is to explain a refusal, so it must be open when one came.
-func (b *book) pruned() []porcupine.Operation {
-	refusals := map[string][]porcupine.Operation{} // by key
-	idle := map[int64]bool{}
-	for _, o := range b.all {
-		if e := o.Input.(event); e.kind == refused {
-			refusals[e.key] = append(refusals[e.key], o)
-		}
-	}
-	for _, o := range b.all {
-		if e := o.Input.(event); e.kind == ended && e.tenure < 0 { // open as long as it may hold the key
-			idle[e.tenure] = !slices.ContainsFunc(refusals[e.key], func(r porcupine.Operation) bool {
-				return r.Call <= o.Return && o.Call <= r.Return
-			})
-		}
-	}
-	return slices.DeleteFunc(b.all, func(o porcupine.Operation) bool { return idle[o.Input.(event).tenure] })
+	return pruned(b.all)
 }

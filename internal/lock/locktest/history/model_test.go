@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -38,5 +39,22 @@ func TestWhatAPerfectLockCouldHaveAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, porcupine.CheckOperations(model, tc.history))
 		})
+	}
+}
+
+func TestWhatAnAcquireWithoutAnAnswerIsKeptFor(t *testing.T) {
+	unanswered := func(call, end, n int64) []porcupine.Operation {
+		return []porcupine.Operation{at(call, end, perhaps, n), at(call, end, ended, n)}
+	}
+	refusal, grant := at(5, 6, refused, 0), at(1, 2, acquired, 7)
+	for name, tc := range map[string]struct{ all, want []porcupine.Operation }{
+		"it may explain a refusal":    {append(unanswered(1, 5, -1), refusal), append(unanswered(1, 5, -1), refusal)},
+		"it was over before one came": {append(unanswered(1, 4, -1), refusal, grant), []porcupine.Operation{refusal, grant}},
+		"so many may explain it that it says nothing": {
+			slices.Concat(unanswered(1, 9, -1), unanswered(1, 9, -2), unanswered(1, 9, -3), []porcupine.Operation{refusal, grant}),
+			[]porcupine.Operation{grant},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, pruned(tc.all)) })
 	}
 }

@@ -1,0 +1,258 @@
+package zklock
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+	"seckill/internal/lock/locktest"
+	"seckill/internal/servers/testservers"
+)
+
+const soon = 5 * time.Second
+
+func locker(t *testing.T, b lock.Backend, lease time.Duration) *lock.Locker {
+	t.Helper()
+	// Polling is of no help here: what comes in time was a message.
+	l, err := lock.New(b, lock.Options{Lease: lease, Wait: time.Minute, Poll: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close(context.Background())) })
+	return l
+}
+
+// counting counts the acquires that were answered.
+type counting struct {
+	*Backend
+	acquires atomic.Int32
+}
+
+func (c *counting) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	defer c.acquires.Add(1)
+	return c.Backend.Acquire(ctx, key, token, lease)
+}
+
+// waiting acquires in the background and returns once it stands in line, was
+// refused there, and sleeps.
+func waiting(t *testing.T, o observer, b *Backend, lease time.Duration, key string, before int) <-chan error {
+	t.Helper()
+	got, calls := make(chan error, 1), &counting{Backend: b}
+	l := locker(t, calls, lease)
+	go func() {
+		h, err := l.Acquire(t.Context(), key)
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		got <- err
+	}()
+	require.Eventually(t, func() bool {
+		return len(o.children(t, "/seckill/line/"+escape(key))) == before+1 && calls.acquires.Load() >= 2
+	}, soon, time.Millisecond)
+	return got
+}
+
+func arrives(t *testing.T, got <-chan error) {
+	t.Helper()
+	select {
+	case err := <-got:
+		require.NoError(t, err)
+	case <-time.After(soon):
+		t.Fatal("nobody woke the waiter")
+	}
+}
+
+func (o observer) freeWithin(t *testing.T, key string, d time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(o.children(t, "/seckill/held/"+escape(key))) == 0 }, d, 2*time.Millisecond)
+}
+
+func TestALeaseThatTheServerWouldCutShortIsRefusedAndNothingIsLeft(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, b := observe(t, addr), dial(t, addr)
+	_, err := b.Acquire(t.Context(), t.Name(), "one", 3*time.Minute)
+	require.ErrorContains(t, err, "the server grants sessions of 2m0s, too short for a lease of 3m0s")
+	require.NotErrorIs(t, err, lock.ErrHeld)
+	require.Empty(t, o.children(t, b.held(t.Name())))
+}
+
+func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, proxy := observe(t, addr), locktest.NewProxy(t, addr)
+	b := dial(t, proxy.Addr())
+	l := locker(t, b, time.Second)
+	h, err := l.Acquire(t.Context(), t.Name())
+	require.NoError(t, err)
+	end := proxy.Swallow()
+	require.Eventually(t, func() bool { return len(o.children(t, b.held(t.Name()))) == 0 }, soon, time.Millisecond)
+	require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost, "told before the server let go")
+	end()
+	again, err := l.Acquire(t.Context(), t.Name(), lock.WithWait(0))
+	for err != nil { // until the connection is there again
+		require.ErrorIs(t, err, lock.ErrUnavailable)
+		again, err = l.Acquire(t.Context(), t.Name(), lock.WithWait(0))
+	}
+	require.Greater(t, again.Fence(), h.Fence())
+	require.ErrorIs(t, h.Release(t.Context()), lock.ErrNotHeld)
+	require.NoError(t, again.Context().Err())
+	require.NoError(t, again.Release(t.Context()))
+}
+
+func TestABrokenConnectionIsMadeAgainWithinTheSameSession(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	proxy := locktest.NewProxy(t, addr)
+	b := dial(t, proxy.Addr())
+	grant, err := b.Acquire(t.Context(), t.Name(), "one", 10*time.Second)
+	require.NoError(t, err)
+	proxy.Cut()
+	require.Eventually(t, func() bool { return b.Renew(t.Context(), t.Name(), "one", 10*time.Second) != nil }, soon, time.Millisecond)
+	proxy.Join()
+	require.Eventually(t, func() bool { return b.Renew(t.Context(), t.Name(), "one", 10*time.Second) == nil }, soon, time.Millisecond)
+	again, err := b.Acquire(t.Context(), t.Name(), "one", 10*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, grant, again)
+	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
+}
+
+func TestALeaseSurvivesAServerThatIsKilledAndStartedAgain(t *testing.T) {
+	server := testservers.NewZooKeeper(t)
+	b := dial(t, server.Addr())
+	l := locker(t, b, 15*time.Second)
+	h, err := l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	waiter := waiting(t, observe(t, server.Addr()), dial(t, server.Addr()), 15*time.Second, "a", 0)
+	require.NoError(t, server.Kill())
+	require.Eventually(t, func() bool {
+		_, err = l.Acquire(t.Context(), "b", lock.WithWait(0))
+		return err != nil
+	}, soon, time.Millisecond)
+	require.ErrorIs(t, err, lock.ErrUnavailable)
+	require.NoError(t, server.Restart(t.Context()))
+	require.Eventually(t, func() bool { return h.Release(t.Context()) == nil }, soon, time.Millisecond)
+	require.NotErrorIs(t, context.Cause(h.Context()), lock.ErrLost)
+	arrives(t, waiter)
+	next, err := l.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	require.Greater(t, next.Fence(), h.Fence())
+	require.NoError(t, next.Release(t.Context()))
+}
+
+func TestAnOrphanOfACallThatNobodyWaitsForDoesNotBlockItsOwnSession(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o := observe(t, addr)
+	written := false
+	for answered := range int32(10) {
+		proxy := locktest.NewProxy(t, addr)
+		b, key := dial(t, proxy.Addr()), t.Name()+string('a'+answered)
+		_, err := b.Acquire(t.Context(), key+"warm", "one", 30*time.Second)
+		require.NoError(t, err)
+		end := proxy.SwallowRepliesAfter(answered)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan error, 1)
+		go func() { _, err := b.Acquire(ctx, key, "one", 2*time.Second); got <- err }()
+		require.Eventually(t, func() bool { return locktest.Swallowed() || len(got) > 0 }, soon, time.Millisecond)
+		written = written || len(o.children(t, b.held(key))) > 0
+		cancel()
+		end()
+		<-got
+		o.freeWithin(t, key, soon) // nobody releases it
+		_, err = b.Acquire(t.Context(), key, "two", 2*time.Second)
+		for err != nil {
+			require.NotErrorIs(t, err, lock.ErrHeld)
+			_, err = b.Acquire(t.Context(), key, "two", 2*time.Second)
+		}
+	}
+	require.True(t, written, "no node was written, so nothing was shown")
+}
+
+func TestWhatIsHeldAtCloseRunsOutAndTheRestEndsAtOnce(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o := observe(t, addr)
+	b, err := Connect([]string{addr}, Options{})
+	require.NoError(t, err)
+	_, err = b.Acquire(t.Context(), t.Name(), "one", 4*time.Second)
+	require.NoError(t, err)
+	_, err = b.Acquire(t.Context(), t.Name()+"released", "two", 6*time.Second)
+	require.NoError(t, err)
+	require.NoError(t, b.Release(t.Context(), t.Name()+"released", "two"))
+	require.NoError(t, b.Close())
+	require.NoError(t, b.Close(), "it may be repeated")
+	require.NotEmpty(t, o.children(t, b.held(t.Name())))
+	o.freeWithin(t, t.Name(), 2*soon)
+	_, err = b.Acquire(t.Context(), t.Name(), "one", 4*time.Second)
+	require.ErrorIs(t, err, errClosed)
+	_, _, err = b.Subscribe(t.Context(), t.Name())
+	require.ErrorIs(t, err, errClosed)
+}
+
+func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, dying := observe(t, addr), dial(t, addr)
+	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
+	require.NoError(t, err)
+	_, _, err = dying.Subscribe(t.Context(), t.Name())
+	require.NoError(t, err)
+	got := waiting(t, o, dial(t, addr), 20*time.Second, t.Name(), 1)
+	require.NoError(t, dying.Close())
+	require.NoError(t, h.Release(t.Context()))
+	arrives(t, got)
+}
+
+func TestAWaiterWhoseSessionExpiredStandsInLineAgain(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, proxy := observe(t, addr), locktest.NewProxy(t, addr)
+	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
+	require.NoError(t, err)
+	got := waiting(t, o, dial(t, proxy.Addr()), time.Second, t.Name(), 0)
+	proxy.Cut()
+	line := "/seckill/line/" + escape(t.Name())
+	require.Eventually(t, func() bool { return len(o.children(t, line)) == 0 }, soon, time.Millisecond)
+	proxy.Join()
+	require.Eventually(t, func() bool { return len(o.children(t, line)) == 1 }, soon, time.Millisecond)
+	require.NoError(t, h.Release(t.Context()))
+	arrives(t, got)
+}
+
+func TestNodesAreOrderedByTheirNumbersAlsoWhereTheseBeginAnew(t *testing.T) {
+	n := newNames([]string{"b.-2147483648", "c.2147483647", "a.-2147483647", "nonsense", "z.2147483646"})
+	require.Equal(t, names{"z.2147483646", "c.2147483647", "b.-2147483648", "a.-2147483647"}, n)
+	before, there := n.before("c.2147483647")
+	require.True(t, there)
+	require.Equal(t, "z.2147483646", before)
+	before, there = n.before("z.2147483646")
+	require.True(t, there)
+	require.Empty(t, before)
+	_, there = n.before("y.1")
+	require.False(t, there)
+	_, ours := n.of("nonsense")
+	require.False(t, ours)
+}
+
+func TestAnyTextMayBeAKeyOrAToken(t *testing.T) {
+	b := dial(t, testservers.ZooKeeper(t).Addr())
+	for _, text := range []string{".", "..", "a/b", "a.b", "a", "é 中", "%2E", "zookeeper", "-"} {
+		_, err := b.Acquire(t.Context(), t.Name()+text, text, 10*time.Second)
+		require.NoError(t, err, text)
+		_, err = b.Acquire(t.Context(), text, text, 10*time.Second)
+		require.NoError(t, err, text)
+		require.NoError(t, b.Release(t.Context(), text, text), text)
+		require.NoError(t, b.Release(t.Context(), t.Name()+text, text), text)
+	}
+}
+
+func TestTooManyLengthsOfLeasesAreRefused(t *testing.T) {
+	b := dial(t, testservers.ZooKeeper(t).Addr())
+	for i := range maxSessions {
+		_, err := b.session(time.Duration(i+1) * time.Second)
+		require.NoError(t, err)
+	}
+	_, err := b.session(time.Hour)
+	require.ErrorContains(t, err, "different lengths")
+	_, err = b.session(time.Second)
+	require.NoError(t, err)
+}
+
+var _ zk.HostProvider = (*wire)(nil)
