@@ -119,14 +119,17 @@ func (s *Service) cleanup(ctx context.Context) (context.Context, context.CancelF
 }
 
 // Get reads an order of the user. An order in doubt is one whose outcome no
-// database row tells yet.
+// database row tells yet; while the tickets cannot be read, nothing is said to be
+// not found.
 func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	o, err := s.orders.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err
 	}
-	o, err = s.tickets.Ticket(ctx, id)
-	if err != nil || o.UserID != userID {
+	if o, err = s.tickets.Ticket(ctx, id); err != nil {
+		return Order{}, err
+	}
+	if o.UserID != userID {
 		return Order{}, ErrNotFound
 	}
 	o.Status = InDoubt
