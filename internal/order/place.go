@@ -88,7 +88,11 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 	key := fmt.Sprintf("user:%d", o.UserID)
 	do := func() error {
 		return s.locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
-			return work(ctx, lease.Fence())
+			err := work(ctx, lease.Fence())
+			if errors.Is(err, context.Canceled) {
+				err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // it may be the lease that ended
+			}
+			return err
 		})
 	}
 	err := do()
