@@ -255,3 +255,16 @@ func TestManyLeasesAreKeptByOneGoroutine(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoHasNoHandleIsKeptOutOfAKeyThatThisProcessHolds(t *testing.T) {
+	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
+		h := acquire(t, l, "a")
+		_, err := l.Acquire(t.Context(), "a")
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		other := acquire(t, l, "b")
+		_, err = l.Acquire(other.Context(), "a")
+		require.ErrorIs(t, err, lock.ErrNotAcquired, "the handle of another key opens nothing")
+		require.NoError(t, other.Release(t.Context()))
+		require.NoError(t, h.Release(t.Context()))
+	})
+}

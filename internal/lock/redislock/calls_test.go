@@ -34,3 +34,27 @@ func TestAnAcquireWhoseReplyWasLostIsAskedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Release(t.Context(), key, "token"))
 }
+
+func TestAReleaseTellsThoseWhoSubscribedToItsKeyAndNoOthers(t *testing.T) {
+	b := New(dialed(t, testservers.Redis(t).Addr()), Options{})
+	key, neighbour := "user:1000064", "user:1000128" // of the same bucket
+	freed, cancel, err := b.Subscribe(t.Context(), key)
+	require.NoError(t, err)
+	defer cancel()
+	others, stop, err := b.Subscribe(t.Context(), neighbour)
+	require.NoError(t, err)
+	defer stop()
+	for _, k := range []string{neighbour, key} {
+		_, err = b.Acquire(t.Context(), k, "token", time.Minute)
+		require.NoError(t, err)
+	}
+	require.Empty(t, others)
+	require.NoError(t, b.Release(t.Context(), key, "token"))
+	select {
+	case <-freed:
+	case <-time.After(5 * time.Second):
+		t.Fatal("no message")
+	}
+	require.Empty(t, others, "in order: it would have come before")
+	require.NoError(t, b.Release(t.Context(), neighbour, "token"))
+}
