@@ -55,6 +55,6 @@ func TestAReleaseTellsThoseWhoSubscribedToItsKeyAndNoOthers(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("no message")
 	}
-	require.Empty(t, others, "in order: it would have come before")
+	require.Empty(t, others, "that was not for them")
 	require.NoError(t, b.Release(t.Context(), neighbour, "token"))
 }
