@@ -53,7 +53,7 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 	// A secret that was made up is known to nobody, so that logging in is the only
 	// way to a token.
 	if made := cfg.FillDevelopment(); len(made) > 0 {
-		cfg.Auth.DemoLogin = true
+		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // a crowd logs in from one address
 		log.Info("development mode: made up for this run", "keys", made, "demo_login", true)
 	}
 	if cfg.Embedded() {

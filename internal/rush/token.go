@@ -51,12 +51,15 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 			if err == nil {
 				return token, nil
 			}
-			if after == 0 || try == 5 || !pause(ctx, try, after) {
+			if after == 0 || try == loginTries || !pause(ctx, try, after) {
 				return "", fmt.Errorf("log in user %d at %s: %w", userID, target, err)
 			}
 		}
 	}
 }
+
+// loginTries bounds how often one buyer tries to log in, about a second apart.
+const loginTries = 30
 
 // login asks once. after is above 0 if the server wants to be asked later.
 func login(ctx context.Context, client *http.Client, target string, userID int64) (token string, after time.Duration, err error) {
