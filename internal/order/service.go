@@ -132,7 +132,21 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o.UserID != userID {
 		return Order{}, ErrNotFound
 	}
-	o.Status = InDoubt
+	return s.doubtful(ctx, o)
+}
+
+// doubtful says what is known of an order that has a ticket and no row of its id:
+// the order that its request had from before, or Void if it can never be one.
+func (s *Service) doubtful(ctx context.Context, o Order) (Order, error) {
+	found, err := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		o.Status = InDoubt
+	case errors.Is(err, ErrVoided), errors.Is(err, ErrKeyReused):
+		o.Status, o.Slot = Void, 0
+	default:
+		return found, err
+	}
 	return o, nil
 }
 
