@@ -24,7 +24,7 @@ func TestTheSameKeyGetsTheSameOrder(t *testing.T) {
 				_, err := s.Place(t.Context(), wish(c, 9, ""))
 				require.ErrorIs(t, err, coupon.ErrSoldOut)
 			},
-			"after the sale ended": func(t *testing.T, c coupon.Coupon, _ order.Order) { s.end(t, c) },
+			"after the sale ended":          func(t *testing.T, c coupon.Coupon, _ order.Order) { s.end(t, c) },
 			"while Redis has lost its data": func(t *testing.T, _ coupon.Coupon, _ order.Order) { s.flush(t) },
 			"after Redis lost its data and was loaded again": func(t *testing.T, c coupon.Coupon, _ order.Order) {
 				s.flush(t)

@@ -60,7 +60,9 @@ func (f *faults) at(step string, fault error, do func() error) error {
 	return err
 }
 
-func (f *faults) store(step string, do func() error) error { return f.at(step, order.ErrUnavailable, do) }
+func (f *faults) store(step string, do func() error) error {
+	return f.at(step, order.ErrUnavailable, do)
+}
 
 // into lays the faults over every part of a service.
 func (f *faults) into(p *order.Parts) {

@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -134,3 +135,27 @@ func key(i int) string { return fmt.Sprintf("key-%d", i) }
 func shardKey(c coupon.Coupon, shard int, name string) string {
 	return fmt.Sprintf("seckill:{%d:%d}:%s", c.ID, shard, name)
 }
+
+// old is an instance's knowledge from before a loading, until it is forgotten.
+type old struct {
+	order.Sales
+	c      coupon.Coupon
+	forgot int
+}
+
+func (o *old) Get(ctx context.Context, id int64) (coupon.Coupon, error) {
+	if o.forgot > 0 {
+		return o.Sales.Get(ctx, id)
+	}
+	return o.c, nil
+}
+
+func (o *old) Forget(id int64) {
+	o.forgot++
+	o.Sales.Forget(id)
+}
+
+// stubborn forgets nothing.
+type stubborn struct{ old }
+
+func (s *stubborn) Get(context.Context, int64) (coupon.Coupon, error) { return s.c, nil }

@@ -1,0 +1,191 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// While nobody can tell whether the order was committed, its buyer has a place to
+// ask, its lock and its hold stay, and nobody is promised anything.
+func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
+	s := open(t)
+	for name, tc := range map[string]struct {
+		commit string
+		live   int64
+		ends   order.Status
+	}{
+		"it was committed":     {"after commit", 1, order.Pending},
+		"it was not committed": {"before commit", 0, order.Void},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, shards, 1)
+			user := last(c)
+			f := failing(tc.commit, "before void")
+			o, err := s.with(f.into).Place(t.Context(), wish(c, user, name))
+			require.ErrorIs(t, err, order.ErrCommitUnknown)
+			require.Equal(t, order.InDoubt, o.Status)
+			require.NotZero(t, o.ID)
+			require.Len(t, s.leases(t, user), 1, "the lock is not released")
+
+			shown, err := s.with(func(p *order.Parts) { p.Orders = hidden{p.Orders} }).Get(t.Context(), o.ID, user)
+			require.NoError(t, err, "no row tells yet: the ticket does")
+			require.Equal(t, order.InDoubt, shown.Status)
+			require.Equal(t, o.CreatedAt, shown.CreatedAt)
+			_, err = s.Get(t.Context(), o.ID, user+1)
+			require.ErrorIs(t, err, order.ErrNotFound, "somebody else's doubt")
+
+			settled, err := s.Settle(t.Context(), c, 0)
+			require.NoError(t, err)
+			require.Zero(t, settled, "as long as the lock is held the hold is left alone")
+			s.runOut(t, user)
+			s.settled(t, c, tc.live)
+			shown, err = s.Get(t.Context(), o.ID, user)
+			require.NoError(t, err)
+			require.Equal(t, tc.ends, shown.Status)
+		})
+	}
+}
+
+// hidden are orders of which no row can be seen yet.
+type hidden struct{ order.Orders }
+
+func (hidden) Get(context.Context, int64, int64) (order.Order, error) {
+	return order.Order{}, order.ErrNotFound
+}
+
+func (hidden) ByRequest(context.Context, string) (order.Order, error) {
+	return order.Order{}, order.ErrNotFound
+}
+
+// That Redis does not answer says nothing about the order: not found would be a lie.
+func TestATicketThatCannotBeReadIsNotAnOrderThatDoesNotExist(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	_, err = s.with(failing("before read ticket").into).Get(t.Context(), o.ID, 7)
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	require.NotErrorIs(t, err, order.ErrNotFound)
+}
+
+// Redis forgot the request, so the repeated one held a second unit under another id,
+// and then the first order could not be read. The ticket leads to that order.
+func TestATicketLeadsToTheOrderThatTheRequestHadFromBefore(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 3)
+	first := s.buy(t, c, 7, "k")
+	s.flush(t)
+	c = s.reload(t, c)
+	doubtful, err := s.with(failing("before read request").into).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	require.NotEqual(t, first.ID, doubtful.ID)
+	s.runOut(t, 7)
+	s.settled(t, c, 1)
+	found, err := s.Get(t.Context(), doubtful.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, first, found)
+}
+
+// The settler was faster: what it gave up can never be sold.
+func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	f := &faults{plan: map[string]func(){"after reserve": func() {
+		n, err := s.Settle(t.Context(), c, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}}}
+	_, err := s.with(f.into).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrVoided)
+	s.atRest(t, c, 0)
+	for range 2 {
+		_, err = s.Place(t.Context(), wish(c, 7, "k"))
+		require.ErrorIs(t, err, order.ErrVoided, "the same answer each time")
+	}
+	mine, err := s.List(t.Context(), 7, 0, 10)
+	require.NoError(t, err)
+	require.Empty(t, mine, "it is no order")
+	s.buy(t, c, 7, "another key")
+	s.atRest(t, c, 1)
+}
+
+func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	first := s.buy(t, c, 7, "")
+	_, err := s.with(func(p *order.Parts) { p.IDs = &ids{} }).Place(t.Context(), wish(c, 8, "k"))
+	require.ErrorIs(t, err, order.ErrUnavailable, "id %d was given twice", first.ID)
+	s.atRest(t, c, 1)
+}
+
+// A holder who is too late is told in time, and its transaction rolls back.
+func TestALeaseThatIsLostInTheTransactionSellsNothingAndSaysTryAgain(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	_, err := s.with(func(p *order.Parts) { p.Locker = losing{p.Locker} }).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	s.atRest(t, c, 0)
+}
+
+// losing loses every lease before the work has begun.
+type losing struct{ order.Locker }
+
+func (l losing) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
+		ctx, lose := context.WithCancelCause(ctx)
+		lose(lock.ErrLost)
+		return work(ctx, lease)
+	}, opts...)
+}
+
+// What must be done although the request is over has its own time.
+func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	stuck := stuckStock{s.stock}
+	o, err := s.with(func(p *order.Parts) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, "k"))
+	require.NoError(t, err, "a confirmation that does not come is the settler's work")
+	require.NotZero(t, o.ID)
+	s.settled(t, c, 1)
+}
+
+type stuckStock struct{ order.Stock }
+
+func (stuckStock) Confirm(ctx context.Context, _ order.Hold) error {
+	<-ctx.Done()
+	return errors.Join(order.ErrUnavailable, ctx.Err())
+}
+
+// The request ended in a refusal, so its ticket does too.
+func TestATicketOfARequestThatCanNeverBeAnOrderIsVoid(t *testing.T) {
+	s := open(t)
+	for name, given := range map[string]func(t *testing.T, c coupon.Coupon, key string){
+		"the key was another coupon's": func(t *testing.T, _ coupon.Coupon, key string) {
+			s.buy(t, s.sell(t, shards, 1), 7, key)
+		},
+		"it was given up": func(t *testing.T, c coupon.Coupon, key string) {
+			_, err := s.with(failing("before commit").into).Place(t.Context(), wish(c, 7, key))
+			require.ErrorIs(t, err, order.ErrVoided)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, shards, 1)
+			given(t, c, name)
+			doubtful, err := s.with(failing("before read request").into).Place(t.Context(), wish(c, 7, name))
+			require.ErrorIs(t, err, order.ErrCommitUnknown)
+			s.runOut(t, 7)
+			s.settled(t, c, 0)
+			o, err := s.Get(t.Context(), doubtful.ID, 7)
+			require.NoError(t, err)
+			require.Equal(t, order.Void, o.Status)
+		})
+	}
+}

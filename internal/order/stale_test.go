@@ -1,0 +1,97 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+func TestARequestDuringALoadingIsPlacedUnderTheNewEpoch(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for _, step := range []string{"before reserve", "after reserve", "before begin"} {
+			t.Run(step, func(t *testing.T) {
+				c := s.sell(t, shards, 1)
+				s.buy(t, c, 8, "")
+				epoch := c.Epoch
+				f := &faults{plan: map[string]func(){step: func() { c = s.reload(t, c) }}}
+				_, err := s.with(f.into).Place(t.Context(), wish(c, 7, "k"+step))
+				require.NoError(t, err)
+				require.Equal(t, epoch+1, c.Epoch)
+				s.atRest(t, c, 2)
+			})
+		}
+	})
+}
+
+// The instance has not heard of the new epoch, because the message was lost.
+func TestAnInstanceThatMissedTheLoadingFindsOutByItself(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	stale := &old{Sales: s.parts.Sales}
+	stale.c = c
+	c = s.reload(t, c)
+	instance := s.with(func(p *order.Parts) { p.Sales = stale })
+	_, err := instance.Place(t.Context(), wish(c, 7, ""))
+	require.NoError(t, err)
+	require.Equal(t, 1, stale.forgot)
+	s.atRest(t, c, 1)
+}
+
+// Loaded again and again: it is asked once more and not for ever.
+func TestARequestThatMeetsTwoLoadingsIsToldSo(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	stale := &stubborn{old{Sales: s.parts.Sales, c: c}}
+	c = s.reload(t, c)
+	_, err := s.with(func(p *order.Parts) { p.Sales = stale }).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrStaleEpoch)
+	require.Equal(t, 1, stale.forgot)
+	s.atRest(t, c, 0)
+}
+
+func TestAFenceThatTheDatabaseHasPassedIsRaisedAndTheOrderPlaced(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	const seen = uint64(1) << 60 // a clock far ahead, before the failover
+	s.exec(t, "INSERT INTO fences (user_id, fence) VALUES (7, ?)", seen)
+	o := s.buy(t, c, 7, "k")
+	require.Greater(t, o.Fence, seen)
+	require.EqualValues(t, o.Fence, s.number(t, "SELECT fence FROM fences WHERE user_id = 7"))
+	s.atRest(t, c, 1)
+}
+
+func TestAFenceThatCannotBeRaisedRefusesForNowAndSellsNothing(t *testing.T) {
+	s := open(t)
+	for name, raise := range map[string]error{
+		"the lock's server is away":     errors.New("away"),
+		"somebody else is faster again": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, shards, 1)
+			user := last(c)
+			s.exec(t, "INSERT INTO fences (user_id, fence) VALUES (?, 1 << 60)", user)
+			deaf := &deafLocker{Locker: s.parts.Locker, err: raise}
+			_, err := s.with(func(p *order.Parts) { p.Locker = deaf }).Place(t.Context(), wish(c, user, "k"))
+			require.ErrorIs(t, err, order.ErrUnavailable)
+			require.ErrorIs(t, err, order.ErrStaleFence)
+			require.Equal(t, 1, deaf.raised, "once more and not for ever")
+			s.atRest(t, c, 0)
+		})
+	}
+}
+
+// deafLocker raises no fence.
+type deafLocker struct {
+	order.Locker
+	err    error
+	raised int
+}
+
+func (l *deafLocker) Raise(context.Context, string, uint64) error {
+	l.raised++
+	return l.err
+}
