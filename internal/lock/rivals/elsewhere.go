@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"seckill/internal/lock/etcdlock"
+	"seckill/internal/lock/mysqllock"
+	"seckill/internal/lock/zklock"
+)
+
+// onSQL makes a contender in the database. Raw is two updates of one row, each on
+// disk before it is answered, as every write of a lock is.
+func (h *house) onSQL(name string, open func() (*process, error)) contender {
+	return contender{
+		name: name, durable: true, own: 1, close: nothing,
+		open: func(context.Context) (*process, error) { return open() },
+		raw: func(ctx context.Context) error {
+			for range 2 {
+				if _, err := h.db.ExecContext(ctx, "UPDATE raw SET n = n + 1 WHERE id = 1"); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		sent: func(ctx context.Context) (n int64, err error) {
+			var name string
+			err = h.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
+			return n, err
+		},
+	}
+}
+
+func (h *house) leaseRow() (*process, error) {
+	pool, err := mysqllock.Open(h.dsn, 0)
+	if err != nil {
+		return nil, err
+	}
+	return ours(mysqllock.NewLeaseRow(pool), pool.Close)
+}
+
+func (h *house) named() (*process, error) {
+	n, err := mysqllock.NewNamed(h.dsn, mysqllock.NamedOptions{Fencer: h.fences, Conns: 40})
+	if err != nil {
+		return nil, err
+	}
+	return ours(n, func() error { n.Close(); return nil })
+}
+
+// onEtcd makes a contender in etcd. Raw is a put and a delete.
+func (h *house) onEtcd(name string, open func() (*process, error)) (contender, error) {
+	raw, err := h.dialEtcd()
+	if err != nil {
+		return contender{}, err
+	}
+	return contender{
+		name: name, durable: true, close: raw.Close,
+		open: func(context.Context) (*process, error) { return open() },
+		raw: func(ctx context.Context) error {
+			if _, err := raw.Put(ctx, "raw", "token"); err != nil {
+				return err
+			}
+			_, err := raw.Delete(ctx, "raw")
+			return err
+		},
+		// Messages and not calls: a watch is one call, and so are all renewals.
+		sent: func(ctx context.Context) (int64, error) {
+			text, err := get(ctx, "http://"+h.etcd.Addr()+"/metrics")
+			return sum(text, "grpc_server_msg_received_total{"), err
+		},
+	}, nil
+}
+
+func (h *house) dialEtcd() (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{h.etcd.Addr()}, DialTimeout: 5 * time.Second})
+}
+
+func (h *house) ourEtcd() (*process, error) {
+	b, err := etcdlock.Connect([]string{h.etcd.Addr()}, etcdlock.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return ours(b, b.Close)
+}
+
+// theirEtcd gives every worker a session of its own, for two mutexes of one session
+// do not exclude each other. The session is made before the clock starts.
+func (h *house) theirEtcd() (*process, error) {
+	c, err := h.dialEtcd()
+	if err != nil {
+		return nil, err
+	}
+	var sessions []*concurrency.Session
+	return &process{
+		worker: func(context.Context) (acquire, error) {
+			s, err := concurrency.NewSession(c, concurrency.WithTTL(int(lease/time.Second)))
+			if err != nil {
+				return nil, err
+			}
+			sessions = append(sessions, s)
+			return func(ctx context.Context, key string) (release, error) {
+				m := concurrency.NewMutex(s, "concurrency/"+key)
+				if err := m.Lock(ctx); err != nil {
+					return nil, err
+				}
+				return m.Unlock, nil
+			}, nil
+		},
+		close: func() (err error) {
+			for _, s := range sessions {
+				err = errors.Join(err, s.Close())
+			}
+			return errors.Join(err, c.Close())
+		},
+	}, nil
+}
+
+// onZooKeeper makes the contender in ZooKeeper. Raw is a node made and deleted.
+func (h *house) onZooKeeper(name string) (contender, error) {
+	raw, _, err := zk.Connect([]string{h.zk.Addr()}, lease, zk.WithLogInfo(false))
+	if err != nil {
+		return contender{}, err
+	}
+	return contender{
+		name: name, durable: true,
+		close: func() error { raw.Close(); return nil },
+		open: func(context.Context) (*process, error) {
+			b, err := zklock.Connect([]string{h.zk.Addr()}, zklock.Options{})
+			if err != nil {
+				return nil, err
+			}
+			return ours(b, b.Close)
+		},
+		raw: func(context.Context) error {
+			if _, err := raw.Create("/raw", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+				return err
+			}
+			return raw.Delete("/raw", -1)
+		},
+		// Pings of sessions are in it.
+		sent: func(ctx context.Context) (int64, error) {
+			text, err := h.srvr(ctx)
+			_, after, _ := strings.Cut(text, "Received: ")
+			line, _, _ := strings.Cut(after, "\n")
+			n, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+			return n, err
+		},
+	}, nil
+}
+
+// sum adds up the lines of a page of metrics that begin with prefix.
+func sum(page, prefix string) (total int64) {
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, prefix) {
+			words := strings.Fields(line)
+			n, _ := strconv.ParseFloat(words[len(words)-1], 64)
+			total += int64(n)
+		}
+	}
+	return total
+}

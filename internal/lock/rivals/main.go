@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+)
+
+// settings are the sizes of a run.
+type settings struct {
+	rounds  int
+	pairs   int // of acquire and release on a fast server; a durable one gets a fifth
+	workers int
+	repeats int // sections of each worker
+	only    string
+}
+
+func main() {
+	quick := flag.Bool("quick", false, "one short round")
+	asJSON := flag.Bool("json", false, "print JSON")
+	out := flag.String("o", "", "write the table to this file, too")
+	profile := flag.String("cpuprofile", "", "write a profile of the whole run to this file")
+	only := flag.String("only", "", "only the locks whose name contains this")
+	flag.Parse()
+	s := settings{rounds: 3, pairs: 2000, workers: 32, repeats: 5, only: *only}
+	if *quick {
+		s.rounds, s.pairs = 1, 300
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, s, *asJSON, *out, *profile)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "rivals:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings, asJSON bool, out, profile string) (err error) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
+	if profile != "" {
+		f, err := os.Create(profile) //nolint:gosec // the user's own choice
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	h, err := openHouse(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	r, err := h.measureAll(ctx, s)
+	if err != nil {
+		return err
+	}
+	write := r.markdown
+	if asJSON {
+		write = r.json
+	}
+	for _, w := range writers(out) {
+		if err := w(write); err != nil {
+			return err
+		}
+	}
+	return r.verdict()
+}
+
+// writers are the places that the table goes to: standard output and maybe a file.
+func writers(file string) []func(func(io.Writer) error) error {
+	all := []func(func(io.Writer) error) error{
+		func(write func(io.Writer) error) error { return write(os.Stdout) },
+	}
+	if file != "" {
+		all = append(all, func(write func(io.Writer) error) error {
+			f, err := os.Create(file) //nolint:gosec // the user's own choice
+			if err != nil {
+				return err
+			}
+			return errors.Join(write(f), f.Close())
+		})
+	}
+	return all
+}
