@@ -27,8 +27,9 @@ lint: ## vet, gofmt and golangci-lint
 breaks: ## breaks the code on purpose, in every way that is kept, and asks whether the tests notice
 	go run ./internal/breaks/cmd/breaks
 
-bench: ## the benchmarks
+bench: ## the benchmarks, and a table of the locks beside well-known ones
 	go test -run '^$$' -bench . -benchmem ./...
+	cd internal/lock/rivals && go run .
 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh
