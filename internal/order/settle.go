@@ -160,7 +160,11 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	done := 0
+	var failed error
 	for _, o := range overdue {
+		if ctx.Err() != nil {
+			break
+		}
 		expired := false
 		err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
 			if expired, err = tx.Expire(ctx, o.ID, now); err != nil || !expired {
@@ -169,12 +173,12 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 			_, err = tx.GiveBack(ctx, o)
 			return err
 		})
-		if err != nil {
-			return done, fmt.Errorf("expire order %d: %w", o.ID, err)
-		}
-		if expired {
+		switch {
+		case err != nil:
+			failed = fmt.Errorf("expire order %d: %w", o.ID, err)
+		case expired:
 			done++
 		}
 	}
-	return done, nil
+	return done, errors.Join(failed, ctx.Err())
 }
