@@ -1,0 +1,156 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// running is the background work of some instances; stop waits for its end.
+func running(t *testing.T, w order.Work, instances ...*order.Settler) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, one := range instances {
+		all.Go(func() { one.Run(ctx, w) })
+	}
+	stop = func() {
+		cancel()
+		all.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 10, 1)
+	s.abandoned(t, c, 1, "after reserve")
+	s.abandoned(t, c, 2, "before confirm")
+	s.cancelled(t, c, 3)
+	late := s.buy(t, c, 4, "")
+	_, err := s.Pay(t.Context(), s.buy(t, c, 5, "").ID, 5)
+	require.NoError(t, err)
+	s.later.Store(int64(payWithin))
+
+	var did sync.Map
+	var inside, most atomic.Int32
+	other := s.settlerWith(func(p *order.SettlerParts) { p.Locker = s.locker(t, 0) })
+	stop := running(t, order.Work{
+		Every: time.Millisecond,
+		Loaded: func(ctx context.Context) ([]coupon.Coupon, error) {
+			most.Store(max(most.Load(), inside.Add(1)))
+			defer inside.Add(-1)
+			return s.db.Coupons().Loaded(ctx)
+		},
+		Did: func(job string, n int, err error) {
+			if err == nil && n > 0 {
+				did.Store(job, true)
+			}
+		},
+	}, s.Settler, other)
+	require.Eventually(t, func() bool {
+		report, err := s.auditor.Audit(t.Context(), c.ID)
+		due, derr := s.db.DueReturns(t.Context(), 0, 1)
+		open, herr := s.stock.OpenHolds(t.Context(), c.ID, shards)
+		return errors.Join(err, derr, herr) == nil && report.Settled && report.Live == 1 && len(due)+len(open) == 0
+	}, patient, soon)
+	stop()
+	require.EqualValues(t, 1, most.Load(), "a job runs on one instance at a time")
+	for _, job := range []string{"expire", "relay", "settle"} {
+		_, told := did.Load(job)
+		require.True(t, told, job)
+	}
+	o, err := s.Get(t.Context(), late.ID, 4)
+	require.NoError(t, err)
+	require.Equal(t, order.Expired, o.Status)
+	s.atRest(t, c, 1)
+}
+
+func TestAJobThatAnotherInstanceDoesIsNotDoneAndNotAFailure(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	s.abandoned(t, c, 1, "after reserve")
+	passes := make(chan string, 1000)
+	err := s.locker(t, 0).Do(t.Context(), "job:settle", func(context.Context, *lock.Lease) error {
+		tells := telling{s.settles.Locker, passes}
+		stop := running(t, order.Work{Every: time.Millisecond, Did: func(job string, _ int, err error) {
+			t.Errorf("%s was done: %v", job, err)
+		}}, s.settlerWith(func(p *order.SettlerParts) { p.Locker = tells }))
+		defer stop()
+		for seen := 0; seen < 2; {
+			if <-passes == "job:settle" {
+				seen++
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	s.settled(t, c, 0)
+}
+
+// telling tells of each key that was asked for, when it has been done with.
+type telling struct {
+	order.Locker
+	keys chan<- string
+}
+
+func (l telling) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	defer func() { l.keys <- key }()
+	return l.Locker.Do(ctx, key, work, opts...)
+}
+
+func TestAFailedPassIsToldAndTriedAgain(t *testing.T) {
+	s := open(t)
+	told := make(chan error, 1000)
+	stop := running(t, order.Work{
+		Every:  time.Millisecond,
+		Loaded: func(context.Context) ([]coupon.Coupon, error) { return nil, errFault },
+		Did:    func(_ string, _ int, err error) { told <- err },
+	}, s.Settler)
+	for range 2 {
+		require.ErrorIs(t, <-told, errFault)
+	}
+	stop()
+}
+
+// One coupon whose shards cannot be read keeps no other from being settled.
+func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	s.abandoned(t, c, 1, "after reserve")
+	gone := coupon.Coupon{ID: 99, Shards: shards}
+	done := make(chan error, 1000)
+	holds := missing{s.stock, gone.ID}
+	settler := s.settlerWith(func(p *order.SettlerParts) { p.Holds = holds })
+	stop := running(t, order.Work{
+		Every:  time.Millisecond,
+		Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{gone, c}, nil },
+		Did:    func(_ string, _ int, err error) { done <- err },
+	}, settler)
+	require.NoError(t, <-done)
+	stop()
+	s.atRest(t, c, 0)
+}
+
+// missing has no shards of one coupon.
+type missing struct {
+	order.Holds
+	id int64
+}
+
+func (m missing) OpenHolds(ctx context.Context, id int64, shards int) ([]order.Hold, error) {
+	if id == m.id {
+		return nil, coupon.ErrNotLoaded
+	}
+	return m.Holds.OpenHolds(ctx, id, shards)
+}
