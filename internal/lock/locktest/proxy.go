@@ -59,6 +59,12 @@ func (p *Proxy) Join() {
 	}
 }
 
+// Reset breaks every connection, and each new one at once. Unlike Cut it keeps the
+// port, which somebody else could take in the meantime.
+func (p *Proxy) Reset() (end func()) {
+	return p.add(`{"name":"reset","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`)
+}
+
 // Swallow lets nothing through in either direction and says nothing about it: a
 // black hole. The function returned ends it; what was swallowed is gone.
 func (p *Proxy) Swallow() (end func()) {

@@ -19,9 +19,9 @@ func (s *slot) trouble(ctx context.Context, dice *rand.Rand) {
 		pass(ctx, 50*time.Millisecond+upTo(150*time.Millisecond))
 		switch dice.IntN(4) {
 		case 0:
-			s.proxy.Cut()
+			end := s.proxy.Reset()
 			pass(ctx, upTo(80*time.Millisecond))
-			s.proxy.Join()
+			end()
 		case 1:
 			end := s.proxy.Delay("30")
 			pass(ctx, upTo(80*time.Millisecond))
