@@ -81,7 +81,9 @@ func (e *Etcd) healthy(ctx context.Context) error {
 		return fmt.Errorf("ask %s: %w", e.Addr(), err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was only read
-	var told struct{ Health string }
+	var told struct {
+		Health string `json:"health"`
+	}
 	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
 		return fmt.Errorf("ask %s: %w", e.Addr(), err)
 	}

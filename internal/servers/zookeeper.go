@@ -18,7 +18,7 @@ const (
 	javaPackage      = "default-jre-headless"
 	// zooKeeperJar names in its manifest the libraries that it needs.
 	zooKeeperJar = "/usr/share/java/zookeeper.jar"
-	// loggerJar makes it print why it does not start; without it it runs as well.
+	// loggerJar makes it print why it does not start; it runs without it as well.
 	loggerJar = "/usr/share/java/slf4j-simple.jar"
 )
 

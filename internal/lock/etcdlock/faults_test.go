@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -230,7 +229,7 @@ func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.NoError(t, b.Close(), "it may be repeated")
 	_, _, err = b.Subscribe(t.Context(), t.Name())
-	require.True(t, errors.Is(err, errClosed))
+	require.ErrorIs(t, err, errClosed)
 	_, err = b.Acquire(t.Context(), t.Name(), "one", time.Minute)
 	require.Error(t, err)
 }

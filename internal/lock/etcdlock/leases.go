@@ -22,7 +22,7 @@ const tidyWithin = time.Second
 // leaseID is the etcd lease of one acquisition: 63 bits of a hash, never zero.
 func leaseID(key, token string) clientv3.LeaseID {
 	sum := sha256.Sum256([]byte(key + "\x00" + token))
-	id := int64(binary.BigEndian.Uint64(sum[:8]) >> 1) //nolint:gosec // 63 bits
+	id := int64(binary.BigEndian.Uint64(sum[:8]) >> 1) // 63 bits
 	return clientv3.LeaseID(max(id, 1))
 }
 
@@ -101,8 +101,7 @@ func isNetwork(err error) bool {
 	if err == nil {
 		return false
 	}
-	var known rpctypes.EtcdError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
 		return known.Code() == codes.Unavailable
 	}
 	return status.Code(err) == codes.Unavailable

@@ -98,7 +98,7 @@ func (p *place) listen(ctx context.Context) {
 		return // the waiter polls
 	}
 	p.b.listeners.Go(func() {
-		for range alive { //nolint:revive // the answers only have to be taken
+		for range alive { // the answers only have to be taken
 		}
 	})
 	for ctx.Err() == nil {

@@ -20,13 +20,14 @@ const (
 	// silence is how long a connection must have been silent before a call that
 	// was given up says that it is dead.
 	silence = 250 * time.Millisecond
+	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
 // wire knows the connections. One that swallows everything would be noticed by
 // gRPC after many seconds, for etcd forbids frequent pings; and until then what an
 // abandoned call left could not be cleaned up through it. So when a call is given
-// up, a connection on which nothing has arrived since it began is cut, and gRPC
-// makes a new one.
+// up, a connection that has left something unanswered is cut, soon, and gRPC makes a
+// new one.
 type wire struct {
 	began time.Time
 
@@ -67,48 +68,59 @@ func (w *wire) dial(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // watch guards one call: if ctx ends before the function returned is called, the
-// connections that have been silent since now are cut, soon.
+// connections that are silent then are cut.
 func (w *wire) watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(max(0, silence-time.Since(start)), func() { w.cutSilent(start) })
+		w.cutSilent(start, checks)
 	})
 	return func() { stop() }
 }
 
-// cutSilent closes those that were written to and did not answer since start.
-func (w *wire) cutSilent(start time.Time) {
-	since := start.Sub(w.began).Nanoseconds()
-	w.mu.Lock()
+// cutSilent closes those that have left something unanswered for too long since
+// start, and looks again for what may become too long.
+func (w *wire) cutSilent(start time.Time, again int) {
+	now, since := time.Since(w.began), start.Sub(w.began)
 	var silent []*tappedConn
+	soonest := time.Duration(0)
+	w.mu.Lock()
 	for c := range w.conns {
-		if c.wrote.Load() >= since && c.heard.Load() < since {
+		asked := time.Duration(c.asked.Load())
+		left := silence - (now - max(asked, since))
+		switch {
+		case asked == 0:
+		case left <= 0:
 			silent = append(silent, c)
+		case soonest == 0 || left < soonest:
+			soonest = left
 		}
 	}
 	w.mu.Unlock()
 	for _, c := range silent {
 		_ = c.Close() // gRPC sees it and connects anew
 	}
+	if soonest > 0 && again > 0 {
+		time.AfterFunc(soonest, func() { w.cutSilent(start, again-1) })
+	}
 }
 
-// tappedConn remembers when it was last written to and heard from, in nanoseconds
-// since the wire began.
+// tappedConn remembers when it was first written to after it was last heard from,
+// in nanoseconds since the wire began.
 type tappedConn struct {
 	net.Conn
-	wire         *wire
-	wrote, heard atomic.Int64
+	wire  *wire
+	asked atomic.Int64 // 0 when everything was answered
 }
 
 func (c *tappedConn) Write(p []byte) (int, error) {
-	c.wrote.Store(time.Since(c.wire.began).Nanoseconds())
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.wire.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of gRPC
 }
 
 func (c *tappedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.heard.Store(time.Since(c.wire.began).Nanoseconds())
+		c.asked.Store(0)
 	}
 	return n, err //nolint:wrapcheck // it is the net.Conn of gRPC
 }

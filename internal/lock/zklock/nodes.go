@@ -39,7 +39,7 @@ func newNames(children []string) names {
 func number(name string) int32 {
 	_, digits, _ := strings.Cut(name, ".")
 	n, _ := strconv.ParseInt(digits, 10, 32) // a stranger's node may be called anything
-	return int32(n)                          //nolint:gosec // 32 bits were asked for
+	return int32(n)
 }
 
 // of is the node of a token.

@@ -73,7 +73,7 @@ func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 	s.conn = conn
 	go func() {
 		defer close(s.ended)
-		for range events { //nolint:revive // hear has heard them
+		for range events { // hear has heard them
 		}
 	}()
 	b.sessions[length] = s
@@ -97,6 +97,7 @@ func (s *session) hear(e zk.Event) {
 		} else {
 			s.turn(false, errors.New("the server gives no session"))
 		}
+	default: // on the way to one
 	}
 }
 

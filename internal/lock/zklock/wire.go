@@ -16,13 +16,14 @@ const (
 	// silence is how long a connection must have been silent before a call that
 	// was given up says that it is dead.
 	silence = 250 * time.Millisecond
+	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
 // wire makes the connections of one session, one at a time. It chooses the server
 // (zk.HostProvider), so that a broken connection is made again at once; it reads
 // from the greeting what session timeout the server granted, which the library
-// keeps to itself; and when a call is given up, it cuts the connection if nothing
-// has arrived on it since that call began. The library would notice that only
+// keeps to itself; and when a call is given up, it cuts, soon, a connection that has
+// left something unanswered. The library would notice that only
 // after two thirds of the session, and until then what the call left could not be
 // cleaned up.
 type wire struct {
@@ -122,33 +123,43 @@ func (w *wire) shut(mute bool) {
 }
 
 // watch guards one call: if ctx ends before the function returned is called, a
-// connection that has been silent since now is cut, soon.
+// connection that is silent then is cut.
 func (w *wire) watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(max(0, silence-time.Since(start)), func() { w.cutSilent(start) })
+		w.cutSilent(start, checks)
 	})
 	return func() { stop() }
 }
 
-func (w *wire) cutSilent(start time.Time) {
-	since := start.Sub(w.began).Nanoseconds()
+// cutSilent closes a connection that has left something unanswered for too long
+// since start, and looks again at what may become too long.
+func (w *wire) cutSilent(start time.Time, again int) {
 	w.mu.Lock()
 	c := w.conn
 	w.mu.Unlock()
-	if c != nil && c.wrote.Load() >= since && c.heard.Load() < since {
+	if c == nil {
+		return
+	}
+	asked := time.Duration(c.asked.Load())
+	left := silence - (time.Since(w.began) - max(asked, start.Sub(w.began)))
+	switch {
+	case asked == 0:
+	case left <= 0:
 		_ = c.Close() // the library sees it and connects anew
+	case again > 0:
+		time.AfterFunc(left, func() { w.cutSilent(start, again-1) })
 	}
 }
 
-// tappedConn remembers when it was last written to and heard from, in nanoseconds
-// since the wire began, and reads the greeting.
+// tappedConn remembers when it was first written to after it was last heard from,
+// in nanoseconds since the wire began, and reads the greeting.
 type tappedConn struct {
 	net.Conn
-	wire         *wire
-	wrote, heard atomic.Int64
-	greeting     []byte // used by the one goroutine that reads
-	greeted      atomic.Bool
+	wire     *wire
+	asked    atomic.Int64 // 0 when everything was answered
+	greeting []byte       // used by the one goroutine that reads
+	greeted  atomic.Bool
 }
 
 // A greeting begins with its length, the protocol's version, the timeout in
@@ -161,7 +172,7 @@ const (
 func (c *tappedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.heard.Store(time.Since(c.wire.began).Nanoseconds())
+		c.asked.Store(0)
 	}
 	if !c.greeted.Load() {
 		c.greeting = append(c.greeting, p[:n]...)
@@ -176,7 +187,7 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 }
 
 func (c *tappedConn) Write(p []byte) (int, error) {
-	c.wrote.Store(time.Since(c.wire.began).Nanoseconds())
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.wire.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
 }
 

@@ -115,6 +115,9 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 		grant, err = b.acquire(ctx, s, key, token, lease)
 	}
 	if err != nil && !errors.Is(err, lock.ErrHeld) {
+		if e := b.entryOf(claim{key, token}); e != nil && ctx.Err() != nil {
+			e.expire() // nobody is there to be given it
+		}
 		return lock.Grant{}, fmt.Errorf("zklock: acquire: %w", err)
 	}
 	return grant, err
@@ -211,7 +214,7 @@ func (b *Backend) notHeld(ctx context.Context, s *session, key, token string) er
 	if err != nil {
 		return fmt.Errorf("zklock: %w", err)
 	}
-	if _, ours := now.of(token); len(now) > 0 && !(ours && len(now) == 1) {
+	if _, ours := now.of(token); len(now) > 1 || len(now) == 1 && !ours {
 		return fmt.Errorf("%w: %w", lock.ErrNotHeld, &lock.HeldError{Key: key})
 	}
 	return lock.ErrNotHeld

@@ -37,7 +37,7 @@ func observe(t testing.TB, addr string) observer {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		c.Close()
-		for range events { //nolint:revive // until it has ended
+		for range events { // until it has ended
 		}
 	})
 	return observer{c}
