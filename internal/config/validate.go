@@ -132,6 +132,10 @@ func (c Config) checkLock(wrong *problems) {
 // fewestMasters is what redlock needs so that one of them may be away.
 const fewestMasters = 3
 
+// longestRedlockLease keeps what the clocks of independent masters may drift apart
+// within the margin that a holder leaves before the end of its lease.
+const longestRedlockLease = 99 * time.Second
+
 // checkLockServers holds lock.addrs against the backend that needs them, or does not.
 func (c Config) checkLockServers(wrong *problems) {
 	for i, addr := range c.Lock.Addrs {
@@ -144,6 +148,9 @@ func (c Config) checkLockServers(wrong *problems) {
 		if len(c.Lock.Addrs) < fewestMasters {
 			wrong.add("lock.addrs must list at least three independent Redis servers for lock.backend redlock, five rather than three",
 				"lock.addrs", "lock.backend")
+		}
+		if c.Lock.Lease > longestRedlockLease {
+			wrong.add("lock.lease must not exceed 99s with lock.backend redlock: the masters' clocks drift", "lock.lease", "lock.backend")
 		}
 	case "etcd", "zookeeper":
 		if len(c.Lock.Addrs) == 0 {

@@ -138,6 +138,14 @@ func TestABackendWithServersOfItsOwnWantsThemListed(t *testing.T) {
 	}
 }
 
+func TestALeaseOfRedlockIsShorterThanTheMastersClocksDrift(t *testing.T) {
+	c := real(t)
+	c.Lock.Backend, c.Lock.Addrs, c.Lock.Lease = "redlock", []string{"a:1", "b:1", "c:1"}, 100*time.Second
+	require.ErrorContains(t, c.Validate(), "lock.lease must not exceed 99s")
+	c.Lock.Lease = 99 * time.Second
+	require.NoError(t, c.Validate())
+}
+
 func TestTheEmbeddedDatabaseHasNoRowLocks(t *testing.T) {
 	c := config.Default()
 	c.Lock.Backend = "mysql"
