@@ -25,7 +25,7 @@ func TestASecretDoesNotPrint(t *testing.T) {
 		fmt.Fprintf(&out, verb+"\n", map[config.Secret]config.Secret{s: s})
 	}
 	fmt.Fprintln(&out, s, c, fmt.Errorf("secret %v: %v", s, c.Auth))
-	asJSON, err := json.Marshal(c) //nolint:musttag // nobody writes it as JSON on purpose
+	asJSON, err := json.Marshal(c)
 	require.NoError(t, err)
 	asYAML, err := yaml.Marshal(c)
 	require.NoError(t, err)
