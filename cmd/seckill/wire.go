@@ -57,7 +57,7 @@ func lockBackend(cfg config.Config, client redis.UniversalClient, db *store.Stor
 	nothing := func() error { return nil }
 	switch cfg.Lock.Backend {
 	case "redis":
-		return redislock.New(client, redislock.Options{Logger: log}), nothing, nil
+		return redislock.New(client, redislock.Options{Fair: cfg.Lock.Fair, Logger: log}), nothing, nil
 	case "redlock":
 		return openRedlock(cfg, db, log)
 	case "mysql":

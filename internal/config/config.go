@@ -101,6 +101,7 @@ type Lock struct {
 	Addrs   []string      `koanf:"addrs"`                     // servers of redlock, etcd or zookeeper
 	Lease   time.Duration `koanf:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
 	Wait    time.Duration `koanf:"wait" min:"0s" max:"1m"`    // 0 = not at all
+	Fair    bool          `koanf:"fair"`                      // first come, first served across processes; redis only
 }
 
 // Order is the order path.

@@ -118,6 +118,9 @@ func (c Config) checkLock(wrong *problems) {
 		wrong.add("lock.backend none lets everybody in at once and is for the lab and tests only: use redis, or set "+
 			unsafeLockVariable+"=1 if this is one", "lock.backend")
 	}
+	if c.Lock.Fair && c.Lock.Backend != "redis" {
+		wrong.add("lock.fair is for lock.backend redis: leave it out", "lock.fair", "lock.backend")
+	}
 	c.checkLockServers(wrong)
 	if c.Lock.Lease < 2*c.Order.TxTimeout {
 		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
