@@ -233,3 +233,20 @@ func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
 	_, err = b.Acquire(t.Context(), t.Name(), "one", time.Minute)
 	require.Error(t, err)
 }
+
+func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
+	proxy := locktest.NewProxy(t, testservers.Etcd(t).Addr())
+	b := dial(t, proxy.Addr())
+	_, err := b.Acquire(t.Context(), t.Name(), "one", 20*time.Second)
+	require.NoError(t, err)
+	end := proxy.SwallowRepliesAfter(0)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.Error(t, b.Renew(ctx, t.Name(), "one", 20*time.Second))
+	end() // for connections to come
+	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	require.Eventually(t, func() bool { return b.Renew(ctx, t.Name(), "one", 20*time.Second) == nil || ctx.Err() != nil }, soon, time.Millisecond)
+	require.NoError(t, ctx.Err())
+	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
+}

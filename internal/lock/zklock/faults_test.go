@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
@@ -260,4 +259,17 @@ func TestTooManyLengthsOfLeasesAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-var _ zk.HostProvider = (*wire)(nil)
+func TestARefusedCallLeavesNoNodeBehindTheHolder(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, b := observe(t, addr), dial(t, addr)
+	_, err := b.Acquire(t.Context(), t.Name(), "holder", 10*time.Second)
+	require.NoError(t, err)
+	s, err := b.session(10 * time.Second)
+	require.NoError(t, err)
+	_, err = s.enter(t.Context(), b.held(t.Name()), "late", nil) // as if the holder had come between look and create
+	require.NoError(t, err)
+	_, err = b.Acquire(t.Context(), t.Name(), "late", 10*time.Second)
+	require.ErrorIs(t, err, lock.ErrHeld)
+	require.Len(t, o.children(t, b.held(t.Name())), 1)
+	require.NoError(t, b.Release(t.Context(), t.Name(), "holder"))
+}

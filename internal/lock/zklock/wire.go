@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 const (
@@ -39,6 +41,8 @@ type wire struct {
 	closing chan struct{}
 	shuts   bool // nothing goes out any more
 }
+
+var _ zk.HostProvider = (*wire)(nil)
 
 func newWire(servers []string, away func(error)) *wire {
 	return &wire{began: time.Now(), away: away, servers: servers, closing: make(chan struct{})}
