@@ -4,12 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
+// linger is how long a subscription outlives its last waiter.
+const linger = 100 * time.Millisecond
+
 // ears listens for released keys: one connection per bucket in which somebody
-// waits, opened for the first waiter and closed after the last.
+// waits, opened for the first waiter and closed a moment after the last. Where many
+// want one key, the next one comes within that moment, and finds it open.
 //
 //	waiter ─┐                      ┌─ waiter of user:42
 //	waiter ─┴─ bucket 42 ◀─ Redis ─┴─ waiter of user:106
@@ -21,12 +26,13 @@ type ears struct {
 	open map[string]*ear // by channel
 }
 
-// ear is one subscription. waiters is guarded by the mutex of ears.
+// ear is one subscription. waiters and idle are guarded by the mutex of ears.
 type ear struct {
 	waiters map[chan struct{}]string // to the Redis key each waits for
 	ready   chan struct{}            // closed when confirmed or failed
 	err     error                    // why it failed; read after ready
 	sub     *redis.PubSub
+	idle    *time.Timer // ends the subscription, unless there are waiters again
 }
 
 func newEars(client redis.UniversalClient, log *slog.Logger) *ears {
@@ -67,11 +73,28 @@ func (s *ears) add(ctx context.Context, channel, key string, freed chan struct{}
 	return e
 }
 
-// remove is repeatable. The last waiter takes the subscription away.
+// remove is repeatable. After the last waiter the subscription goes, too, unless
+// another comes soon.
 func (s *ears) remove(channel string, e *ear, freed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, there := e.waiters[freed]; !there {
+		return
+	}
 	delete(e.waiters, freed)
+	switch {
+	case len(e.waiters) > 0:
+	case e.idle == nil:
+		e.idle = time.AfterFunc(linger, func() { s.end(channel, e) })
+	default:
+		e.idle.Reset(linger)
+	}
+}
+
+// end takes away a subscription that nobody uses.
+func (s *ears) end(channel string, e *ear) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(e.waiters) > 0 {
 		return
 	}
@@ -89,7 +112,7 @@ func (s *ears) listen(ctx context.Context, channel string, e *ear) {
 	defer func() { _ = sub.Close() }()
 	s.mu.Lock()
 	e.sub = sub
-	abandoned := len(e.waiters) == 0
+	abandoned := s.open[channel] != e // nobody wanted it for long enough
 	s.mu.Unlock()
 	if abandoned {
 		e.err = context.Canceled

@@ -1,0 +1,35 @@
+package redislock
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers/testservers"
+)
+
+func TestWaitersThatFollowEachOtherShareASubscription(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b := New(c, Options{})
+	key := "user:next"
+	for range 5 {
+		freed, cancel, err := b.Subscribe(t.Context(), key)
+		require.NoError(t, err)
+		require.NoError(t, c.Publish(t.Context(), namesOf(key).channel, namesOf(key).lock).Err())
+		require.Eventually(t, func() bool { return len(freed) == 1 }, 5*time.Second, time.Millisecond, "it hears")
+		cancel()
+		cancel() // once more changes nothing
+		for range 10 { // the time that a holder needs
+			require.NoError(t, c.Ping(t.Context()).Err())
+		}
+	}
+	stats := c.Info(t.Context(), "commandstats").Val()
+	_, after, _ := strings.Cut(stats, "cmdstat_subscribe:calls=")
+	calls, _, _ := strings.Cut(after, ",")
+	require.Equal(t, "1", calls)
+	require.Eventually(t, func() bool {
+		return len(c.PubSubChannels(t.Context(), "*").Val()) == 0
+	}, 5*time.Second, 5*time.Millisecond, "nobody waits, so nobody listens")
+}
