@@ -20,7 +20,7 @@ func TestWaitersThatFollowEachOtherShareASubscription(t *testing.T) {
 		require.NoError(t, c.Publish(t.Context(), namesOf(key).channel, namesOf(key).lock).Err())
 		require.Eventually(t, func() bool { return len(freed) == 1 }, 5*time.Second, time.Millisecond, "it hears")
 		cancel()
-		cancel() // once more changes nothing
+		cancel()       // once more changes nothing
 		for range 10 { // the time that a holder needs
 			require.NoError(t, c.Ping(t.Context()).Err())
 		}
