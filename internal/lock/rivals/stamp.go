@@ -69,7 +69,8 @@ func (h *house) versions(ctx context.Context) []string {
 	all = append(all, "etcd "+told.EtcdServer)
 	srvr, _ := h.srvr(ctx)
 	_, after, _ = strings.Cut(srvr, "Zookeeper version: ")
-	return append(all, "ZooKeeper "+strings.TrimRight(first(after), ","))
+	version, _, _ := strings.Cut(first(after), "-") // the build follows
+	return append(all, "ZooKeeper "+version)
 }
 
 // modules are the libraries compared with, and the clients below.
