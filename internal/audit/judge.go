@@ -61,14 +61,17 @@ func (e evidence) ordered(request string, id int64) bool {
 // judge holds the evidence against every invariant.
 func (e evidence) judge() Report {
 	c, b := e.count(), e.books
-	both := func(holds bool) Status {
-		switch {
-		case !e.quiet:
+	quiet := func(holds bool) Status {
+		if !e.quiet {
 			return Unsettled
-		case !c.loaded && b.Coupon.StateAt(e.at) != coupon.OnSale:
+		}
+		return verdict(holds)
+	}
+	both := func(holds bool) Status {
+		if e.quiet && !c.loaded && b.Coupon.StateAt(e.at) != coupon.OnSale {
 			return NotRun
 		}
-		return verdict(holds && c.loaded)
+		return quiet(holds && c.loaded)
 	}
 	note := ""
 	if !c.loaded {
@@ -85,7 +88,7 @@ func (e evidence) judge() Report {
 	c.add("I5", "every shard ≥ 0", verdict(c.negative == 0), "%d of %d shards below 0", c.negative, len(e.shards))
 	c.add("I6", "no unit out of reach: D − R = h + G", both(d-c.Redis == c.Holds+c.Returns),
 		"D %d − R %d, h %d + G %d", d, c.Redis, c.Holds, c.Returns)
-	c.add("I7", "every request that Redis knows as ordered has its row", both(c.lost == 0),
+	c.add("I7", "every request that Redis knows as ordered has its row", quiet(c.lost == 0),
 		"%d of %d without a row", c.lost, len(e.history))
 	c.add("I8", "one order a request, the same in both stores", verdict(b.SameID == 0 && (c.other == 0 || !e.quiet)),
 		"%d share a request, %d differ", b.SameID, c.other)
