@@ -13,8 +13,8 @@ import (
 // error, too, to be closed.
 func (h *house) contenders() (all []contender, err error) {
 	one := []*servers.Redis{h.redis}
-	onRedisAs := func(name, note string, at []*servers.Redis, make func([]redis.UniversalClient) (*process, error)) {
-		c, e := onRedis(name, at, make)
+	onRedisAs := func(name, note string, at []*servers.Redis, build func([]redis.UniversalClient) (*process, error)) {
+		c, e := onRedis(name, at, build)
 		c.note = note
 		if e != nil {
 			err = errors.Join(err, e)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -96,8 +97,8 @@ func (h *house) openDatabase(ctx context.Context) (err error) {
 
 // close stops everything, the last first.
 func (h *house) close() (err error) {
-	for i := len(h.stops) - 1; i >= 0; i-- {
-		err = errors.Join(err, h.stops[i]())
+	for _, stop := range slices.Backward(h.stops) {
+		err = errors.Join(err, stop())
 	}
 	h.stops = nil
 	return err

@@ -44,7 +44,7 @@ func main() {
 func run(ctx context.Context, s settings, asJSON bool, out, profile string) (err error) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
 	if profile != "" {
-		f, err := os.Create(profile) //nolint:gosec // the user's own choice
+		f, err := os.Create(profile)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func writers(file string) []func(func(io.Writer) error) error {
 	}
 	if file != "" {
 		all = append(all, func(write func(io.Writer) error) error {
-			f, err := os.Create(file) //nolint:gosec // the user's own choice
+			f, err := os.Create(file)
 			if err != nil {
 				return err
 			}

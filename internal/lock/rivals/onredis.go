@@ -22,13 +22,13 @@ import (
 func dial(at *servers.Redis, w *wire) (redis.UniversalClient, error) {
 	c, err := redisconn.Dial(redisconn.Options{Addrs: []string{at.Addr()}, PoolSize: 64, Timeout: 5 * time.Second})
 	if err == nil && w != nil {
-		c.(*redis.Client).AddHook(w) //nolint:errcheck // one address is one client
+		c.(*redis.Client).AddHook(w) // one address is one client
 	}
 	return c, err
 }
 
 // onRedis makes a contender whose processes have clients of the servers at.
-func onRedis(name string, at []*servers.Redis, make func(clients []redis.UniversalClient) (*process, error)) (contender, error) {
+func onRedis(name string, at []*servers.Redis, build func(clients []redis.UniversalClient) (*process, error)) (contender, error) {
 	w := &wire{}
 	raw, err := dial(at[0], nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func onRedis(name string, at []*servers.Redis, make func(clients []redis.Univers
 				}
 				clients = append(clients, c)
 			}
-			p, err := make(clients)
+			p, err := build(clients)
 			if err != nil {
 				return nil, err
 			}

@@ -103,9 +103,11 @@ func (r *report) markdown(w io.Writer) error {
 	for _, line := range r.Stamp {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
-	fmt.Fprintf(&b, "- medians of %d rounds; contests: %d goroutines × %d sections of %v on one key, ideal %v; the sections alone, without a lock, took %v here\n\n",
-		r.settings.rounds, r.settings.workers, r.settings.repeats, section, time.Duration(n)*section, r.Bare.Round(time.Millisecond))
-	b.WriteString("| lock | alone p50, µs | p99, µs | of two round trips | 1 process, ms | of the ideal | 4 processes, ms | of the ideal | commands alone | 1 process | 4 processes |\n")
+	fmt.Fprintf(&b, "- medians of %d rounds; contests: %d goroutines × %d sections of %v on one key, ideal %v; "+
+		"the sections alone, without a lock, took %v here\n\n", r.settings.rounds, r.settings.workers, r.settings.repeats,
+		section, time.Duration(n)*section, r.Bare.Round(time.Millisecond))
+	b.WriteString("| lock | alone p50, µs | p99, µs | of two round trips | 1 process, ms | of the ideal " +
+		"| 4 processes, ms | of the ideal | commands alone | 1 process | 4 processes |\n")
 	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.2f | %.0f | %.2f | %.0f | %.2f | %.1f | %.1f | %.1f |\n",
