@@ -1,0 +1,157 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"}
+
+func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 10)
+		s.buy(t, c, 1)
+		s.buy(t, c, 1)
+		_, err := s.orders.Cancel(t.Context(), s.buy(t, c, 2).ID, 2)
+		require.NoError(t, err)
+		r := s.audited(t, c)
+		require.Equal(t, all, with(r, audit.OK))
+		require.True(t, r.Clean && r.Settled)
+		require.Equal(t, []int64{10, 8, 2, 3, 0, 8}, []int64{r.Total, r.Stock, r.Live, r.Orders, r.Holds, r.Redis})
+		require.Len(t, r.Shards, shards)
+
+		s.hold(t, c, 3)
+		s.owe(t, s.buy(t, c, 4))
+		r = s.audited(t, c)
+		require.True(t, r.Clean)
+		require.False(t, r.Settled, "something is open")
+		require.Equal(t, []int64{8, 2, 1, 1, 6}, []int64{r.Stock, r.Live, r.Holds, r.Returns, r.Redis})
+	})
+}
+
+func TestWhatIsNotLoadedIsNotAccused(t *testing.T) {
+	s := open(t)
+	past := time.Now().Add(-time.Minute)
+	for name, given := range map[string]func(t *testing.T) coupon.Coupon{
+		"a draft": func(t *testing.T) coupon.Coupon { return s.draft(t, 5) },
+		"an ended sale that Redis has forgotten": func(t *testing.T) coupon.Coupon {
+			c := s.sell(t, 5)
+			s.buy(t, c, 1)
+			_, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{End: true})
+			require.NoError(t, err)
+			require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+			return c
+		},
+		"a sale that the clock has ended": func(t *testing.T) coupon.Coupon {
+			c := s.sell(t, 5)
+			_, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{EndsAt: &past})
+			require.NoError(t, err)
+			require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+			return c
+		},
+		"a sale whose stock was altered in a pause": func(t *testing.T) coupon.Coupon {
+			c := s.sell(t, 5)
+			s.buy(t, c, 1)
+			_, err := s.coupons.Pause(t.Context(), c.ID)
+			require.NoError(t, err)
+			more := int64(50)
+			_, err = s.coupons.Patch(t.Context(), c.ID, coupon.Change{Total: &more})
+			require.NoError(t, err)
+			return c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := given(t)
+			r := s.audited(t, c)
+			require.Empty(t, r.Violations)
+			require.Equal(t, []string{"I4", "I6"}, with(r, audit.NotRun))
+			r, err := s.Repair(t.Context(), c.ID)
+			require.NoError(t, err)
+			require.True(t, r.Clean, "and there is nothing to repair")
+		})
+	}
+}
+
+func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
+	s := open(t)
+	_, err := s.Audit(t.Context(), 99)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+	_, err = s.Repair(t.Context(), 99)
+	require.ErrorIs(t, err, coupon.ErrNotFound)
+}
+
+// A crowd buys, pays and cancels, and meets a loading, while the stores are read.
+func TestUnderLoadNobodyIsAccused(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 300)
+	ctx, stop := context.WithCancel(t.Context())
+	counters := make(chan struct{}, 8) // so that an auditor has its turn on a small machine
+	var crowd, auditors sync.WaitGroup
+	for i := range int64(200) {
+		crowd.Go(func() {
+			for more := true; more && ctx.Err() == nil; {
+				counters <- struct{}{}
+				more = s.buyAndChange(t, c, i)
+				<-counters
+			}
+		})
+	}
+	reports := make([]audit.Report, 20)
+	look := func(reports []audit.Report) {
+		for i := range reports {
+			auditors.Go(func() { reports[i], _ = s.Audit(t.Context(), c.ID) })
+		}
+	}
+	look(reports[:2])
+	_, err := s.coupons.Reload(t.Context(), c.ID)
+	require.NoError(t, err)
+	auditors.Wait()
+	look(reports[2:]) // while the crowd goes home
+	stop()
+	crowd.Wait()
+	auditors.Wait()
+	unsettled := 0
+	for _, r := range reports {
+		require.Empty(t, r.Violations)
+		require.Len(t, r.Invariants, len(all))
+		unsettled += len(with(r, audit.Unsettled))
+	}
+	require.Positive(t, unsettled, "it was never busy")
+
+	_, err = s.settler.Settle(t.Context(), c, 0)
+	require.NoError(t, err)
+	_, err = s.settler.Relay(t.Context())
+	require.NoError(t, err)
+	r := s.audited(t, c)
+	require.True(t, r.Clean && r.Settled, "%+v", r)
+	require.Greater(t, r.Orders, int64(200))
+}
+
+// buyAndChange is false when the user has as many as the limit allows: every second
+// one pays, and the others cancel and go on for ever.
+func (s *shop) buyAndChange(t *testing.T, c coupon.Coupon, user int64) bool {
+	o, err := s.orders.Place(t.Context(), order.Request{CouponID: c.ID, UserID: user})
+	switch {
+	case errors.Is(err, order.ErrLimitReached):
+		return false
+	case err != nil:
+		assert.True(t, errors.Is(err, order.ErrBusy) || errors.Is(err, coupon.ErrNotLoaded) ||
+			errors.Is(err, order.ErrStaleEpoch), "%v", err)
+		return true
+	case user%2 == 0:
+		_, err = s.orders.Pay(t.Context(), o.ID, user)
+	default:
+		_, err = s.orders.Cancel(t.Context(), o.ID, user)
+	}
+	return assert.NoError(t, err)
+}

@@ -1,0 +1,120 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+// busy is a sale in which something happens between any two looks; after so many
+// looks it comes to rest.
+type busy struct {
+	looks, restsAfter int64
+	settle, relay     error
+	reloaded          int
+}
+
+func (*busy) Books(context.Context, int64, []string) (store.Books, error) {
+	return store.Books{Coupon: coupon.Coupon{
+		ID: 1, Total: 5, Left: 5, State: coupon.OnSale, Epoch: 1, Shards: 1, EndsAt: time.Now().Add(time.Hour),
+	}}, nil
+}
+
+func (b *busy) Snapshot(context.Context, int64, int) ([]stock.Shard, error) {
+	b.looks++
+	return []stock.Shard{{Open: true, Epoch: 1, Units: 5, Ops: min(b.looks, b.restsAfter)}}, nil
+}
+
+func (*busy) History(context.Context, int64, int) (map[string]int64, error)       { return nil, nil }
+func (*busy) Applied(context.Context, []order.Return) ([]bool, error)             { return nil, nil }
+func (b *busy) Settle(context.Context, coupon.Coupon, time.Duration) (int, error) { return 0, b.settle }
+func (b *busy) Relay(context.Context) (int, error)                                { return 0, b.relay }
+
+func (b *busy) Reload(context.Context, int64) (coupon.Coupon, error) {
+	b.reloaded++
+	return coupon.Coupon{}, nil
+}
+
+// The sale may be in order, so loading it again would only close it for a moment.
+func TestASaleThatIsNeverQuietIsUnsettledAndIsNotLoadedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{restsAfter: 1 << 40}
+		r, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
+		require.NoError(t, err)
+		require.True(t, r.Clean)
+		require.False(t, r.Settled)
+		require.Equal(t, []string{"I4", "I6", "I7"}, with(r, audit.Unsettled))
+		require.Zero(t, b.reloaded)
+	})
+}
+
+func TestAnAuditWaitsForAQuietMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{restsAfter: 10}
+		r, err := audit.New(b, b, b, b, 0).Audit(t.Context(), 1)
+		require.NoError(t, err)
+		require.True(t, r.Clean && r.Settled)
+	})
+}
+
+func TestAnAuditStopsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		b := &busy{restsAfter: 1 << 40}
+		_, err := audit.New(b, b, b, b, 0).Audit(ctx, 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestARepairThatCannotSettleSaysSo(t *testing.T) {
+	away := errors.New("away")
+	for name, b := range map[string]*busy{
+		"settling": {settle: away, relay: coupon.ErrNotLoaded}, "relaying": {settle: coupon.ErrNotLoaded, relay: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
+			require.ErrorIs(t, err, away)
+		})
+	}
+}
+
+func TestTheReportIsReadByPeopleAndPrograms(t *testing.T) {
+	b := &busy{}
+	r, err := audit.New(b, b, b, b, 0).Audit(t.Context(), 1)
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	require.Contains(t, text.String(), "T 5 on sale")
+	require.Contains(t, text.String(), "audit: clean\n")
+	for _, id := range all {
+		require.Contains(t, text.String(), "  "+id+"  ok")
+	}
+	encoded, err := json.Marshal(r)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(encoded, &fields))
+	require.Equal(t, "1", fields["coupon_id"], "ids are strings")
+	require.Equal(t, []any{}, fields["violations"], "a list, also when it is empty")
+
+	for want, altered := range map[string]audit.Report{
+		"audit: violated (2)\n": {Violations: []string{"a", "b"}},
+		"audit: clean so far":   {Clean: true},
+	} {
+		text.Reset()
+		require.NoError(t, altered.WriteText(&text))
+		require.Contains(t, text.String(), want)
+	}
+}
