@@ -17,6 +17,7 @@ import (
 type faults struct {
 	mu   sync.Mutex
 	plan map[string]func()
+	seen []string // the steps that were come to
 }
 
 func failing(steps ...string) *faults {
@@ -38,6 +39,7 @@ func (f *faults) hit(step string) bool {
 	f.mu.Lock()
 	hook, planned := f.plan[step]
 	delete(f.plan, step)
+	f.seen = append(f.seen, step)
 	f.mu.Unlock()
 	if hook != nil {
 		hook()

@@ -44,6 +44,30 @@ func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
 	})
 }
 
+// This is the order of things that place.go promises: what can refuse before what
+// costs, the lock around the transaction, the hot row last, and nothing confirmed
+// before the commit is known.
+func TestTheStepsComeInTheirOrder(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 1, 1)
+	f := failing()
+	instance := s.with(f.into)
+	_, err := instance.Place(t.Context(), wish(c, 7, ""))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"before id", "after id", "before reserve", "after reserve", "before lock", "after lock", "before begin",
+		"before fence", "after fence", "before slot", "after slot", "before insert", "after insert", "before take", "after take",
+		"before commit", "after commit", "before unlock", "before confirm", "after confirm",
+	}, f.seen)
+
+	_, err = instance.Place(t.Context(), wish(c, 8, ""))
+	require.ErrorIs(t, err, coupon.ErrSoldOut)
+	f.seen = nil
+	_, err = instance.Place(t.Context(), wish(c, 9, ""))
+	require.ErrorIs(t, err, coupon.ErrSoldOut)
+	require.Empty(t, f.seen, "what is known to be sold out costs nothing")
+}
+
 func TestAUserGetsAsManyAsTheLimitAllowsEachInASlotOfItsOwn(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, limit := range []int{1, 3} {

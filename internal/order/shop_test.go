@@ -91,7 +91,7 @@ func build(t *testing.T, o store.Options, redisAddr string) *shop {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 
-	s := &shop{db: db, redis: client, stock: stock.New(client, time.Second)}
+	s := &shop{db: db, redis: client, stock: stock.New(client, time.Hour)} // no flag falls by itself
 	cache := coupon.NewCache(db.Coupons(), time.Second, slog.Default())
 	s.coupons = coupon.NewService(coupon.Parts{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.stock, Announcer: s.stock, Exclusive: oneAtATime(),
