@@ -37,10 +37,13 @@ func (b *busy) Snapshot(context.Context, int64, int) ([]stock.Shard, error) {
 	return []stock.Shard{{Open: true, Epoch: 1, Units: 5, Ops: min(b.looks, b.restsAfter)}}, nil
 }
 
-func (*busy) History(context.Context, int64, int) (map[string]int64, error)       { return nil, nil }
-func (*busy) Applied(context.Context, []order.Return) ([]bool, error)             { return nil, nil }
+func (*busy) History(context.Context, int64, int) (map[string]int64, error) { return nil, nil }
+
+func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return nil, nil }
+
 func (b *busy) Settle(context.Context, coupon.Coupon, time.Duration) (int, error) { return 0, b.settle }
-func (b *busy) Relay(context.Context) (int, error)                                { return 0, b.relay }
+
+func (b *busy) Relay(context.Context) (int, error) { return 0, b.relay }
 
 func (b *busy) Reload(context.Context, int64) (coupon.Coupon, error) {
 	b.reloaded++

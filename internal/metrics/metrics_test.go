@@ -114,7 +114,7 @@ func TestEveryNameAndLabelIsAsDashboardsKnowIt(t *testing.T) {
 func labelsOf(line string) string {
 	inside := line[strings.Index(line, "{")+1 : strings.LastIndex(line, "}")]
 	var all []string
-	for _, pair := range strings.Split(inside, `",`) {
+	for pair := range strings.SplitSeq(inside, `",`) {
 		if name, _, _ := strings.Cut(pair, "="); name != "le" {
 			all = append(all, name)
 		}
