@@ -13,6 +13,7 @@ import (
 	"seckill/internal/audit"
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/stock"
 )
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"}
@@ -37,6 +38,43 @@ func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
 		require.False(t, r.Settled, "something is open")
 		require.Equal(t, []int64{8, 2, 1, 1, 6}, []int64{r.Stock, r.Live, r.Holds, r.Returns, r.Redis})
 	})
+}
+
+// A unit is counted once, wherever it is on its way.
+func TestAUnitOnItsWayIsCountedOnce(t *testing.T) {
+	s := open(t)
+	for name, tc := range map[string]struct {
+		given func(t *testing.T, c coupon.Coupon)
+		want  []int64 // A, h, G and R
+	}{
+		"held": {func(t *testing.T, c coupon.Coupon) { s.hold(t, c, 1) }, []int64{0, 1, 0, 2}},
+		"held, and lent by a sibling": {func(t *testing.T, c coupon.Coupon) {
+			user := int64(1)
+			for stock.Home(user, shards) != shards-1 { // the shard that got no unit
+				user++
+			}
+			s.hold(t, c, user)
+		}, []int64{0, 1, 0, 2}},
+		"sold, and not confirmed": {func(t *testing.T, c coupon.Coupon) { s.unconfirmed(t, c, 1) }, []int64{1, 0, 0, 2}},
+		"owed":                    {func(t *testing.T, c coupon.Coupon) { s.owe(t, s.buy(t, c, 1)) }, []int64{0, 0, 1, 2}},
+		"returned, and not noted": {func(t *testing.T, c coupon.Coupon) {
+			_, err := s.orders.Cancel(t.Context(), s.buy(t, c, 1).ID, 1)
+			require.NoError(t, err)
+		}, []int64{0, 0, 0, 3}},
+		"owed, and loaded since": {func(t *testing.T, c coupon.Coupon) {
+			s.owe(t, s.buy(t, c, 1))
+			_, err := s.coupons.Reload(t.Context(), c.ID)
+			require.NoError(t, err)
+		}, []int64{0, 0, 0, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, 3)
+			tc.given(t, c)
+			r := s.audited(t, c)
+			require.Empty(t, r.Violations)
+			require.Equal(t, tc.want, []int64{r.Live, r.Holds, r.Returns, r.Redis})
+		})
+	}
 }
 
 func TestWhatIsNotLoadedIsNotAccused(t *testing.T) {

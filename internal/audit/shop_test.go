@@ -36,6 +36,7 @@ const (
 type shop struct {
 	*audit.Auditor
 	orders  *order.Service
+	parts   order.Parts
 	settler *order.Settler
 	coupons *coupon.Service
 	db      *store.Store
@@ -105,10 +106,11 @@ func build(t *testing.T, o store.Options, redisAddr string) *shop {
 			return locker.Do(ctx, fmt.Sprintf("coupon:%d", id), func(ctx context.Context, _ *lock.Lease) error { return work(ctx) })
 		},
 	})
-	s.orders = order.NewService(order.Parts{
+	s.parts = order.Parts{
 		Sales: cache, Stock: s.stock, Tickets: s.stock, Returns: s.returns, Locker: locker,
 		Tx: db, Orders: db, IDs: &ids{}, PayWithin: time.Hour, Cleanup: patient,
-	})
+	}
+	s.orders = order.NewService(s.parts)
 	s.settler = order.NewSettler(order.SettlerParts{
 		Holds: s.stock, Stock: s.stock, Returns: s.stock, Locker: locker, Tx: db, Orders: db, Outbox: db, Sales: cache,
 	})
@@ -154,6 +156,20 @@ func (s *shop) hold(t *testing.T, c coupon.Coupon, user int64) {
 	})
 	require.NoError(t, err)
 }
+
+// unconfirmed buys for a user whose hold is not made history, as when the instance
+// dies after the commit.
+func (s *shop) unconfirmed(t *testing.T, c coupon.Coupon, user int64) {
+	t.Helper()
+	p := s.parts
+	p.Stock = unconfirming{p.Stock}
+	_, err := order.NewService(p).Place(t.Context(), order.Request{CouponID: c.ID, UserID: user})
+	require.NoError(t, err)
+}
+
+type unconfirming struct{ order.Stock }
+
+func (unconfirming) Confirm(context.Context, order.Hold) error { return order.ErrUnavailable }
 
 // owe cancels an order whose unit the shards are not given.
 func (s *shop) owe(t *testing.T, o order.Order) {

@@ -150,17 +150,25 @@ func (l losing) Do(ctx context.Context, key string, work func(context.Context, *
 func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
-	stuck := stuckStock{s.stock}
-	o, err := s.with(func(p *order.Parts) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, "k"))
+	stuck := stuckStock{s.stock, t}
+	o, err := s.with(func(p *order.Parts) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
 	require.NoError(t, err, "a confirmation that does not come is the settler's work")
 	require.NotZero(t, o.ID)
 	s.settled(t, c, 1)
 }
 
-type stuckStock struct{ order.Stock }
+// stuckStock confirms nothing until it is told to stop.
+type stuckStock struct {
+	order.Stock
+	t *testing.T
+}
 
-func (stuckStock) Confirm(ctx context.Context, _ order.Hold) error {
-	<-ctx.Done()
+func (s stuckStock) Confirm(ctx context.Context, _ order.Hold) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(patient):
+		s.t.Error("nobody ended it")
+	}
 	return errors.Join(order.ErrUnavailable, ctx.Err())
 }
 
