@@ -1,13 +1,17 @@
-# The program alone, in an image without a shell, run by a user without rights.
+# The program alone, in an image with nothing else, run by a user without rights.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /seckill ./cmd/seckill
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir -m 1777 /empty
 
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+# Embedded stores keep their database in a temporary folder.
+COPY --from=build /empty /tmp
 COPY --from=build /seckill /seckill
+USER 65532:65532
 EXPOSE 8080 6060
 ENTRYPOINT ["/seckill"]
 CMD ["serve"]
