@@ -4,12 +4,12 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir -m 1777 /empty
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir /empty
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 # Embedded stores keep their database in a temporary folder.
-COPY --from=build /empty /tmp
+COPY --from=build --chown=65532:65532 /empty /tmp
 COPY --from=build /seckill /seckill
 USER 65532:65532
 EXPOSE 8080 6060
