@@ -154,9 +154,11 @@ func owned(doing, key string, r []any, err error) error {
 	}
 }
 
+// heldFor reads the remaining milliseconds, which Redis rounds: 0 is a lease that is
+// about to end, and only a negative number one that does not.
 func heldFor(key string, r []any) *lock.HeldError {
 	ms, _ := r[1].(int64)
-	return &lock.HeldError{Key: key, Remaining: time.Duration(max(ms, 0)) * time.Millisecond}
+	return &lock.HeldError{Key: key, Remaining: time.Duration(max(ms+1, 0)) * time.Millisecond}
 }
 
 func pair(r []any, err error) ([]any, error) {

@@ -64,7 +64,7 @@ func ask(ctx context.Context, node redis.Scripter, script *redis.Script, key str
 	}
 	if len(r) > 2 {
 		ms, _ := r[1].(int64)
-		v.remaining = time.Duration(ms) * time.Millisecond
+		v.remaining = time.Duration(max(ms+1, 0)) * time.Millisecond // Redis rounds: 0 is about to end
 		v.other, _ = r[2].(string)
 	}
 	switch v.says {

@@ -109,20 +109,29 @@ func (s *session) turn(up bool, away error) {
 	s.changed = make(chan struct{})
 }
 
+// state is whether there is a session, why not, if that is known, and what is
+// closed when one of them changes.
+func (s *session) state() (up bool, away error, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away != nil {
+		away = fmt.Errorf("no session: %w", s.away)
+	}
+	return s.up, away, s.changed
+}
+
 // ready returns when there is a session, and fails at once while the servers are
 // known to be away: the library would keep every call until they are back.
 func (s *session) ready(ctx context.Context) error {
 	for {
-		s.mu.Lock()
-		up, away, changed := s.up, s.away, s.changed
-		s.mu.Unlock()
+		up, away, changed := s.state()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case up:
 			return nil
 		case away != nil:
-			return fmt.Errorf("no session: %w", away)
+			return away
 		}
 		select {
 		case <-changed:
@@ -152,8 +161,9 @@ func (s *session) end(held bool) {
 	<-s.ended
 }
 
-// call runs f, which has no context, and leaves it to itself when ctx ends. It
-// ends when it is answered or its connection does.
+// call runs f, which has no context, and leaves it to itself when ctx ends or the
+// servers are away: a call that came just after its connection broke is kept by the
+// library until there is another.
 func call[T any](ctx context.Context, s *session, f func(c *zk.Conn) (T, error)) (T, error) {
 	var none T
 	if err := s.ready(ctx); err != nil {
@@ -168,11 +178,23 @@ func call[T any](ctx context.Context, s *session, f func(c *zk.Conn) (T, error))
 		value, err := f(s.conn)
 		answered <- answer{value, err}
 	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		return none, ctx.Err()
+	for {
+		_, away, changed := s.state()
+		select {
+		case a := <-answered:
+			return a.value, a.err
+		default:
+		}
+		if away != nil {
+			return none, away
+		}
+		select {
+		case a := <-answered:
+			return a.value, a.err
+		case <-changed:
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
 	}
 }
 
