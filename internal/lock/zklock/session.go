@@ -109,22 +109,22 @@ func (s *session) turn(up bool, away error) {
 	s.changed = make(chan struct{})
 }
 
-// state is whether there is a session, why not, if that is known, and what is
-// closed when one of them changes.
-func (s *session) state() (up bool, away error, changed <-chan struct{}) {
+// state is whether there is a session, what is closed when that changes, and why
+// there is none, if it is known.
+func (s *session) state() (up bool, changed <-chan struct{}, away error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away != nil {
 		away = fmt.Errorf("no session: %w", s.away)
 	}
-	return s.up, away, s.changed
+	return s.up, s.changed, away
 }
 
 // ready returns when there is a session, and fails at once while the servers are
 // known to be away: the library would keep every call until they are back.
 func (s *session) ready(ctx context.Context) error {
 	for {
-		up, away, changed := s.state()
+		up, changed, away := s.state()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -179,7 +179,7 @@ func call[T any](ctx context.Context, s *session, f func(c *zk.Conn) (T, error))
 		answered <- answer{value, err}
 	}()
 	for {
-		_, away, changed := s.state()
+		_, changed, away := s.state()
 		select {
 		case a := <-answered:
 			return a.value, a.err
