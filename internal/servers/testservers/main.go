@@ -22,7 +22,10 @@ var started struct {
 
 // faultProxy leaves out the goroutines of toxiproxy, which sometimes forgets one that
 // was passing data on when its connection was cut. They are not the program's.
-var faultProxy = goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run")
+var faultProxy = []goleak.Option{
+	goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+	goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+}
 
 // Main runs the tests of a package, stops the servers that they shared, looks
 // for goroutines that they left, and exits. Use it as the whole of TestMain.
@@ -30,7 +33,7 @@ func Main(m *testing.M) {
 	code := m.Run()
 	err := stopAll()
 	if code == 0 {
-		err = errors.Join(err, goleak.Find(faultProxy))
+		err = errors.Join(err, goleak.Find(faultProxy...))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "after the tests:", err)
