@@ -43,6 +43,11 @@ var rooms = map[string][]string{
 
 	"internal/servers/testservers": {"internal/servers"},
 
+	"internal/shoptest": {
+		"internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock", "internal/order",
+		"internal/redisconn", "internal/servers/testservers", "internal/stock", "internal/store",
+	},
+
 	"internal/breaks":            {},
 	"internal/breaks/cmd/breaks": {"internal/breaks"},
 

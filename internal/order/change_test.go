@@ -47,8 +47,8 @@ func TestAnOrderChangesOnceAndAskingAgainGetsTheSameAnswer(t *testing.T) {
 				}
 				_, err = tc.other.do(s, t.Context(), o)
 				require.ErrorIs(t, err, order.ErrConflict)
-				s.later.Store(int64(2 * payWithin))
-				defer s.later.Store(0)
+				s.later(2 * payWithin)
+				defer s.later(0)
 				n, err := s.Expire(t.Context())
 				require.NoError(t, err)
 				require.Zero(t, n)
@@ -83,7 +83,7 @@ func TestAnOrderThatIsNotPaidInTimeExpires(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n, "it is not due")
 
-		s.later.Store(int64(payWithin))
+		s.later(payWithin)
 		_, err = s.Pay(t.Context(), late.ID, 1)
 		require.ErrorIs(t, err, order.ErrConflict, "too late, though nobody has written that down")
 		n, err = s.Expire(t.Context())
@@ -103,7 +103,7 @@ func TestAnOrderThatCannotBeExpiredDoesNotStopTheOthers(t *testing.T) {
 	for user := range int64(3) {
 		s.buy(t, c, user, "")
 	}
-	s.later.Store(int64(payWithin))
+	s.later(payWithin)
 	f := failing("before expire")
 	settler := s.settlerWith(func(p *order.SettlerParts) { p.Tx = faultyTransactor{p.Tx, f} })
 	n, err := settler.Expire(t.Context())
@@ -121,7 +121,7 @@ func TestOfPaymentCancellationAndExpiryOneWins(t *testing.T) {
 		c := s.sell(t, 20, 20)
 		live := int64(0)
 		for range 20 {
-			s.later.Store(0)
+			s.later(0)
 			o := s.buy(t, c, 7, "")
 			overdue := s.settlerWith(func(p *order.SettlerParts) { p.Now = func() time.Time { return o.ExpiresAt } })
 			told := map[order.Status]int{}

@@ -3,35 +3,26 @@ package order_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/audit"
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/shoptest"
 )
 
 // draft announces a coupon whose window is open.
 func (s *shop) draft(t *testing.T, units int64, limit int) coupon.Coupon {
 	t.Helper()
-	now := time.Now()
-	c, err := s.coupons.Create(t.Context(), coupon.Coupon{
-		Title: "Half price", Total: units, LimitPerUser: limit, PriceCents: 199,
-		BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
-	})
-	require.NoError(t, err)
-	return c
+	return s.in.Draft(t, units, limit)
 }
 
 // sell puts so many units on sale, so many for each user.
 func (s *shop) sell(t *testing.T, units int64, limit int) coupon.Coupon {
 	t.Helper()
-	c, err := s.coupons.Publish(t.Context(), s.draft(t, units, limit).ID)
-	require.NoError(t, err)
-	return c
+	return s.in.Sell(t, units, limit)
 }
 
 // reload is what mends a Redis that lost its data.
@@ -63,15 +54,12 @@ func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64, key string) order.
 	return o
 }
 
-func wish(c coupon.Coupon, user int64, key string) order.Request {
-	return order.Request{CouponID: c.ID, UserID: user, Key: key}
-}
+func wish(c coupon.Coupon, user int64, key string) order.Request { return shoptest.Wish(c, user, key) }
 
 // exec is a statement behind the store's back.
 func (s *shop) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
-	_, err := s.raw.ExecContext(t.Context(), statement, args...)
-	require.NoError(t, err)
+	s.in.Exec(t, statement, args...)
 }
 
 // number reads one behind the store's back.
@@ -81,29 +69,16 @@ func (s *shop) number(t *testing.T, query string, args ...any) (n int64) {
 	return n
 }
 
-// atRest holds the stores to account as they are: nothing is held, nothing is owed,
-// every invariant holds, and there are so many live orders.
+// atRest holds the stores to account as they are.
 func (s *shop) atRest(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	t.Helper()
-	open, err := s.stock.OpenHolds(t.Context(), c.ID, shards)
-	require.NoError(t, err)
-	require.Empty(t, open, "holds are left")
-	report, err := s.auditor.Audit(t.Context(), c.ID)
-	require.NoError(t, err)
-	require.Empty(t, report.Violations)
-	require.True(t, report.Clean && report.Settled, "%+v", report)
-	require.Equal(t, live, report.Live, "live orders")
-	return report
+	return s.in.AtRest(t, c, live)
 }
 
 // settled is atRest after the background work has done what it does.
 func (s *shop) settled(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	t.Helper()
-	_, err := s.Settle(t.Context(), c, 0)
-	require.NoError(t, err)
-	_, err = s.Relay(t.Context())
-	require.NoError(t, err)
-	return s.atRest(t, c, live)
+	return s.in.Settled(t, c, live)
 }
 
 // answer is what one request was told.
@@ -114,17 +89,10 @@ type answer struct {
 
 // together starts n at one signal and gives their answers.
 func together(n int, do func(i int) (order.Order, error)) []answer {
-	gate := make(chan struct{})
 	all := make([]answer, n)
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-gate
-			all[i].order, all[i].err = do(i)
-		})
+	for i, a := range shoptest.Together(n, do) {
+		all[i] = answer{a.Order, a.Err}
 	}
-	close(gate)
-	wg.Wait()
 	return all
 }
 
@@ -132,9 +100,7 @@ func together(n int, do func(i int) (order.Order, error)) []answer {
 func key(i int) string { return fmt.Sprintf("key-%d", i) }
 
 // shardKey is a key of Redis as the contract names it.
-func shardKey(c coupon.Coupon, shard int, name string) string {
-	return fmt.Sprintf("seckill:{%d:%d}:%s", c.ID, shard, name)
-}
+func shardKey(c coupon.Coupon, shard int, name string) string { return shoptest.Key(c, shard, name) }
 
 // old is an instance's knowledge from before a loading, until it is forgotten.
 type old struct {

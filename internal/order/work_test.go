@@ -40,7 +40,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	late := s.buy(t, c, 4, "")
 	_, err := s.Pay(t.Context(), s.buy(t, c, 5, "").ID, 5)
 	require.NoError(t, err)
-	s.later.Store(int64(payWithin))
+	s.later(payWithin)
 
 	var did sync.Map
 	var inside, most atomic.Int32

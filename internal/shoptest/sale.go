@@ -1,0 +1,96 @@
+package shoptest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Draft announces a coupon whose window is open.
+func (s *Shop) Draft(t require.TestingT, units int64, limit int) coupon.Coupon {
+	now := time.Now()
+	c, err := s.Coupons.Create(context.Background(), coupon.Coupon{
+		Title: "Half price", Total: units, LimitPerUser: limit, PriceCents: 199,
+		BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// Sell puts so many units on sale, so many for each user.
+func (s *Shop) Sell(t require.TestingT, units int64, limit int) coupon.Coupon {
+	c, err := s.Coupons.Publish(context.Background(), s.Draft(t, units, limit).ID)
+	require.NoError(t, err)
+	return c
+}
+
+// Wish is the user's request for one unit. The key may be empty.
+func Wish(c coupon.Coupon, user int64, key string) order.Request {
+	return order.Request{CouponID: c.ID, UserID: user, Key: key}
+}
+
+// AtRest holds the stores to account as they are: nothing is held, nothing is owed,
+// every invariant holds, and there are so many live orders. Of a sale that has not
+// ended, R is D then, which I4 and I6 say.
+func (s *Shop) AtRest(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
+	open, err := s.Stock.OpenHolds(context.Background(), c.ID, Shards)
+	require.NoError(t, err)
+	require.Empty(t, open, "holds are left")
+	report, err := s.Auditor.Audit(context.Background(), c.ID)
+	require.NoError(t, err)
+	require.Empty(t, report.Violations)
+	require.True(t, report.Clean && report.Settled, "%+v", report)
+	require.Equal(t, live, report.Live, "live orders")
+	return report
+}
+
+// Settled is AtRest after the background work has done what it does.
+func (s *Shop) Settled(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
+	_, err := s.Settler.Settle(context.Background(), c, 0)
+	require.NoError(t, err)
+	_, err = s.Settler.Relay(context.Background())
+	require.NoError(t, err)
+	return s.AtRest(t, c, live)
+}
+
+// Answer is what one request was told.
+type Answer struct {
+	Order order.Order
+	Err   error
+}
+
+// Together starts n at one signal and gives their answers.
+func Together(n int, do func(i int) (order.Order, error)) []Answer {
+	gate := make(chan struct{})
+	all := make([]Answer, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			<-gate
+			all[i].Order, all[i].Err = do(i)
+		})
+	}
+	close(gate)
+	wg.Wait()
+	return all
+}
+
+// Key is a key of Redis as the contract names it.
+func Key(c coupon.Coupon, shard int, name string) string {
+	return fmt.Sprintf("seckill:{%d:%d}:%s", c.ID, shard, name)
+}
+
+// Exec is a statement behind the store's back.
+func (s *Shop) Exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	_, err := s.Raw.ExecContext(t.Context(), statement, args...)
+	require.NoError(t, err)
+}

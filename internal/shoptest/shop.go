@@ -1,0 +1,191 @@
+// Package shoptest builds a whole shop on real stores, for the tests of more than one
+// room:
+//
+//	stores    MariaDB and Redis ─┬─▶ instance
+//	          or the embedded    └─▶ instance ─▶ Wire ─▶ the stores
+//
+// Instances over the same stores share nothing else, as in production. A Wire stands
+// between one of them and its stores and breaks single calls.
+//
+// What is not promised: the times. Leases and budgets are longer than any test takes,
+// so that nothing ends by itself; a test says when a lease runs out and moves the clock
+// of the orders on.
+package shoptest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // for a look at the rows behind the store's back
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/embedded"
+	"seckill/internal/lock"
+	"seckill/internal/lock/redislock"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers/testservers"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+const (
+	// Shards is the number of shards of every coupon.
+	Shards = 4
+	// PayWithin is how long an order awaits its payment.
+	PayWithin = 15 * time.Minute
+	// Patient is longer than anything in a test takes on a slow machine.
+	Patient = 30 * time.Second
+)
+
+// Shop is one instance: the order service, the settler, the coupons and the auditor.
+type Shop struct {
+	Service *order.Service
+	Settler *order.Settler
+	Coupons *coupon.Service
+	Auditor *audit.Auditor
+
+	Parts   order.Parts        // what Service was made of; a test may decorate it and make another
+	Settles order.SettlerParts // the same of Settler
+
+	DB    *store.Store
+	Stock *stock.Stock
+	Redis redis.UniversalClient
+	Raw   *sql.DB // the database behind the store's back; nil with the embedded stores
+
+	stores *stores
+}
+
+// stores are what instances have in common.
+type stores struct {
+	sql   store.Options
+	redis string
+	raw   *sql.DB
+	ids   IDs
+	loads sync.Mutex   // does what the lock of loadings does
+	later atomic.Int64 // how far the clock of the orders is ahead, in nanoseconds
+}
+
+// OnBoth runs a test on MariaDB with Redis, and on the embedded stores.
+func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
+	t.Run("servers", func(t *testing.T) { test(t, Open(t)) })
+	t.Run("embedded", func(t *testing.T) { test(t, OpenEmbedded(t)) })
+}
+
+// Open is a shop on a database and a Redis of its own: the ids of coupons begin anew
+// in each database.
+func Open(t *testing.T) *Shop {
+	t.Helper()
+	dsn := testservers.DSN(t)
+	raw, err := sql.Open("mysql", dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, raw.Close()) })
+	return (&stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw}).instance(t, nil)
+}
+
+// OpenEmbedded is a shop on the embedded stores.
+func OpenEmbedded(t *testing.T) *Shop {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	e, err := embedded.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr()}).instance(t, nil)
+}
+
+// Another is one more instance over the same stores, which it reaches through w if
+// that is not nil. On the embedded stores no Wire is to be had.
+func (s *Shop) Another(t *testing.T, w *Wire) *Shop {
+	t.Helper()
+	return s.stores.instance(t, w)
+}
+
+func (st *stores) instance(t *testing.T, w *Wire) *Shop {
+	t.Helper()
+	o := st.sql
+	o.MaxOpen, o.MaxIdle, o.TxTimeout = 64, 64, Patient
+	if w != nil {
+		o.MySQL = w.dsn(t, o.MySQL)
+	}
+	db, err := store.Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	_, err = db.Migrate(t.Context())
+	require.NoError(t, err)
+	client, err := redisconn.Open(t.Context(), redisconn.Options{Addrs: []string{st.redis}, Timeout: Patient})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	if w != nil {
+		client.AddHook(w)
+	}
+
+	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client, Stock: stock.New(client, time.Hour)} // no flag falls by itself
+	cache := coupon.NewCache(db.Coupons(), time.Second, slog.Default())
+	s.Coupons = coupon.NewService(coupon.Parts{
+		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.Stock, Announcer: s.Stock, Exclusive: st.exclusive,
+		Cache: cache, ShardCount: Shards,
+	})
+	s.Parts = order.Parts{
+		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Returns: s.Stock, Locker: s.Locker(t, Patient),
+		Tx: db, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
+	}
+	s.Settles = order.SettlerParts{
+		Holds: s.Stock, Stock: s.Stock, Returns: s.Stock, Locker: s.Locker(t, 0),
+		Tx: db, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
+	}
+	s.Service, s.Settler = order.NewService(s.Parts), order.NewSettler(s.Settles)
+	s.Auditor = audit.New(db, s.Stock, s.Settler, s.Coupons, 0)
+	return s
+}
+
+// exclusive lets one loading at a time through.
+func (st *stores) exclusive(ctx context.Context, _ int64, work func(context.Context) error) error {
+	st.loads.Lock()
+	defer st.loads.Unlock()
+	return work(ctx)
+}
+
+// Locker is a locker as each instance has one. Its leases last longer than any test,
+// so that one that is left behind ends where the test says so.
+func (s *Shop) Locker(t *testing.T, wait time.Duration) *lock.Locker {
+	t.Helper()
+	l, err := lock.New(redislock.New(s.Redis, redislock.Options{}), lock.Options{Lease: time.Hour, Wait: wait, Timeout: Patient})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close(context.Background())) })
+	return l
+}
+
+// Leases lists the user's lock, if it is held.
+func (s *Shop) Leases(t require.TestingT, user int64) []string {
+	keys, err := s.Redis.Keys(context.Background(), fmt.Sprintf("seckill:{lock:*}:user:%d", user)).Result()
+	require.NoError(t, err)
+	return keys
+}
+
+// RunOut ends a lease of the user that was left behind, as time would.
+func (s *Shop) RunOut(t require.TestingT, user int64) {
+	for _, key := range s.Leases(t, user) {
+		require.NoError(t, s.Redis.Del(context.Background(), key).Err())
+	}
+}
+
+// Now is the clock of the orders, the same for all instances.
+func (s *Shop) Now() time.Time { return time.Now().Add(time.Duration(s.stores.later.Load())) }
+
+// Later moves that clock to so far ahead of the real one.
+func (s *Shop) Later(d time.Duration) { s.stores.later.Store(int64(d)) }
+
+// IDs counts from 1.
+type IDs struct{ last atomic.Int64 }
+
+// Next is the next number.
+func (i *IDs) Next(context.Context) (int64, error) { return i.last.Add(1), nil }
