@@ -1,0 +1,53 @@
+package bench
+
+// Text is said in English and in Chinese.
+type Text struct {
+	EN string `json:"en"`
+	ZH string `json:"zh"`
+}
+
+// Say makes a Text.
+func Say(en, zh string) Text { return Text{EN: en, ZH: zh} }
+
+// In gives the text in a language, "en" or "zh".
+func (t Text) In(language string) string {
+	if language == "zh" {
+		return t.ZH
+	}
+	return t.EN
+}
+
+// Experiment shows one thing that goes wrong, and what removes it.
+type Experiment struct {
+	Name   string // as it is called on the command line
+	Title  Text
+	Lesson Text // what happens, why, and what removes it
+	Wild   Text // where it is met outside of a laboratory
+	Needs  []Server
+	Cases  []Case
+}
+
+// Case is one way of doing the work of an experiment.
+type Case struct {
+	Label Text
+	Wrong bool // it is expected to break a rule; otherwise it must not
+	Play  func(b *Bench)
+}
+
+// Wrong is a case that shows the anomaly.
+func Wrong(label Text, play func(b *Bench)) Case { return Case{Label: label, Wrong: true, Play: play} }
+
+// Right is a case without it.
+func Right(label Text, play func(b *Bench)) Case { return Case{Label: label, Play: play} }
+
+// Server is what an experiment runs on.
+type Server string
+
+// The servers. Redis and Database may be the reader's own, found by configuration;
+// the others are harmed by their experiments and are always private.
+const (
+	Redis     Server = "redis"    // the embedded one will do
+	RealRedis Server = "redis!"   // one that is killed, counts, or knows more than the embedded one
+	Database  Server = "database" // MariaDB or MySQL: SQLite has no row locks
+	Process   Server = "process"  // no server: the actor itself
+)

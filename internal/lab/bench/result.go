@@ -1,0 +1,102 @@
+package bench
+
+import "time"
+
+// Result is what came of an experiment.
+type Result struct {
+	Name    string       `json:"name"`
+	Title   Text         `json:"title"`
+	Lesson  Text         `json:"lesson"`
+	Wild    Text         `json:"wild"`
+	NotRun  string       `json:"not_run,omitempty"` // why it could not be run
+	Failed  string       `json:"failed,omitempty"`  // what went wrong with running it
+	Cases   []CaseResult `json:"cases"`
+	Servers []string     `json:"servers"` // what it ran on
+	Seconds float64      `json:"seconds"`
+}
+
+// AsExpected says that every wrong case showed its anomaly and no right one did.
+func (r Result) AsExpected() bool {
+	if r.NotRun != "" || r.Failed != "" || len(r.Cases) == 0 {
+		return false
+	}
+	for _, c := range r.Cases {
+		if c.NotRun == "" && c.Anomaly != c.Wrong {
+			return false
+		}
+	}
+	return true
+}
+
+// CaseResult is what came of one way of doing the work.
+type CaseResult struct {
+	Label   Text     `json:"label"`
+	Wrong   bool     `json:"wrong"`
+	Anomaly bool     `json:"anomaly"`           // a rule did not hold
+	NotRun  string   `json:"not_run,omitempty"` // why these servers cannot show it
+	Numbers []Number `json:"numbers"`
+	Actors  []string `json:"actors"`
+	Events  []Event  `json:"events"`
+	Spans   []Span   `json:"spans"`
+}
+
+// Number is a rule and what was counted.
+type Number struct {
+	Name    Text   `json:"name"`
+	Value   int64  `json:"value"`
+	Bound   string `json:"bound"` // "≤ 1" or "= 1"; empty if it is only told
+	Held    bool   `json:"held"`
+	Decides bool   `json:"decides"` // it is a rule
+}
+
+// Kind says what a step is, for the colour that it is drawn in.
+type Kind string
+
+// The kinds of steps.
+const (
+	Take    Kind = "lock"    // a lock is asked for
+	Free    Kind = "release" // a lock is given up
+	Begin   Kind = "begin"
+	Read    Kind = "read"
+	Write   Kind = "write"
+	Commit  Kind = "commit"
+	Back    Kind = "rollback"
+	Work    Kind = "work"    // inside the process
+	Trouble Kind = "trouble" // a pause, a crash, a lost reply
+)
+
+// Event is one step, or the part of it before or after a wait.
+type Event struct {
+	N       int     `json:"n"` // 0, 1, 2, … in the order of time
+	AtMS    float64 `json:"at_ms"`
+	Actor   string  `json:"actor"`
+	Server  Server  `json:"server"`
+	Kind    Kind    `json:"kind"`
+	What    string  `json:"what"`             // as the server was told
+	Note    string  `json:"note,omitempty"`   // what it answered
+	Waits   bool    `json:"waits,omitempty"`  // it could not go on here
+	Failed  bool    `json:"failed,omitempty"` // it was refused
+	Anomaly *Text   `json:"anomaly,omitempty"`
+}
+
+// SpanKind says what lasts.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	LeaseSpan  SpanKind = "lease"       // the server would let nobody else in
+	TxSpan     SpanKind = "transaction" // open in the database
+	InsideSpan SpanKind = "inside"      // at work as if it were alone
+	WaitSpan   SpanKind = "wait"        // for somebody else
+)
+
+// Span lasts from one event to another.
+type Span struct {
+	Kind  SpanKind `json:"kind"`
+	Actor string   `json:"actor"`
+	Label string   `json:"label"`
+	From  int      `json:"from"` // the number of an event
+	To    int      `json:"to"`   // the number of an event; −1 if it never ended
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

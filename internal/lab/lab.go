@@ -1,0 +1,78 @@
+// Package lab shows what goes wrong when locks, leases and transactions are used in
+// another order than they should be, and what removes it.
+//
+//	one file ─ one experiment ─ wrong beside right: the same work in both, differing
+//	           in the one thing that it teaches
+//
+// An experiment is read from its script, which is what each process does, and its
+// schedule, which says whose turn it is. Package bench plays it on real servers and
+// package report draws what happened. Everything here that is wrong is so on purpose.
+//
+// It does not promise that what is right here is enough: each experiment looks at one
+// line of defence and leaves the others out.
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	"seckill/internal/lab/bench"
+)
+
+type (
+	// Bench is where a case is played.
+	Bench = bench.Bench
+	// Actor is one process of an experiment.
+	Actor = bench.Actor
+	// Experiment shows one thing that goes wrong.
+	Experiment = bench.Experiment
+	// Case is one way of doing it.
+	Case = bench.Case
+	// Step is one step of an actor.
+	Step = bench.Step
+)
+
+// say and the others make experiments short to read.
+var (
+	say   = bench.Say
+	wrong = bench.Wrong
+	right = bench.Right
+)
+
+// All are the experiments, in the order in which they are best read.
+func All() []Experiment {
+	return []Experiment{
+		setnxThenExpire(),
+		deleteAnothersLock(),
+		unlockBeforeCommit(),
+		readBeforeLock(),
+	}
+}
+
+// Find gives the experiment of that name.
+func Find(name string) (Experiment, error) {
+	for _, e := range All() {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	return Experiment{}, fmt.Errorf("there is no experiment %q: see seckill lab list", name)
+}
+
+// Run plays experiments one after the other and tells of each as it ends. It stops
+// early if ctx ends.
+func Run(ctx context.Context, places *bench.Places, experiments []Experiment, tell func(bench.Result)) []bench.Result {
+	var results []bench.Result
+	for _, e := range experiments {
+		if ctx.Err() != nil {
+			break
+		}
+		r := bench.Run(ctx, places, e)
+		if ctx.Err() != nil {
+			break
+		}
+		results = append(results, r)
+		tell(r)
+	}
+	return results
+}

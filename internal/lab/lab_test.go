@@ -1,0 +1,40 @@
+package lab_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lab"
+	"seckill/internal/lab/bench"
+	"seckill/internal/lab/report"
+	"seckill/internal/servers/testservers"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }
+
+// rounds is how often each experiment is played: `go test ./internal/lab -rounds 20`.
+var rounds = flag.Int("rounds", 2, "how often each experiment is played")
+
+func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
+	places := bench.NewPlaces(bench.Config{MySQL: testservers.MariaDB(t).DSN(""), Redis: testservers.Redis(t).Addr()})
+	t.Cleanup(func() { require.NoError(t, places.Close()) })
+	for _, e := range lab.All() {
+		t.Run(e.Name, func(t *testing.T) {
+			for round := range *rounds {
+				r := bench.Run(t.Context(), places, e)
+				require.True(t, r.AsExpected(), "round %d: %s", round+1, say(r))
+			}
+		})
+	}
+}
+
+// say tells what was not as expected.
+func say(r bench.Result) string {
+	var out strings.Builder
+	out.WriteString(r.NotRun + r.Failed)
+	_ = report.Text(&out, r, "en")
+	return out.String()
+}

@@ -1,0 +1,196 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"seckill/internal/lab/bench"
+)
+
+// Line is the verdict on one line, for a table of all.
+func Line(r bench.Result, language string) string {
+	return fmt.Sprintf("%-9s %-24s %s", mark(r, language), r.Name, short(r, language))
+}
+
+// Row is Line as a row of the table of all.
+func Row(w io.Writer, r bench.Result, language string) error {
+	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
+	}
+	return nil
+}
+
+func mark(r bench.Result, language string) string {
+	switch {
+	case r.NotRun != "":
+		return word(language, "not run", "未运行")
+	case r.Failed != "":
+		return word(language, "FAILED", "出错")
+	case !r.AsExpected():
+		return word(language, "UNEXPECTED", "不符")
+	}
+	return word(language, "ok", "符合")
+}
+
+// short is the number that tells most, wrong against right.
+func short(r bench.Result, language string) string {
+	if r.NotRun != "" || r.Failed != "" {
+		return r.NotRun + r.Failed
+	}
+	var bad, good []string
+	name := ""
+	for _, c := range r.Cases {
+		n := decisive(c)
+		if c.NotRun != "" || n == nil {
+			continue
+		}
+		if name == "" {
+			name = n.Name.In(language)
+		}
+		if value := strconv.FormatInt(n.Value, 10); c.Wrong {
+			bad = append(bad, value)
+		} else {
+			good = append(good, value)
+		}
+	}
+	return fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), strings.Join(bad, "/"),
+		word(language, "right", "正确"), strings.Join(good, "/"), name)
+}
+
+// decisive is the rule that was broken, or the first.
+func decisive(c bench.CaseResult) *bench.Number {
+	var first *bench.Number
+	for i := range c.Numbers {
+		n := &c.Numbers[i]
+		if n.Decides && !n.Held {
+			return n
+		}
+		if n.Decides && first == nil {
+			first = n
+		}
+	}
+	return first
+}
+
+// Text is all about one experiment.
+func Text(w io.Writer, r bench.Result, language string) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
+	fmt.Fprintf(&out, "%s\n\n%s %s\n", wrapped(r.Lesson.In(language)), word(language, "Seen:", "常见于："), wrapped(r.Wild.In(language)))
+	for _, c := range r.Cases {
+		caseText(&out, c, language)
+	}
+	if len(r.Servers) > 0 {
+		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(r.Servers, ", "))
+	}
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("print the experiment: %w", err)
+	}
+	return nil
+}
+
+func caseText(out *strings.Builder, c bench.CaseResult, language string) {
+	fmt.Fprintf(out, "\n%s  %s\n", side(c, language), c.Label.In(language))
+	if c.NotRun != "" {
+		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun)
+		return
+	}
+	for _, n := range c.Numbers {
+		sign := "✔"
+		if !n.Held {
+			sign = "✘"
+		}
+		bound := ""
+		if n.Bound != "" {
+			bound = "  (" + n.Bound + ")"
+		}
+		fmt.Fprintf(out, "  %s %s: %d%s\n", sign, n.Name.In(language), n.Value, bound)
+	}
+	out.WriteByte('\n')
+	for _, e := range c.Events {
+		line := fmt.Sprintf("  %8.1f ms  %-14s %-9s %s", e.AtMS, e.Actor, server(e.Server, language), e.What)
+		if e.Note != "" {
+			line += "   " + e.Note
+		}
+		out.WriteString(line + "\n")
+		if e.Anomaly != nil {
+			fmt.Fprintf(out, "  %11s  ▲ %s: %s\n", "", word(language, "here it goes wrong", "就在这里出错"), e.Anomaly.In(language))
+		}
+	}
+}
+
+func side(c bench.CaseResult, language string) string {
+	if c.Wrong {
+		return word(language, "WRONG", "错误")
+	}
+	return word(language, "RIGHT", "正确")
+}
+
+func server(s bench.Server, language string) string {
+	switch s {
+	case bench.Redis, bench.RealRedis:
+		return "redis"
+	case bench.Database:
+		return word(language, "database", "数据库")
+	case bench.Process:
+	}
+	return word(language, "process", "进程")
+}
+
+// JSON is one object on one line.
+func JSON(w io.Writer, r bench.Result) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("print the experiment: %w", err)
+	}
+	return nil
+}
+
+func word(language, en, zh string) string { return bench.Say(en, zh).In(language) }
+
+// width is how long a line may be.
+const width = 96
+
+// wrapped breaks a text into lines; between Chinese characters a line may be broken
+// anywhere, and each is as wide as two others.
+func wrapped(text string) string {
+	var lines []string
+	line, size := "", 0
+	for _, piece := range pieces(text) {
+		n := columns(piece)
+		if size+n > width && line != "" {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, size = "", 0
+		}
+		line, size = line+piece, size+n
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// pieces are what a line is never broken within.
+func pieces(text string) []string {
+	var all []string
+	word := ""
+	for _, r := range text {
+		word += string(r)
+		if r == ' ' || r >= firstWide {
+			all, word = append(all, word), ""
+		}
+	}
+	return append(all, word)
+}
+
+// firstWide is where the characters begin that take two columns.
+const firstWide = 0x2e80
+
+func columns(text string) int {
+	n := 0
+	for _, r := range text {
+		if n++; r >= firstWide {
+			n++
+		}
+	}
+	return n
+}
