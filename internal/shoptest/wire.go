@@ -64,11 +64,16 @@ const (
 	inRedis  = "redis"
 )
 
-// Arm makes the n-th call from now on, from 1, fail.
-func (w *Wire) Arm(n int, way Way) {
+type mine struct{}
+
+// Arm makes the n-th call, from 1, fail of those that are made on the context that it
+// gives. The others, of what goes on in the background, are not counted; calls to the
+// database know of no context, and all are.
+func (w *Wire) Arm(ctx context.Context, n int, way Way) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed, w.n, w.way, w.hit, w.away = true, n, way, "", map[string]bool{}
+	return context.WithValue(ctx, mine{}, true)
 }
 
 // Mend lets all calls through and says which call failed: empty if none came to.
@@ -80,7 +85,7 @@ func (w *Wire) Mend() (hit string) {
 }
 
 // next is told of a call and says what becomes of it.
-func (w *Wire) next(store, call string) (arrives, answered bool) {
+func (w *Wire) next(counts bool, store, call string) (arrives, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.armed {
@@ -88,6 +93,9 @@ func (w *Wire) next(store, call string) (arrives, answered bool) {
 	}
 	if w.away[store] {
 		return false, false
+	}
+	if !counts {
+		return true, true
 	}
 	if w.n--; w.n != 0 {
 		return true, true
@@ -122,19 +130,19 @@ func (w *Wire) DialHook(next redis.DialHook) redis.DialHook {
 // ProcessHook breaks commands.
 func (w *Wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		return w.redis(cmd.FullName(), []redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
+		return w.redis(ctx, cmd.FullName(), []redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
 	}
 }
 
 // ProcessPipelineHook breaks pipelines.
 func (w *Wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		return w.redis("pipeline", cmds, func() error { return next(ctx, cmds) })
+		return w.redis(ctx, "pipeline", cmds, func() error { return next(ctx, cmds) })
 	}
 }
 
-func (w *Wire) redis(name string, cmds []redis.Cmder, do func() error) error {
-	arrives, answered := w.next(inRedis, name)
+func (w *Wire) redis(ctx context.Context, name string, cmds []redis.Cmder, do func() error) error {
+	arrives, answered := w.next(ctx.Value(mine{}) != nil, inRedis, name)
 	if answered {
 		return do()
 	}
@@ -188,7 +196,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	if len(p) < 5 || p[3] != 0 || p[4] == quits {
 		return c.Conn.Write(p) //nolint:wrapcheck // it stands for the connection
 	}
-	arrives, answered := c.w.next(database, words(p[5:]))
+	arrives, answered := c.w.next(true, database, words(p[5:]))
 	if answered {
 		return c.Conn.Write(p) //nolint:wrapcheck // as above
 	}

@@ -1,0 +1,291 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/shoptest"
+)
+
+// scene is a coupon of its own, with what an operation finds there.
+type scene struct {
+	s    *shop
+	c    coupon.Coupon
+	user int64
+	had  order.Order // the order that there is from before, if there is one
+}
+
+func (x *scene) wish() order.Request { return wish(x.c, x.user, "k") }
+
+// operation is one thing that an instance does with its stores. Whatever was broken,
+// after has another instance, whose stores answer, do it again.
+type operation struct {
+	given func(t *testing.T, x *scene)
+	do    func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error)
+	after func(t *testing.T, x *scene, told answer)
+	calls int // at the least, so that not all of it is broken in nothing
+}
+
+func place(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	return one.Service.Place(ctx, x.wish())
+}
+
+func settle(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	_, err := one.Settler.Settle(ctx, x.c, 0)
+	return order.Order{}, err
+}
+
+func reload(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	_, err := one.Coupons.Reload(ctx, x.c.ID)
+	return order.Order{}, err
+}
+
+func units(n int64) func(*testing.T, *scene) {
+	return func(t *testing.T, x *scene) {
+		t.Helper()
+		x.c = x.s.sell(t, n, 1)
+		x.user = last(x.c) // the last shard is the first to have no unit
+	}
+}
+
+func bought(t *testing.T, x *scene) {
+	t.Helper()
+	units(shards)(t, x)
+	x.had = x.s.buy(t, x.c, x.user, "k")
+}
+
+func left(units int64, steps ...string) func(*testing.T, *scene) {
+	return func(t *testing.T, x *scene) {
+		t.Helper()
+		x.c = x.s.sell(t, units, 1)
+		x.user = last(x.c)
+		x.had, _ = x.s.with(failing(steps...).into).Place(t.Context(), x.wish())
+		x.s.runOut(t, x.user)
+	}
+}
+
+var operations = map[string]operation{
+	"place":              {units(shards), place, placed, 9},
+	"place that borrows": {units(shards - 1), place, placed, 13},
+	"place again":        {bought, place, kept(nil), 2},
+	"place above the limit": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+		return one.Service.Place(ctx, wish(x.c, x.user, "another"))
+	}, kept(order.ErrLimitReached), 2},
+	"place when all is sold": {func(t *testing.T, x *scene) {
+		units(1)(t, x)
+		x.had = x.s.buy(t, x.c, x.user+1, "k")
+	}, place, kept(coupon.ErrSoldOut), 2},
+	"pay": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+		return one.Service.Pay(ctx, x.had.ID, x.user)
+	}, moved(order.Paid, 1), 5},
+	"cancel": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+		return one.Service.Cancel(ctx, x.had.ID, x.user)
+	}, moved(order.Cancelled, 0), 9},
+	"expire": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+		x.s.later(2 * payWithin)
+		_, err := one.Settler.Expire(ctx)
+		return order.Order{}, err
+	}, expired, 6},
+	"settle a hold":               {left(shards, "after reserve"), settle, settledAs(0), 5},
+	"settle a lent hold":          {left(shards-1, "after reserve"), settle, settledAs(0), 8},
+	"settle the hold of an order": {left(shards, "before confirm"), settle, settledAs(1), 5},
+	"relay": {func(t *testing.T, x *scene) {
+		bought(t, x)
+		_, err := x.s.with(failing("before return").into).Cancel(t.Context(), x.had.ID, x.user)
+		require.NoError(t, err)
+	}, func(ctx context.Context, _ *scene, one *shoptest.Shop) (order.Order, error) {
+		_, err := one.Settler.Relay(ctx)
+		return order.Order{}, err
+	}, settledAs(0), 4},
+	"load":               {bought, reload, opened, 15},
+	"load what was lost": {lost, reload, opened, 15},
+}
+
+// Every call that an operation makes to Redis or to the database is broken in turn, in
+// every way in which it can be. After each, whoever asks again is told nothing else, and
+// when the background work has been done every invariant holds.
+func TestWhicheverCallFailsNobodyIsToldALieAndTheBooksAreRight(t *testing.T) {
+	for name, op := range operations {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			wire := &shoptest.Wire{}
+			one := s.in.Another(t, wire)
+			for _, way := range slices.Sorted(maps.Keys(shoptest.Ways)) {
+				for n, hit := 1, "yes"; hit != ""; n++ {
+					hit = op.broken(t, s, one, wire, n, way)
+					require.True(t, hit != "" || n > op.calls, "it makes %d calls alone", n-1)
+				}
+			}
+		})
+	}
+}
+
+// broken does the operation with its n-th call failing, and says which that was: empty
+// if there are not so many.
+func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *shoptest.Wire, n int, way string) (hit string) {
+	t.Helper()
+	x := &scene{s: s}
+	op.given(t, x)
+	defer s.later(0)
+	defer func() {
+		if t.Failed() {
+			t.Logf("broken: call %d, %s: %s", n, way, hit)
+		}
+	}()
+	var told answer
+	ctx := wire.Arm(t.Context(), n, shoptest.Ways[way])
+	told.order, told.err = op.do(ctx, x, one)
+	hit = wire.Mend()
+	if hit == "" && told.err != nil {
+		require.NotErrorIs(t, told.err, order.ErrUnavailable, "nothing was broken")
+	}
+	s.runOut(t, x.user)
+	op.after(t, x, told)
+	require.NoError(t, s.redis.FlushAll(t.Context()).Err()) // the next one is alone
+	return hit
+}
+
+// rest does the background work and wants so many live orders.
+func (x *scene) rest(t *testing.T, live int64) {
+	t.Helper()
+	report := x.s.settled(t, x.c, live)
+	require.Equal(t, report.Stock, report.Redis, "R = D")
+	require.Equal(t, x.c.Total-live, report.Redis)
+}
+
+// fault holds an answer to saying nothing certain that is not: a store is away, or
+// the outcome is open.
+func fault(t *testing.T, err error) {
+	t.Helper()
+	require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%v", err)
+}
+
+// placed: the request has one order at most, the one that was told, and its owner hears
+// the same from now on.
+func placed(t *testing.T, x *scene, told answer) {
+	t.Helper()
+	again, err := x.s.Place(t.Context(), x.wish())
+	if errors.Is(err, order.ErrBusy) { // a sibling's unit: only the settler knows whose
+		_, err = x.s.Settle(t.Context(), x.c, 0)
+		require.NoError(t, err)
+		again, err = x.s.Place(t.Context(), x.wish())
+	}
+	live := int64(1)
+	if err != nil {
+		require.ErrorIs(t, err, order.ErrVoided, "asked again after %v", told.err)
+		live = 0
+	}
+	switch {
+	case told.err == nil:
+		require.NoError(t, err, "it was told to have the order")
+		require.Equal(t, told.order, again)
+	case errors.Is(told.err, order.ErrVoided):
+		require.ErrorIs(t, err, order.ErrVoided)
+	default:
+		fault(t, told.err)
+	}
+	x.rest(t, live)
+	once, err := x.s.Place(t.Context(), x.wish())
+	if live == 0 {
+		require.ErrorIs(t, err, order.ErrVoided)
+	} else {
+		require.NoError(t, err)
+		require.Equal(t, again.ID, once.ID)
+	}
+	if errors.Is(told.err, order.ErrCommitUnknown) {
+		o, err := x.s.Get(t.Context(), told.order.ID, x.user)
+		require.NoError(t, err, "it was told where to ask")
+		require.Equal(t, live == 1, o.Status.Live(), "%+v", o)
+		require.NotEqual(t, order.InDoubt, o.Status)
+	}
+}
+
+// kept: the one order from before is the only one, and the answer is it or the refusal.
+func kept(refusal error) func(*testing.T, *scene, answer) {
+	return func(t *testing.T, x *scene, told answer) {
+		t.Helper()
+		switch {
+		case told.err == nil:
+			require.NoError(t, refusal, "nothing may be had")
+			require.Equal(t, x.had.ID, told.order.ID)
+		case refusal == nil || !errors.Is(told.err, refusal):
+			fault(t, told.err)
+		}
+		x.rest(t, 1)
+	}
+}
+
+// moved: asking again gives the state that was asked for.
+func moved(to order.Status, live int64) func(*testing.T, *scene, answer) {
+	return func(t *testing.T, x *scene, told answer) {
+		t.Helper()
+		if told.err != nil {
+			fault(t, told.err)
+		} else {
+			require.Equal(t, to, told.order.Status)
+		}
+		ask := x.s.Cancel
+		if to == order.Paid {
+			ask = x.s.Pay
+		}
+		again, err := ask(t.Context(), x.had.ID, x.user)
+		require.NoError(t, err)
+		require.Equal(t, to, again.Status)
+		x.rest(t, live)
+	}
+}
+
+func expired(t *testing.T, x *scene, told answer) {
+	t.Helper()
+	_, err := x.s.Expire(t.Context())
+	require.NoError(t, err)
+	o, err := x.s.Get(t.Context(), x.had.ID, x.user)
+	require.NoError(t, err)
+	require.Equal(t, order.Expired, o.Status, "after %v", told.err)
+	x.rest(t, 0)
+}
+
+func settledAs(live int64) func(*testing.T, *scene, answer) {
+	return func(t *testing.T, x *scene, _ answer) {
+		t.Helper()
+		x.rest(t, live)
+	}
+}
+
+func lost(t *testing.T, x *scene) {
+	t.Helper()
+	bought(t, x)
+	x.s.flush(t)
+}
+
+// opened: a cut-off loading leaves the sale closed or as it was, nobody gets a unit that
+// there is not, and the next publication opens it.
+func opened(t *testing.T, x *scene, told answer) {
+	t.Helper()
+	fresh, err := x.s.coupons.Get(t.Context(), x.c.ID)
+	require.NoError(t, err)
+	if told.err == nil {
+		require.Equal(t, coupon.OnSale, fresh.State)
+		x.rest(t, 1)
+	}
+	live := int64(1)
+	x.s.in.Parts.Sales.Forget(x.c.ID)
+	if _, err := x.s.Place(t.Context(), wish(x.c, x.user+1, "k")); err == nil {
+		live++
+	} else {
+		require.ErrorIs(t, err, coupon.ErrNotLoaded)
+	}
+	_, err = x.s.coupons.Publish(t.Context(), x.c.ID)
+	require.NoError(t, err)
+	x.rest(t, live)
+	again, err := x.s.Place(t.Context(), x.wish())
+	require.NoError(t, err)
+	require.Equal(t, x.had.ID, again.ID)
+}
