@@ -22,7 +22,7 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 	}
 	defer s.wire.watch(ctx)()
 	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
-	if p.name, err = s.enter(ctx, b.line(key), p.token, nil); err != nil {
+	if _, err := s.enter(ctx, b.line(key), p.token, nil); err != nil {
 		b.begin(p.leave) // a network error says nothing
 		return nil, nil, fmt.Errorf("zklock: subscribe: %w", err)
 	}
@@ -39,11 +39,11 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 
 // place is one entry in a line.
 type place struct {
-	b           *Backend
-	s           *session
-	key         string
-	token, name string
-	freed       chan struct{}
+	b     *Backend
+	s     *session
+	key   string
+	token string
+	freed chan struct{}
 }
 
 // leave deletes the node, and so wakes who stands behind.
@@ -70,12 +70,12 @@ func (p *place) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, there := line.before(p.name)
-	switch {
-	case !there:
-		p.name, err = p.s.enter(ctx, p.b.line(p.key), p.token, nil)
+	mine, there := line.of(p.token) // also one whose create was answered to nobody
+	if !there {
+		_, err = p.s.enter(ctx, p.b.line(p.key), p.token, nil)
 		return err
-	case before != "":
+	}
+	if before, _ := line.before(mine); before != "" {
 		return p.await(ctx, func(c *zk.Conn) (<-chan zk.Event, error) {
 			_, _, gone, err := c.GetW(p.b.line(p.key) + "/" + before)
 			return gone, err //nolint:wrapcheck // await wraps it

@@ -150,18 +150,18 @@ func (s *session) make(ctx context.Context, dir string,
 	return nil
 }
 
-// remove deletes the node of token in dir, if there is one.
+// remove deletes the nodes of token in dir, of which there are two if the answer to
+// a create was lost.
 func (s *session) remove(ctx context.Context, dir, token string) error {
 	now, err := s.list(ctx, dir)
 	if err != nil {
 		return err
 	}
-	name, ours := now.of(token)
-	if !ours {
-		return nil
-	}
-	if err := s.delete(ctx, dir+"/"+name); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
+	for name, ours := now.of(token); ours; name, ours = now.of(token) {
+		if err := s.delete(ctx, dir+"/"+name); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		now = slices.DeleteFunc(now, func(n string) bool { return n == name })
 	}
 	return nil
 }
