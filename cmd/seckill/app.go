@@ -196,6 +196,9 @@ func (a *app) work(ctx context.Context) {
 	running.Go(func() { a.cache.Run(ctx) })
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() {
+		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.Did("restore", n, err) })
+	})
+	running.Go(func() {
 		a.settler.Run(ctx, order.Work{
 			Every: a.cfg.Order.ExpireEvery, SettleAfter: a.cfg.Order.SettleAfter,
 			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
@@ -208,14 +211,22 @@ func (a *app) work(ctx context.Context) {
 	})
 }
 
-// loadWait is how long one loading of a coupon waits for another.
-const loadWait = 5 * time.Second
+// watchEvery is how soon an instance notices that Redis has lost or forgotten
+// something. A look is one script a shard of each coupon that is on sale or paused.
+const watchEvery = time.Second
+
+// loadWait is how long one loading of a coupon waits for another, and loadLease how
+// long it waits at most for an instance that died while it loaded.
+const (
+	loadWait  = 5 * time.Second
+	loadLease = 3 * time.Second
+)
 
 // exclusive lets one instance at a time load a coupon.
 func (a *app) exclusive(ctx context.Context, id int64, work func(context.Context) error) error {
 	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
 		return work(ctx)
-	}, lock.WithWait(loadWait))
+	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.Lease)))
 	switch {
 	case errors.Is(err, lock.ErrNotAcquired):
 		return fmt.Errorf("%w: it is being loaded", coupon.ErrConflict)

@@ -180,8 +180,12 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 }
 
 // mendable says whether the shards contradict the database, which a loading sets
-// right. What the database itself has wrong (I1 to I3, and I4 with it) stays so.
+// right, or are not loaded yet, because whoever was at it may have died. What the
+// database itself has wrong (I1 to I3, and I4 with it) stays so.
 func (r Report) mendable() bool {
+	if r.loading {
+		return true
+	}
 	for _, id := range []string{"I5", "I6", "I7"} {
 		if r.status(id) == Violated {
 			return true

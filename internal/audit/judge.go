@@ -68,14 +68,21 @@ func (e evidence) judge() Report {
 		return verdict(holds)
 	}
 	both := func(holds bool) Status {
-		if e.quiet && !c.loaded && b.Coupon.StateAt(e.at) != coupon.OnSale {
+		switch {
+		case !e.quiet || c.loaded:
+		case b.Coupon.StateAt(e.at) != coupon.OnSale:
 			return NotRun
+		case b.Coupon.Loading: // nobody is admitted, and some instance is at it or will be
+			return Unsettled
 		}
 		return quiet(holds && c.loaded)
 	}
 	note := ""
 	if !c.loaded {
 		note = ", not loaded"
+	}
+	if b.Coupon.Loading {
+		note += ", loading"
 	}
 	d, a, t := b.Coupon.Left, b.Live, b.Coupon.Total
 	sum := c.Redis + c.Holds + c.Returns + a
@@ -94,6 +101,7 @@ func (e evidence) judge() Report {
 		"%d share a request, %d differ", b.SameID, c.other)
 	c.add("I9", "states, slots and returns agree; fences grow", verdict(b.BadState == 0 && b.Stale == 0),
 		"%d in a bad state, %d above their fence", b.BadState, b.Stale)
+	c.loading = b.Coupon.Loading
 	c.Clean = len(c.Violations) == 0
 	c.Settled = e.quiet && c.Holds == 0 && c.Returns == 0
 	return c.Report

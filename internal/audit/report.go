@@ -45,6 +45,8 @@ type Report struct {
 	Invariants []Invariant `json:"invariants"`
 	Violations []string    `json:"violations"`
 	TakenAt    time.Time   `json:"taken_at"`
+
+	loading bool // nobody is admitted until the shards are loaded
 }
 
 // ID is a 64-bit id, a string in JSON.

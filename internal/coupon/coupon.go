@@ -3,9 +3,12 @@
 // It decides whether a coupon may be bought at a moment; it does not sell: that
 // is package order. A coupon moves along one line, and back only by a pause:
 //
-//	draft ─▶ publication (new epoch, stock loaded) ─▶ on_sale ─▶ ended
-//	                         ▲                          │
-//	                         └──────── paused ◀─────────┘
+//	draft ─▶ publication ─▶ on_sale ─▶ ended
+//	             ▲             │
+//	             └── paused ◀──┘
+//
+// The state is what a person wants. Whether the stock is there is another matter:
+// while it is being loaded, nobody is admitted, whatever the state.
 //
 // An epoch is one loading of the stock into Redis. Every unit is reserved under
 // the epoch of its loading, and the database refuses an order of an older one,
@@ -26,7 +29,7 @@ type State string
 // The states of a coupon.
 const (
 	Draft  State = "draft"   // announced, its stock not loaded
-	OnSale State = "on_sale" // loaded and open, inside its window
+	OnSale State = "on_sale" // open, inside its window and once its stock is loaded
 	Paused State = "paused"  // closed for now; a publication opens it again
 	Ended  State = "ended"   // over for good, by an administrator or by the clock
 )
@@ -63,6 +66,7 @@ type Coupon struct {
 	State        State
 	Epoch        int64 // how often its stock was loaded; 0 before the first time
 	Shards       int   // Redis counters that the stock is split over; 0 before the first time
+	Loading      bool  // its epoch has begun and the shards are not known to be loaded with it
 }
 
 // Check reports everything about c that is out of bounds, as one ErrInvalid.
@@ -99,7 +103,7 @@ func (c Coupon) Admits(now time.Time) error {
 		return ErrEnded
 	case now.Before(c.BeginsAt):
 		return ErrNotStarted
-	case c.State != OnSale:
+	case c.State != OnSale || c.Loading:
 		return ErrNotLoaded
 	}
 	return nil

@@ -22,10 +22,13 @@ type Repository interface {
 
 // Loader begins epochs: it is the half of a publication that the database keeps.
 type Loader interface {
-	// NextEpoch closes the coupon and begins a new epoch over so many shards. When
-	// it returns, no order of an older epoch can be committed any more, and the
-	// Load says what is left to sell and who has bought.
-	NextEpoch(ctx context.Context, id int64, shards int) (Load, error)
+	// NextEpoch begins a new epoch over so many shards and notes that the coupon is
+	// Loading; with open it also puts the coupon on sale. When it returns, no order
+	// of an older epoch can be committed any more, and the Load says what is left to
+	// sell and who has bought. ErrConflict if the coupon has ended.
+	NextEpoch(ctx context.Context, id int64, shards int, open bool) (Load, error)
+	// Loaded lists the coupons whose stock is, or should be, in the shards.
+	Loaded(ctx context.Context) ([]Coupon, error)
 }
 
 // Load is what the shards are to hold when an epoch opens.
@@ -42,7 +45,9 @@ type Shards interface {
 	// Load puts an epoch's stock into the shards and opens them. An older epoch
 	// than the one that is there changes nothing.
 	Load(ctx context.Context, l Load) error
-	// Loaded says whether every shard holds the epoch.
+	// Loaded says whether every shard holds the epoch, on the server that it was
+	// loaded on: another one, or the same after a restart, may have older data. An
+	// error if one of them does not answer.
 	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
 	// Left reads the units in each shard.
 	Left(ctx context.Context, id int64, shards int) ([]int64, error)
@@ -176,7 +181,8 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Pause closes the sale until the next publication. Pausing twice is pausing once.
+// Pause closes the sale until the next publication, one that is just under way
+// included. Pausing twice is pausing once.
 func (s *Service) Pause(ctx context.Context, id int64) (Coupon, error) {
 	c, err := s.repo.Change(ctx, id, func(c *Coupon) error {
 		switch c.State {

@@ -66,7 +66,7 @@ func New() *Metrics {
 			Name: "seckill_lock_events_total", Help: "Leases renewed, lost, and releases that failed.",
 		}, []string{"event"}),
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_background_total", Help: "Orders expired, units relayed and holds settled; and failed passes.",
+			Name: "seckill_background_total", Help: "Orders expired, units relayed, holds settled and sales restored; and failed passes.",
 		}, []string{"job", "result"}),
 	}
 	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work,

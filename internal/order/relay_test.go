@@ -85,7 +85,7 @@ func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
 		},
 		"begun, and cancelled before the shards were loaded": func(c coupon.Coupon, user int64) coupon.Coupon {
 			o := s.buy(t, c, user, "")
-			load, err := s.db.Coupons().NextEpoch(t.Context(), c.ID, shards)
+			load, err := s.db.Coupons().NextEpoch(t.Context(), c.ID, shards, false)
 			require.NoError(t, err)
 			_, err = s.Cancel(t.Context(), o.ID, user)
 			require.NoError(t, err)

@@ -94,16 +94,24 @@ func (s *Stock) load(ctx context.Context, sc *redis.Script, l coupon.Load, shard
 	return nil
 }
 
-// Loaded says whether every shard holds the epoch and is open.
+// Loaded says whether every shard is open with the epoch, on the server that it was
+// loaded on. All are asked at once; one that does not answer is an error, whatever
+// the others say.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
-	at, err := s.Snapshot(ctx, couponID, shards)
-	if err != nil {
-		return false, err
-	}
-	for _, shard := range at {
-		if !shard.Open || shard.Epoch != epoch {
-			return false, nil
+	answers := make([]*redis.Cmd, shards)
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range answers {
+			answers[shard] = loadedScript.Eval(ctx, p, keys(couponID, shard), epoch)
 		}
+		return nil
+	})
+	loaded := shards > 0
+	for shard, answer := range answers {
+		said, err := answer.Text()
+		if err != nil {
+			return false, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+		}
+		loaded = loaded && said == "YES"
 	}
-	return shards > 0, nil
+	return loaded, nil
 }

@@ -52,6 +52,7 @@ var (
 	clearScript    = script("clear")
 	buyersScript   = script("buyers")
 	openScript     = script("open")
+	loadedScript   = script("loaded")
 	snapshotScript = script("snapshot")
 )
 

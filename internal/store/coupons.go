@@ -84,28 +84,31 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 	return changed, err
 }
 
-// NextEpoch closes the coupon and begins an epoch.
+// NextEpoch begins an epoch and notes that it is being loaded.
 //
 // The update locks the coupon's row, which every order takes its unit from at its
 // end: an order that did so before is committed and counted below, and one that
 // comes after finds another epoch and is rolled back.
-func (c Coupons) NextEpoch(ctx context.Context, id int64, shards int) (coupon.Load, error) {
+func (c Coupons) NextEpoch(ctx context.Context, id int64, shards int, open bool) (coupon.Load, error) {
 	load := coupon.Load{CouponID: id, Shards: shards, Buyers: map[int64]int{}}
 	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
-		res := db.WithContext(ctx).Model(&couponRow{}).Where("id = ?", id).UpdateColumns(map[string]any{
-			"epoch":  gorm.Expr("epoch + 1"),
-			"shards": shards,
-			"state":  gorm.Expr("CASE state WHEN ? THEN ? ELSE state END", coupon.OnSale, coupon.Paused),
-		})
-		if res.Error != nil {
-			return fmt.Errorf("begin an epoch of coupon %d: %w", id, res.Error)
+		set := map[string]any{"epoch": gorm.Expr("epoch + 1"), "shards": shards, "loading": true}
+		if open {
+			set["state"] = coupon.OnSale
 		}
-		if res.RowsAffected == 0 {
-			return coupon.ErrNotFound
+		begun := db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND state <> ?", id, coupon.Ended).UpdateColumns(set)
+		if begun.Error != nil {
+			return fmt.Errorf("begin an epoch of coupon %d: %w", id, begun.Error)
 		}
 		var row couponRow
 		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
+			if errors.Is(err, gorm.ErrRecordNotFound) {
+				return coupon.ErrNotFound
+			}
 			return fmt.Errorf("read coupon %d: %w", id, err)
+		}
+		if begun.RowsAffected == 0 {
+			return fmt.Errorf("%w: it has ended", coupon.ErrConflict)
 		}
 		load.Epoch, load.Units = row.Epoch, row.Stock
 		var buyers []struct {

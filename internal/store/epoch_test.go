@@ -13,10 +13,8 @@ import (
 
 func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *Store) {
-		for state, after := range map[coupon.State]coupon.State{
-			coupon.Draft: coupon.Draft, coupon.OnSale: coupon.Paused, coupon.Paused: coupon.Paused, coupon.Ended: coupon.Ended,
-		} {
-			c := onSale(t, s, 10)
+		for n, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused, coupon.Draft, coupon.OnSale, coupon.Paused} {
+			c, open := onSale(t, s, 10), n >= 3
 			raw(t, s, "UPDATE coupons SET state = ? WHERE id = ?", state, c.ID)
 			base := 100 * c.ID
 			placed(t, s, c, base+1, base+1)
@@ -28,17 +26,31 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.Void(t.Context(), wish(c, base+5, base+4)))
 
-			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, 6)
+			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, 6, open)
 			require.NoError(t, err)
 			require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 6, Units: 7, Buyers: map[int64]int{base + 1: 2, base + 3: 1}}, load)
 			found, err := s.Coupons().Find(t.Context(), c.ID)
 			require.NoError(t, err)
-			require.Equal(t, after, found[0].State)
+			if open {
+				state = coupon.OnSale
+			}
+			require.Equal(t, state, found[0].State)
+			require.True(t, found[0].Loading)
+			require.ErrorIs(t, coupon.Coupon{State: coupon.OnSale, Loading: true, EndsAt: begins.Add(1)}.Admits(begins), coupon.ErrNotLoaded)
 			require.Equal(t, []int{2, 6}, []int{int(found[0].Epoch), found[0].Shards})
 			require.ErrorIs(t, place(t.Context(), s, c, wish(c, base+6, base+6)), order.ErrStaleEpoch)
 		}
-		_, err := s.Coupons().NextEpoch(t.Context(), 999, 6)
+		_, err := s.Coupons().NextEpoch(t.Context(), 999, 6, false)
 		require.ErrorIs(t, err, coupon.ErrNotFound)
+
+		over := onSale(t, s, 10)
+		raw(t, s, "UPDATE coupons SET state = ? WHERE id = ?", coupon.Ended, over.ID)
+		_, err = s.Coupons().NextEpoch(t.Context(), over.ID, 6, true)
+		require.ErrorIs(t, err, coupon.ErrConflict)
+		found, err := s.Coupons().Find(t.Context(), over.ID)
+		require.NoError(t, err)
+		over.State = coupon.Ended
+		require.Equal(t, over, found[0], "nothing is written")
 	})
 }
 
@@ -49,7 +61,7 @@ func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
 		for round := range int64(rounds) {
 			c := onSale(t, s, 100)
 			var load coupon.Load
-			all := []func() error{func() (err error) { load, err = s.Coupons().NextEpoch(t.Context(), c.ID, 4); return err }}
+			all := []func() error{func() (err error) { load, err = s.Coupons().NextEpoch(t.Context(), c.ID, 4, false); return err }}
 			for i := range int64(buyers) {
 				all = append(all, func() error { return place(t.Context(), s, c, wish(c, 100*(round+1)+i, i+1)) })
 			}
@@ -77,7 +89,7 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
 			require.NoError(t, placing(ctx, tx, c, wish(c, 1, 1)))
 			untilItWaits(t, s, func() {
-				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, 4)
+				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, 4, false)
 				loads <- load
 			})
 			require.Empty(t, loads)

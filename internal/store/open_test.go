@@ -48,7 +48,7 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 	_, getErr := s.Get(t.Context(), 1, 1)
 	_, listErr := s.List(t.Context(), 1, 0, 5)
 	_, findErr := s.Coupons().Find(t.Context(), c.ID)
-	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, 4)
+	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, 4, false)
 	_, booksErr := s.Books(t.Context(), c.ID, nil)
 	_, dueErr := s.DueReturns(t.Context(), 0, 5)
 	for what, err := range map[string]error{

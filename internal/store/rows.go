@@ -24,6 +24,7 @@ type couponRow struct {
 	State        coupon.State
 	Epoch        int64
 	Shards       int
+	Loading      bool
 }
 
 func (couponRow) TableName() string { return "coupons" }
@@ -31,14 +32,14 @@ func (couponRow) TableName() string { return "coupons" }
 func rowOfCoupon(c coupon.Coupon) couponRow {
 	return couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
-		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
+		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards, Loading: c.Loading,
 	}
 }
 
 func (r couponRow) coupon() coupon.Coupon {
 	return coupon.Coupon{
 		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
-		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
+		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards, Loading: r.Loading,
 	}
 }
 
