@@ -21,6 +21,7 @@ var rooms = map[string][]string{
 	"internal/coupon":         {},
 	"internal/lock":           {},
 	"internal/order":          {"internal/coupon", "internal/lock"},
+	"internal/order/model":    {},
 	"internal/lock/locktest":  {"internal/lock", "internal/servers", "internal/servers/testservers"},
 	"internal/lock/nolock":    {"internal/lock"},
 	"internal/lock/redislock": {"internal/lock"},
@@ -74,7 +75,7 @@ var libraries = map[string][]string{
 }
 
 // pure rooms import the standard library and their neighbours, and nothing else.
-var pure = []string{"internal/coupon", "internal/lock", "internal/order"}
+var pure = []string{"internal/coupon", "internal/lock", "internal/order", "internal/order/model"}
 
 type pkg struct {
 	ImportPath string

@@ -1,0 +1,98 @@
+package model
+
+// Sale is what is explored: a sale that is small enough, what the adversary may do
+// to it, and what is broken on purpose. It is a System of State.
+type Sale struct {
+	Units, Limit int8
+	Wishes       []Wish // one for each time that a client asks: three at most
+	Homes        [users]int8
+	Changes      Changes
+	Settlers     int8 // 0 or 1
+	Relays       int8 // 0 to 2
+	Reloads      int8 // that an administrator asks for while nothing is lost
+	Faults       Faults
+	Without      Bugs
+}
+
+// Wish is one time that a user's client asks for a unit. Wishes with the same user
+// and key are one request, asked again, or twice at once.
+type Wish struct {
+	User int8
+	Key  byte
+}
+
+// Changes says what may become of a pending order.
+type Changes uint8
+
+// What may become of a pending order.
+const (
+	Pay Changes = 1 << iota
+	Cancel
+	Expire
+)
+
+// Faults bounds what the adversary does, of each kind so often.
+type Faults struct {
+	Crashes   int8 // kill -9 of whoever is at work, at any line
+	Losses    int8 // a call whose answer is lost: it was done, was not, or comes late
+	Waits     int8 // error 1205 or 1213 in a transaction
+	Leases    int8 // a lease that ends while its holder works and does not know it
+	Failovers int8 // of a shard to a replica that lags
+	Wipes     int8 // a shard that loses everything
+}
+
+// request numbers the requests of the wishes by their first wish.
+func (m *Sale) request(i int8) int8 {
+	if m.Without.Has(KeyIgnored) {
+		return i
+	}
+	return m.intent(i)
+}
+
+// intent is the request as the client means it.
+func (m *Sale) intent(i int8) int8 {
+	for j := range i {
+		if m.Wishes[j] == m.Wishes[i] {
+			return j
+		}
+	}
+	return i
+}
+
+func (m *Sale) user(i int8) int8 { return m.Wishes[i].User }
+func (m *Sale) home(i int8) int8 { return m.Homes[m.user(i)] }
+func (m *Sale) has(b Bugs) bool  { return m.Without.Has(b) }
+func (m *Sale) wishes() int8     { return int8(len(m.Wishes)) } //nolint:gosec // three at most
+func (m *Sale) share(units, k int8) int8 {
+	if share := units / shards; k >= units%shards {
+		return share
+	}
+	return units/shards + 1
+}
+
+// Start is the moment after the publication: the shards are loaded, the sale is open.
+func (m *Sale) Start() State {
+	s := State{left: m.Faults, reloads: m.Reloads}
+	s.db = database{stock: m.Units, epoch: 1, onSale: true}
+	for k := range int8(shards) {
+		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k)}
+	}
+	return s
+}
+
+// Next tells what everybody may do now.
+func (m *Sale) Next(s State, tell func(Action, State)) {
+	for i := range m.wishes() {
+		m.attempt(s, i, tell)
+		m.server(s, i, tell)
+		m.change(s, i, tell)
+		m.crash(s, i, tell)
+	}
+	m.settle(s, tell)
+	for n := range m.Relays {
+		m.relay(s, n, tell)
+	}
+	m.reload(s, tell)
+	m.leases(s, tell)
+	m.disasters(s, tell)
+}
