@@ -43,9 +43,11 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 
 func startMariaDB(ctx context.Context, server, dir, data string, port int, settings []Setting) (*MariaDB, error) {
 	pidFile := filepath.Join(dir, "my.pid")
+	settings, env := split(settings)
 	m := &MariaDB{Process: &Process{
 		path: server,
 		args: mariaDBArgs(dir, data, pidFile, port, settings),
+		env:  env,
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "my.log"),
 	}}

@@ -24,6 +24,7 @@ var ErrNotRunning = errors.New("server is not running")
 type Process struct {
 	path string
 	args []string
+	env  []string // besides our own
 	addr string
 	log  string // file that everything the program prints goes to
 	// ready answers nil once the program with this process id serves.
@@ -106,6 +107,7 @@ func (p *Process) start(ctx context.Context) error {
 
 	cmd := exec.Command(p.path, p.args...) //nolint:noctx // it outlives ctx, which bounds the start alone
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), p.env...)
 	if p.gone, err = theForker.start(cmd); err != nil {
 		return err
 	}

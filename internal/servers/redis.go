@@ -55,6 +55,7 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of Redis: %w", err)
 	}
+	settings, env := split(settings)
 	file := filepath.Join(dir, "redis.conf")
 	if err := writeConfig(file, append([]Setting{
 		Set("port", strconv.Itoa(port)),
@@ -66,6 +67,7 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	r := &Redis{&Process{
 		path: server,
 		args: append([]string{file}, words...),
+		env:  env,
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "redis.log"),
 	}}

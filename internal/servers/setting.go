@@ -3,6 +3,8 @@ package servers
 // Setting is one of a server's own settings, by the name that its manual gives.
 type Setting struct {
 	Name, Value string
+
+	clock *Clock // instead of both: see ByClock
 }
 
 // Set is a setting: `Set("innodb-flush-log-at-trx-commit", "2")` for MariaDB,

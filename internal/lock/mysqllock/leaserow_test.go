@@ -12,15 +12,29 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
+	"seckill/internal/servers"
 	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-func TestLeaseRow(t *testing.T) {
-	dsn := migrated(t)
+func TestLeaseRow(t *testing.T) { locktest.Run(t, leaseRowHarness(t, testservers.DSN(t))) }
+
+func TestLeaseRowOnAServerWhoseClockIsMoved(t *testing.T) {
+	clock := testservers.NewClock(t)
+	server := testservers.NewMariaDB(t, servers.ByClock(clock))
+	database, err := server.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	h := leaseRowHarness(t, server.DSN(database))
+	locktest.RunClock(t, h, func(t testing.TB, by time.Duration) { testservers.Move(t, clock, by) })
+}
+
+func leaseRowHarness(t testing.TB, dsn string) locktest.Harness {
+	migrate(t, dsn)
 	observer := pool(t, dsn, 4)
+	to, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
 	ctx := context.Background()
 	row := func(t testing.TB, key string) (token string, left time.Duration) {
 		var us int64
@@ -35,8 +49,8 @@ func TestLeaseRow(t *testing.T) {
 		_, err := observer.ExecContext(ctx, statement, args...)
 		require.NoError(t, err)
 	}
-	locktest.Run(t, locktest.Harness{
-		Server: testservers.MariaDB(t).Addr(),
+	return locktest.Harness{
+		Server: to.Addr,
 		Dial: func(t testing.TB, addr string) lock.Backend {
 			return NewLeaseRow(pool(t, at(t, dsn, addr), 8))
 		},
@@ -49,19 +63,24 @@ func TestLeaseRow(t *testing.T) {
 		Flush:  func(t testing.TB) { exec(t, "DELETE FROM lock_leases") },
 		// No Wakes: a database sends no messages.
 		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, Raises: true, TellsTaken: true},
-	})
+	}
 }
 
 // migrated is the DSN of a database with the program's tables.
 func migrated(t testing.TB) string {
 	t.Helper()
 	dsn := testservers.DSN(t)
+	migrate(t, dsn)
+	return dsn
+}
+
+func migrate(t testing.TB, dsn string) {
+	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{MySQL: dsn, MaxOpen: 2, TxTimeout: 5 * time.Second})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	_, err = s.Migrate(t.Context())
 	require.NoError(t, err)
-	return dsn
 }
 
 func pool(t testing.TB, dsn string, conns int) *sql.DB {

@@ -13,6 +13,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
+	"seckill/internal/servers"
 	"seckill/internal/servers/testservers"
 )
 
@@ -23,6 +24,12 @@ func TestMain(m *testing.M) {
 
 func TestOnAStandaloneServer(t *testing.T) {
 	locktest.Run(t, harness(t, testservers.NewRedis(t).Addr()))
+}
+
+func TestOnAServerWhoseClockIsMoved(t *testing.T) {
+	clock := testservers.NewClock(t)
+	h := harness(t, testservers.NewRedis(t, servers.ByClock(clock)).Addr())
+	locktest.RunClock(t, h, func(t testing.TB, by time.Duration) { testservers.Move(t, clock, by) })
 }
 
 func TestOnTheEmbeddedServer(t *testing.T) {

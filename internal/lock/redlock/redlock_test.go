@@ -80,11 +80,11 @@ func values(t testing.TB, clients []*redis.Client, key string) (all []string) {
 }
 
 // startNodes starts independent masters; addrs are theirs, parted by commas.
-func startNodes(t testing.TB, n int) (nodes []*servers.Redis, clients []*redis.Client, addrs string) {
+func startNodes(t testing.TB, n int, settings ...servers.Setting) (nodes []*servers.Redis, clients []*redis.Client, addrs string) {
 	t.Helper()
 	var all []string
 	for range n {
-		r := testservers.NewRedis(t)
+		r := testservers.NewRedis(t, settings...)
 		nodes, all = append(nodes, r), append(all, r.Addr())
 	}
 	addrs = strings.Join(all, ",")

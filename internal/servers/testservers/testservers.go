@@ -121,6 +121,21 @@ func NewZooKeeper(t testing.TB, settings ...servers.Setting) *servers.ZooKeeper 
 	return private(t, servers.StartZooKeeper, settings)
 }
 
+// NewClock is a time of day to move for the servers that go by it: see
+// servers.ByClock.
+func NewClock(t testing.TB) *servers.Clock {
+	t.Helper()
+	c, err := servers.NewClock(t.Context(), t.TempDir())
+	check(t, err)
+	return c
+}
+
+// Move sets how far a clock is ahead of the right time.
+func Move(t testing.TB, c *servers.Clock, by time.Duration) {
+	t.Helper()
+	check(t, c.Move(by))
+}
+
 // stopper is what every kind of server is.
 type stopper interface{ Stop() error }
 
