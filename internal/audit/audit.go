@@ -31,6 +31,7 @@ type Books interface {
 type Shards interface {
 	Snapshot(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
 	History(ctx context.Context, couponID int64, shard int) (map[string]int64, error)
+	Buyers(ctx context.Context, couponID int64, shards int) (map[int64]int64, error)
 	Applied(ctx context.Context, returns []order.Return) ([]bool, error)
 }
 
@@ -94,6 +95,7 @@ type evidence struct {
 	shards  []stock.Shard
 	applied []bool           // of the outbox, whether the shards have it
 	history map[string]int64 // requests that Redis remembers as ordered
+	buyers  map[int64]int64  // the shards' account of each user's orders
 	quiet   bool             // nothing changed in Redis during the reading
 	at      time.Time
 }
@@ -129,6 +131,9 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 	}
 	for request := range open {
 		asked = append(asked, request)
+	}
+	if e.buyers, err = a.shards.Buyers(ctx, couponID, parts); err != nil {
+		return e, err
 	}
 	e.at = time.Now().UTC()
 	if e.books, err = a.books.Books(ctx, couponID, asked); err != nil {
@@ -181,9 +186,10 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 
 // mendable says whether the shards contradict the database, which a loading sets
 // right, or are not loaded yet, because whoever was at it may have died. What the
-// database itself has wrong (I1 to I3, and I4 with it) stays so.
+// database itself has wrong (I1 to I3, and I4 with it) stays so; of I3 it is the account
+// in Redis that is loaded again.
 func (r Report) mendable() bool {
-	if r.loading {
+	if r.loading || r.Miscounted > 0 {
 		return true
 	}
 	for _, id := range []string{"I5", "I6", "I7"} {

@@ -39,6 +39,10 @@ func (b *busy) Snapshot(context.Context, int64, int) ([]stock.Shard, error) {
 
 func (*busy) History(context.Context, int64, int) (map[string]int64, error) { return nil, nil }
 
+func (*busy) Buyers(context.Context, int64, int) (map[int64]int64, error) {
+	return map[int64]int64{}, nil
+}
+
 func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return nil, nil }
 
 func (b *busy) Settle(context.Context, coupon.Coupon, time.Duration) (int, error) { return 0, b.settle }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
+	"seckill/internal/stock"
 )
 
 func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T) {
@@ -33,6 +34,9 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 		}, 1},
 		"Redis knows an order that is nowhere": {func(t *testing.T, c coupon.Coupon) error {
 			return s.redis.HSet(t.Context(), key(c, 0, "requests"), "ghost", 4711).Err()
+		}, 1},
+		"Redis counts a user's orders wrong": {func(t *testing.T, c coupon.Coupon) error {
+			return s.redis.Del(t.Context(), key(c, stock.Home(1, shards), "buyers")).Err()
 		}, 1},
 		"a shard's counter is wrong in a pause": {func(t *testing.T, c coupon.Coupon) error {
 			_, err := s.coupons.Pause(t.Context(), c.ID)

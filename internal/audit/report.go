@@ -41,6 +41,7 @@ type Report struct {
 	Redis      int64       `json:"redis"`   // R, the sum of the shards
 	Oversold   int64       `json:"oversold"`
 	Duplicates int64       `json:"duplicates"`
+	Miscounted int64       `json:"miscounted"` // users of whose orders Redis has another number
 	Shards     []int64     `json:"shards"`
 	Invariants []Invariant `json:"invariants"`
 	Violations []string    `json:"violations"`

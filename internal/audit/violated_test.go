@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,12 @@ func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 		"a user has more than the limit": {
 			sql("UPDATE coupons SET limit_per_user = 1 WHERE id = ?", "coupon"), []string{"I3"},
 		},
+		"Redis counts an order of a user too few": {redis(func(t *testing.T, c coupon.Coupon, o order.Order) error {
+			return s.redis.HIncrBy(t.Context(), key(c, stock.Home(o.UserID, shards), "buyers"), strconv.FormatInt(o.UserID, 10), -1).Err()
+		}), []string{"I3"}},
+		"Redis counts an order of a user who has none": {redis(func(t *testing.T, c coupon.Coupon, _ order.Order) error {
+			return s.redis.HSet(t.Context(), key(c, 0, "buyers"), "4711", 1).Err()
+		}), []string{"I3"}},
 		"a shard has a unit too many": {redis(func(t *testing.T, c coupon.Coupon, _ order.Order) error {
 			return s.redis.Incr(t.Context(), key(c, 0, "stock")).Err()
 		}), []string{"I4", "I6"}},
@@ -68,23 +75,23 @@ func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 		"Redis knows an order that is nowhere": {redis(func(t *testing.T, c coupon.Coupon, _ order.Order) error {
 			return s.redis.HSet(t.Context(), key(c, 0, "requests"), "ghost", 4711).Err()
 		}), []string{"I7"}},
-		"the database lost an order": {sql("DELETE FROM orders WHERE id = ?", "order"), []string{"I1", "I4", "I7"}},
+		"the database lost an order": {sql("DELETE FROM orders WHERE id = ?", "order"), []string{"I1", "I3", "I4", "I7"}},
 		"an order became void": {
-			sql("UPDATE orders SET status = 'void', slot = NULL WHERE id = ?", "order"), []string{"I1", "I4", "I7"},
+			sql("UPDATE orders SET status = 'void', slot = NULL WHERE id = ?", "order"), []string{"I1", "I3", "I4", "I7"},
 		},
 		"a request has another order in Redis": {redis(func(t *testing.T, c coupon.Coupon, o order.Order) error {
 			return s.redis.HSet(t.Context(), key(c, stock.Home(o.UserID, shards), "requests"), o.RequestID, 4711).Err()
 		}), []string{"I8"}},
 		"a live order has no slot":    {sql("UPDATE orders SET slot = NULL WHERE id = ?", "order"), []string{"I9"}},
-		"an order is in no state":     {sql("UPDATE orders SET status = 'lost' WHERE id = ?", "order"), []string{"I1", "I4", "I9"}},
+		"an order is in no state":     {sql("UPDATE orders SET status = 'lost' WHERE id = ?", "order"), []string{"I1", "I3", "I4", "I9"}},
 		"a user's fence went back":    {sql("UPDATE fences SET fence = 1 WHERE user_id = ?", "user"), []string{"I9"}},
 		"a user's fence is gone":      {sql("DELETE FROM fences WHERE user_id = ?", "user"), []string{"I9"}},
-		"a live order's unit is owed": {sql("INSERT INTO stock_returns SELECT id, coupon_id, user_id, shard, 1, 4 FROM orders WHERE id = ?", "order"), []string{"I4", "I6", "I9"}},
+		"a live order's unit is owed": {sql("INSERT INTO stock_returns SELECT id, coupon_id, user_id, shard, 1, 4 FROM orders WHERE id = ?", "order"), []string{"I3", "I4", "I6", "I9"}},
 		"a paid order gave its unit back": {
 			func(t *testing.T, c coupon.Coupon, o order.Order) {
 				s.owe(t, o)
 				s.exec(t, "UPDATE orders SET status = 'paid', slot = 2 WHERE id = ?", o.ID)
-			}, []string{"I1", "I4", "I9"},
+			}, []string{"I1", "I3", "I4", "I9"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package stock
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,8 +15,10 @@ const chunk = 500
 
 // Load puts an epoch's units and buyers into the shards and opens them:
 //
-//	clear every shard (closed) ─▶ note the buyers ─▶ open every shard ─▶ note epoch and shards
+//	clear every shard (closed) ─▶ note the buyers ─▶ open every shard
 //
+// How many shards there are is in the database's row, and changes with the epoch only.
+// An instance that believes in another number is of an older epoch, and sells nothing.
 // A shard that has the epoch or a newer one is left as it is. A crash leaves shards
 // without a counter, which is "not loaded" and never "sold out".
 func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
@@ -34,10 +35,6 @@ func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
 			return err
 		}
 	}
-	err := s.client.HSet(ctx, saleKey(l.CouponID), "epoch", l.Epoch, "shards", l.Shards).Err()
-	if err != nil {
-		return fmt.Errorf("%w: note the epoch of coupon %d: %w", order.ErrUnavailable, l.CouponID, err)
-	}
 	s.flags.lower(l.CouponID)
 	return s.AnnounceReturn(ctx, l.CouponID)
 }
@@ -49,12 +46,6 @@ func Share(units int64, shards, shard int) int64 {
 		share++
 	}
 	return share
-}
-
-// saleKey holds the epoch and the number of shards, so that whoever looks at Redis
-// alone knows where a coupon's stock is.
-func saleKey(couponID int64) string {
-	return "seckill:{" + strconv.FormatInt(couponID, 10) + "}:sale"
 }
 
 func (s *Stock) loadBuyers(ctx context.Context, l coupon.Load) error {

@@ -22,9 +22,6 @@ func TestALoadSharesAllUnitsOut(t *testing.T) {
 		left, err := s.Left(t.Context(), s.load.CouponID, 4)
 		require.NoError(t, err)
 		require.Equal(t, []int64{3, 3, 3, 2}, left)
-		sale, err := s.client.HGetAll(t.Context(), saleKey(s.load.CouponID)).Result()
-		require.NoError(t, err)
-		require.Equal(t, map[string]string{"epoch": "1", "shards": "4"}, sale)
 	})
 }
 

@@ -113,19 +113,48 @@ func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, er
 // them: the id of the order that each is for. A request whose unit was lent is
 // remembered by both of its shards.
 func (s *Stock) History(ctx context.Context, couponID int64, shard int) (map[string]int64, error) {
+	return s.numbers(ctx, couponID, shard, "requests")
+}
+
+// Buyers reads how many confirmed orders each user has, by the accounts of all shards.
+// Open holds are not among them.
+func (s *Stock) Buyers(ctx context.Context, couponID int64, shards int) (map[int64]int64, error) {
+	all := map[int64]int64{}
+	for shard := range shards {
+		counts, err := s.numbers(ctx, couponID, shard, "buyers")
+		if err != nil {
+			return nil, err
+		}
+		var p parser
+		for user, n := range counts {
+			all[p.number(user)] += n
+		}
+		if p.err != nil {
+			return nil, fmt.Errorf("buyers of shard %d of coupon %d: %w", shard, couponID, p.err)
+		}
+	}
+	return all, nil
+}
+
+// numbers reads a shard's hash whose values are numbers, a page at a time. What is
+// changed meanwhile may be read or not.
+func (s *Stock) numbers(ctx context.Context, couponID int64, shard int, hash string) (map[string]int64, error) {
 	const page = 1000
 	all := map[string]int64{}
 	var p parser
-	scan := s.client.HScan(ctx, tag(couponID, shard)+"requests", 0, "", page).Iterator()
+	scan := s.client.HScan(ctx, tag(couponID, shard)+hash, 0, "", page).Iterator()
 	for scan.Next(ctx) {
-		request := scan.Val()
+		field := scan.Val()
 		if !scan.Next(ctx) {
 			break
 		}
-		all[request] = p.number(scan.Val())
+		all[field] = p.number(scan.Val())
 	}
 	if err := scan.Err(); err != nil {
-		return nil, fmt.Errorf("%w: history of shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+		return nil, fmt.Errorf("%w: %s of shard %d of coupon %d: %w", order.ErrUnavailable, hash, shard, couponID, err)
 	}
-	return all, p.err
+	if p.err != nil {
+		return nil, fmt.Errorf("%s of shard %d of coupon %d: %w", hash, shard, couponID, p.err)
+	}
+	return all, nil
 }

@@ -25,6 +25,7 @@ type Books struct {
 	Due       []order.Return         // the outbox
 	Requests  map[string]order.Order // what became of the requests asked about
 	ByStatus  map[order.Status]int64 // orders by status
+	Buyers    map[int64]int64        // live orders by user
 }
 
 // Books reads them in one transaction with one snapshot. It also tells what became
@@ -54,6 +55,16 @@ func (b *Books) read(db *gorm.DB, couponID int64, requests []string) error {
 	b.Coupon = row.coupon()
 	if err := b.count(db); err != nil {
 		return err
+	}
+	var buyers []struct{ UserID, N int64 }
+	err := db.Model(&orderRow{}).Where("coupon_id = ? AND status IN ?", couponID, []order.Status{order.Pending, order.Paid}).
+		Select("user_id, COUNT(*) AS n").Group("user_id").Scan(&buyers).Error
+	if err != nil {
+		return err
+	}
+	b.Buyers = make(map[int64]int64, len(buyers))
+	for _, u := range buyers {
+		b.Buyers[u.UserID] = u.N
 	}
 	var due []returnRow
 	if err := db.Where("coupon_id = ?", couponID).Order("order_id").Find(&due).Error; err != nil {
