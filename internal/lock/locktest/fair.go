@@ -109,7 +109,7 @@ func (s suite) fair(t *testing.T) {
 		key := aKey()
 		h := mustAcquire(t, s.locker(t), key)
 		gaveUp := time.Now()
-		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(50*time.Millisecond))
+		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(s.Patience/3))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
 		require.Less(t, time.Since(gaveUp), s.Patience)

@@ -37,25 +37,37 @@ func (s suite) waiting(t *testing.T) {
 		h := mustAcquire(t, s.locker(t, lease(s.scaled(30*time.Second))), key)
 		const budget = time.Second
 		waiter := s.locker(t)
-		inTime := func(t *testing.T, began time.Time) {
+		// One of three has to be in time: a busy machine may be late. None may be early.
+		inTime := func(t *testing.T, acquire func(ctx context.Context) error) {
 			t.Helper()
-			require.InDelta(t, budget.Seconds(), time.Since(began).Seconds(), budget.Seconds()/10)
+			fastest := time.Hour
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), budget)
+				began := time.Now()
+				err := acquire(ctx)
+				took := time.Since(began)
+				cancel()
+				require.ErrorIs(t, err, lock.ErrNotAcquired)
+				require.GreaterOrEqual(t, took, budget*9/10)
+				if fastest = min(fastest, took); fastest <= budget*11/10 {
+					return
+				}
+			}
+			t.Fatalf("the wait took %v and not %v", fastest, budget)
 		}
 		t.Run("with both errors when the context ended it", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), budget)
-			defer cancel()
-			began := time.Now()
-			_, err := waiter.Acquire(ctx, key, lock.WithWait(time.Minute))
-			inTime(t, began)
-			require.ErrorIs(t, err, lock.ErrNotAcquired)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
+			inTime(t, func(ctx context.Context) error {
+				_, err := waiter.Acquire(ctx, key, lock.WithWait(time.Minute))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				return err
+			})
 		})
 		t.Run("as not acquired when the wait itself was over", func(t *testing.T) {
-			began := time.Now()
-			_, err := waiter.Acquire(t.Context(), key, lock.WithWait(budget))
-			inTime(t, began)
-			require.ErrorIs(t, err, lock.ErrNotAcquired)
-			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			inTime(t, func(context.Context) error {
+				_, err := waiter.Acquire(t.Context(), key, lock.WithWait(budget))
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				return err
+			})
 		})
 		require.NoError(t, h.Release(t.Context()))
 	})

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
+	"seckill/internal/lock/locktest/history"
 	"seckill/internal/servers/testservers"
 )
 
@@ -20,23 +22,38 @@ func TestInFairModeOnTheEmbeddedServer(t *testing.T) {
 	locktest.RunWaiting(t, fair(t, startMini(t)))
 }
 
+func TestInFairModeOnACluster(t *testing.T) {
+	h, dial := clusterHarness(t)
+	locktest.RunWaiting(t, fairly(t, h, dial))
+}
+
+func TestWhatManyClientsSawInFairModeCouldHaveBeenAPerfectLock(t *testing.T) {
+	h := fair(t, testservers.NewRedis(t).Addr())
+	history.Check(t, history.Options{Server: h.Server, Dial: h.Dial, InTurn: true})
+}
+
 func fair(t testing.TB, addr string) locktest.Harness {
-	h := harness(t, addr)
+	return fairly(t, harness(t, addr), func(t testing.TB, addr string) redis.UniversalClient { return dialed(t, addr) })
+}
+
+// fairly is a harness whose backends are fair; dial is how they connect.
+func fairly(t testing.TB, h locktest.Harness, dial func(testing.TB, string) redis.UniversalClient) locktest.Harness {
 	h.Patience = time.Second
 	h.Dial = func(t testing.TB, addr string) lock.Backend {
-		return New(dialed(t, addr), Options{Fair: true, Patience: h.Patience})
+		return New(dial(t, addr), Options{Fair: true, Patience: h.Patience})
 	}
-	observer := dialed(t, addr)
+	observer := dial(t, h.Server)
 	h.Line = func(t testing.TB, key string) int { return lineOf(t, observer, key) }
 	return h
 }
 
 // lineOf counts who stands in line, and finds the two keys in step.
-func lineOf(t testing.TB, observer *redis.Client, key string) int {
+func lineOf(t testing.TB, observer redis.UniversalClient, key string) int {
 	n := namesOf(key)
 	var line, places *redis.IntCmd
-	_, err := observer.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
-		line, places = p.ZCard(t.Context(), n.line()), p.HLen(t.Context(), n.places())
+	ctx := context.Background() // it may be asked until the very end of a test
+	_, err := observer.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		line, places = p.ZCard(ctx, n.line()), p.HLen(ctx, n.places())
 		return nil
 	})
 	require.NoError(t, err)

@@ -39,14 +39,19 @@ func TestOnTheEmbeddedServer(t *testing.T) {
 }
 
 func TestOnACluster(t *testing.T) {
+	h, _ := clusterHarness(t)
+	locktest.Run(t, h)
+}
+
+func clusterHarness(t testing.TB) (h locktest.Harness, dial func(testing.TB, string) redis.UniversalClient) {
 	addrs := testservers.NewCluster(t).Addrs()
-	dial := func(t testing.TB, _ string) redis.UniversalClient {
+	dial = func(t testing.TB, _ string) redis.UniversalClient {
 		return closed(t, redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: addrs, MaxRetries: -1, ContextTimeoutEnabled: true,
 		}))
 	}
 	observer := dial(t, "").(*redis.ClusterClient)
-	h := harnessOf(dial, observer)
+	h = harnessOf(dial, observer)
 	h.Unproxied = true
 	everywhere := func(t testing.TB, f func(ctx context.Context, c *redis.Client) error) {
 		t.Helper()
@@ -59,7 +64,7 @@ func TestOnACluster(t *testing.T) {
 		everywhere(t, func(ctx context.Context, c *redis.Client) error { return c.ScriptFlush(ctx).Err() })
 	}
 	h.Subscriptions = nil // each node knows of its own; counted on the standalone server
-	locktest.Run(t, h)
+	return h, dial
 }
 
 // startMini is the server of the embedded mode. Its keys do not expire by
