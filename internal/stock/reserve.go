@@ -83,27 +83,36 @@ func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold
 		if err == nil || errors.Is(err, order.ErrUnavailable) {
 			return h, err // without an answer a unit may be lent: the mark stays for the settler
 		}
-		if left := s.unmark(ctx, c, home); left != nil || !errors.Is(err, errEmpty) {
+		twice, left := s.unmark(ctx, c, home)
+		switch {
+		case left != nil || !errors.Is(err, errEmpty):
 			return order.Hold{}, errors.Join(err, left)
+		case twice:
+			// The first sending may arrive yet, and would end whatever this attempt
+			// holds at home by then.
+			return order.Hold{}, order.ErrBusy
 		}
 	}
 	return order.Hold{}, order.ErrBusy
 }
 
 // lend asks one sibling after the other, and the next only after a clear "empty",
-// so that a lost answer cannot take two units.
+// so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
+// asked twice: the first question may arrive yet, when it has a unit again.
 func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
 	for _, shard := range lenders {
 		if shard == home {
 			continue
 		}
-		answer, err := s.run(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
+		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
 		if err == nil {
 			err = refusals[answer[0]]
 		}
 		switch {
 		case err == nil:
 			return hold(c, c.OrderID, shard), nil
+		case errors.Is(err, errEmpty) && twice:
+			return order.Hold{}, fmt.Errorf("%w: whether shard %d of coupon %d lends is not known", order.ErrUnavailable, shard, c.CouponID)
 		case !errors.Is(err, errEmpty):
 			return order.Hold{}, err
 		}
@@ -114,11 +123,16 @@ func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int
 // unmarkWithin bounds taking a mark away, which is done for a buyer who has gone too.
 const unmarkWithin = time.Second
 
-// unmark takes the mark away, once every sibling that was asked has refused.
-func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) error {
+// unmark takes the mark away, once every sibling that was asked has refused; twice
+// says that it was sent a second time.
+func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) (twice bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkWithin)
 	defer cancel()
-	return s.Release(ctx, hold(c, c.OrderID, home))
+	answer, twice, err := s.runTwice(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
+	if err != nil {
+		return twice, err
+	}
+	return twice, s.cameBack(ctx, c.CouponID, answer)
 }
 
 // lenders lists the shards that have units, the fullest first. When every shard was

@@ -93,15 +93,24 @@ func keys(couponID int64, shard int) []string {
 // run executes a script on a shard and, because every script is idempotent, once
 // more if the answer was lost. Any failure of Redis is order.ErrUnavailable.
 func (s *Stock) run(ctx context.Context, sc *redis.Script, couponID int64, shard int, args ...any) ([]string, error) {
+	answer, _, err := s.runTwice(ctx, sc, couponID, shard, args...)
+	return answer, err
+}
+
+// runTwice is run, and says whether the script was sent a second time: then the first
+// sending may still be on its way, and arrive after whatever is done next.
+func (s *Stock) runTwice(ctx context.Context, sc *redis.Script, couponID int64, shard int, args ...any) (
+	answer []string, twice bool, err error,
+) {
 	k := keys(couponID, shard)
-	answer, err := sc.Run(ctx, s.client, k, args...).StringSlice()
-	if err != nil && ctx.Err() == nil {
+	answer, err = sc.Run(ctx, s.client, k, args...).StringSlice()
+	if twice = err != nil && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.client, k, args...).StringSlice()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 	}
-	return answer, nil
+	return answer, twice, nil
 }
 
 // errEmpty: this shard has no unit, which says nothing of the others.
