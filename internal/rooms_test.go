@@ -53,6 +53,8 @@ var rooms = map[string][]string{
 		"internal/lock/redlock", "internal/order", "internal/servers", "internal/stock", "internal/store"},
 	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/servers"},
 	"internal/lab/report": {"internal/lab/bench"},
+	"internal/faults":     {"internal/lock", "internal/order"},
+	"internal/chaos":      {"internal/faults", "internal/servers"},
 
 	"internal/breaks":            {},
 	"internal/breaks/cmd/breaks": {"internal/breaks"},
@@ -67,7 +69,7 @@ var libraries = map[string][]string{
 	"github.com/glebarez/sqlite":        {"internal/store"},
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},
 	"github.com/spf13/cobra":            {"cmd/seckill"},
-	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest"}, // the fault proxy counts with it
+	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
 	"github.com/knadh/koanf":            {"internal/config"},
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/breaks"},

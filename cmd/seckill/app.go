@@ -70,10 +70,10 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
 		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
 	})
-	a.settler = order.NewSettler(order.SettlerParts{
+	a.settler = order.NewSettler(faultySettler(order.SettlerParts{
 		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
 		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
-	})
+	}))
 	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.SettleAfter)
 	return a, nil
 }
@@ -112,7 +112,7 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
-	if a.locker, err = lock.New(backend, o); err != nil {
+	if a.locker, err = lock.New(faultyBackend(backend), o); err != nil {
 		return usage(err)
 	}
 	a.onStop(a.locker.Close)
@@ -161,11 +161,11 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 		return nil, err
 	}
 	a.onStop(ids.Close)
-	a.orders = order.NewService(order.Parts{
+	a.orders = order.NewService(faultyService(order.Parts{
 		Sales: a.cache, Stock: a.metrics.Stock(a.stock), Tickets: a.stock, Returns: a.stock,
 		Locker: a.metrics.Locker(a.locker), Tx: a.metrics.Transactor(a.store), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
-	})
+	}))
 	a.metrics.Pools(a.store.Pool, a.redis)
 	a.metrics.Shards(a.cache.Known, a.stock.Left)
 	a.work(ctx)

@@ -53,7 +53,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func configFlag(cmd *cobra.Command, c console) func() (config.Config, error) {
 	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
 	return func() (config.Config, error) {
-		cfg, err := config.Load(*path, c.environ)
+		environ, err := faultyEnviron(c.environ)
+		if err != nil {
+			return config.Config{}, usage(err)
+		}
+		cfg, err := config.Load(*path, environ)
 		if err != nil {
 			return config.Config{}, usage(err)
 		}

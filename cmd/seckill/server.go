@@ -64,7 +64,7 @@ func newServer(a *app, l listeners) (*server, error) {
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	s.admin = &http.Server{
-		Handler:     api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: a.metrics.Handler()}),
+		Handler:     faultyAdmin(api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: a.metrics.Handler()})),
 		ReadTimeout: cfg.HTTP.ReadTimeout, IdleTimeout: cfg.HTTP.IdleTimeout, // a profile may take long to write
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}

@@ -1,0 +1,45 @@
+//go:build faults
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"seckill/internal/faults"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// faultVariable arms faults from the start on; no ordinary build knows it.
+const faultVariable = "SECKILL_FAULT="
+
+// points belongs to the process: a fault ends it.
+var points faults.Points
+
+// faultyEnviron arms what the environment says, and takes it out.
+func faultyEnviron(environ []string) ([]string, error) {
+	var rest []string
+	for _, v := range environ {
+		text, armed := strings.CutPrefix(v, faultVariable)
+		if !armed {
+			rest = append(rest, v)
+			continue
+		}
+		all, err := faults.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("SECKILL_FAULT: %w", err)
+		}
+		points.Arm(all...)
+	}
+	return rest, nil
+}
+
+func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
+
+func faultyService(p order.Parts) order.Parts { return points.Service(p) }
+
+func faultySettler(p order.SettlerParts) order.SettlerParts { return points.Settler(p) }
+
+func faultyAdmin(h http.Handler) http.Handler { return points.Handler(h) }

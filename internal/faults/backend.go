@@ -1,0 +1,86 @@
+package faults
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"seckill/internal/lock"
+)
+
+// Backend puts points around the calls that take a user's lock and give it back. It
+// can do what the backend can: be raised, tell of a release, serve in turn.
+func (p *Points) Backend(b lock.Backend) lock.Backend {
+	f := backend{b, p}
+	raiser, raises := b.(lock.Raiser)
+	notifier, notifies := b.(lock.Notifier)
+	queuer, queues := b.(lock.Queuer)
+	switch {
+	case raises && notifies && queues:
+		return struct {
+			backend
+			lock.Raiser
+			lock.Notifier
+			inTurn
+		}{f, raiser, notifier, inTurn{queuer, p}}
+	case raises && notifies:
+		return struct {
+			backend
+			lock.Raiser
+			lock.Notifier
+		}{f, raiser, notifier}
+	case raises:
+		return struct {
+			backend
+			lock.Raiser
+		}{f, raiser}
+	case notifies:
+		return struct {
+			backend
+			lock.Notifier
+		}{f, notifier}
+	}
+	return f
+}
+
+type backend struct {
+	lock.Backend
+	p *Points
+}
+
+// at does the step if the key is a user's. A backend that knows no answer says so
+// with any error.
+func (p *Points) atUser(ctx context.Context, key, step string, do func() error) error {
+	if !strings.Contains(key, ofUser) {
+		return do()
+	}
+	return p.at(ctx, step, nil, do)
+}
+
+// Acquire is lock.Backend's.
+func (b backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (g lock.Grant, err error) {
+	err = b.p.atUser(ctx, key, "acquire", func() (err error) {
+		g, err = b.Backend.Acquire(ctx, key, token, lease)
+		return err
+	})
+	return g, err
+}
+
+// Release is lock.Backend's.
+func (b backend) Release(ctx context.Context, key, token string) error {
+	return b.p.atUser(ctx, key, "unlock", func() error { return b.Backend.Release(ctx, key, token) })
+}
+
+type inTurn struct {
+	lock.Queuer
+	p *Points
+}
+
+// AcquireInTurn is lock.Queuer's.
+func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (g lock.Grant, err error) {
+	err = q.p.atUser(ctx, key, "acquire", func() (err error) {
+		g, err = q.Queuer.AcquireInTurn(ctx, key, token, lease)
+		return err
+	})
+	return g, err
+}

@@ -1,0 +1,43 @@
+package faults
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+)
+
+// Path is where the second listener of an instance takes its faults.
+const Path = "/faults"
+
+// maxSpec bounds what is read.
+const maxSpec = 16 << 10
+
+// Handler answers Path before next answers everything else:
+//
+//	PUT /faults     arms the faults in the body, as Parse reads them, and forgets the others
+//	GET /faults     tells the State
+func (p *Points) Handler(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { p.tell(w) })
+	mux.HandleFunc("PUT "+Path, func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		all, err := Parse(string(text))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		p.Arm(all...)
+		p.tell(w)
+	})
+	return mux
+}
+
+func (p *Points) tell(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(p.State()) // whoever asked is gone
+}

@@ -1,0 +1,58 @@
+package faults
+
+import "slices"
+
+// steps are the places of the path, in the order in which an order comes to them,
+// then those of what becomes of it, then those of the background work.
+var steps = []struct {
+	name    string
+	moments string // of before, during and after: which of them exist
+}{
+	{"reserve", "bda"}, // RESERVE
+	{"lock", "ba"},     // before: a hold and no lock yet; after: unlocked, not confirmed
+	{"acquire", "bda"}, // the call that takes the lock
+	{"work", "ba"},     // what is done under the lock; before: the lock is held; after: known, not unlocked
+	{"begin", "a"},
+	{"fence", "ba"}, // the statements of the transaction
+	{"slot", "ba"},
+	{"insert", "ba"},
+	{"take", "ba"},
+	{"commit", "bda"},
+	{"void", "bda"},   // the question what became of a commit
+	{"unlock", "bda"}, // the call that gives the lock back
+	{"confirm", "bda"},
+	{"release", "bda"},
+	{"ticket", "ba"}, // what a request in doubt leaves behind
+
+	{"pay", "ba"}, // the statement, and its transaction's commit
+	{"pay.commit", "bda"},
+	{"cancel", "ba"},
+	{"giveback", "ba"}, // the unit goes back in the database
+	{"cancel.commit", "bda"},
+	{"return", "bda"}, // the unit goes back to the shards
+
+	{"expire", "ba"},
+	{"expire.commit", "bda"},
+	{"relay.return", "bda"}, // the same, from the outbox
+	{"relay.done", "bda"},   // the outbox forgets it
+	{"settle.void", "bda"},
+	{"settle.confirm", "bda"},
+	{"settle.release", "bda"},
+}
+
+var moments = []struct{ letter, name string }{{"b", ".before"}, {"d", ".during"}, {"a", ".after"}}
+
+var names = func() []string {
+	var all []string
+	for _, s := range steps {
+		for _, m := range moments {
+			if slices.Contains([]byte(s.moments), m.letter[0]) {
+				all = append(all, s.name+m.name)
+			}
+		}
+	}
+	return all
+}()
+
+// Names lists every point.
+func Names() []string { return slices.Clone(names) }

@@ -1,0 +1,118 @@
+package faults
+
+import (
+	"context"
+	"strings"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// Service puts the points of a request around the order service's parts.
+func (p *Points) Service(parts order.Parts) order.Parts {
+	parts.Stock = stock{parts.Stock, p, ""}
+	parts.Tickets = tickets{parts.Tickets, p}
+	parts.Returns = returns{parts.Returns, p, ""}
+	parts.Locker = locker{parts.Locker, p}
+	parts.Tx = transactor{parts.Tx, p}
+	parts.Orders = orders{parts.Orders, p, ""}
+	return parts
+}
+
+// Settler puts the points of the background work around its parts.
+func (p *Points) Settler(parts order.SettlerParts) order.SettlerParts {
+	parts.Stock = stock{parts.Stock, p, "settle."}
+	parts.Returns = returns{parts.Returns, p, "relay."}
+	parts.Tx = transactor{parts.Tx, p}
+	parts.Orders = orders{parts.Orders, p, "settle."}
+	parts.Outbox = outbox{parts.Outbox, p}
+	return parts
+}
+
+type stock struct {
+	order.Stock
+	p      *Points
+	prefix string
+}
+
+// Reserve is order.Stock's.
+func (s stock) Reserve(ctx context.Context, c order.Claim) (h order.Hold, err error) {
+	err = s.p.at(ctx, "reserve", order.ErrUnavailable, func() (err error) {
+		h, err = s.Stock.Reserve(ctx, c)
+		return err
+	})
+	return h, err
+}
+
+// Confirm is order.Stock's.
+func (s stock) Confirm(ctx context.Context, h order.Hold) error {
+	return s.p.at(ctx, s.prefix+"confirm", order.ErrUnavailable, func() error { return s.Stock.Confirm(ctx, h) })
+}
+
+// Release is order.Stock's.
+func (s stock) Release(ctx context.Context, h order.Hold) error {
+	return s.p.at(ctx, s.prefix+"release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
+}
+
+type tickets struct {
+	order.Tickets
+	p *Points
+}
+
+// PutTicket is order.Tickets'.
+func (t tickets) PutTicket(ctx context.Context, o order.Order) error {
+	return t.p.at(ctx, "ticket", order.ErrUnavailable, func() error { return t.Tickets.PutTicket(ctx, o) })
+}
+
+type returns struct {
+	order.Returns
+	p      *Points
+	prefix string
+}
+
+// Return is order.Returns'.
+func (r returns) Return(ctx context.Context, back order.Return) error {
+	return r.p.at(ctx, r.prefix+"return", order.ErrUnavailable, func() error { return r.Returns.Return(ctx, back) })
+}
+
+type orders struct {
+	order.Orders
+	p      *Points
+	prefix string
+}
+
+// Void is order.Orders'.
+func (o orders) Void(ctx context.Context, void order.Order) error {
+	return o.p.at(ctx, o.prefix+"void", order.ErrUnavailable, func() error { return o.Orders.Void(ctx, void) })
+}
+
+type outbox struct {
+	order.Outbox
+	p *Points
+}
+
+// Returned is order.Outbox's.
+func (o outbox) Returned(ctx context.Context, orderID int64) error {
+	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Returned(ctx, orderID) })
+}
+
+type locker struct {
+	order.Locker
+	p *Points
+}
+
+// ofUser is what the keys of users' locks have in them, as the order path and the
+// backends see them.
+const ofUser = "user:"
+
+// Do is order.Locker's.
+func (l locker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	if !strings.HasPrefix(key, ofUser) {
+		return l.Locker.Do(ctx, key, work, opts...)
+	}
+	return l.p.at(ctx, "lock", lock.ErrUnavailable, func() error {
+		return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
+			return l.p.at(ctx, "work", order.ErrUnavailable, func() error { return work(ctx, lease) })
+		}, opts...)
+	})
+}

@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Points are the points of one process, with the faults that are armed. The zero
+// value has none.
+type Points struct {
+	mu     sync.Mutex
+	armed  []Fault
+	passes map[string]int // since the faults were armed
+	struck map[string]int // faults by their text: how often each struck
+
+	die func(Action) // tests are not killed; nil is the real thing
+}
+
+// Arm replaces the faults that are armed, and counts passes from 0 again. None
+// disarms.
+func (p *Points) Arm(all ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed, p.passes, p.struck = all, map[string]int{}, map[string]int{}
+}
+
+// State is what has happened since the faults were armed.
+type State struct {
+	Armed  []string       `json:"armed"`
+	Passes map[string]int `json:"passes"` // by point
+	Struck map[string]int `json:"struck"` // by fault
+}
+
+// State tells what is armed and what has happened.
+func (p *Points) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := State{Armed: []string{}, Passes: maps.Clone(p.passes), Struck: maps.Clone(p.struck)}
+	for _, f := range p.armed {
+		s.Armed = append(s.Armed, f.String())
+	}
+	return s
+}
+
+// pass counts a pass and answers the action that strikes now, if one does.
+func (p *Points) pass(point string) Action {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.armed) == 0 {
+		return ""
+	}
+	p.passes[point]++
+	for _, f := range p.armed {
+		if f.Point == point && f.strikes(p.passes[point]) {
+			p.struck[f.String()]++
+			return f.Action
+		}
+	}
+	return ""
+}
+
+// errCut is what a cut connection looks like to whoever waits for an answer.
+var errCut net.Error = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+
+// slow is how much longer a delayed step takes.
+const slow = 500 * time.Millisecond
+
+// hit crosses a point. lost is what losing the connection means there: nil is errCut
+// as it is.
+func (p *Points) hit(ctx context.Context, point string, lost error) error {
+	switch action := p.pass(point); action {
+	case Kill, Stop:
+		p.end(action)
+	case Delay:
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+		}
+	case Lose:
+		if lost == nil {
+			return errCut
+		}
+		return fmt.Errorf("%w: %w", lost, errCut)
+	}
+	return nil
+}
+
+// at does a step with its three points around it. A step that failed by itself does
+// not come to its end.
+func (p *Points) at(ctx context.Context, step string, lost error, do func() error) error {
+	if err := p.hit(ctx, step+".before", lost); err != nil {
+		return err
+	}
+	if action := p.pass(step + ".during"); action != "" {
+		p.soon(action)
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return p.hit(ctx, step+".after", lost)
+}
+
+// while bounds when a fault during a step strikes, from the step's beginning on.
+const while = 2 * time.Millisecond
+
+// soon lets an action strike while the caller goes on.
+func (p *Points) soon(action Action) {
+	time.AfterFunc(rand.N(while), func() { p.end(action) }) //nolint:gosec // any moment will do
+}
+
+// quiet is longer than a signal to oneself is on its way.
+const quiet = 20 * time.Millisecond
+
+// end kills or stops this process. From a stop it returns after SIGCONT: the caller
+// must not run on while the signal is on its way.
+func (p *Points) end(action Action) {
+	if p.die != nil {
+		p.die(action)
+		return
+	}
+	if action == Kill {
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	time.Sleep(quiet)
+}

@@ -1,0 +1,114 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/internal/order"
+)
+
+type transactor struct {
+	order.Transactor
+	p *Points
+}
+
+// errNotSent is a COMMIT that never reached the server.
+var errNotSent = errors.New("faults: the commit was lost on its way")
+
+// InTx is order.Transactor's. What it does is named by its first statement: an
+// order, a payment, a cancellation or an expiry. The points before a commit are
+// crossed inside the transaction, those after it outside.
+func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	commit := ""
+	err := t.Transactor.InTx(ctx, func(ctx context.Context, inner order.Tx) error {
+		if err := t.p.hit(ctx, "begin.after", nil); err != nil {
+			return err
+		}
+		w := &watched{Tx: inner, p: t.p}
+		if err := work(ctx, w); err != nil {
+			return err
+		}
+		commit = w.what + "commit"
+		if t.p.hit(ctx, commit+".before", nil) != nil {
+			return errNotSent
+		}
+		if action := t.p.pass(commit + ".during"); action != "" {
+			t.p.soon(action)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errNotSent):
+		return fmt.Errorf("%w: %w", order.ErrCommitUnknown, errCut)
+	case err != nil || commit == "":
+		return err
+	}
+	return t.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
+}
+
+// watched is a transaction whose statements are steps. A statement whose connection
+// is lost poisons it: the caller gives it up.
+type watched struct {
+	order.Tx
+	p    *Points
+	what string // "" for an order, else "pay.", "cancel." or "expire."
+}
+
+// Fence is order.Tx's.
+func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
+	return w.p.at(ctx, "fence", nil, func() error { return w.Tx.Fence(ctx, userID, fence) })
+}
+
+// FreeSlot is order.Tx's.
+func (w *watched) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (slot int, err error) {
+	err = w.p.at(ctx, "slot", nil, func() (err error) {
+		slot, err = w.Tx.FreeSlot(ctx, couponID, userID, limit)
+		return err
+	})
+	return slot, err
+}
+
+// Insert is order.Tx's.
+func (w *watched) Insert(ctx context.Context, o order.Order) error {
+	return w.p.at(ctx, "insert", nil, func() error { return w.Tx.Insert(ctx, o) })
+}
+
+// TakeOne is order.Tx's.
+func (w *watched) TakeOne(ctx context.Context, couponID, epoch int64) error {
+	return w.p.at(ctx, "take", nil, func() error { return w.Tx.TakeOne(ctx, couponID, epoch) })
+}
+
+// Pay is order.Tx's.
+func (w *watched) Pay(ctx context.Context, id, userID int64, now time.Time) (moved bool, err error) {
+	return w.move(ctx, "pay", func() (bool, error) { return w.Tx.Pay(ctx, id, userID, now) })
+}
+
+// Cancel is order.Tx's.
+func (w *watched) Cancel(ctx context.Context, id, userID int64) (bool, error) {
+	return w.move(ctx, "cancel", func() (bool, error) { return w.Tx.Cancel(ctx, id, userID) })
+}
+
+// Expire is order.Tx's.
+func (w *watched) Expire(ctx context.Context, id int64, now time.Time) (bool, error) {
+	return w.move(ctx, "expire", func() (bool, error) { return w.Tx.Expire(ctx, id, now) })
+}
+
+// GiveBack is order.Tx's.
+func (w *watched) GiveBack(ctx context.Context, o order.Order) (back order.Return, err error) {
+	err = w.p.at(ctx, "giveback", nil, func() (err error) {
+		back, err = w.Tx.GiveBack(ctx, o)
+		return err
+	})
+	return back, err
+}
+
+func (w *watched) move(ctx context.Context, what string, do func() (bool, error)) (moved bool, err error) {
+	w.what = what + "."
+	err = w.p.at(ctx, what, nil, func() (err error) {
+		moved, err = do()
+		return err
+	})
+	return moved, err
+}
