@@ -5,6 +5,8 @@ package main
 import (
 	"net/http"
 
+	"github.com/spf13/cobra"
+
 	"seckill/internal/lock"
 	"seckill/internal/order"
 )
@@ -20,3 +22,5 @@ func faultyService(p order.Parts) order.Parts { return p }
 func faultySettler(p order.SettlerParts) order.SettlerParts { return p }
 
 func faultyAdmin(h http.Handler) http.Handler { return h }
+
+func extraCommands(console) []*cobra.Command { return nil }

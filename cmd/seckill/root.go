@@ -37,6 +37,7 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(c), newDemo(c), newRush(c), newAudit(c), newLab(c), newMigrate(c), newToken(c), newVersion(c))
+	root.AddCommand(extraCommands(c)...)
 	return root
 }
 

@@ -78,6 +78,10 @@ func parse(text string) (f Fault, err error) {
 	return f, f.possible()
 }
 
+// loses says whether something is on its way at the point. When the work under a lock
+// is done, its outcome is known here, and stays known.
+func (f Fault) loses() bool { return f.Point != "work.after" && f.Point != "lock.after" }
+
 // possible refuses actions that have no meaning at the point.
 func (f Fault) possible() error {
 	during := strings.HasSuffix(f.Point, ".during")
@@ -87,6 +91,9 @@ func (f Fault) possible() error {
 	case Lose, Delay:
 		if during {
 			return fmt.Errorf("%s is for before or after a step", f.Action)
+		}
+		if f.Action == Lose && !f.loses() {
+			return errors.New("nothing is sent there that could be lost")
 		}
 		return nil
 	}

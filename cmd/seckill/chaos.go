@@ -1,0 +1,116 @@
+//go:build faults
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"seckill/internal/chaos"
+)
+
+// extraCommands are those that only this build has.
+func extraCommands(c console) []*cobra.Command { return []*cobra.Command{newChaos(c)} }
+
+func newChaos(c console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "chaos",
+		Short: "Break real processes and servers under load, and audit what is left",
+		Long: `Starts private servers and several instances of this program, sends crowds of buyers,
+and breaks something in every round: an instance is killed, stopped or loses a reply at a
+point of the order path, or a store goes away, loses its data or stalls. After each round
+every acknowledged order must be there, nothing oversold, nobody above the limit, and
+Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
+
+A round is repeated with its seed: --cell NAME --seed N --rounds 1.`,
+		Example: "  seckill chaos\n  seckill chaos --rounds 500 --log runs.jsonl\n  seckill chaos --cell 'commit.*:kill' --lock none",
+		Args:    noArgs,
+	}
+	var o chaos.Options
+	var pattern, page, log string
+	var asJSON, list bool
+	f := cmd.Flags()
+	f.IntVar(&o.Rounds, "rounds", 0, "how many rounds (default: every cell once)")
+	f.Uint64Var(&o.Seed, "seed", 0, "of the first round, the others follow it (default: by the clock)")
+	f.StringVar(&pattern, "cell", "", "a regular expression for the cells' names (default: all)")
+	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
+	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
+	f.IntVar(&o.Lanes, "lanes", 2, "rounds at once, each on stores of its own")
+	f.StringVar(&page, "html", "", "write the report as a page, too")
+	f.StringVar(&log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
+	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	f.BoolVar(&list, "list", false, "print the names of the cells and do nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if o.Lock != "redis" && o.Lock != "none" {
+			return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))
+		}
+		if o.Rounds < 0 || o.Requests < 3 || o.Lanes < 1 {
+			return usage(errors.New("--rounds, --requests and --lanes must be above 0, --requests at least 3"))
+		}
+		if o.Cells, err = chaos.Cells(pattern); err != nil {
+			return usage(fmt.Errorf("--cell: %w", err))
+		}
+		if list {
+			for _, cell := range o.Cells {
+				_, _ = fmt.Fprintln(c.out, cell.Name)
+			}
+			return nil
+		}
+		if o.Seed == 0 {
+			o.Seed = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
+		}
+		return playChaos(cmd, c, o, chaosOutput{page: page, log: log, json: asJSON})
+	}
+	return cmd
+}
+
+// chaosOutput says where the results go.
+type chaosOutput struct {
+	page, log string
+	json      bool
+}
+
+func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) (err error) {
+	if o.Program, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	book, err := chaos.OpenBook(out.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, book.Close()) }()
+	show := chaos.NewProgress(c.err, o)
+	o.Each = func(r chaos.Result) {
+		book.Add(r)
+		show.Round(r)
+	}
+	o.Log = show.Say
+	failed := chaos.Run(cmd.Context(), o)
+	sum := book.Sum()
+	if out.json {
+		if err := json.NewEncoder(c.out).Encode(sum); err != nil {
+			return fmt.Errorf("print the report: %w", err)
+		}
+	} else if err := sum.WriteText(c.out); err != nil {
+		return err
+	}
+	if out.page != "" {
+		if err := sum.WritePage(out.page); err != nil {
+			return err
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case sum.Failed > 0:
+		return errSilent
+	case cmd.Context().Err() != nil:
+		return errors.New("stopped before all rounds were played")
+	}
+	return nil
+}

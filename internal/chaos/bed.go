@@ -1,0 +1,238 @@
+package chaos
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/servers"
+)
+
+// kind says what a bed is made of.
+type kind string
+
+const (
+	plain    kind = "plain"    // a MariaDB, and a Redis that keeps its data
+	expiring kind = "expiring" // the same, and orders must be paid within a moment
+	cluster  kind = "cluster"  // a MariaDB and a Redis Cluster
+	proxied  kind = "proxied"  // both behind a fault proxy, and a replica of the Redis
+)
+
+// The times that the instances of a bed are given: a dead instance's lock is free
+// after lease, its holds are settled when they are settleAfter old.
+const (
+	txTimeout   = 700 * time.Millisecond
+	lease       = 1400 * time.Millisecond
+	settleAfter = time.Second
+	workEvery   = 250 * time.Millisecond
+	payWithin   = 600 * time.Millisecond // on an expiring bed
+	paused      = 1800 * time.Millisecond
+)
+
+// bed is a fleet on stores of its own. It is used for one round after the other.
+type bed struct {
+	kind   kind
+	dir    string
+	secret string
+
+	maria *servers.MariaDB
+	dbase string
+	db    *sql.DB // direct, whatever stands between the fleet and the database
+	redis *servers.Redis
+	spare *servers.Redis // proxied: the replica
+	nodes *servers.Cluster
+	rdb   redis.UniversalClient // direct
+	toDB  *proxy
+	toR   *proxy
+	fleet []*instance
+
+	turn  atomic.Int64
+	users int64 // the last user id that was given out
+}
+
+const instances = 2
+
+// openBed starts the stores and the fleet. On an error nothing is left running.
+func openBed(ctx context.Context, program, lock string, k kind) (_ *bed, err error) {
+	b := &bed{kind: k, secret: rand.Text() + rand.Text()}
+	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	if err := b.openStores(ctx); err != nil {
+		return nil, err
+	}
+	env, err := b.environ(lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, program, b.dir, env); err != nil {
+		return nil, err
+	}
+	errs := make([]error, instances)
+	var all sync.WaitGroup
+	for n := range instances {
+		i := &instance{name: fmt.Sprintf("instance %d", n+1), program: program, env: env, dir: b.dir}
+		b.fleet = append(b.fleet, i)
+		all.Go(func() { errs[n] = i.start(ctx) })
+	}
+	all.Wait()
+	return b, errors.Join(errs...)
+}
+
+func (b *bed) openStores(ctx context.Context) (err error) {
+	if b.maria, err = servers.StartMariaDB(ctx, filepath.Join(b.dir, "db")); err != nil {
+		return err
+	}
+	if b.dbase, err = b.maria.CreateDatabase(ctx); err != nil {
+		return err
+	}
+	if b.db, err = sql.Open("mysql", b.maria.DSN(b.dbase)); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // connections are broken on purpose
+	redis.SetLogger(silent{})
+	if b.kind == cluster {
+		return b.openCluster(ctx)
+	}
+	if b.redis, err = servers.StartRedis(ctx, b.redisDir(), servers.AppendOnly()); err != nil {
+		return err
+	}
+	b.rdb = redis.NewClient(&redis.Options{Addr: b.redis.Addr()})
+	if b.kind == proxied {
+		return b.openProxies(ctx)
+	}
+	return nil
+}
+
+func (b *bed) redisDir() string { return filepath.Join(b.dir, "redis") }
+
+func (b *bed) openCluster(ctx context.Context) (err error) {
+	if b.nodes, err = servers.StartCluster(ctx, b.redisDir(), servers.AppendOnly()); err != nil {
+		return err
+	}
+	b.rdb = redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second})
+	return nil
+}
+
+func (b *bed) openProxies(ctx context.Context) (err error) {
+	b.spare, err = servers.StartRedis(ctx, b.redisDir()+"2", servers.AppendOnly(), servers.ReplicaOf(b.redis.Addr()))
+	if err != nil {
+		return err
+	}
+	if b.toR, err = newProxy(b.redis.Addr()); err != nil {
+		return err
+	}
+	b.toDB, err = newProxy(b.maria.Addr())
+	return err
+}
+
+// environ is the configuration of the fleet.
+func (b *bed) environ(lock string) ([]string, error) {
+	cfg, err := mysql.ParseDSN(b.maria.DSN(b.dbase))
+	if err != nil {
+		return nil, fmt.Errorf("read the DSN: %w", err)
+	}
+	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = time.Second, time.Second, time.Second
+	addrs, mode := "", "single"
+	switch b.kind {
+	case cluster:
+		addrs, mode = strings.Join(b.nodes.Addrs(), ","), "cluster"
+	case proxied:
+		addrs, cfg.Addr = b.toR.addr(), b.toDB.addr()
+	case plain, expiring:
+		addrs = b.redis.Addr()
+	}
+	env := []string{
+		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
+		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_STOCK__SHARDS=4",
+		"SECKILL_ORDER__TX_TIMEOUT=" + txTimeout.String(), "SECKILL_LOCK__LEASE=" + lease.String(),
+		"SECKILL_ORDER__SETTLE_AFTER=" + settleAfter.String(), "SECKILL_ORDER__EXPIRE_EVERY=" + workEvery.String(),
+		"SECKILL_LOCK__BACKEND=" + lock,
+	}
+	if lock == "none" {
+		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")
+	}
+	if b.kind == expiring {
+		env = append(env, "SECKILL_ORDER__PAY_WITHIN="+payWithin.String())
+	}
+	return env, nil
+}
+
+func migrate(ctx context.Context, program, dir string, env []string) error {
+	cmd := exec.CommandContext(ctx, program, "migrate") //nolint:gosec // our own program
+	cmd.Dir = dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("seckill migrate: %w: %s", err, out)
+	}
+	return nil
+}
+
+// close stops whatever was started, the fleet first, and removes the files.
+func (b *bed) close() error {
+	errs := make([]error, len(b.fleet))
+	var all sync.WaitGroup
+	for n, i := range b.fleet {
+		all.Go(func() { errs[n] = i.end() })
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	for _, p := range []*proxy{b.toR, b.toDB} {
+		if p != nil {
+			p.close()
+		}
+	}
+	if b.rdb != nil {
+		err = errors.Join(err, b.rdb.Close())
+	}
+	if b.db != nil {
+		err = errors.Join(err, b.db.Close())
+	}
+	if b.nodes != nil {
+		err = errors.Join(err, b.nodes.Stop())
+	}
+	for _, r := range []*servers.Redis{b.redis, b.spare} {
+		if r != nil {
+			err = errors.Join(err, r.Kill())
+		}
+	}
+	if b.maria != nil {
+		err = errors.Join(err, b.maria.Kill())
+	}
+	return errors.Join(err, os.RemoveAll(b.dir))
+}
+
+// pick is the instance that the next request goes to: one after the other, but for
+// those that take none.
+func (b *bed) pick() string {
+	for range b.fleet {
+		if url := b.fleet[b.turn.Add(1)%int64(len(b.fleet))].url(); url != "" {
+			return url
+		}
+	}
+	return b.fleet[0].now().url
+}
+
+type silent struct{}
+
+// Printf says nothing.
+func (silent) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,224 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"time"
+
+	"seckill/internal/faults"
+)
+
+// Cell is one way in which things go wrong in a round.
+type Cell struct {
+	Name string // as "commit.after:kill"
+
+	kind  kind
+	arm   func(r *round) map[int]string // faults of each instance, before the crowd comes
+	harm  func(ctx context.Context, r *round) (struck bool, err error)
+	races bool // buyers pay in the moment in which their order expires
+	mend  bool // the fault destroys data, and an administrator asks for a repair
+}
+
+// Cells lists every cell whose name the pattern matches; an empty one matches all.
+func Cells(pattern string) ([]Cell, error) {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern of cells: %w", err)
+	}
+	var some []Cell
+	for _, c := range append(stepCells(), storeCells()...) {
+		if match.MatchString(c.Name) {
+			some = append(some, c)
+		}
+	}
+	if len(some) == 0 {
+		return nil, fmt.Errorf("no cell is called like %q", pattern)
+	}
+	return some, nil
+}
+
+// stepCell is a fault at a point of the path.
+type stepCell struct {
+	point string
+	pass  int    // the fault strikes at a random pass up to this
+	with  string // other faults that lead the way to the point
+	late  bool   // the point is crossed by the background work, of any instance
+	kind  kind
+}
+
+// unknown makes a part of the commits unknown, and leaves some of them so.
+const unknown = "commit.before:lose:2/5,commit.after:lose:4/7"
+
+// stranded leaves holds open, of orders and of none.
+const stranded = unknown + ",void.before:lose:1/2,confirm.before:lose:1/3,release.before:lose:1/2"
+
+var stepPoints = []stepCell{
+	{point: "reserve.before", pass: 80},
+	{point: "reserve.during", pass: 80},
+	{point: "reserve.after", pass: 60},
+	{point: "lock.before", pass: 60},
+	{point: "acquire.before", pass: 60},
+	{point: "acquire.during", pass: 60},
+	{point: "acquire.after", pass: 60},
+	{point: "work.before", pass: 60},
+	{point: "begin.after", pass: 60},
+	{point: "fence.after", pass: 60},
+	{point: "slot.after", pass: 60},
+	{point: "insert.after", pass: 60},
+	{point: "take.after", pass: 60},
+	{point: "commit.before", pass: 60},
+	{point: "commit.during", pass: 60},
+	{point: "commit.after", pass: 60},
+	{point: "void.before", pass: 3, with: unknown},
+	{point: "void.during", pass: 3, with: unknown},
+	{point: "void.after", pass: 2, with: unknown},
+	{point: "ticket.before", pass: 3, with: unknown + ",void.before:lose:1/2"},
+	{point: "ticket.after", pass: 3, with: unknown + ",void.before:lose:1/2"},
+	{point: "work.after", pass: 60},
+	{point: "unlock.before", pass: 60},
+	{point: "unlock.during", pass: 60},
+	{point: "unlock.after", pass: 60},
+	{point: "lock.after", pass: 60},
+	{point: "confirm.before", pass: 60},
+	{point: "confirm.during", pass: 60},
+	{point: "confirm.after", pass: 60},
+	{point: "release.before", pass: 2},
+	{point: "release.during", pass: 2},
+	{point: "release.after", pass: 2},
+
+	{point: "pay.after", pass: 6},
+	{point: "pay.commit.before", pass: 6},
+	{point: "pay.commit.during", pass: 6},
+	{point: "pay.commit.after", pass: 6},
+	{point: "cancel.after", pass: 6},
+	{point: "giveback.after", pass: 6},
+	{point: "cancel.commit.before", pass: 6},
+	{point: "cancel.commit.during", pass: 6},
+	{point: "cancel.commit.after", pass: 6},
+	{point: "return.before", pass: 6},
+	{point: "return.during", pass: 6},
+	{point: "return.after", pass: 6},
+
+	{point: "relay.return.before", pass: 3, with: "return.before:lose:1/1", late: true},
+	{point: "relay.return.during", pass: 3, with: "return.before:lose:1/1", late: true},
+	{point: "relay.return.after", pass: 3, with: "return.after:lose:1/1", late: true},
+	{point: "relay.done.before", pass: 3, with: "return.before:lose:1/1", late: true},
+	{point: "relay.done.during", pass: 3, with: "return.before:lose:1/1", late: true},
+	{point: "relay.done.after", pass: 3, with: "return.before:lose:1/1", late: true},
+
+	{point: "settle.void.before", pass: 3, with: stranded, late: true},
+	{point: "settle.void.during", pass: 3, with: stranded, late: true},
+	{point: "settle.void.after", pass: 2, with: stranded, late: true},
+	{point: "settle.confirm.before", pass: 3, with: stranded, late: true},
+	{point: "settle.confirm.during", pass: 3, with: stranded, late: true},
+	{point: "settle.confirm.after", pass: 3, with: stranded, late: true},
+	{point: "settle.release.before", pass: 2, with: stranded, late: true},
+	{point: "settle.release.during", pass: 2, with: stranded, late: true},
+	{point: "settle.release.after", pass: 2, with: stranded, late: true},
+
+	{point: "expire.after", pass: 20, late: true, kind: expiring},
+	{point: "expire.commit.before", pass: 20, late: true, kind: expiring},
+	{point: "expire.commit.during", pass: 20, late: true, kind: expiring},
+	{point: "expire.commit.after", pass: 20, late: true, kind: expiring},
+}
+
+// stepCells are the points, each with a process that is killed there, one that is
+// stopped there for longer than its lease, and a reply that is lost there.
+func stepCells() []Cell {
+	var all []Cell
+	for _, s := range stepPoints {
+		for _, action := range []string{"kill", "stop", "lose"} {
+			if _, err := faults.Parse(s.point + ":" + action + ":1"); err != nil {
+				continue // it has no meaning there
+			}
+			k := s.kind
+			if k == "" {
+				k = plain
+			}
+			all = append(all, Cell{
+				Name: s.point + ":" + action, kind: k,
+				arm:  func(r *round) map[int]string { return s.specs(r.rng, action, len(r.wishes)) },
+				harm: s.await(action),
+			})
+		}
+	}
+	return all
+}
+
+// specs are the faults of each instance. A reply is lost again and again, because
+// that harms nobody else.
+func (s stepCell) specs(rng *rand.Rand, action string, wishes int) map[int]string {
+	const usual = 800 // wishes, for which the passes are meant
+	pass := max(1, s.pass*wishes/usual)
+	spec := fmt.Sprintf("%s:%s:%d", s.point, action, 1+rng.IntN(pass))
+	if action == "lose" {
+		spec += fmt.Sprintf("/%d", 1+rng.IntN(1+pass/8))
+	}
+	if s.with != "" {
+		spec += "," + s.with
+	}
+	if !s.late {
+		return map[int]string{rng.IntN(instances): spec}
+	}
+	all := map[int]string{}
+	for n := range instances {
+		all[n] = spec
+	}
+	return all
+}
+
+// How long a point is waited for after the crowd has come, and how long replies of the
+// background work go on being lost.
+const (
+	waitForPoint = 500 * time.Millisecond
+	waitForWork  = 4 * time.Second
+)
+
+// await returns when the fault has struck and everybody is well again. Lost replies go
+// on for as long as the crowd comes.
+func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool, error) {
+	return func(ctx context.Context, r *round) (struck bool, err error) {
+		through, patience := time.Time{}, waitForPoint
+		if s.late {
+			patience = waitForWork
+		}
+		for ctx.Err() == nil {
+			struck = r.nurse.cases.Load() > 0
+			select {
+			case <-r.done:
+				if through.IsZero() {
+					through = time.Now()
+				}
+				if action == "lose" {
+					struck = r.anyStruck(ctx)
+				}
+				if struck && r.nurse.well() || time.Since(through) > patience && r.nurse.well() {
+					return struck, nil
+				}
+			default:
+				if struck && action != "lose" && r.nurse.well() && !s.late {
+					return true, nil
+				}
+			}
+			_ = sleep(ctx, 5*time.Millisecond)
+		}
+		return struck, ctx.Err()
+	}
+}
+
+// anyStruck says whether the cell's own fault has struck anywhere.
+func (r *round) anyStruck(ctx context.Context) bool {
+	point, _, _ := strings.Cut(r.cell.Name, ":")
+	for _, i := range r.bed.fleet {
+		state, err := i.state(ctx)
+		for fault, n := range state.Struck {
+			if err == nil && n > 0 && strings.HasPrefix(fault, point+":") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crowd is the buyers of one round: three times as many requests as there are units.
+// Some tap twice with the same key, some come back with another one, some pay and
+// some cancel.
+type crowd struct {
+	*client
+	rec    *record
+	coupon string
+	wishes []*wish
+	races  bool // pay in the moment in which the order expires
+	later  sync.WaitGroup
+}
+
+const (
+	buyersAtOnce = 24
+	tapTwice     = 20 // of 100 buyers, how many tap twice
+	comeBack     = 20 // of 100 buyers, how many have a second wish
+	payPercent   = 12
+	cancelUpTo   = 24 // from payPercent on
+)
+
+// plan makes wishes with so many taps in all.
+func (c *crowd) plan(rng *rand.Rand, taps int) {
+	for taps > 0 {
+		c.bed.users++
+		user := c.bed.users
+		token := c.token(user, "user")
+		for n := range 2 {
+			if n > 0 && rng.IntN(100) >= comeBack {
+				break
+			}
+			w := &wish{user: user, token: token, key: fmt.Sprintf("%s-%d-%d", c.coupon, user, n), taps: 1, lot: rng.IntN(100)}
+			if rng.IntN(100) < tapTwice {
+				w.taps = 2
+			}
+			c.wishes = append(c.wishes, w)
+			taps -= w.taps
+		}
+	}
+}
+
+// come sends the wishes and returns when each has its answer, or until has passed.
+func (c *crowd) come(ctx context.Context, wishes []*wish, until func() time.Time) {
+	var next atomic.Int64
+	var lanes sync.WaitGroup
+	for range min(buyersAtOnce, len(wishes)) {
+		lanes.Go(func() {
+			for ctx.Err() == nil {
+				n := int(next.Add(1)) - 1
+				if n >= len(wishes) {
+					return
+				}
+				c.buyer(ctx, wishes[n], until)
+			}
+		})
+	}
+	lanes.Wait()
+}
+
+func (c *crowd) buyer(ctx context.Context, w *wish, until func() time.Time) {
+	var taps sync.WaitGroup
+	for range w.taps - 1 {
+		taps.Go(func() { c.tap(ctx, w, until) })
+	}
+	c.tap(ctx, w, until)
+	taps.Wait()
+}
+
+// tap asks with the wish's key until there is an answer that stands. After a lost
+// answer, or one that may be asked again, it asks another instance.
+func (c *crowd) tap(ctx context.Context, w *wish, until func() time.Time) {
+	c.rec.count(&c.rec.asked)
+	if !c.insist(ctx, w, until) {
+		c.rec.count(&c.rec.open)
+	}
+}
+
+// insist is false if there was no answer that stands.
+func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) bool {
+	for try := 0; ctx.Err() == nil; try++ {
+		if try > 0 {
+			if time.Now().After(until()) {
+				break
+			}
+			c.rec.count(&c.rec.repeats)
+			if !sleep(ctx, min(20*time.Millisecond<<min(try, 5), 300*time.Millisecond)) {
+				break
+			}
+		}
+		began := time.Now()
+		a := c.ask(ctx, c.bed.pick(), http.MethodPost, "/api/v1/coupons/"+c.coupon+"/orders", w.token, w.key, "")
+		c.rec.took(time.Since(began))
+		switch {
+		case a.status == http.StatusCreated:
+			c.own(ctx, w, a)
+			return true
+		case a.status == http.StatusAccepted:
+			c.rec.count(&c.rec.doubts)
+			c.rec.mu.Lock()
+			w.place = a.place
+			c.rec.mu.Unlock()
+			return true // followed to its end when the faults are over
+		case a.status == 0:
+			c.rec.count(&c.rec.lost)
+		case !a.again():
+			if a.code == "conflict" {
+				c.rec.mu.Lock()
+				w.gone = true
+				c.rec.mu.Unlock()
+			}
+			c.rec.refuse(a.code)
+			return true
+		}
+	}
+	return false
+}
+
+// own takes note of an order, and does with it what this buyer does.
+func (c *crowd) own(ctx context.Context, w *wish, a answer) {
+	id, err := strconv.ParseInt(a.order.ID, 10, 64)
+	if err != nil || a.order.UserID != strconv.FormatInt(w.user, 10) || a.order.CouponID != c.coupon {
+		c.rec.problem("user %d asked for coupon %s and was answered %d: %s", w.user, c.coupon, a.status, a.body)
+		return
+	}
+	o := c.rec.acknowledge(w, id, a.order.ExpiresAt)
+	if o == nil {
+		return
+	}
+	switch {
+	case c.races:
+		c.later.Go(func() {
+			if sleep(ctx, time.Until(o.expires)-20*time.Millisecond+rand.N(40*time.Millisecond)) { //nolint:gosec // any moment will do
+				c.follow(ctx, o, "paid", "/payment")
+			}
+		})
+	case w.lot < payPercent:
+		c.follow(ctx, o, "paid", "/payment")
+	case w.lot < cancelUpTo:
+		c.follow(ctx, o, "cancelled", "/cancellation")
+	}
+}
+
+// followTries bounds how often a payment or a cancellation is sent.
+const followTries = 12
+
+// follow pays or cancels. What it wants is noted before it is sent: from then on the
+// order may be in either state.
+func (c *crowd) follow(ctx context.Context, o *owed, want, verb string) {
+	c.rec.mu.Lock()
+	o.want = want
+	c.rec.mu.Unlock()
+	unsure := false
+	for try := range followTries {
+		if try > 0 && !sleep(ctx, min(20*time.Millisecond<<min(try, 5), 300*time.Millisecond)) {
+			return
+		}
+		path := "/api/v1/orders/" + strconv.FormatInt(o.id, 10) + verb
+		switch a := c.ask(ctx, c.bed.pick(), http.MethodPost, path, o.wish.token, "", ""); {
+		case a.status == http.StatusOK && a.order.Status == want:
+			c.rec.mu.Lock()
+			o.sure = true
+			c.rec.mu.Unlock()
+			return
+		case a.status == http.StatusOK:
+			c.rec.problem("user %d asked for order %d to be %s and was answered %q", o.wish.user, o.id, want, a.order.Status)
+			return
+		case a.again():
+			unsure = true
+		default: // it cannot be paid or cancelled, and says so
+			c.rec.mu.Lock()
+			o.refused = a.code == "conflict" && !unsure
+			c.rec.mu.Unlock()
+			return
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Package chaos runs a fleet of real processes on private real servers, sends a crowd
+// to it, breaks something, and holds what the buyers were told against what is there
+// when everything has come to rest.
+//
+//	bed: MariaDB, Redis (one, a Cluster, or behind a fault proxy with a replica), 2 × seckill serve
+//	 │
+//	 └─▶ round: a fresh coupon ─▶ two thirds of the crowd │ the fault │ healed ─▶ the rest
+//	       ─▶ 202s followed to their end ─▶ rest: R = D, h = G = 0, the audit clean, within 30 s
+//	       ─▶ every acknowledged order read back, and asked for again with its key
+//	       ─▶ late buyers take what is left ─▶ Result
+//
+// A cell is one fault: at a point of the order path (kill -9, SIGSTOP for longer than
+// the lease, a lost reply; see package faults), or of a component. The crowd keeps a
+// record of its own and the stores are read beside the program, so that the program is
+// not its own judge; its audit must agree.
+//
+// The same seed plans the same round: who comes, the limit, the point's pass. What the
+// processes and the network do in it is not repeated. And a round that finds nothing
+// proves nothing by itself: the harness is trusted because it has been seen to catch
+// bugs that were planted.
+//
+// To hold it against a planted bug, name one of its cells as a test:
+//
+//	Caught by: ./internal/chaos -run TestEveryCell/commit.before:lose
+//
+// The test builds the program with the flags of the environment (GOFLAGS), and with
+// the overlay that `go test -overlay` was given when it is named there as well.
+package chaos

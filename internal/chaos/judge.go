@@ -1,0 +1,285 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// judge compares what the buyers were told with what the stores hold, when everything
+// has come to rest.
+//
+//	202s to their end ─▶ rest ─▶ orders that nobody knows of ─▶ read back ─▶ ask again
+//	  ─▶ late buyers take what is left ─▶ rest ─▶ the last look
+func (r *round) judge(ctx context.Context) Result {
+	r.endDoubts(ctx)
+	t, settled := r.rest(ctx, r.rec.healed)
+	if settled <= r.bound { // otherwise it is broken, and that is enough
+		r.adopt(ctx, t)
+	}
+	r.readBack(ctx)
+	r.askAgain(ctx)
+	if r.bed.kind != expiring && settled <= r.bound {
+		r.mopUp(ctx, t.stock)
+		t, _ = r.rest(ctx, time.Now())
+		if t.stock > 0 {
+			r.rec.problem("undersold: %d units are left, and buyers who would take them were refused", t.stock)
+		}
+	}
+	result := r.compare(t)
+	result.Settled = settled
+	r.retire(ctx)
+	return result
+}
+
+// endDoubts follows every 202 to its end.
+func (r *round) endDoubts(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, w := range r.wishes {
+		if w.place != "" {
+			all.Go(func() { r.endDoubt(ctx, w) })
+		}
+	}
+	all.Wait()
+}
+
+func (r *round) endDoubt(ctx context.Context, w *wish) {
+	for last := r.rec.healed.Add(r.bound); ; {
+		a := r.ask(ctx, r.bed.pick(), http.MethodGet, w.place, w.token, "", "")
+		switch {
+		case a.status == http.StatusOK && a.order.Status == "void", a.status == http.StatusNotFound:
+			r.rec.mu.Lock()
+			w.gone = true
+			r.rec.mu.Unlock()
+			return
+		case a.status == http.StatusOK && a.order.Status != "in_doubt":
+			r.own(ctx, w, a)
+			return
+		}
+		if time.Now().After(last) {
+			r.rec.problem("user %d was answered 202, and %s after the last fault %s is neither an order nor a refusal (%d %s)",
+				w.user, r.bound, w.place, a.status, a.order.Status)
+			return
+		}
+		if !sleep(ctx, 50*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// rest waits until nothing is on its way, by the stores and by the program's own
+// audit, and says how long it took.
+func (r *round) rest(ctx context.Context, since time.Time) (t truth, took time.Duration) {
+	for {
+		var open error
+		if t, open = r.bed.truth(ctx, r.coupon); open == nil {
+			open = t.rest()
+		}
+		if open == nil && r.bed.kind == expiring && t.pending() > 0 {
+			open = fmt.Errorf("%d orders have not expired", t.pending())
+		}
+		if open == nil {
+			open = r.audited(ctx)
+		}
+		took = time.Since(since)
+		if open == nil {
+			return t, took
+		}
+		if took > r.bound || ctx.Err() != nil {
+			r.rec.problem("not settled %s after the last fault: %v", r.bound, open)
+			return t, took
+		}
+		_ = sleep(ctx, 40*time.Millisecond)
+	}
+}
+
+func (r *round) audited(ctx context.Context) error {
+	var a report
+	path := "/api/v1/admin/coupons/" + r.coupon + "/audit"
+	got := r.ask(ctx, r.bed.pick(), http.MethodGet, path, r.token(1, "admin"), "", "")
+	if got.status != http.StatusOK {
+		return fmt.Errorf("the audit was answered %d: %s", got.status, got.body)
+	}
+	if err := into(got.body, &a); err != nil {
+		return err
+	}
+	if !a.Clean || !a.Settled {
+		return errors.New("audit: " + a.String())
+	}
+	return nil
+}
+
+// adopt asks again for whoever has an order that nobody was told of: the same key
+// must lead to it.
+func (r *round) adopt(ctx context.Context, t truth) {
+	strangers := map[int64]bool{}
+	for id, o := range t.orders {
+		if _, known := r.rec.owed[id]; !known {
+			strangers[o.user] = true
+		}
+	}
+	if len(strangers) == 0 {
+		return
+	}
+	until := time.Now().Add(insistFor)
+	for _, w := range r.wishes {
+		if strangers[w.user] {
+			r.insist(ctx, w, func() time.Time { return until })
+		}
+	}
+	for id, o := range t.orders {
+		if _, known := r.rec.owed[id]; !known {
+			r.rec.problem("order %d of user %d is %s, and no request of the user leads to it", id, o.user, o.status)
+		}
+	}
+}
+
+// readBack lets every owner look at the order that was acknowledged.
+func (r *round) readBack(ctx context.Context) {
+	r.each(r.rec.all(), func(o *owed) {
+		for last := time.Now().Add(insistFor); ; {
+			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
+			if a.status == http.StatusOK && a.order.ID == strconv.FormatInt(o.id, 10) {
+				if !o.allows(a.order.Status, time.Now()) {
+					r.rec.problem("order %d of user %d should be %s and reads %s", o.id, o.wish.user, o.want, a.order.Status)
+				}
+				return
+			}
+			if !a.again() || time.Now().After(last) || !sleep(ctx, 50*time.Millisecond) {
+				r.rec.problem("lost: order %d of user %d was acknowledged and is answered %d: %s", o.id, o.wish.user, a.status, a.body)
+				return
+			}
+		}
+	})
+}
+
+// askedAgain is how many owners ask again with their key.
+const askedAgain = 12
+
+func (r *round) askAgain(ctx context.Context) {
+	all := r.rec.all()
+	var some []*owed
+	for n := range min(askedAgain, len(all)) {
+		some = append(some, all[n*len(all)/min(askedAgain, len(all))])
+	}
+	until := time.Now().Add(insistFor)
+	r.each(some, func(o *owed) {
+		if !r.insist(ctx, o.wish, func() time.Time { return until }) {
+			r.rec.problem("order %d: asking again with the same key gets no answer", o.id)
+		}
+		if len(o.wish.ids) == 0 || !slices.Contains(o.wish.ids, o.id) {
+			r.rec.problem("order %d: asking again with the same key does not lead to it", o.id)
+		}
+	})
+}
+
+func (r *round) each(all []*owed, do func(o *owed)) {
+	lanes := make(chan struct{}, buyersAtOnce)
+	var busy sync.WaitGroup
+	for _, o := range all {
+		lanes <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-lanes }()
+			do(o)
+		})
+	}
+	busy.Wait()
+}
+
+// mopUp lets new buyers come for what is left: with demand for more, nothing may stay.
+func (r *round) mopUp(ctx context.Context, left int64) {
+	for range 3 {
+		if left == 0 {
+			return
+		}
+		late := &crowd{client: r.client, rec: r.rec, coupon: r.coupon}
+		late.plan(r.rng, int(left)+8)
+		for _, w := range late.wishes {
+			w.lot = 99 // they keep what they get
+		}
+		until := time.Now().Add(insistFor)
+		late.come(ctx, late.wishes, func() time.Time { return until })
+		r.wishes = append(r.wishes, late.wishes...)
+		r.endDoubts(ctx)
+		t, err := r.bed.truth(ctx, r.coupon)
+		if err != nil {
+			return // the last look will say so
+		}
+		left = t.stock
+	}
+}
+
+// compare holds the last look at the stores against the record.
+func (r *round) compare(t truth) Result {
+	rec := r.rec
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	res := Result{
+		Asked: rec.asked, Acknowledged: len(rec.owed), Committed: len(t.orders), Doubts: rec.doubts, Open: rec.open,
+		Unanswered: rec.lost, Repeats: rec.repeats, Refused: rec.refused,
+		Oversold: int(max(0, t.live()-t.total)), AboveLimit: t.above(), Leaked: int(max(t.stock-t.units, t.units-t.stock)),
+		Slowest: rec.slowest,
+	}
+	now := time.Now()
+	for id, o := range rec.owed {
+		switch row, there := t.orders[id]; {
+		case !there || row.user != o.wish.user:
+			res.Lost++
+			rec.problemLocked("lost: order %d of user %d was acknowledged and is not in the database", id, o.wish.user)
+		case !o.allows(row.status, now):
+			res.Lost++
+			rec.problemLocked("lost: order %d of user %d should be %s and is %s", id, o.wish.user, o.want, row.status)
+		}
+	}
+	if t.stock < 0 || t.stock+t.live() != t.total {
+		rec.problemLocked("D %d + A %d, and T is %d", t.stock, t.live(), t.total)
+	}
+	if t.negative {
+		rec.problemLocked("a shard is below 0")
+	}
+	for _, broken := range []struct {
+		n    int
+		what string
+	}{{res.Oversold, "oversold"}, {res.AboveLimit, "above the limit"}, {res.Leaked, "leaked"}} {
+		if broken.n > 0 {
+			rec.problemLocked("%d %s", broken.n, broken.what)
+		}
+	}
+	if !rec.first.IsZero() {
+		res.Recovered = rec.first.Sub(rec.healed)
+	}
+	res.Problems = slices.Clone(rec.problems)
+	if len(res.Problems) > 0 {
+		for _, i := range r.bed.fleet {
+			res.Logs = append(res.Logs, i.name+": "+complaints(i.now().text()))
+		}
+	}
+	return res
+}
+
+// complaints are the last lines of a log that are no mere information.
+func complaints(log string) string {
+	var all []string
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `"level":"INFO"`) {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(all[max(0, len(all)-15):], " | ")
+}
+
+// retire takes the coupon out of the background work, so that a bed does not become
+// slower with every round.
+func (r *round) retire(ctx context.Context) {
+	if _, err := r.bed.db.ExecContext(ctx,
+		"UPDATE coupons SET state = 'ended', ends_at = UTC_TIMESTAMP(3) - INTERVAL 3 DAY, begins_at = UTC_TIMESTAMP(3) - INTERVAL 4 DAY WHERE id = ?",
+		r.coupon); err != nil {
+		r.rec.problem("retire the coupon: %v", err)
+	}
+}

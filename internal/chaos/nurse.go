@@ -1,0 +1,89 @@
+package chaos
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// nurse looks after the fleet during a round: what was killed is started again, what
+// was stopped goes on after longer than a lease.
+type nurse struct {
+	bed *bed
+	rec *record
+
+	cases  atomic.Int64 // kills and stops that were seen
+	ill    atomic.Int64 // instances that are down or stopped now
+	rounds sync.WaitGroup
+	leave  context.CancelFunc
+}
+
+func (n *nurse) begin(ctx context.Context) {
+	ctx, n.leave = context.WithCancel(ctx)
+	for _, i := range n.bed.fleet {
+		n.rounds.Go(func() {
+			for sleep(ctx, 3*time.Millisecond) {
+				n.look(ctx, i)
+			}
+		})
+	}
+}
+
+// end returns when everything is well, and nobody looks any more.
+func (n *nurse) end() {
+	n.leave()
+	n.rounds.Wait()
+}
+
+func (n *nurse) look(ctx context.Context, i *instance) {
+	l := i.now()
+	if i.url() == "" { // a cell has it in hand
+		return
+	}
+	switch {
+	case l.ended():
+		n.ill.Add(1)
+		defer n.ill.Add(-1)
+		n.cases.Add(1)
+		if !l.killed() {
+			n.rec.problem("%s ended by itself with %s: %s", i.name, l.cmd.ProcessState, l.tail())
+		}
+		n.revive(context.WithoutCancel(ctx), i)
+	case l.stopped():
+		n.ill.Add(1)
+		defer n.ill.Add(-1)
+		n.cases.Add(1)
+		_ = sleep(context.WithoutCancel(ctx), paused)
+		l.signal(syscall.SIGCONT)
+		for l.stopped() && !l.ended() {
+			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)
+		}
+	}
+}
+
+// revive starts an instance until it serves: with its stores away it may refuse to.
+func (n *nurse) revive(ctx context.Context, i *instance) {
+	var err error
+	for range 20 {
+		if err = i.start(ctx); err == nil {
+			return
+		}
+		_ = sleep(ctx, 200*time.Millisecond)
+	}
+	n.rec.problem("a killed instance does not come back: %v", err)
+}
+
+// well says whether every instance is there and runs.
+func (n *nurse) well() bool {
+	if n.ill.Load() > 0 {
+		return false
+	}
+	for _, i := range n.bed.fleet {
+		if l := i.now(); l.ended() || l.stopped() {
+			return false
+		}
+	}
+	return true
+}

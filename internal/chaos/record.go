@@ -1,0 +1,153 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// wish is one request of one buyer, under one key, however often it is sent.
+type wish struct {
+	user  int64
+	key   string
+	token string
+	taps  int // how many times the buyer taps at once
+	lot   int // 0 to 99: whether the order will be paid, cancelled or left
+	ids   []int64
+	gone  bool   // it was answered that this request will never be an order
+	place string // of a 202 that is not ended
+}
+
+// owed is an order that was acknowledged: it must be there for ever.
+type owed struct {
+	id      int64
+	wish    *wish
+	want    string // what its owner made of it: "", "paid" or "cancelled"
+	sure    bool   // and was told that it happened
+	refused bool   // or was told that it cannot
+	expires time.Time
+}
+
+// allows says whether the order may be in this state now.
+func (o *owed) allows(status string, now time.Time) bool {
+	if o.sure {
+		return status == o.want
+	}
+	switch status {
+	case "pending":
+		return true
+	case "expired":
+		return now.After(o.expires.Add(-time.Second))
+	}
+	return status == o.want && !o.refused
+}
+
+// record is what the crowd was told. It believes nobody and asks nobody.
+type record struct {
+	mu       sync.Mutex
+	asked    int // taps
+	repeats  int // requests sent again
+	lost     int // requests without an answer
+	doubts   int // answers 202
+	refused  map[string]int
+	open     int // taps of which nobody can say how they ended
+	owed     map[int64]*owed
+	first    time.Time // when the first order was acknowledged after the last fault
+	healed   time.Time
+	slowest  time.Duration
+	problems []string
+}
+
+func newRecord() *record { return &record{refused: map[string]int{}, owed: map[int64]*owed{}} }
+
+const maxProblems = 12
+
+func (r *record) problem(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.problemLocked(format, args...)
+}
+
+func (r *record) problemLocked(format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// acknowledge notes an order, and returns it if it is new.
+func (r *record) acknowledge(w *wish, id int64, expires time.Time) *owed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first.IsZero() && !r.healed.IsZero() {
+		r.first = time.Now()
+	}
+	if slices.Contains(w.ids, id) {
+		return nil
+	}
+	if len(w.ids) > 0 {
+		r.problemLocked("two orders for one request: user %d was given order %d and then %d", w.user, w.ids[0], id)
+	}
+	if w.gone {
+		r.problemLocked("a request that was given up has an order: %d of user %d", id, w.user)
+	}
+	w.ids = append(w.ids, id)
+	if other, known := r.owed[id]; known {
+		r.problemLocked("one order for two requests: %d for user %d and user %d", id, other.wish.user, w.user)
+		return nil
+	}
+	o := &owed{id: id, wish: w, expires: expires}
+	r.owed[id] = o
+	return o
+}
+
+func (r *record) refuse(code string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refused[code]++
+}
+
+func (r *record) count(n *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*n++
+}
+
+// took notes how long an answer took.
+func (r *record) took(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slowest = max(r.slowest, d)
+}
+
+func (r *record) acknowledged() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.owed)
+}
+
+// all lists what is owed, by id.
+func (r *record) all() []*owed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.owed), func(a, b *owed) int { return int(a.id - b.id) })
+}
+
+// heal starts the clock of recovery.
+func (r *record) heal() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.healed = time.Now()
+	return r.healed
+}
+
+// recovered is how long after the last fault the first order was acknowledged.
+func (r *record) recovered() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first.IsZero() {
+		return 0
+	}
+	return r.first.Sub(r.healed)
+}

@@ -1,0 +1,132 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// round is one sale with one fault in it.
+type round struct {
+	*crowd
+	cell  Cell
+	rng   *rand.Rand
+	nurse *nurse
+	done  chan struct{} // closed when the first part of the crowd has its answers
+	bound time.Duration // within which everything must be settled after the last fault
+	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
+}
+
+// insistFor is how long after the last fault buyers go on asking.
+const insistFor = 12 * time.Second
+
+// play plays one round and judges it. The error is for what kept it from being
+// played; what the program does wrong is in the Result.
+func (b *bed) play(ctx context.Context, cell Cell, seed uint64, requests int, bound time.Duration) (Result, error) {
+	began := time.Now()
+	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
+	stock, limit := max(1, requests/3), 1+rng.IntN(2)
+	r := &round{cell: cell, rng: rng, done: make(chan struct{}), bound: bound}
+	r.crowd = &crowd{client: newClient(b), rec: newRecord(), races: cell.races}
+	defer r.http.CloseIdleConnections()
+	var err error
+	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {
+		return Result{}, err
+	}
+	r.plan(rng, requests)
+	r.nurse = &nurse{bed: b, rec: r.rec}
+	r.nurse.begin(ctx)
+	struck, err := r.sell(ctx)
+	r.nurse.end()
+	if err != nil {
+		return Result{}, err
+	}
+	result := r.judge(ctx)
+	result.Cell, result.Seed, result.Struck = cell.Name, seed, struck
+	result.Seconds = time.Since(began).Seconds()
+	return result, ctx.Err()
+}
+
+// sale puts a fresh coupon on sale.
+func (r *round) sale(ctx context.Context, stock, limit int) (id string, err error) {
+	now := time.Now().UTC()
+	var made struct {
+		ID string `json:"id"`
+	}
+	body := fmt.Sprintf(`{"title":"Chaos","stock":%d,"limit_per_user":%d,"price_cents":990,"begins_at":%q,"ends_at":%q}`,
+		stock, limit, now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+	if err := r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons", body, http.StatusCreated, &made); err != nil {
+		return "", err
+	}
+	return made.ID, r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons/"+made.ID+"/publication", "", http.StatusOK, nil)
+}
+
+// sell lets two thirds of the crowd come while the harm is done, and the rest after.
+func (r *round) sell(ctx context.Context) (struck bool, err error) {
+	if err := r.arm(ctx); err != nil {
+		return false, err
+	}
+	early := r.wishes[:len(r.wishes)*2/3]
+	go func() {
+		defer close(r.done)
+		r.come(ctx, early, r.until)
+	}()
+	struck, err = r.cell.harm(ctx, r)
+	for !r.nurse.well() && ctx.Err() == nil {
+		_ = sleep(ctx, 2*time.Millisecond)
+	}
+	if err == nil && r.cell.mend {
+		err = r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons/"+r.coupon+"/repair", "", http.StatusOK, nil)
+	}
+	for _, i := range r.bed.fleet {
+		if failed := i.arm(ctx, ""); failed != nil && err == nil {
+			err = failed
+		}
+	}
+	r.last.Store(r.rec.heal().UnixNano())
+	<-r.done
+	if err != nil {
+		return struck, err
+	}
+	r.come(ctx, r.wishes[len(early):], r.until)
+	r.later.Wait()
+	return struck, nil
+}
+
+// until is when a buyer stops asking.
+func (r *round) until() time.Time {
+	if last := r.last.Load(); last > 0 {
+		return time.Unix(0, last).Add(insistFor)
+	}
+	return time.Now().Add(insistFor)
+}
+
+func (r *round) arm(ctx context.Context) error {
+	if r.cell.arm == nil {
+		return nil
+	}
+	for n, spec := range r.cell.arm(r) {
+		if err := r.bed.fleet[n].arm(ctx, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onTheWay waits until so many of a hundred units are sold, or the crowd is through.
+func (r *round) onTheWay(ctx context.Context, percent int) {
+	want := len(r.wishes) / 3 * percent / 100
+	for r.rec.acknowledged() < want {
+		select {
+		case <-r.done:
+			return
+		default:
+		}
+		if !sleep(ctx, 2*time.Millisecond) {
+			return
+		}
+	}
+}

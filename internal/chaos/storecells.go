@@ -1,0 +1,287 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/servers"
+)
+
+// How long things stay bad.
+const (
+	briefly = 700 * time.Millisecond
+	longer  = 1600 * time.Millisecond // longer than a lease, a transaction and a client's timeout
+)
+
+// storeCells are the faults of whole components, and of whole instances. Each strikes
+// when a random part of the stock is sold.
+func storeCells() []Cell {
+	cells := []Cell{
+		{Name: "nothing", harm: nothing},
+		{Name: "instance:kill", harm: signal(syscall.SIGKILL)},
+		{Name: "instance:stop", harm: signal(syscall.SIGSTOP)},
+		{Name: "instance:terminate", harm: terminate},
+		{Name: "redis:kill", harm: redisKill},
+		{Name: "redis:stop", harm: redisStop},
+		{Name: "redis:scripts-flushed", harm: scriptsFlushed},
+		{Name: "redis:flushed", harm: redisFlushed, mend: true},
+		{Name: "redis:restarted-empty", harm: restartedEmpty, mend: true},
+		{Name: "database:kill", harm: databaseKill},
+		{Name: "database:stop", harm: databaseStop},
+		{Name: "database:commits-stalled", harm: session("BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT")},
+		{Name: "database:read-locked", harm: session("FLUSH TABLES WITH READ LOCK")},
+		{Name: "database:row-held", harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
+		{Name: "payment:races-expiry", kind: expiring, harm: nothing, races: true},
+		{Name: "redis:failover-to-old-data", kind: proxied, harm: failover, mend: true},
+		{Name: "network:redis-cut", kind: proxied, harm: network(false, briefly, cutting)},
+		{Name: "network:redis-swallowed", kind: proxied, harm: network(false, longer, noRequests, noReplies)},
+		{Name: "network:redis-replies-lost", kind: proxied, harm: network(false, longer, noReplies)},
+		{Name: "network:redis-replies-cut", kind: proxied, harm: network(false, longer, halfReply)},
+		{Name: "network:redis-slow", kind: proxied, harm: network(false, longer, lame)},
+		{Name: "network:database-cut", kind: proxied, harm: network(true, briefly, cutting)},
+		{Name: "network:database-swallowed", kind: proxied, harm: network(true, longer, noRequests, noReplies)},
+		{Name: "network:database-replies-lost", kind: proxied, harm: network(true, longer, noReplies)},
+		{Name: "network:database-replies-cut", kind: proxied, harm: network(true, longer, halfReply)},
+		{Name: "network:database-slow", kind: proxied, harm: network(true, longer, lame)},
+		{Name: "cluster:nothing", kind: cluster, harm: nothing},
+		{Name: "cluster:shard-kill", kind: cluster, harm: shardKill(briefly)},
+		{Name: "cluster:failover", kind: cluster, harm: shardKill(6 * time.Second), mend: true},
+	}
+	for n := range cells {
+		if cells[n].kind == "" {
+			cells[n].kind = plain
+		}
+	}
+	return cells
+}
+
+// nothing goes wrong.
+func nothing(ctx context.Context, r *round) (bool, error) {
+	<-r.done
+	return true, ctx.Err()
+}
+
+// signal sends a signal to an instance, wherever it is in the path. The nurse does the
+// rest.
+func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
+	return func(ctx context.Context, r *round) (bool, error) {
+		r.onTheWay(ctx, 10+r.rng.IntN(70))
+		r.bed.fleet[r.rng.IntN(instances)].now().signal(s)
+		for r.nurse.cases.Load() == 0 && ctx.Err() == nil {
+			_ = sleep(ctx, time.Millisecond)
+		}
+		return true, ctx.Err()
+	}
+}
+
+// endWithin is what an instance is given to end in order.
+const endWithin = 15 * time.Second
+
+// terminate ends an instance in order, and brings a new one. No request that it was
+// given may be without its answer.
+func terminate(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	i := r.bed.fleet[r.rng.IntN(instances)]
+	began := time.Now()
+	i.leave()
+	l := i.now()
+	l.signal(syscall.SIGTERM)
+	if err := i.end(); err != nil {
+		r.rec.problem("%v", err)
+	}
+	if took := time.Since(began); took > endWithin {
+		r.rec.problem("%s took %s to end", i.name, took)
+	}
+	r.rec.mu.Lock()
+	if r.rec.lost > 0 {
+		r.rec.problemLocked("%d requests had no answer from an instance that ended in order", r.rec.lost)
+	}
+	r.rec.mu.Unlock()
+	return true, i.start(ctx)
+}
+
+func redisKill(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	if err := r.bed.redis.Kill(); err != nil {
+		return false, err
+	}
+	_ = sleep(ctx, briefly)
+	return true, r.bed.redis.Restart(ctx)
+}
+
+func redisStop(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	return true, stopAndGoOn(ctx, r.bed.redis.Process)
+}
+
+func stopAndGoOn(ctx context.Context, p *servers.Process) error {
+	if err := p.Pause(); err != nil {
+		return err
+	}
+	_ = sleep(ctx, longer)
+	return p.Resume()
+}
+
+// scriptsFlushed forgets every script again and again.
+func scriptsFlushed(ctx context.Context, r *round) (bool, error) {
+	for {
+		if err := r.bed.rdb.ScriptFlush(ctx).Err(); err != nil {
+			return false, fmt.Errorf("flush the scripts: %w", err)
+		}
+		select {
+		case <-r.done:
+			return true, nil
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func redisFlushed(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
+		return false, fmt.Errorf("flush Redis: %w", err)
+	}
+	return true, nil
+}
+
+func restartedEmpty(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	if err := r.bed.redis.Kill(); err != nil {
+		return false, err
+	}
+	if err := os.RemoveAll(filepath.Join(r.bed.redisDir(), "appendonlydir")); err != nil {
+		return false, fmt.Errorf("remove the data of Redis: %w", err)
+	}
+	_ = sleep(ctx, rand.N(briefly)) //nolint:gosec // any time will do
+	return true, r.bed.redis.Restart(ctx)
+}
+
+// failover leads the fleet to a replica that stopped following a while ago.
+func failover(ctx context.Context, r *round) (_ bool, err error) {
+	b := r.bed
+	at := 10 + r.rng.IntN(40)
+	r.onTheWay(ctx, at)
+	spare := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
+	defer func() { err = errors.Join(err, spare.Close()) }()
+	if err := spare.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		return false, fmt.Errorf("detach the replica: %w", err)
+	}
+	r.onTheWay(ctx, at+5+r.rng.IntN(30))
+	if err := b.toR.point(b.spare.Addr()); err != nil {
+		return false, err
+	}
+	old := b.rdb
+	b.rdb = redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
+	b.redis, b.spare = b.spare, b.redis
+	if err := old.Close(); err != nil {
+		return false, fmt.Errorf("leave the old master: %w", err)
+	}
+	return true, b.follow(ctx)
+}
+
+// follow makes the spare a replica, and waits until it has everything.
+func (b *bed) follow(ctx context.Context) (err error) {
+	c := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
+	defer func() { err = errors.Join(err, c.Close()) }()
+	host, port, err := splitAddr(b.redis.Addr())
+	if err != nil {
+		return err
+	}
+	if err := c.Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
+		return fmt.Errorf("attach the replica: %w", err)
+	}
+	for range 500 {
+		if replicates(ctx, c) {
+			return nil
+		}
+		_ = sleep(ctx, 10*time.Millisecond)
+	}
+	return errors.New("the replica does not follow")
+}
+
+func databaseKill(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	if err := r.bed.maria.Kill(); err != nil {
+		return false, err
+	}
+	_ = sleep(ctx, briefly)
+	return true, r.bed.maria.Restart(ctx)
+}
+
+func databaseStop(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	return true, stopAndGoOn(ctx, r.bed.maria.Process)
+}
+
+// session is somebody else at the database, who begins something and takes long to
+// end it.
+func session(statements ...string) func(context.Context, *round) (bool, error) {
+	return func(ctx context.Context, r *round) (_ bool, err error) {
+		r.onTheWay(ctx, 10+r.rng.IntN(70))
+		conn, err := r.bed.db.Conn(ctx)
+		if err != nil {
+			return false, fmt.Errorf("another session: %w", err)
+		}
+		// Whatever it holds goes with the connection.
+		defer func() { _ = conn.Raw(func(any) error { return errEnd }) }()
+		for _, s := range statements {
+			var args []any
+			if strings.Contains(s, "?") {
+				args = append(args, r.coupon)
+			}
+			if _, err := conn.ExecContext(ctx, s, args...); err != nil {
+				return false, fmt.Errorf("another session: %s: %w", s, err)
+			}
+		}
+		_ = sleep(ctx, longer)
+		for _, s := range []string{"ROLLBACK", "UNLOCK TABLES"} {
+			_, _ = conn.ExecContext(ctx, s)
+		}
+		return true, nil
+	}
+}
+
+// network makes the way to Redis or to the database bad for a while.
+func network(database bool, d time.Duration, toxics ...string) func(context.Context, *round) (bool, error) {
+	return func(ctx context.Context, r *round) (bool, error) {
+		p := r.bed.toR
+		if database {
+			p = r.bed.toDB
+		}
+		r.onTheWay(ctx, 10+r.rng.IntN(70))
+		end, err := p.add(toxics...)
+		if err != nil {
+			return false, err
+		}
+		_ = sleep(ctx, d)
+		end()
+		return true, nil
+	}
+}
+
+// shardKill kills one master of the cluster and starts it again: before its replica
+// takes over, or long after.
+func shardKill(away time.Duration) func(context.Context, *round) (bool, error) {
+	return func(ctx context.Context, r *round) (bool, error) {
+		r.onTheWay(ctx, 10+r.rng.IntN(70))
+		masters, err := r.bed.nodes.Masters(ctx)
+		if err != nil {
+			return false, err
+		}
+		m := masters[r.rng.IntN(len(masters))]
+		if err := m.Kill(); err != nil {
+			return false, err
+		}
+		_ = sleep(ctx, away)
+		return true, m.Restart(ctx)
+	}
+}

@@ -1,0 +1,159 @@
+package chaos
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// truth is what the stores hold of one coupon, read beside the program: it may not
+// be its own judge.
+type truth struct {
+	total, stock int64 // T, D
+	limit        int
+	epoch        int64
+	orders       map[int64]row // committed, not the void ones
+	returns      int           // G, as rows of the outbox
+	units        int64         // R
+	holds        int           // h, with marks and shares: anything that is open
+	loaded       bool          // every shard has the coupon's epoch and a counter
+	negative     bool          // a shard is below 0
+}
+
+type row struct {
+	user   int64
+	status string
+}
+
+func (t truth) live() (n int64) {
+	for _, o := range t.orders {
+		if o.live() {
+			n++
+		}
+	}
+	return n
+}
+
+func (o row) live() bool { return o.status == "pending" || o.status == "paid" }
+
+// above is how many orders users have above their limit.
+func (t truth) above() (n int) {
+	of := map[int64]int{}
+	for _, o := range t.orders {
+		if o.live() {
+			if of[o.user]++; of[o.user] > t.limit {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (t truth) pending() (n int) {
+	for _, o := range t.orders {
+		if o.status == "pending" {
+			n++
+		}
+	}
+	return n
+}
+
+// rest says what is still on its way, or nil.
+func (t truth) rest() error {
+	switch {
+	case !t.loaded:
+		return errors.New("the shards are not loaded with the coupon's epoch")
+	case t.holds > 0 || t.returns > 0 || t.units != t.stock:
+		return fmt.Errorf("R %d, D %d, h %d, G %d", t.units, t.stock, t.holds, t.returns)
+	}
+	return nil
+}
+
+// truth reads the database at one moment and then Redis.
+func (b *bed) truth(ctx context.Context, coupon string) (t truth, err error) {
+	t.orders = map[int64]row{}
+	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return t, fmt.Errorf("read the database: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // it has written nothing
+	shards := 0
+	if err := tx.QueryRowContext(ctx, "SELECT total, stock, limit_per_user, epoch, shards FROM coupons WHERE id = ?", coupon).
+		Scan(&t.total, &t.stock, &t.limit, &t.epoch, &shards); err != nil {
+		return t, fmt.Errorf("read the coupon: %w", err)
+	}
+	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM stock_returns WHERE coupon_id = ?", coupon).Scan(&t.returns); err != nil {
+		return t, fmt.Errorf("read the outbox: %w", err)
+	}
+	if err := t.readOrders(ctx, tx, coupon); err != nil {
+		return t, err
+	}
+	return t, t.readShards(ctx, b.rdb, coupon, shards)
+}
+
+func (t *truth) readOrders(ctx context.Context, tx *sql.Tx, coupon string) error {
+	rows, err := tx.QueryContext(ctx, "SELECT id, user_id, status FROM orders WHERE coupon_id = ? AND status <> 'void'", coupon)
+	if err != nil {
+		return fmt.Errorf("read the orders: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		var o row
+		if err := rows.Scan(&id, &o.user, &o.status); err != nil {
+			return fmt.Errorf("read the orders: %w", err)
+		}
+		t.orders[id] = o
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the orders: %w", err)
+	}
+	return nil
+}
+
+func (t *truth) readShards(ctx context.Context, rdb redis.UniversalClient, coupon string, shards int) error {
+	t.loaded = shards > 0
+	for k := range shards {
+		tag := "seckill:{" + coupon + ":" + strconv.Itoa(k) + "}:"
+		units, err := rdb.Get(ctx, tag+"stock").Int64()
+		switch {
+		case errors.Is(err, redis.Nil):
+			t.loaded = false
+			continue
+		case err != nil:
+			return fmt.Errorf("read Redis: %w", err)
+		}
+		holds, err := rdb.HLen(ctx, tag+"holds").Result()
+		if err != nil {
+			return fmt.Errorf("read Redis: %w", err)
+		}
+		epoch, err := rdb.HGet(ctx, tag+"meta", "epoch").Int64()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return fmt.Errorf("read Redis: %w", err)
+		}
+		t.units += units
+		t.holds += int(holds)
+		t.negative = t.negative || units < 0
+		t.loaded = t.loaded && epoch == t.epoch
+	}
+	return nil
+}
+
+// report is the program's own audit.
+type report struct {
+	Clean      bool     `json:"clean"`
+	Settled    bool     `json:"settled"`
+	Violations []string `json:"violations"`
+}
+
+func (r report) String() string {
+	if r.Clean && r.Settled {
+		return "clean"
+	}
+	return fmt.Sprintf("clean %t, settled %t %s", r.Clean, r.Settled, strings.Join(r.Violations, "; "))
+}
