@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint breaks bench loadtest up down
+.PHONY: help run build test lint breaks chaos bench loadtest up down
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,11 +21,16 @@ test: ## everything: installs what is missing, then vet, linter and all tests wi
 
 lint: ## vet, gofmt and golangci-lint
 	go vet ./...
+	go vet -tags faults ./cmd/seckill
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on:" $$unformatted; exit 1; }
-	@linter=$$(.ci/linter); echo golangci-lint run; "$$linter" run ./...
+	@linter=$$(.ci/linter); echo golangci-lint run; "$$linter" run ./...; "$$linter" run --build-tags faults ./cmd/seckill
 
 breaks: ## breaks the code on purpose, in every way that is kept, and asks whether the tests notice
 	go run ./internal/breaks/cmd/breaks
+
+chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
+	go build -tags faults -o bin/seckill-chaos ./cmd/seckill
+	bin/seckill-chaos chaos --html bin/chaos.html $(CHAOS)
 
 bench: ## the benchmarks, and a table of the locks beside well-known ones
 	go test -run '^$$' -bench . -benchmem ./...

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -53,6 +54,8 @@ func test(ctx context.Context, root string, c Catcher, flags ...string) (*testRu
 	}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, c.Package)...) //nolint:gosec // the patches are ours
 	cmd.Dir = root
+	// Some tests build the program, which must have the break in it too.
+	cmd.Env = append(os.Environ(), strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" "+strings.Join(flags, " ")))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // go test ends its children
 	cmd.WaitDelay = 10 * time.Second
 	var complaints strings.Builder

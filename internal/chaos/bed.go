@@ -178,7 +178,7 @@ func (b *bed) environ(lock string) ([]string, error) {
 }
 
 func migrate(ctx context.Context, program, dir string, env []string) error {
-	cmd := exec.CommandContext(ctx, program, "migrate") //nolint:gosec // our own program
+	cmd := exec.CommandContext(ctx, program, "migrate")
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -55,7 +55,7 @@ func (b *Book) read(r io.Reader) error {
 		}
 		b.all = append(b.all, one)
 	}
-	return lines.Err() //nolint:wrapcheck // the caller names the file
+	return lines.Err()
 }
 
 // Add notes a result. An error of the file is told by Close.

@@ -180,33 +180,39 @@ const (
 // await returns when the fault has struck and everybody is well again. Lost replies go
 // on for as long as the crowd comes.
 func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool, error) {
-	return func(ctx context.Context, r *round) (struck bool, err error) {
-		through, patience := time.Time{}, waitForPoint
-		if s.late {
-			patience = waitForWork
-		}
-		for ctx.Err() == nil {
-			struck = r.nurse.cases.Load() > 0
-			select {
-			case <-r.done:
-				if through.IsZero() {
-					through = time.Now()
-				}
-				if action == "lose" {
-					struck = r.anyStruck(ctx)
-				}
-				if struck && r.nurse.well() || time.Since(through) > patience && r.nurse.well() {
-					return struck, nil
-				}
-			default:
-				if struck && action != "lose" && r.nurse.well() && !s.late {
-					return true, nil
-				}
-			}
-			_ = sleep(ctx, 5*time.Millisecond)
-		}
-		return struck, ctx.Err()
+	patience := waitForPoint
+	if s.late {
+		patience = waitForWork
 	}
+	return func(ctx context.Context, r *round) (bool, error) {
+		if action != "lose" && !s.late && r.struckEarly(ctx) {
+			return true, nil
+		}
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		}
+		for through := time.Now(); sleep(ctx, 5*time.Millisecond); {
+			struck := r.nurse.cases.Load() > 0
+			if action == "lose" {
+				struck = r.anyStruck(ctx)
+			}
+			if (struck || time.Since(through) > patience) && r.nurse.well() {
+				return struck, nil
+			}
+		}
+		return false, ctx.Err()
+	}
+}
+
+// struckEarly waits for a case that is over before the crowd is through.
+func (r *round) struckEarly(ctx context.Context) bool {
+	for !r.through() && sleep(ctx, 5*time.Millisecond) {
+		if r.nurse.cases.Load() > 0 && r.nurse.well() {
+			return true
+		}
+	}
+	return false
 }
 
 // anyStruck says whether the cell's own fault has struck anywhere.

@@ -23,6 +23,8 @@
 //
 //	Caught by: ./internal/chaos -run TestEveryCell/commit.before:lose
 //
-// The test builds the program with the flags of the environment (GOFLAGS), and with
-// the overlay that `go test -overlay` was given when it is named there as well.
+// The test builds the program with the flags in GOFLAGS, which is where the break is
+// handed on; by hand:
+//
+//	GOFLAGS=-overlay=/tmp/overlay.json go test ./internal/chaos -run TestEveryCell/commit.before:lose
 package chaos

@@ -92,7 +92,7 @@ func (l *life) Write(p []byte) (int, error) {
 	if l.log.Len() > keep {
 		l.log.Next(l.log.Len() / 2)
 	}
-	return l.log.Write(p)
+	return l.log.Write(p) //nolint:wrapcheck // a buffer has no errors
 }
 
 func (l *life) text() string {

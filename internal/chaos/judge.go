@@ -278,8 +278,8 @@ func complaints(log string) string {
 // slower with every round.
 func (r *round) retire(ctx context.Context) {
 	if _, err := r.bed.db.ExecContext(ctx,
-		"UPDATE coupons SET state = 'ended', ends_at = UTC_TIMESTAMP(3) - INTERVAL 3 DAY, begins_at = UTC_TIMESTAMP(3) - INTERVAL 4 DAY WHERE id = ?",
-		r.coupon); err != nil {
+		`UPDATE coupons SET state = 'ended', begins_at = UTC_TIMESTAMP(3) - INTERVAL 4 DAY,
+		ends_at = UTC_TIMESTAMP(3) - INTERVAL 3 DAY WHERE id = ?`, r.coupon); err != nil {
 		r.rec.problem("retire the coupon: %v", err)
 	}
 }

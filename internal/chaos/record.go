@@ -141,13 +141,3 @@ func (r *record) heal() time.Time {
 	r.healed = time.Now()
 	return r.healed
 }
-
-// recovered is how long after the last fault the first order was acknowledged.
-func (r *record) recovered() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.first.IsZero() {
-		return 0
-	}
-	return r.first.Sub(r.healed)
-}

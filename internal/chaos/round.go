@@ -119,14 +119,19 @@ func (r *round) arm(ctx context.Context) error {
 // onTheWay waits until so many of a hundred units are sold, or the crowd is through.
 func (r *round) onTheWay(ctx context.Context, percent int) {
 	want := len(r.wishes) / 3 * percent / 100
-	for r.rec.acknowledged() < want {
-		select {
-		case <-r.done:
-			return
-		default:
-		}
+	for r.rec.acknowledged() < want && !r.through() {
 		if !sleep(ctx, 2*time.Millisecond) {
 			return
 		}
+	}
+}
+
+// through says whether the first part of the crowd has its answers.
+func (r *round) through() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
 	}
 }

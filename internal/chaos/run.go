@@ -96,21 +96,18 @@ func Run(ctx context.Context, o Options) error {
 	if len(o.Cells) == 0 {
 		return errors.New("no cells to play")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	todo := make(chan []job)
 	var lanes sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
+	var told sync.Mutex
 	batches := o.batches()
 	for range min(o.Lanes, len(batches)) {
 		lanes.Go(func() {
 			for batch := range todo {
-				if err := o.play(ctx, batch, &mu); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-					cancel()
+				err := (&lane{Options: o}).play(ctx, batch, &told)
+				if err != nil {
+					cancel(err)
 				}
 			}
 		})
@@ -123,49 +120,33 @@ func Run(ctx context.Context, o Options) error {
 	}
 	close(todo)
 	lanes.Wait()
-	return failed
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
 }
 
-// play plays a batch on a bed. A bed on which a round could not be played is replaced.
-func (o Options) play(ctx context.Context, batch []job, mu *sync.Mutex) (err error) {
-	var b *bed
-	closeBed := func() {
-		if b != nil {
-			if failed := b.close(); failed != nil && ctx.Err() == nil {
-				o.Log("%s bed: %v", b.kind, failed)
-			}
-			b = nil
-		}
-	}
-	defer closeBed()
+// lane plays rounds, one after the other, on a bed that it replaces when a round could
+// not be played on it.
+type lane struct {
+	Options
+	bed *bed
+}
+
+func (l *lane) play(ctx context.Context, batch []job, told *sync.Mutex) error {
+	defer l.leave(ctx)
 	for _, j := range batch {
-		for try := 1; ; try++ {
-			if ctx.Err() != nil {
-				return nil
-			}
-			if b == nil {
-				if b, err = openBed(ctx, o.Program, o.Lock, j.cell.kind); err != nil {
-					return o.unless(ctx, err)
-				}
-			}
-			bound, cancel := context.WithTimeout(ctx, roundWithin)
-			result, err := b.play(bound, j.cell, j.seed, o.Requests, o.SettleWithin)
-			cancel()
-			if err == nil {
-				result.Lock = o.Lock
-				mu.Lock()
-				o.Each(result)
-				mu.Unlock()
-				break
-			}
-			closeBed()
-			if ctx.Err() == nil {
-				o.Log("%s, seed %d: %v", j.cell.Name, j.seed, err)
-			}
-			if try == playTries {
-				return o.unless(ctx, fmt.Errorf("%s, seed %d: %w", j.cell.Name, j.seed, err))
-			}
+		result, err := l.try(ctx, j)
+		if ctx.Err() != nil {
+			return nil // what an end that was asked for has broken is no error
 		}
+		if err != nil {
+			return fmt.Errorf("%s, seed %d: %w", j.cell.Name, j.seed, err)
+		}
+		result.Lock = l.Lock
+		told.Lock()
+		l.Each(result)
+		told.Unlock()
 	}
 	return nil
 }
@@ -175,10 +156,36 @@ const (
 	playTries   = 3
 )
 
-// unless keeps silent about what an end that was asked for has broken.
-func (o Options) unless(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+// try plays one round, and again on a new bed if it could not be played.
+func (l *lane) try(ctx context.Context, j job) (result Result, err error) {
+	for range playTries {
+		if result, err = l.once(ctx, j); err == nil || ctx.Err() != nil {
+			return result, err
+		}
+		l.Log("%s, seed %d: %v", j.cell.Name, j.seed, err)
+		l.leave(ctx)
 	}
-	return err
+	return result, err
+}
+
+func (l *lane) once(ctx context.Context, j job) (_ Result, err error) {
+	if l.bed == nil {
+		if l.bed, err = openBed(ctx, l.Program, l.Lock, j.cell.kind); err != nil {
+			return Result{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.SettleWithin)
+}
+
+// leave ends the bed. That something on it does not end in order is worth a word.
+func (l *lane) leave(ctx context.Context) {
+	if l.bed == nil {
+		return
+	}
+	if err := l.bed.close(); err != nil && ctx.Err() == nil {
+		l.Log("a %s bed: %v", l.bed.kind, err)
+	}
+	l.bed = nil
 }

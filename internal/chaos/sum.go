@@ -102,12 +102,9 @@ func seconds(d time.Duration) float64 {
 // WriteText prints a table with a line for each cell, then what went wrong.
 func (s Sum) WriteText(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(t, "rounds\tstruck\tasked\tacknowledged\tcommitted\tlost\toversold\tabove limit\tleaked\tsettled s\tmax s\tbroken\t  \tcell")
-	lock := ""
+	_, _ = fmt.Fprintln(t, "rounds\tstruck\tasked\tacknowledged\tcommitted\tlost\toversold\tabove limit\tleaked\t"+
+		"settled s\tmax s\tbroken\t  \tcell")
 	for _, row := range append(slices.Clone(s.Cells), s.Total) {
-		if row.Lock != lock && row.Lock != "" {
-			lock = row.Lock
-		}
 		name := row.Cell
 		if row.Lock == "none" {
 			name += " (lock: none)"
@@ -125,7 +122,8 @@ func (s Sum) WriteText(out io.Writer) error {
 			_, _ = fmt.Fprintln(out, "  "+p)
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%d rounds, %d requests, %d orders acknowledged: %d lost, %d oversold, %d above the limit, %d leaked; %d rounds broke a promise\n",
+	_, err := fmt.Fprintf(out, "\n%d rounds, %d requests, %d orders acknowledged: "+
+		"%d lost, %d oversold, %d above the limit, %d leaked; %d rounds broke a promise\n",
 		s.Total.Rounds, s.Total.Asked, s.Total.Acknowledged, s.Total.Lost, s.Total.Oversold, s.Total.AboveLimit, s.Total.Leaked, s.Failed)
 	if err != nil {
 		return fmt.Errorf("print the table: %w", err)

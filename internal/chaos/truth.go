@@ -69,7 +69,7 @@ func (t truth) rest() error {
 	case !t.loaded:
 		return errors.New("the shards are not loaded with the coupon's epoch")
 	case t.holds > 0 || t.returns > 0 || t.units != t.stock:
-		return fmt.Errorf("R %d, D %d, h %d, G %d", t.units, t.stock, t.holds, t.returns)
+		return fmt.Errorf("units are on their way: R %d, D %d, h %d, G %d", t.units, t.stock, t.holds, t.returns)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type Action string
 const (
 	Kill  Action = "kill"  // SIGKILL of this process, by itself
 	Stop  Action = "stop"  // SIGSTOP of this process; somebody else must send SIGCONT
-	Lose  Action = "lose"  // an error as of a cut connection: before a step it is not done, after it it is
+	Lose  Action = "lose"  // an error as of a cut connection: before a step the request is lost, after it the reply
 	Delay Action = "delay" // the step takes half a second longer
 )
 

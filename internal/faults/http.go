@@ -39,5 +39,5 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 
 func (p *Points) tell(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(p.State()) // whoever asked is gone
+	_ = json.NewEncoder(w).Encode(p.State()) //nolint:errchkjson // whoever asked is gone
 }
