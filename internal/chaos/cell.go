@@ -19,7 +19,6 @@ type Cell struct {
 	arm   func(r *round) map[int]string // faults of each instance, before the crowd comes
 	harm  func(ctx context.Context, r *round) (struck bool, err error)
 	races bool // buyers pay in the moment in which their order expires
-	mend  bool // the fault destroys data, and an administrator asks for a repair
 }
 
 // Cells lists every cell whose name the pattern matches; an empty one matches all.

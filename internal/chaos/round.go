@@ -78,9 +78,6 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	for !r.nurse.well() && ctx.Err() == nil {
 		_ = sleep(ctx, 2*time.Millisecond)
 	}
-	if err == nil && r.cell.mend {
-		err = r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons/"+r.coupon+"/repair", "", http.StatusOK, nil)
-	}
 	for _, i := range r.bed.fleet {
 		if failed := i.arm(ctx, ""); failed != nil && err == nil {
 			err = failed

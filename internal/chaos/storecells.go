@@ -33,15 +33,15 @@ func storeCells() []Cell {
 		{Name: "redis:kill", harm: redisKill},
 		{Name: "redis:stop", harm: redisStop},
 		{Name: "redis:scripts-flushed", harm: scriptsFlushed},
-		{Name: "redis:flushed", harm: redisFlushed, mend: true},
-		{Name: "redis:restarted-empty", harm: restartedEmpty, mend: true},
+		{Name: "redis:flushed", harm: redisFlushed},
+		{Name: "redis:restarted-empty", harm: restartedEmpty},
 		{Name: "database:kill", harm: databaseKill},
 		{Name: "database:stop", harm: databaseStop},
 		{Name: "database:commits-stalled", harm: session("BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT")},
 		{Name: "database:read-locked", harm: session("FLUSH TABLES WITH READ LOCK")},
 		{Name: "database:row-held", harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
 		{Name: "payment:races-expiry", kind: expiring, harm: nothing, races: true},
-		{Name: "redis:failover-to-old-data", kind: proxied, harm: failover, mend: true},
+		{Name: "redis:failover-to-old-data", kind: proxied, harm: failover},
 		{Name: "network:redis-cut", kind: proxied, harm: network(false, briefly, cutting)},
 		{Name: "network:redis-swallowed", kind: proxied, harm: network(false, longer, noRequests, noReplies)},
 		{Name: "network:redis-replies-lost", kind: proxied, harm: network(false, longer, noReplies)},
@@ -54,7 +54,7 @@ func storeCells() []Cell {
 		{Name: "network:database-slow", kind: proxied, harm: network(true, longer, lame)},
 		{Name: "cluster:nothing", kind: cluster, harm: nothing},
 		{Name: "cluster:shard-kill", kind: cluster, harm: shardKill(briefly)},
-		{Name: "cluster:failover", kind: cluster, harm: shardKill(6 * time.Second), mend: true},
+		{Name: "cluster:failover", kind: cluster, harm: shardKill(6 * time.Second)},
 	}
 	for n := range cells {
 		if cells[n].kind == "" {
