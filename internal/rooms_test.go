@@ -51,7 +51,7 @@ var rooms = map[string][]string{
 
 	"internal/lab": {"internal/lab/bench", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/redislock",
 		"internal/lock/redlock", "internal/order", "internal/servers", "internal/stock", "internal/store"},
-	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/servers"},
+	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
 	"internal/lab/report": {"internal/lab/bench"},
 	"internal/faults":     {"internal/lock", "internal/order"},
 	"internal/chaos":      {"internal/faults", "internal/servers"},

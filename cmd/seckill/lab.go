@@ -47,7 +47,7 @@ func newLabList(c console) *cobra.Command {
 			return err
 		}
 		for _, e := range lab.All() {
-			if _, err := fmt.Fprintf(c.out, "%-24s %s\n", e.Name, e.Title.In(*language)); err != nil {
+			if _, err := fmt.Fprintf(c.out, "%-26s %s\n", e.Name, e.Title.In(*language)); err != nil {
 				return fmt.Errorf("print the list: %w", err)
 			}
 		}

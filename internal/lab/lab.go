@@ -42,10 +42,42 @@ var (
 // All are the experiments, in the order in which they are best read.
 func All() []Experiment {
 	return []Experiment{
-		setnxThenExpire(),
-		deleteAnothersLock(),
+		// The order of lock and transaction.
 		unlockBeforeCommit(),
 		readBeforeLock(),
+		// The lock itself.
+		setnxThenExpire(),
+		deleteAnothersLock(),
+		deferUnlock(),
+		// A lock is a lease.
+		longerThanLease(),
+		renewAnothersLock(),
+		staleHolder(),
+		lossToldLate(),
+		// Answers that are lost, and errors that are ignored.
+		lostReply(),
+		ambiguousCommit(),
+		afterDeadlock(),
+		afterLockWaitTimeout(),
+		// Rows.
+		forUpdateMissingRow(),
+		foreignKeyHotRow(),
+		hotRowLast(),
+		// Connections.
+		samePool(),
+		getLockWrongConnection(),
+		// Servers that fail over, and clocks.
+		failover(),
+		redlockClock(),
+		lockTable(),
+		// Without a lock.
+		optimisticWatch(),
+		compareAndSetABA(),
+		versionBesideLock(),
+		// What it costs, and what is left over.
+		herd(),
+		hotKey(),
+		noSiblings(),
 	}
 }
 

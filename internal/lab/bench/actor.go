@@ -30,9 +30,8 @@ type Actor struct {
 
 	conn   *sql.Conn
 	thread atomic.Int64 // the connection's number at the server
-	locker *lock.Locker
+	locker *Locker
 	leases map[string]*lock.Lease
-	asking atomic.Pointer[string] // the key that the locker was refused and asks for again
 }
 
 type state int
@@ -113,11 +112,14 @@ func (b *Bench) Actor(name string, script func(a *Actor)) *Actor {
 // Do is one step: it runs when the schedule comes to it. what names it in the
 // timeline and for the schedule.
 func (a *Actor) Do(server Server, kind Kind, what string, do func(s *Step) error) error {
-	return a.wait(server, kind, what, nil, do)
+	return a.DoWaiting(server, kind, what, nil, do)
 }
 
-// wait is Do for a step that may have to wait for another actor.
-func (a *Actor) wait(server Server, kind Kind, what string, waiting func(ctx context.Context) bool, do func(s *Step) error) error {
+// DoWaiting is Do for a step that may have to wait for another actor; waiting asks
+// whether it does.
+func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ctx context.Context) bool,
+	do func(s *Step) error,
+) error {
 	a.park(what)
 	ctx, cancel := context.WithTimeout(a.b.ctx, stepLimit)
 	defer cancel()
@@ -158,6 +160,12 @@ func (a *Actor) tell(n news) {
 	}
 }
 
+// Must is Do for a step that has to succeed; if it does not, the case cannot be
+// played.
+func (a *Actor) Must(server Server, kind Kind, what string, do func(s *Step) error) {
+	a.must(what, a.Do(server, kind, what, do))
+}
+
 // must ends the experiment if a step failed that should not have.
 func (a *Actor) must(what string, err error) {
 	switch {
@@ -190,3 +198,11 @@ func brief(err error) string {
 
 // Bench is where the actor plays.
 func (a *Actor) Bench() *Bench { return a.b }
+
+// Stops ends the actor's script.
+func (a *Actor) Stops() { panic(stopped{}) }
+
+// MustWaiting is Must for a step that may have to wait for another actor.
+func (a *Actor) MustWaiting(server Server, kind Kind, what string, waiting func(ctx context.Context) bool, do func(s *Step) error) {
+	a.must(what, a.DoWaiting(server, kind, what, waiting, do))
+}

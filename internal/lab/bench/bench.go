@@ -34,7 +34,8 @@ type Bench struct {
 	redis    *redis.Client
 	db       *sql.DB
 	observer *sql.Conn // asks the server who waits
-	holders  sync.Map  // lock key ─▶ the actor who has it
+	holders  sync.Map  // lock key ─▶ the actor who took it last and has not given it up
+	network  *Wire     // in front of the database
 	stops    []func()
 }
 

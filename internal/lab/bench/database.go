@@ -51,8 +51,12 @@ func (b *Bench) DB() *sql.DB {
 
 // Pool opens a pool of at most so many connections; 0 is any number.
 func (b *Bench) Pool(dsn string, conns int) *sql.DB {
-	db, err := sql.Open("mysql", dsn)
+	parsed, err := mysql.ParseDSN(dsn)
 	b.Must(err)
+	parsed.Logger = &mysql.NopLogger{} // a lost answer is what some are about
+	connector, err := mysql.NewConnector(parsed)
+	b.Must(err)
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(max(conns, 8))
 	b.OnStop(func() { _ = db.Close() })
@@ -111,8 +115,14 @@ func (a *Actor) SQL(statement string) int64 {
 
 // TrySQL runs a statement that the server may refuse.
 func (a *Actor) TrySQL(statement string) (changed int64, err error) {
+	return a.TrySQLThen(statement, func(error) {})
+}
+
+// TrySQLThen is TrySQL that tells what came of it as a part of the step, for a rule.
+func (a *Actor) TrySQLThen(statement string, tell func(err error)) (changed int64, err error) {
 	err = a.statement(statement, func(s *Step) error {
 		result, err := a.conn.ExecContext(s.Ctx, statement)
+		tell(err)
 		if err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
@@ -151,7 +161,7 @@ func (a *Actor) TryNumber(query string) (n int64, err error) {
 // statement is a step in the database.
 func (a *Actor) statement(text string, do func(s *Step) error) error {
 	kind := kindOf(text)
-	return a.wait(Database, kind, text, a.waitsInDatabase, func(s *Step) error {
+	return a.DoWaiting(Database, kind, text, a.waitsInDatabase, func(s *Step) error {
 		if a.conn == nil {
 			a.On(a.b.db)
 		}
@@ -217,4 +227,31 @@ func plural(n int64) string {
 		return ""
 	}
 	return "s"
+}
+
+// Network is a wire in front of the database, made when it is first asked for.
+func (b *Bench) Network() *Wire {
+	if b.network == nil {
+		dsn, err := mysql.ParseDSN(b.DSN())
+		b.Must(err)
+		b.network = b.Wire(dsn.Addr)
+	}
+	return b.network
+}
+
+// WiredDSN leads to the database over Network.
+func (b *Bench) WiredDSN() string {
+	dsn, err := mysql.ParseDSN(b.DSN())
+	b.Must(err)
+	dsn.Addr = b.Network().Addr()
+	return dsn.FormatDSN()
+}
+
+// Conn is the connection that On gave the actor.
+func (a *Actor) Conn() *sql.Conn { return a.conn }
+
+// MustSQL is a step of the actor's own making in the database. It may wait for another
+// actor's, if On has given the actor a connection.
+func (a *Actor) MustSQL(kind Kind, what string, do func(s *Step) error) {
+	a.must(what, a.DoWaiting(Database, kind, what, a.waitsInDatabase, do))
 }

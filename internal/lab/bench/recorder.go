@@ -24,12 +24,13 @@ func (r *recorder) add(e Event) int {
 	return e.N
 }
 
-// accuse marks the last step of all as the one after which a rule did not hold.
-func (r *recorder) accuse(rule Text) {
+// accuse marks the last step as the one after which a rule did not hold. That a step
+// waits is no step, unless waiting is what the rule is about.
+func (r *recorder) accuse(rule Text, waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n := len(r.events) - 1; n >= 0; n-- {
-		if e := &r.events[n]; !e.Waits {
+		if e := &r.events[n]; waiting || !e.Waits {
 			if e.Anomaly == nil {
 				e.Anomaly = &rule
 			}

@@ -43,7 +43,7 @@ func (b *Bench) check() {
 		r.seen = max(r.seen, r.count())
 		if r.seen > r.bound && !r.broken {
 			r.broken = true
-			b.rec.accuse(r.name)
+			b.rec.accuse(r.name, b.stuck.Load() > 0)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (b *Bench) judge() (numbers []Number, anomaly bool) {
 			n.Bound = fmt.Sprintf("= %d", r.bound)
 			r.seen = r.count()
 			if r.broken = r.seen != r.bound; r.broken {
-				b.rec.accuse(r.name)
+				b.rec.accuse(r.name, false)
 			}
 		}
 		n.Value, n.Held = r.seen, !r.broken
@@ -64,4 +64,21 @@ func (b *Bench) judge() (numbers []Number, anomaly bool) {
 		numbers = append(numbers, n)
 	}
 	return append(numbers, b.told...), anomaly
+}
+
+// WaitedFor counts the steps of others that actors waited for, in the timeline so far.
+func (b *Bench) WaitedFor() (n int64) {
+	b.rec.mu.Lock()
+	defer b.rec.mu.Unlock()
+	for _, s := range b.rec.spans {
+		if s.Kind != WaitSpan {
+			continue
+		}
+		for _, e := range b.rec.events {
+			if e.Actor != s.Actor && e.N > s.From && e.N < s.To {
+				n++
+			}
+		}
+	}
+	return n
 }

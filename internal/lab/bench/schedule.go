@@ -13,6 +13,7 @@ type Turn struct {
 	actor *Actor
 	until []string // it stops before a step that begins so
 	steps int      // it stops after so many steps
+	sits  bool     // it does not end because the actor has to wait
 }
 
 // Until is a turn up to the first step that begins with one of these words, which is
@@ -21,6 +22,9 @@ func (a *Actor) Until(words ...string) Turn { return Turn{actor: a, until: words
 
 // Steps is a turn of n steps.
 func (a *Actor) Steps(n int) Turn { return Turn{actor: a, steps: n} }
+
+// SitsOut is a turn of one step, however long it waits: until a server loses patience.
+func (a *Actor) SitsOut() Turn { return Turn{actor: a, steps: 1, sits: true} }
 
 // ToTheEnd is a turn to the end of the actor's script.
 func (a *Actor) ToTheEnd() Turn { return Turn{actor: a} }
@@ -37,7 +41,7 @@ func (b *Bench) Schedule(turns ...Turn) {
 	for _, t := range turns {
 		b.advance(t)
 	}
-	for {
+	for idle := 0; ; idle++ {
 		moved, open := false, false
 		for _, a := range b.actors {
 			moved = b.advance(a.ToTheEnd()) || moved
@@ -46,11 +50,18 @@ func (b *Bench) Schedule(turns ...Turn) {
 		if !open {
 			return
 		}
-		if !moved {
+		if moved {
+			idle = 0
+		}
+		if idle == patience {
 			b.unstick()
 		}
 	}
 }
+
+// patience is how many looks at everybody it takes to believe that nobody will move: a
+// server needs a moment to see that there is a deadlock. A look takes some milliseconds.
+const patience = 100
 
 // advance runs one turn, and says whether anything moved.
 func (b *Bench) advance(t Turn) (moved bool) {
@@ -63,8 +74,10 @@ func (b *Bench) advance(t Turn) (moved bool) {
 			a.state = running
 			a.turn <- struct{}{}
 		}
-		if !b.goes(a) {
-			return moved
+		for !b.goes(a) {
+			if !t.sits {
+				return moved
+			}
 		}
 		moved = true
 		b.settle()
@@ -84,6 +97,7 @@ func (b *Bench) settle() {
 // goes waits until a is at its next step, or says false because the one that it is
 // in waits for another actor.
 func (b *Bench) goes(a *Actor) bool {
+	looks := 0
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -99,6 +113,10 @@ func (b *Bench) goes(a *Actor) bool {
 		}
 		s := a.step.Load()
 		if s == nil || s.probe == nil || !s.probe(b.ctx) {
+			looks = 0
+			continue
+		}
+		if looks++; !a.waits && looks < certain {
 			continue
 		}
 		if !a.waits {
@@ -109,6 +127,10 @@ func (b *Bench) goes(a *Actor) bool {
 		return false
 	}
 }
+
+// certain is how many looks in a row must find that a step waits: a server also waits
+// for a moment before it refuses.
+const certain = 5
 
 // hear waits until the actor is before a step or at its end.
 func (b *Bench) hear(a *Actor) {

@@ -12,7 +12,7 @@ import (
 
 // Line is the verdict on one line, for a table of all.
 func Line(r bench.Result, language string) string {
-	return fmt.Sprintf("%-9s %-24s %s", mark(r, language), r.Name, short(r, language))
+	return fmt.Sprintf("%-10s %-26s %s", mark(r, language), r.Name, short(r, language))
 }
 
 // Row is Line as a row of the table of all.
