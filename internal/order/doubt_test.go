@@ -94,6 +94,30 @@ func TestATicketLeadsToTheOrderThatTheRequestHadFromBefore(t *testing.T) {
 	require.Equal(t, first, found)
 }
 
+// The shards were loaded again, so there is no hold that the settler would find.
+func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	c = s.reload(t, c)
+	s.runOut(t, 7)
+	shown, err := s.Get(t.Context(), o.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.InDoubt, shown.Status, "the commit may be slow")
+	later := s.with(func(p *order.Parts) {
+		p.Now = func() time.Time { return o.CreatedAt.Add(30 * time.Second) }
+	})
+	for range 2 {
+		shown, err = later.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Void, shown.Status)
+	}
+	_, err = s.Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrVoided, "it never becomes an order")
+	s.atRest(t, c, 0)
+}
+
 // The settler was faster: what it gave up can never be sold.
 func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
 	s := open(t)

@@ -135,10 +135,22 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	return s.doubtful(ctx, o)
 }
 
+// doubtLasts is after which an order in doubt that is asked for is given up. Nothing
+// depends on it but that a slow commit may be waited for.
+const doubtLasts = 30 * time.Second
+
 // doubtful says what is known of an order that has a ticket and no row of its id:
-// the order that its request had from before, or Void if it can never be one.
+// the order that its request had from before, or Void if it can never be one. An old
+// doubt is ended here: its hold may be gone with an older epoch, and then there is
+// nothing that the settler would find.
 func (s *Service) doubtful(ctx context.Context, o Order) (Order, error) {
 	found, err := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+	if errors.Is(err, ErrNotFound) && s.now().Sub(o.CreatedAt) >= doubtLasts {
+		if err = s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
+			return Order{}, err
+		}
+		found, err = s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+	}
 	switch {
 	case errors.Is(err, ErrNotFound):
 		o.Status = InDoubt
