@@ -21,7 +21,7 @@ func aheadOfOthers(t *testing.T, n, jumped int) (held *lock.Lease, another *lock
 	_, wrong, _ := startNodes(t, jumped, servers.ByClock(clock))
 	clients, fencer := slices.Concat(right, wrong), newFencer(t)
 	locker := func() *lock.Locker {
-		l, err := lock.New(backend(t, clients, Options{Fencer: fencer}), lock.Options{Lease: 1500 * time.Millisecond})
+		l, err := lock.New(backend(t, clients, Options{Fencer: fencer, NodeTimeout: time.Second}), lock.Options{Lease: 3 * time.Second})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Close(context.Background())) })
 		return l
@@ -34,7 +34,7 @@ func aheadOfOthers(t *testing.T, n, jumped int) (held *lock.Lease, another *lock
 
 func TestAClockThatJumpsOnAMinorityLetsNobodyIn(t *testing.T) {
 	held, another := aheadOfOthers(t, 3, 1)
-	_, err := another.Acquire(t.Context(), t.Name(), lock.WithWait(3*time.Second))
+	_, err := another.Acquire(t.Context(), t.Name(), lock.WithWait(5*time.Second))
 	require.ErrorIs(t, err, lock.ErrNotAcquired)
 	require.NoError(t, held.Context().Err(), "renewed by the majority")
 	require.NoError(t, held.Release(t.Context()))
@@ -47,7 +47,7 @@ func TestAClockThatJumpsOnAMajorityIsToldWithTheNextRenewalAndStoppedByTheFence(
 	require.Greater(t, next.Fence(), held.Fence())
 	select {
 	case <-held.Context().Done():
-	case <-time.After(time.Second):
+	case <-time.After(2 * time.Second):
 		t.Fatal("the holder was not told")
 	}
 	require.ErrorIs(t, context.Cause(held.Context()), lock.ErrLost)
