@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +23,7 @@ func newLab(c console) *cobra.Command {
 		Long: `Plays what goes wrong when locks, leases and transactions are used in the wrong order,
 and what removes it: the same work twice, differing in one thing, on a schedule that
 shows the anomaly every time.`,
-		Example: "  seckill lab list\n  seckill lab run unlock-before-commit\n  seckill lab run all",
+		Example: "  seckill lab list\n  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage(fmt.Errorf("lab: unknown command %q: see seckill lab --help", args[0]))
@@ -59,6 +61,7 @@ func newLabList(c console) *cobra.Command {
 // labRun is how experiments are to be played and shown.
 type labRun struct {
 	config   bench.Config
+	html     string
 	json     bool
 	details  bool
 	language *string
@@ -74,7 +77,7 @@ mariadbd are installed. Experiments that kill or cut off a server start one of t
 What neither is to be had for is not run, and said so.
 
 The exit code is 0 only if every wrong case showed its anomaly and no right one did.`,
-		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all\n  seckill lab run stale-holder --json",
+		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(errors.New("lab run: name one experiment, or all: see seckill lab list"))
@@ -88,6 +91,7 @@ The exit code is 0 only if every wrong case showed its anomaly and no right one 
 	f.StringVar(&r.config.MySQL, "mysql", "", "DSN of a MySQL or MariaDB whose user may create databases (default: mysql.dsn)")
 	f.StringVar(&r.config.Redis, "redis", "", "host:port of one Redis (default: the first of redis.addrs)")
 	f.BoolVar(&r.config.Embedded, "embedded", false, "no servers: only what the embedded Redis can show")
+	f.StringVar(&r.html, "html", "", "write a page with every timeline to this file")
 	f.BoolVar(&r.json, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.details, "details", false, "with all: print the explanations and timelines too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -151,6 +155,11 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	if failed != nil {
 		return failed
 	}
+	if r.html != "" {
+		if err := writePage(r.html, results); err != nil {
+			return err
+		}
+	}
 	if ctx.Err() != nil {
 		return errors.New("stopped before every experiment was played")
 	}
@@ -173,6 +182,27 @@ func (r *labRun) verdict(c console, results []bench.Result) error {
 	}
 	if expected != len(results) {
 		return errSilent
+	}
+	return nil
+}
+
+// writePage writes beside the file and renames, so that a page is whole or not there.
+func writePage(path string, results []bench.Result) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".lab-*.html")
+	if err != nil {
+		return usage(fmt.Errorf("--html: %w", err))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	err = errors.Join(report.HTML(file, results), file.Chmod(0o644), file.Close()) //nolint:gosec // a page is for everybody
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }

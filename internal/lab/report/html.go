@@ -1,0 +1,62 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"seckill/internal/lab/bench"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is the template of the page.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"timeline": timeline,
+	"side":     func(c bench.CaseResult, language string) string { return side(c, language) },
+	"both":     func(en, zh string) bench.Text { return bench.Say(en, zh) },
+	"state":    state,
+	"verdict":  short,
+	"bound":    func(n bench.Number) string { return strings.ReplaceAll(n.Bound, " ", " ") },
+}).Parse(pageText))
+
+// HTML writes one page that holds everything: it loads nothing, runs no script, is light
+// or dark as the reader's system is, and speaks English or Chinese as the reader
+// chooses.
+func HTML(w io.Writer, results []bench.Result) error {
+	expected := 0
+	for _, r := range results {
+		if r.AsExpected() {
+			expected++
+		}
+	}
+	data := struct {
+		Results  []bench.Result
+		Expected int
+	}{results, expected}
+	if err := page.Execute(w, data); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// timeline draws a case for the page. What it quotes is escaped where it is drawn.
+func timeline(c bench.CaseResult, language string) (template.HTML, error) {
+	var out strings.Builder
+	err := SVG(&out, c, language)
+	return template.HTML(out.String()), err //nolint:gosec // escaped by SVG
+}
+
+// state is the class in which an experiment's verdict is shown.
+func state(r bench.Result) string {
+	switch {
+	case r.NotRun != "":
+		return "notrun"
+	case r.AsExpected():
+		return "ok"
+	}
+	return "bad"
+}

@@ -1,0 +1,112 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"seckill/internal/lab/bench"
+	"seckill/internal/lab/report"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sample has one of everything, and text that would be markup if it were not escaped.
+func sample() bench.Result {
+	rule := bench.Say("orders of one <user>", "一个用户的订单")
+	return bench.Result{
+		Name: "sample", Title: bench.Say("A & B", "甲与乙"), Lesson: bench.Say("<script>alert(1)</script>", "教训"),
+		Wild: bench.Say("everywhere", "到处"), Servers: []string{"a private Redis"},
+		Cases: []bench.CaseResult{
+			{
+				Label: bench.Say("release first", "先解锁"), Wrong: true, Anomaly: true, Actors: []string{"one", "two"},
+				Numbers: []bench.Number{{Name: rule, Value: 2, Bound: "≤ 1", Decides: true}},
+				Events: []bench.Event{
+					{N: 0, Actor: "one", Server: bench.Redis, Kind: bench.Take, What: "LOCK <k>", Note: "ours"},
+					{N: 1, Actor: "two", Server: bench.Redis, Kind: bench.Take, What: "LOCK <k>", Waits: true},
+					{N: 2, Actor: "one", Server: bench.Database, Kind: bench.Commit, What: "COMMIT", Anomaly: &rule},
+				},
+				Spans: []bench.Span{
+					{Kind: bench.LeaseSpan, Actor: "one", Label: "k", From: 0, To: 2},
+					{Kind: bench.WaitSpan, Actor: "two", Label: "LOCK <k>", From: 1, To: -1},
+				},
+			},
+			{
+				Label: bench.Say("commit first", "先提交"), Actors: []string{"one"},
+				Numbers: []bench.Number{{Name: rule, Value: 1, Bound: "≤ 1", Held: true, Decides: true}},
+			},
+		},
+	}
+}
+
+func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
+	var page bytes.Buffer
+	require.NoError(t, report.HTML(&page, []bench.Result{sample()}))
+	text := page.String()
+
+	require.NotContains(t, text, "<script", "what an experiment says is text")
+	for _, link := range regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]\s*["']?([^"')>\s]+)`).FindAllStringSubmatch(text, -1) {
+		require.True(t, strings.HasPrefix(link[2], "#"), "it loads %s", link[0])
+	}
+	for _, both := range []string{"A &amp; B", "甲与乙", "release first", "先解锁", "prefers-color-scheme: dark"} {
+		require.Contains(t, text, both)
+	}
+	require.Less(t, strings.Index(text, "release first"), strings.Index(text, "commit first"), "wrong stands above right")
+	require.Equal(t, 4, strings.Count(text, "<svg"), "each case in each language")
+}
+
+func TestADrawingIsXMLAndMarksTheMoment(t *testing.T) {
+	var drawing bytes.Buffer
+	require.NoError(t, report.SVG(&drawing, sample().Cases[0], "zh"))
+	require.Contains(t, drawing.String(), `class="anomaly"`)
+	require.Contains(t, drawing.String(), "一个用户的订单")
+	for d := xml.NewDecoder(&drawing); ; {
+		_, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+	}
+}
+
+func TestTheTextSaysTheVerdictFirstAndMarksTheStep(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, report.Text(&out, sample(), "en"))
+	lines := strings.Split(out.String(), "\n")
+	require.Contains(t, lines[1], "ok")
+	require.Contains(t, lines[1], "wrong 2, right 1")
+	require.Contains(t, out.String(), "COMMIT\n               ▲ here it goes wrong: orders of one <user>")
+}
+
+func TestJSONIsOneLineThatCanBeReadBack(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, report.JSON(&out, sample()))
+	require.Equal(t, 1, strings.Count(out.String(), "\n"))
+	var back bench.Result
+	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+	require.Equal(t, sample(), back)
+}
+
+func TestTheVerdictOfWhatIsNotAsExpected(t *testing.T) {
+	for want, alter := range map[string]func(r *bench.Result){
+		"ok":         func(*bench.Result) {},
+		"UNEXPECTED": func(r *bench.Result) { r.Cases[1].Anomaly = true },
+		"not run":    func(r *bench.Result) { r.NotRun = "no server" },
+		"FAILED":     func(r *bench.Result) { r.Failed = "it broke" },
+	} {
+		r := sample()
+		alter(&r)
+		require.True(t, strings.HasPrefix(report.Line(r, "en"), want), "%s: %s", want, report.Line(r, "en"))
+	}
+	r := sample()
+	r.Cases[0].Anomaly = false
+	require.False(t, r.AsExpected(), "a wrong that shows nothing teaches nothing")
+}

@@ -1,0 +1,189 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strings"
+
+	"seckill/internal/lab/bench"
+)
+
+// The measures of a drawing, in pixels.
+const (
+	margin   = 96   // left of the first column, for the actors' names
+	shared   = 1300 // what the columns share on a wide screen
+	narrow   = 80   // the least width of a column
+	wide     = 116  // the greatest
+	char     = 6.7  // the width of a character under an event
+	lane     = 118  // the height of an actor
+	above    = 34   // over the first lane, for the mark of the anomaly
+	dot      = 5    // the radius of an event
+	maxLines = 4
+)
+
+// SVG draws a case: a lane for each actor, a column for each event, from left to right
+// in the order of time. Colours come from the page by class: it stands alone only with
+// the page's style.
+func SVG(w io.Writer, c bench.CaseResult, language string) error {
+	d := &drawing{c: c, language: language, column: min(wide, max(narrow, shared/max(1, len(c.Events))))}
+	d.width, d.height = margin+d.column*len(c.Events)+24, above+lane*len(c.Actors)+8
+	d.printf(`<svg class="timeline" role="img" viewBox="0 0 %d %d" width="%d" height="%d" xmlns="http://www.w3.org/2000/svg">`,
+		d.width, d.height, d.width, d.height)
+	d.printf("<title>%s</title>", html.EscapeString(side(c, language)+": "+c.Label.In(language)))
+	for n, name := range c.Actors {
+		y := d.lane(n)
+		d.printf(`<line class="lane" x1="%d" y1="%d" x2="%d" y2="%d"/>`, margin-12, y, d.width-12, y)
+		d.printf(`<text class="actor" x="8" y="%d">%s</text>`, y+4, html.EscapeString(name))
+	}
+	d.anomaly()
+	for _, s := range c.Spans {
+		d.span(s)
+	}
+	for _, e := range c.Events {
+		d.event(e)
+	}
+	d.printf("</svg>")
+	if _, err := io.WriteString(w, d.out.String()); err != nil {
+		return fmt.Errorf("draw the timeline: %w", err)
+	}
+	return nil
+}
+
+type drawing struct {
+	c             bench.CaseResult
+	language      string
+	column        int // the width of an event
+	width, height int
+	out           strings.Builder
+}
+
+func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.out, format, args...) }
+
+// lane is the height of the line on which an actor's events are.
+func (d *drawing) lane(actor int) int { return above + lane*actor + 36 }
+
+func (d *drawing) x(event int) int { return margin + d.column*event + d.column/2 }
+
+// bars is where a span of each kind is, over or under the line.
+var bars = map[bench.SpanKind]int{bench.LeaseSpan: -26, bench.TxSpan: -15, bench.InsideSpan: 9}
+
+// span is a bar from one event to another, or on to the end.
+func (d *drawing) span(s bench.Span) {
+	y := d.lane(slices.Index(d.c.Actors, s.Actor))
+	from, to := d.x(s.From), d.width-14
+	class := string(s.Kind)
+	if s.To >= 0 {
+		to = d.x(s.To)
+	} else {
+		class += " open"
+	}
+	if s.Kind == bench.WaitSpan {
+		d.printf(`<line class="wait" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`, from, y, to, y, html.EscapeString("waits: "+s.Label))
+		return
+	}
+	d.printf(`<rect class="bar %s" x="%d" y="%d" width="%d" height="9" rx="4"><title>%s</title></rect>`,
+		class, from, y+bars[s.Kind], max(to-from, 6), html.EscapeString(d.spanName(s)))
+}
+
+func (d *drawing) spanName(s bench.Span) string {
+	name := map[bench.SpanKind]string{
+		bench.LeaseSpan: word(d.language, "lease", "租约"), bench.TxSpan: word(d.language, "transaction", "事务"),
+		bench.InsideSpan: word(d.language, "at work", "工作中"),
+	}[s.Kind]
+	if s.Kind == bench.LeaseSpan {
+		name += " " + s.Label
+	}
+	return name
+}
+
+// anomaly is a line through all lanes, under everything else, and what went wrong.
+func (d *drawing) anomaly() {
+	for _, e := range d.c.Events {
+		if e.Anomaly == nil {
+			continue
+		}
+		x := d.x(e.N)
+		d.printf(`<line class="anomaly" x1="%d" y1="22" x2="%d" y2="%d"/>`, x, x, d.height-4)
+		anchor := "middle"
+		switch {
+		case e.N < 3:
+			anchor, x = "start", margin
+		case e.N > len(d.c.Events)-4:
+			anchor, x = "end", d.width-14
+		}
+		d.printf(`<text class="anomaly" x="%d" y="14" text-anchor="%s">▼ %s</text>`, x, anchor, html.EscapeString(e.Anomaly.In(d.language)))
+	}
+}
+
+func (d *drawing) event(e bench.Event) {
+	n := slices.Index(d.c.Actors, e.Actor)
+	if n < 0 {
+		return
+	}
+	x, y := d.x(e.N), d.lane(n)
+	class := "event " + string(e.Kind)
+	if e.Waits {
+		class += " waits"
+	}
+	if e.Failed {
+		class += " failed"
+	}
+	if e.Anomaly != nil {
+		class += " wrong"
+	}
+	d.printf(`<g class="%s"><title>%s</title><circle cx="%d" cy="%d" r="%d"/>`, class,
+		html.EscapeString(fmt.Sprintf("%.1f ms · %s · %s · %s  %s", e.AtMS, e.Actor, server(e.Server, d.language), e.What, e.Note)), x, y, dot)
+	top := y + 32
+	for i, line := range label(e.What, maxLines-1, d.room(e)) {
+		d.printf(`<text class="what" x="%d" y="%d">%s</text>`, x, top+12*i, html.EscapeString(line))
+	}
+	if e.Note != "" {
+		lines := len(label(e.What, maxLines-1, d.room(e)))
+		for i, line := range label(e.Note, 2, d.room(e)) {
+			d.printf(`<text class="note" x="%d" y="%d">%s</text>`, x, top+12*(lines+i), html.EscapeString(line))
+		}
+	}
+	d.printf("</g>")
+}
+
+// room is how many characters fit under an event: more if its neighbours' columns are
+// free in its lane.
+func (d *drawing) room(e bench.Event) int {
+	free := func(n int) bool { return n >= 0 && n < len(d.c.Events) && d.c.Events[n].Actor != e.Actor }
+	fits := int(float64(d.column) / char)
+	if free(e.N-1) && free(e.N+1) {
+		return fits * 3 / 2
+	}
+	return fits
+}
+
+// label breaks a text into so many lines, and ends it with an ellipsis if it is longer.
+func label(text string, lines, chars int) (all []string) {
+	line := ""
+	for _, w := range strings.Fields(text) {
+		for len([]rune(w)) > chars+2 {
+			r := []rune(w)
+			all, line, w = appendLine(all, line), string(r[:chars]), string(r[chars:])
+			all, line = appendLine(all, line), ""
+		}
+		if line != "" && len([]rune(line+" "+w)) > chars {
+			all, line = appendLine(all, line), ""
+		}
+		line = strings.TrimSpace(line + " " + w)
+	}
+	all = appendLine(all, line)
+	if len(all) > lines {
+		all = all[:lines]
+		all[lines-1] += "…"
+	}
+	return all
+}
+
+func appendLine(all []string, line string) []string {
+	if line == "" {
+		return all
+	}
+	return append(all, line)
+}
