@@ -37,8 +37,9 @@ type app struct {
 	embedded *embedded.Stores // nil with real stores
 	redis    redis.UniversalClient
 	store    *store.Store
-	locker   *lock.Locker // of users and jobs, by lock.backend
-	leases   *lock.Locker // of worker numbers and loadings, always in Redis
+	tx       order.Transactor // of the store, by order.commit
+	locker   *lock.Locker     // of users and jobs, by lock.backend
+	leases   *lock.Locker     // of worker numbers and loadings, always in Redis
 	stock    *stock.Stock
 	cache    *coupon.Cache
 	coupons  *coupon.Service
@@ -93,6 +94,7 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })
+	a.tx = transactor(a.cfg.Order, a.store, a.metrics)
 	if a.embedded != nil {
 		_, err := a.store.Migrate(ctx)
 		return err
@@ -163,7 +165,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	a.onStop(ids.Close)
 	a.orders = order.NewService(faultyService(order.Parts{
 		Sales: a.cache, Stock: a.metrics.Stock(a.stock), Tickets: a.stock, Returns: a.stock,
-		Locker: a.metrics.Locker(a.locker), Tx: a.metrics.Transactor(a.store), Orders: a.store, IDs: ids,
+		Locker: a.metrics.Locker(a.locker), Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))
 	a.metrics.Pools(a.store.Pool, a.redis)

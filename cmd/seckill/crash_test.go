@@ -13,6 +13,11 @@ import (
 )
 
 func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
+	t.Run("group", func(t *testing.T) { diesInMidRush(t, "SECKILL_ORDER__COMMIT=group") })
+	t.Run("single", func(t *testing.T) { diesInMidRush(t, "SECKILL_ORDER__COMMIT=single") })
+}
+
+func diesInMidRush(t *testing.T, commit string) {
 	for name, harm := range map[string]func(t *testing.T, i *instance){
 		"kill -9 and a restart": func(t *testing.T, i *instance) {
 			i.kill(t)
@@ -25,7 +30,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, impatient()...)
+			s := newShop(t, append(impatient(), commit)...)
 			fleet := s.fleet(t)
 			const stock = 800
 			id := fleet[1].sale(t, stock, 1)

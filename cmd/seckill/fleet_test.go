@@ -11,12 +11,16 @@ import (
 )
 
 func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
-	for name, c := range map[string]struct{ users, stock, limit, doubleTap int }{
-		"one unit per user":  {users: 20_000, stock: 2_000, limit: 1, doubleTap: 20},
-		"two units per user": {users: 3_000, stock: 450, limit: 2, doubleTap: 2},
+	for name, c := range map[string]struct {
+		users, stock, limit, doubleTap int
+		commit                         string
+	}{
+		"one unit per user":        {users: 20_000, stock: 2_000, limit: 1, doubleTap: 20, commit: "group"},
+		"two units per user":       {users: 3_000, stock: 450, limit: 2, doubleTap: 2, commit: "group"},
+		"one transaction an order": {users: 1_500, stock: 300, limit: 2, doubleTap: 4, commit: "single"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
+			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit)
 			fleet := s.fleet(t)
 			id := fleet[0].sale(t, c.stock, c.limit)
 			sum := total(crowd(t, fleet, rush.Options{

@@ -18,6 +18,7 @@ import (
 	"seckill/internal/lock/redislock"
 	"seckill/internal/lock/redlock"
 	"seckill/internal/lock/zklock"
+	"seckill/internal/metrics"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
 	"seckill/internal/store"
@@ -48,6 +49,15 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 		o.SQLite = in.SQLiteDSN()
 	}
 	return store.Open(ctx, o)
+}
+
+// transactor gives what order.commit names: one transaction for each order, or one for
+// the orders of many.
+func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Transactor {
+	if cfg.Commit == "single" {
+		return db
+	}
+	return db.Group(store.GroupOptions{Committed: m.Grouped})
 }
 
 // lockBackend gives the backend that lock.backend names, and what closes it.

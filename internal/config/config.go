@@ -106,7 +106,7 @@ type Lock struct {
 
 // Order is the order path.
 type Order struct {
-	Commit      string        `koanf:"commit"`
+	Commit      string        `koanf:"commit" oneof:"single group"`
 	Mode        string        `koanf:"mode"`
 	PayWithin   time.Duration `koanf:"pay_within" min:"1ms" max:"720h"`  // from pending to expired
 	TxTimeout   time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`    // the transaction's budget
@@ -160,7 +160,7 @@ func Default() Config {
 		Coupon: Coupon{Refresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{
-			Commit:      "single",
+			Commit:      "group",
 			Mode:        "sync",
 			PayWithin:   15 * time.Minute,
 			TxTimeout:   2 * time.Second,

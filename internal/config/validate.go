@@ -171,7 +171,6 @@ func (c Config) checkLockServers(wrong *problems) {
 }
 
 func (c Config) checkOrder(wrong *problems) {
-	checkBuilt(wrong, "order.commit", c.Order.Commit, "single", "group", "this build commits every order by itself")
 	checkBuilt(wrong, "order.mode", c.Order.Mode, "sync", "queue", "this build answers after the commit")
 	if c.Order.TxTimeout > c.HTTP.RequestTimeout {
 		wrong.add("order.tx_timeout must not exceed http.request_timeout: it is a part of it",

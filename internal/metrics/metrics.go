@@ -34,6 +34,8 @@ type Metrics struct {
 	held     prometheus.Histogram
 	locks    *prometheus.CounterVec
 	work     *prometheus.CounterVec
+	groups   prometheus.Histogram
+	commits  prometheus.Histogram
 }
 
 // New makes the registry.
@@ -68,8 +70,16 @@ func New() *Metrics {
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "seckill_background_total", Help: "Orders expired, units relayed, holds settled and sales restored; and failed passes.",
 		}, []string{"job", "result"}),
+		groups: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "seckill_group_orders", Help: "Orders committed in one transaction.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
+		}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "seckill_group_seconds", Help: "Time of one transaction of a group, begin to commit.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
+		}),
 	}
-	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work,
+	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.groups, m.commits,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -115,6 +125,12 @@ func (m *Metrics) Did(job string, n int, err error) {
 	if err != nil {
 		m.work.WithLabelValues(job, "failed").Inc()
 	}
+}
+
+// Grouped counts a transaction that committed the orders of many.
+func (m *Metrics) Grouped(orders int, took time.Duration) {
+	m.groups.Observe(float64(orders))
+	m.commits.Observe(took.Seconds())
 }
 
 // Pools watches the connections to the database and to Redis.

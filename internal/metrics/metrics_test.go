@@ -27,6 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // names are what dashboards ask for: one is renamed here and there, or not at all.
 var names = []string{
 	"seckill_background_total counter job,result",
+	"seckill_group_orders histogram ",
+	"seckill_group_seconds histogram ",
 	"seckill_http_request_seconds histogram method,route,status",
 	"seckill_lock_events_total counter event",
 	"seckill_lock_held_seconds histogram ",
@@ -71,6 +73,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	hooks.Lost()
 	hooks.ReleaseFailed(errAway)
 	m.Did("expire", 3, nil)
+	m.Grouped(12, time.Millisecond)
 	m.Did("settle", 1, errAway)
 
 	_, _ = m.Stock(steps{}).Reserve(t.Context(), order.Claim{})
@@ -130,6 +133,8 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 		`seckill_orders_total{outcome="in_doubt"} 1`,
 		`seckill_orders_total{outcome="sold_out"} 1`,
 		`seckill_http_request_seconds_count{method="GET",route="/api/v1/coupons",status="200"} 1`,
+		`seckill_group_orders_sum 12`,
+		`seckill_group_seconds_count 1`,
 		`seckill_lock_tries_total 2`,
 		`seckill_lock_wait_seconds_count 1`,
 		`seckill_lock_held_seconds_count 1`,

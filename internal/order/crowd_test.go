@@ -38,37 +38,38 @@ func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 	} {
 		for _, limit := range []int{1, 2} {
 			t.Run(name, func(t *testing.T) {
-				s := open(t)
-				c := s.sell(t, units, limit)
-				instance := s.with(func(p *order.Parts) {
-					p.Locker = everybody{}
-					alter(p)
-				})
-				live := map[int64]int{}
-				for _, a := range together(200, func(i int) (order.Order, error) {
-					return instance.Place(t.Context(), wish(c, int64(i%users), ""))
-				}) {
-					if a.err == nil {
-						live[a.order.UserID]++
-						continue
+				onEach(t, func(t *testing.T, s *shop) {
+					c := s.sell(t, units, limit)
+					instance := s.with(func(p *order.Parts) {
+						p.Locker = everybody{}
+						alter(p)
+					})
+					live := map[int64]int{}
+					for _, a := range together(200, func(i int) (order.Order, error) {
+						return instance.Place(t.Context(), wish(c, int64(i%users), ""))
+					}) {
+						if a.err == nil {
+							live[a.order.UserID]++
+							continue
+						}
+						refused := errors.Is(a.err, order.ErrLimitReached) || errors.Is(a.err, order.ErrBusy) ||
+							errors.Is(a.err, order.ErrUnavailable) || errors.Is(a.err, coupon.ErrSoldOut)
+						require.True(t, refused, "%v", a.err)
 					}
-					refused := errors.Is(a.err, order.ErrLimitReached) || errors.Is(a.err, order.ErrBusy) ||
-						errors.Is(a.err, order.ErrUnavailable) || errors.Is(a.err, coupon.ErrSoldOut)
-					require.True(t, refused, "%v", a.err)
-				}
-				sold := int64(0)
-				for user, n := range live {
-					require.LessOrEqual(t, n, limit, "user %d", user)
-					sold += int64(n)
-				}
-				s.settled(t, c, sold) // every 201 has its row, and there is no other
+					sold := int64(0)
+					for user, n := range live {
+						require.LessOrEqual(t, n, limit, "user %d", user)
+						sold += int64(n)
+					}
+					s.settled(t, c, sold) // every 201 has its row, and there is no other
 
-				// Nothing is stuck either: those who ask again get what is left.
-				for user := range int64(users) {
-					_, _ = s.Place(t.Context(), wish(c, user, ""))
-				}
-				report := s.atRest(t, c, units)
-				require.Zero(t, report.Stock)
+					// Nothing is stuck either: those who ask again get what is left.
+					for user := range int64(users) {
+						_, _ = s.Place(t.Context(), wish(c, user, ""))
+					}
+					report := s.atRest(t, c, units)
+					require.Zero(t, report.Stock)
+				})
 			})
 		}
 	}

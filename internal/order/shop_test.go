@@ -56,6 +56,14 @@ func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) { test(t, in(s)) })
 }
 
+// onEach runs a test on MariaDB with Redis, with one transaction for many orders and
+// with one for each.
+func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
+	for name, commit := range shoptest.Commits {
+		t.Run(name, func(t *testing.T) { test(t, in(shoptest.Open(t, commit))) })
+	}
+}
+
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) *shop {
 	t.Helper()

@@ -53,8 +53,9 @@ var brokenSteps = map[string]struct {
 	"after commit, before unlock, after confirm": {nil, 1},
 }
 
-func TestWhicheverStepFailsTheBooksAreRightAfterSettling(t *testing.T) {
-	s := open(t)
+func TestWhicheverStepFailsTheBooksAreRightAfterSettling(t *testing.T) { onEach(t, whicheverStepFails) }
+
+func whicheverStepFails(t *testing.T, s *shop) {
 	for steps, tc := range brokenSteps {
 		t.Run(steps, func(t *testing.T) {
 			c := s.sell(t, shards, 1)

@@ -65,14 +65,28 @@ type Shop struct {
 	stores *stores
 }
 
+// Commit is what order.commit chooses between.
+type Commit func(db *store.Store) order.Transactor
+
+// Group commits the orders of many in one transaction. It is what every shop does that
+// was not told otherwise.
+func Group(db *store.Store) order.Transactor { return db.Group(store.GroupOptions{}) }
+
+// Single commits every order by itself.
+func Single(db *store.Store) order.Transactor { return db }
+
+// Commits are both, by their names.
+var Commits = map[string]Commit{"group": Group, "single": Single}
+
 // stores are what instances have in common.
 type stores struct {
-	sql   store.Options
-	redis string
-	raw   *sql.DB
-	ids   IDs
-	loads sync.Mutex   // does what the lock of loadings does
-	later atomic.Int64 // how far the clock of the orders is ahead, in nanoseconds
+	sql    store.Options
+	redis  string
+	commit Commit
+	raw    *sql.DB
+	ids    IDs
+	loads  sync.Mutex   // does what the lock of loadings does
+	later  atomic.Int64 // how far the clock of the orders is ahead, in nanoseconds
 }
 
 // OnBoth runs a test on MariaDB with Redis, and on the embedded stores.
@@ -82,14 +96,18 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 }
 
 // Open is a shop on a database and a Redis of its own: the ids of coupons begin anew
-// in each database.
-func Open(t *testing.T) *Shop {
+// in each database. The Commit is Group if none is given.
+func Open(t *testing.T, commit ...Commit) *Shop {
 	t.Helper()
 	dsn := testservers.DSN(t)
 	raw, err := sql.Open("mysql", dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, raw.Close()) })
-	return (&stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw}).instance(t, nil)
+	st := &stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw, commit: Group}
+	if len(commit) > 0 {
+		st.commit = commit[0]
+	}
+	return st.instance(t, nil)
 }
 
 // OpenEmbedded is a shop on the embedded stores.
@@ -99,7 +117,7 @@ func OpenEmbedded(t *testing.T) *Shop {
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr()}).instance(t, nil)
+	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr(), commit: Group}).instance(t, nil)
 }
 
 // Another is one more instance over the same stores, which it reaches through w if
@@ -134,13 +152,14 @@ func (st *stores) instance(t *testing.T, w *Wire) *Shop {
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.Stock, Announcer: s.Stock, Exclusive: st.exclusive,
 		Cache: cache, ShardCount: Shards,
 	})
+	tx := st.commit(db)
 	s.Parts = order.Parts{
 		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Returns: s.Stock, Locker: s.Locker(t, Patient),
-		Tx: db, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
+		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
 	}
 	s.Settles = order.SettlerParts{
 		Holds: s.Stock, Stock: s.Stock, Returns: s.Stock, Locker: s.Locker(t, 0),
-		Tx: db, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
+		Tx: tx, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
 	}
 	s.Service, s.Settler = order.NewService(s.Parts), order.NewSettler(s.Settles)
 	s.Auditor = audit.New(db, s.Stock, s.Settler, s.Coupons, 0)

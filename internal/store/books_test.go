@@ -11,7 +11,7 @@ import (
 )
 
 // sold is a coupon with an order of every kind, and another coupon beside it.
-func sold(t *testing.T, s *Store) coupon.Coupon {
+func sold(t *testing.T, s *subject) coupon.Coupon {
 	t.Helper()
 	c, beside := onSale(t, s, 20), onSale(t, s, 20)
 	for id := int64(1); id <= 6; id++ {
@@ -29,7 +29,7 @@ func sold(t *testing.T, s *Store) coupon.Coupon {
 }
 
 func TestTheBooksOfASaleThatIsRight(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := sold(t, s)
 		b, err := s.Books(t.Context(), c.ID, []string{"r1", "r7", "r50", "nobody's"})
 		require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 		return fmt.Sprintf("INSERT INTO orders SELECT %d, coupon_id, %d, %s, '%s', price_cents, '%s', shard, %d, created_at, expires_at FROM sound WHERE id = 1",
 			id, user, slot, status, request, fence)
 	}
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := sold(t, s)
 		for _, statement := range loose {
 			raw(t, s, statement)
@@ -94,7 +94,7 @@ func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 
 // Half of a cancellation must never be seen: all is read at one moment.
 func TestTheBooksAreOfOneMoment(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		const n = 40
 		c := onSale(t, s, n)
 		for id := int64(1); id <= n; id++ {
@@ -129,7 +129,7 @@ func TestTheBooksAreOfOneMoment(t *testing.T) {
 }
 
 func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		placed(t, s, c, 1, 1)
 		placed(t, s, c, 1200, 2)

@@ -12,7 +12,7 @@ import (
 
 // The three ways in which a pending order ends.
 
-func pay(ctx context.Context, s *Store, o order.Order, now time.Time) (moved bool, err error) {
+func pay(ctx context.Context, s *subject, o order.Order, now time.Time) (moved bool, err error) {
 	err = s.InTx(ctx, func(ctx context.Context, tx order.Tx) (err error) {
 		moved, err = tx.Pay(ctx, o.ID, o.UserID, now)
 		return err
@@ -20,15 +20,15 @@ func pay(ctx context.Context, s *Store, o order.Order, now time.Time) (moved boo
 	return moved, err
 }
 
-func cancelOrder(ctx context.Context, s *Store, o order.Order) (moved bool, err error) {
+func cancelOrder(ctx context.Context, s *subject, o order.Order) (moved bool, err error) {
 	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Cancel(ctx, o.ID, o.UserID) })
 }
 
-func expire(ctx context.Context, s *Store, o order.Order, now time.Time) (moved bool, err error) {
+func expire(ctx context.Context, s *subject, o order.Order, now time.Time) (moved bool, err error) {
 	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Expire(ctx, o.ID, now) })
 }
 
-func ending(ctx context.Context, s *Store, o order.Order, end func(context.Context, order.Tx) (bool, error)) (moved bool, err error) {
+func ending(ctx context.Context, s *subject, o order.Order, end func(context.Context, order.Tx) (bool, error)) (moved bool, err error) {
 	err = s.InTx(ctx, func(ctx context.Context, tx order.Tx) (err error) {
 		if moved, err = end(ctx, tx); err != nil || !moved {
 			return err
@@ -40,7 +40,7 @@ func ending(ctx context.Context, s *Store, o order.Order, end func(context.Conte
 }
 
 func TestWhatBecomesOfAPendingOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 100)
 		due := wish(c, 1, 1).ExpiresAt
 		stranger := func(o order.Order) order.Order { o.UserID = 99; return o }
@@ -75,7 +75,7 @@ func TestWhatBecomesOfAPendingOrder(t *testing.T) {
 }
 
 func TestOfPaymentCancellationAndExpiryExactlyOneWins(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		const rounds = 25
 		c := onSale(t, s, rounds)
 		won := map[order.Status]int64{}
@@ -108,7 +108,7 @@ func TestOfPaymentCancellationAndExpiryExactlyOneWins(t *testing.T) {
 }
 
 func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		o := placed(t, s, c, 1, 1)
 		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, 2, false)

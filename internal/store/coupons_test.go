@@ -11,7 +11,7 @@ import (
 )
 
 func TestACouponIsFoundAsItWasCreated(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		repo := s.Coupons()
 		draft := coupon.Coupon{
 			Title: "Half price ½ – ñ", Total: 5, Left: 5, LimitPerUser: 2, PriceCents: 199,
@@ -36,7 +36,7 @@ func TestACouponIsFoundAsItWasCreated(t *testing.T) {
 }
 
 func TestCouponsAreListedInPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		var want, got []int64
 		for range 5 {
 			want = append(want, onSale(t, s, 1).ID)
@@ -62,7 +62,7 @@ func TestCouponsAreListedInPages(t *testing.T) {
 // A moment has milliseconds, here and in the database: what an answer shows is what
 // the next one shows.
 func TestTimesAreReadAsTheyWereWritten(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		east := time.FixedZone("east", 9*3600)
 		for name, at := range map[string]time.Time{
 			"whole seconds":         time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC),
@@ -101,7 +101,7 @@ func TestTimesAreReadAsTheyWereWritten(t *testing.T) {
 
 func TestAChangeIsWholeOrNotAtAll(t *testing.T) {
 	no := errors.New("no")
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		placed(t, s, c, 1, 1)
 		_, err := s.Coupons().Change(t.Context(), 999, func(*coupon.Coupon) error { return nil })
@@ -123,7 +123,7 @@ func TestAChangeIsWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestChangesAndOrdersDoNotOverwriteEachOther(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		const n = 15
 		c := onSale(t, s, n)
 		var all []func() error

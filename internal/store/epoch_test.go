@@ -12,7 +12,7 @@ import (
 )
 
 func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		for n, state := range []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused, coupon.Draft, coupon.OnSale, coupon.Paused} {
 			c, open := onSale(t, s, 10), n >= 3
 			raw(t, s, "UPDATE coupons SET state = ? WHERE id = ?", state, c.ID)
@@ -56,7 +56,7 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 
 // An order is on one side of the line or on the other: counted in the load, or refused.
 func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		const rounds, buyers = 6, 8
 		for round := range int64(rounds) {
 			c := onSale(t, s, 100)
@@ -83,11 +83,10 @@ func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
 }
 
 func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		loads := make(chan coupon.Load, 1)
-		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-			require.NoError(t, placing(ctx, tx, c, wish(c, 1, 1)))
+		err := placeAnd(t.Context(), s, c, wish(c, 1, 1), func(context.Context) error {
 			untilItWaits(t, s, func() {
 				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, 4, false)
 				loads <- load
@@ -101,7 +100,7 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 }
 
 func TestWhatIsOrWasLoadedIsListedForADayAfterItsEnd(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		now := time.Now()
 		var want []int64
 		for _, tc := range []struct {

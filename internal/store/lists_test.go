@@ -18,7 +18,7 @@ func ids(orders []order.Order) []int64 {
 }
 
 func TestAnOrderIsItsOwnersAlone(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		want := wish(c, 1, 1)
 		require.NoError(t, place(t.Context(), s, c, want))
@@ -41,7 +41,7 @@ func TestAnOrderIsItsOwnersAlone(t *testing.T) {
 }
 
 func TestOrdersAreListedNewestFirstInPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		c.LimitPerUser = 9
 		for id := int64(1); id <= 5; id++ {
@@ -58,7 +58,7 @@ func TestOrdersAreListedNewestFirstInPages(t *testing.T) {
 }
 
 func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		now := begins.Add(time.Hour)
 		// SQLite compares times as texts: a fraction that ends earlier is no later one.
@@ -84,7 +84,7 @@ func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
 }
 
 func TestDueReturnsAreReadInPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 9)
 		for id := int64(5); id >= 1; id-- {
 			_, err := cancelOrder(t.Context(), s, placed(t, s, c, id, id))

@@ -11,7 +11,7 @@ import (
 )
 
 func TestEveryNextFenceIsLarger(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		var mu sync.Mutex
 		given := map[uint64]bool{}
 		var callers []func() error
@@ -40,7 +40,7 @@ func TestEveryNextFenceIsLarger(t *testing.T) {
 }
 
 func TestAFenceIsAboveWhatOrdersRecordedUnderALockThatCountedInRedis(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		before := wish(c, 1, 1)
 		before.Fence = uint64(time.Now().Add(-time.Second).UnixMicro())
@@ -55,7 +55,7 @@ func TestAFenceIsAboveWhatOrdersRecordedUnderALockThatCountedInRedis(t *testing.
 }
 
 func TestAFenceThatFellBehindCanBeRaisedAndIsNeverLowered(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		first, err := s.NextFence(t.Context(), "user:1")
 		require.NoError(t, err)
 		for _, seen := range []uint64{first + 1<<40, 1<<53 + 1, 1<<62 + 1} {
@@ -74,7 +74,7 @@ func TestAFenceThatFellBehindCanBeRaisedAndIsNeverLowered(t *testing.T) {
 }
 
 func TestKeysOfFencesAreComparedByteByByte(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		require.NoError(t, s.RaiseFence(t.Context(), "a", 1<<62))
 		for _, key := range []string{"A", "a ", "ä"} {
 			next, err := s.NextFence(t.Context(), key)

@@ -22,14 +22,41 @@ func TestMain(m *testing.M) { testservers.Main(m) }
 // patient is longer than anything here takes on a slow machine.
 const patient = 10 * time.Second
 
-// onBoth runs a test on each database that the store knows, freshly migrated.
-func onBoth(t *testing.T, test func(t *testing.T, s *Store)) {
-	t.Run("MariaDB", func(t *testing.T) { test(t, onMariaDB(t)) })
-	t.Run("SQLite", func(t *testing.T) { test(t, migrated(t, Options{SQLite: sqliteDSN(t)})) })
+// subject is a store, and the transactor of it that is tested.
+type subject struct {
+	*Store
+	tx order.Transactor
+}
+
+func (s *subject) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	return s.tx.InTx(ctx, work)
+}
+
+// grouped is the same store with a group of its own.
+func (s *subject) grouped(o GroupOptions) (*subject, *Group) {
+	g := s.Group(o)
+	return &subject{s.Store, g}, g
+}
+
+// onBoth runs a test on each database that the store knows, freshly migrated, with
+// one transaction for each order and with one for many.
+func onBoth(t *testing.T, test func(t *testing.T, s *subject)) {
+	for name, open := range map[string]func(t *testing.T) *subject{
+		"MariaDB": func(t *testing.T) *subject { return onMariaDB(t) },
+		"SQLite":  func(t *testing.T) *subject { return migrated(t, Options{SQLite: sqliteDSN(t)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("single", func(t *testing.T) { test(t, open(t)) })
+			t.Run("group", func(t *testing.T) {
+				s, _ := open(t).grouped(GroupOptions{})
+				test(t, s)
+			})
+		})
+	}
 }
 
 // onMariaDB is a migrated store; params are added to its DSN.
-func onMariaDB(t *testing.T, params ...string) *Store {
+func onMariaDB(t *testing.T, params ...string) *subject {
 	t.Helper()
 	return migrated(t, Options{MySQL: strings.Join(append([]string{testservers.DSN(t)}, params...), "&")})
 }
@@ -43,7 +70,7 @@ func sqliteDSN(t *testing.T) string {
 	return stores.SQLiteDSN()
 }
 
-func migrated(t *testing.T, o Options) *Store {
+func migrated(t *testing.T, o Options) *subject {
 	t.Helper()
 	s := opened(t, o)
 	_, err := s.Migrate(t.Context())
@@ -51,7 +78,7 @@ func migrated(t *testing.T, o Options) *Store {
 	return s
 }
 
-func opened(t *testing.T, o Options) *Store {
+func opened(t *testing.T, o Options) *subject {
 	t.Helper()
 	if o.MaxOpen == 0 {
 		o.MaxOpen, o.MaxIdle = 32, 32
@@ -62,14 +89,14 @@ func opened(t *testing.T, o Options) *Store {
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	return &subject{s, s}
 }
 
 // begins is the first moment of every sale here, whole in milliseconds.
 var begins = time.Date(2026, 11, 11, 20, 0, 0, 123e6, time.UTC)
 
 // onSale makes a coupon of so many units, in its first epoch.
-func onSale(t *testing.T, s *Store, units int64) coupon.Coupon {
+func onSale(t *testing.T, s *subject, units int64) coupon.Coupon {
 	t.Helper()
 	c, err := s.Coupons().Create(t.Context(), coupon.Coupon{
 		Title: "Half price", Total: units, Left: units, LimitPerUser: 2, PriceCents: 199,
@@ -88,7 +115,7 @@ func wish(c coupon.Coupon, id, user int64) order.Order {
 }
 
 // place writes an order as package order does, in one transaction.
-func place(ctx context.Context, s *Store, c coupon.Coupon, o order.Order) error {
+func place(ctx context.Context, s *subject, c coupon.Coupon, o order.Order) error {
 	return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return placing(ctx, tx, c, o) })
 }
 
@@ -107,8 +134,30 @@ func placing(ctx context.Context, tx order.Tx, c coupon.Coupon, o order.Order) e
 	return tx.TakeOne(ctx, o.CouponID, c.Epoch)
 }
 
+// placeAnd places, and does something when all but the commit is done, which it may
+// refuse.
+func placeAnd(ctx context.Context, s *subject, c coupon.Coupon, o order.Order, then func(ctx context.Context) error) error {
+	g, grouped := s.tx.(*Group)
+	if !grouped {
+		return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+			if err := placing(ctx, tx, c, o); err != nil {
+				return err
+			}
+			return then(ctx)
+		})
+	}
+	g.before = func(ctx context.Context, next step) error {
+		if next != stepCommit {
+			return nil
+		}
+		return then(ctx)
+	}
+	defer func() { g.before = nil }()
+	return place(ctx, s, c, o)
+}
+
 // placed is place where it has to work.
-func placed(t *testing.T, s *Store, c coupon.Coupon, id, user int64) order.Order {
+func placed(t *testing.T, s *subject, c coupon.Coupon, id, user int64) order.Order {
 	t.Helper()
 	require.NoError(t, place(t.Context(), s, c, wish(c, id, user)))
 	o, err := s.Get(t.Context(), id, user)
@@ -118,7 +167,7 @@ func placed(t *testing.T, s *Store, c coupon.Coupon, id, user int64) order.Order
 
 // left is the coupon's stock and how many live orders there are, which together are
 // what was put on sale, always.
-func left(t *testing.T, s *Store, c coupon.Coupon) (stock, live int64) {
+func left(t *testing.T, s *subject, c coupon.Coupon) (stock, live int64) {
 	t.Helper()
 	b, err := s.Books(t.Context(), c.ID, nil)
 	require.NoError(t, err)
@@ -127,14 +176,14 @@ func left(t *testing.T, s *Store, c coupon.Coupon) (stock, live int64) {
 }
 
 // raw runs a statement behind the store's back.
-func raw(t *testing.T, s *Store, statement string, args ...any) {
+func raw(t *testing.T, s *subject, statement string, args ...any) {
 	t.Helper()
 	_, err := s.pools[0].ExecContext(t.Context(), statement, args...)
 	require.NoError(t, err, statement)
 }
 
 // session is a second connection with an open transaction, as of another instance.
-func session(t *testing.T, s *Store, statements ...string) *sql.Tx {
+func session(t *testing.T, s *subject, statements ...string) *sql.Tx {
 	t.Helper()
 	tx, err := s.pools[0].BeginTx(t.Context(), nil)
 	require.NoError(t, err)
@@ -148,7 +197,7 @@ func session(t *testing.T, s *Store, statements ...string) *sql.Tx {
 
 // untilItWaits starts something and returns when it waits for a transaction that is
 // open: for its row lock, or on SQLite for its turn.
-func untilItWaits(t *testing.T, s *Store, start func()) {
+func untilItWaits(t *testing.T, s *subject, start func()) {
 	t.Helper()
 	before := s.pools[0].Stats().WaitCount
 	go start()

@@ -11,13 +11,13 @@ import (
 )
 
 // emptyBoth runs a test on each database with nothing in it.
-func emptyBoth(t *testing.T, test func(t *testing.T, s *Store)) {
+func emptyBoth(t *testing.T, test func(t *testing.T, s *subject)) {
 	t.Run("MariaDB", func(t *testing.T) { test(t, opened(t, Options{MySQL: testservers.DSN(t)})) })
 	t.Run("SQLite", func(t *testing.T) { test(t, opened(t, Options{SQLite: sqliteDSN(t)})) })
 }
 
 // every names the files of the store's dialect, in their order.
-func every(t *testing.T, s *Store) (names []string) {
+func every(t *testing.T, s *subject) (names []string) {
 	t.Helper()
 	files, err := files.Migrations.ReadDir(string(s.dialect))
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func every(t *testing.T, s *Store) (names []string) {
 }
 
 func TestMigratingTwiceIsMigratingOnce(t *testing.T) {
-	emptyBoth(t, func(t *testing.T, s *Store) {
+	emptyBoth(t, func(t *testing.T, s *subject) {
 		applied, err := s.Migrate(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, every(t, s), applied)
@@ -53,7 +53,7 @@ func TestOfTwoMigrationsAtOnceOneDoesTheWork(t *testing.T) {
 	})
 }
 
-func migrateAtOnce(t *testing.T, stores ...*Store) {
+func migrateAtOnce(t *testing.T, stores ...*subject) {
 	t.Helper()
 	applied := make([][]string, len(stores))
 	var migrations []func() error
@@ -97,7 +97,7 @@ func TestAMigrationThatIsRunningIsWaitedForAndNotForEver(t *testing.T) {
 }
 
 func TestTheSchemaIsHeldAgainstTheProgram(t *testing.T) {
-	emptyBoth(t, func(t *testing.T, s *Store) {
+	emptyBoth(t, func(t *testing.T, s *subject) {
 		err := s.CheckSchema(t.Context())
 		require.ErrorIs(t, err, ErrSchemaOld, "absent")
 		require.ErrorContains(t, err, "run seckill migrate")
@@ -123,7 +123,7 @@ func TestTheSchemaIsHeldAgainstTheProgram(t *testing.T) {
 }
 
 func TestDownTakesEverythingAwayAndUpBringsItBack(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		p, err := s.migrations()
 		require.NoError(t, err)
 		_, err = p.DownTo(t.Context(), 0)

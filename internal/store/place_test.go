@@ -12,7 +12,7 @@ import (
 )
 
 func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		fence := func(user int64, fence uint64) error {
 			return s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.Fence(ctx, user, fence) })
 		}
@@ -31,7 +31,7 @@ func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
 }
 
 func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		for user := range int64(15) {
 			var all []func() error
 			for fence := range uint64(4) {
@@ -53,7 +53,7 @@ func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
 }
 
 func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		c.LimitPerUser = 3
 		slot := func(user int64) (slot int, err error) {
@@ -83,7 +83,7 @@ func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
 }
 
 func TestARequestMakesOneOrderAtMost(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		placed(t, s, c, 1, 1)
 		again := wish(c, 2, 1)
@@ -103,7 +103,7 @@ func TestARequestMakesOneOrderAtMost(t *testing.T) {
 
 // Here the lock lets everybody in: the transactions of one user meet.
 func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		runs := 0
 		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
@@ -125,7 +125,7 @@ func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
 }
 
 func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 50)
 		for user := range int64(6) {
 			var all []func() error
@@ -151,7 +151,7 @@ func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
 }
 
 func TestTakingAUnit(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c, empty := onSale(t, s, 1), onSale(t, s, 1)
 		placed(t, s, empty, 1, 1)
 		for name, tc := range map[string]struct {
@@ -175,7 +175,7 @@ func TestTakingAUnit(t *testing.T) {
 }
 
 func TestFiftyBuyersOfTwentyUnitsGetTwenty(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 20)
 		var all []func() error
 		for id := range int64(50) {

@@ -20,7 +20,7 @@ type wire struct {
 
 // onWire is a migrated store behind a wire, whose driver waits 300 ms for an answer,
 // and one that reaches the same database directly.
-func onWire(t *testing.T) (behind, direct *Store, w wire) {
+func onWire(t *testing.T) (behind, direct *subject, w wire) {
 	t.Helper()
 	addr, dsn := testservers.MariaDB(t).Addr(), testservers.DSN(t)
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
@@ -30,6 +30,20 @@ func onWire(t *testing.T) (behind, direct *Store, w wire) {
 	direct = migrated(t, Options{MySQL: dsn})
 	dsn = strings.NewReplacer(addr, w.Listen, "readTimeout=5s", "readTimeout=300ms").Replace(dsn)
 	return opened(t, Options{MySQL: dsn}), direct, w
+}
+
+// onWires runs a test on a wire, with one transaction for each order and with one for
+// many.
+func onWires(t *testing.T, name string, test func(t *testing.T, s, direct *subject, w wire)) {
+	t.Run(name+", single", func(t *testing.T) {
+		s, direct, w := onWire(t)
+		test(t, s, direct, w)
+	})
+	t.Run(name+", group", func(t *testing.T) {
+		s, direct, w := onWire(t)
+		s, _ = s.grouped(GroupOptions{})
+		test(t, s, direct, w)
+	})
 }
 
 // swallow lets nothing more through in one direction, "upstream" or "downstream",

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/glebarez/sqlite"
@@ -84,6 +85,7 @@ func openMySQL(o Options) (*Store, error) {
 	}
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows, dsn.InterpolateParams = true, time.UTC, true, true
 	dsn.Logger = quiet{o.Log}
+	lockWait(dsn, o.TxTimeout)
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("mysql.dsn: %w", err)
@@ -97,6 +99,20 @@ func openMySQL(o Options) (*Store, error) {
 		return nil, errors.Join(err, pool.Close())
 	}
 	return &Store{write: db, read: db, dialect: mysqlDialect, isolation: sql.LevelReadCommitted, pools: []*sql.DB{pool}}, nil
+}
+
+// lockWait lets the server give up waiting for a row within half of the transaction's
+// budget, in whole seconds, unless the DSN says otherwise. Then the server rolls back
+// in order; a client that gives up first leaves a session that goes on waiting, with
+// all the rows that it has locked.
+func lockWait(dsn *driver.Config, budget time.Duration) {
+	const variable = "innodb_lock_wait_timeout"
+	if dsn.Params == nil {
+		dsn.Params = map[string]string{}
+	}
+	if dsn.Params[variable] == "" {
+		dsn.Params[variable] = strconv.Itoa(max(1, int(budget/2/time.Second)))
+	}
 }
 
 // openSQLite opens one connection to write, because SQLite has one writer and a

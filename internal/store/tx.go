@@ -48,6 +48,10 @@ func (t tx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (in
 	if err != nil {
 		return 0, fmt.Errorf("slots of user %d: %w", userID, err)
 	}
+	return freeSlot(used, limit)
+}
+
+func freeSlot(used []int, limit int) (int, error) {
 	if len(used) >= limit {
 		return 0, order.ErrLimitReached
 	}

@@ -20,14 +20,12 @@ func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
 		"the server did it":              {func(w wire) { w.swallow("downstream") }, order.ErrDuplicate, 1},
 		"the connection broke before it": {func(w wire) { w.Stop() }, nil, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s, direct, w := onWire(t)
+		onWires(t, name, func(t *testing.T, s, direct *subject, w wire) {
 			c := onSale(t, s, 5)
 			o := wish(c, 1, 1)
 			runs := 0
-			err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			err := placeAnd(t.Context(), s, c, o, func(context.Context) error {
 				runs++
-				require.NoError(t, placing(ctx, tx, c, o))
 				tc.fault(w) // the next thing on the wire is the commit
 				return nil
 			})
@@ -51,7 +49,10 @@ func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
 // A server that stalls its commits, as for a backup, answers too late. The commit
 // may still happen after the client has gone.
 func TestAStalledCommitIsUnknownAndDecidedWhenTheServerGoesOn(t *testing.T) {
-	s, direct, _ := onWire(t)
+	onWires(t, "stalled", stalledCommit)
+}
+
+func stalledCommit(t *testing.T, s, direct *subject, _ wire) {
 	c := onSale(t, s, 5)
 	o := wish(c, 1, 1)
 	backup, err := direct.pools[0].Conn(t.Context())
@@ -61,8 +62,7 @@ func TestAStalledCommitIsUnknownAndDecidedWhenTheServerGoesOn(t *testing.T) {
 		_, err := backup.ExecContext(t.Context(), statement)
 		require.NoError(t, err)
 	}
-	err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-		require.NoError(t, placing(ctx, tx, c, o))
+	err = placeAnd(t.Context(), s, c, o, func(context.Context) error {
 		do("BACKUP STAGE START")
 		do("BACKUP STAGE BLOCK_COMMIT")
 		return nil
@@ -84,7 +84,7 @@ func TestAStalledCommitIsUnknownAndDecidedWhenTheServerGoesOn(t *testing.T) {
 }
 
 // decided voids until the database has the last word, which is a duplicate.
-func decided(t *testing.T, s *Store, o order.Order) (err error) {
+func decided(t *testing.T, s *subject, o order.Order) (err error) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		err = s.Void(t.Context(), o)

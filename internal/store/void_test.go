@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func TestAVoidRequestCanNeverBecomeAnOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *Store) {
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		o := wish(c, 1, 1)
 		require.NoError(t, s.Void(t.Context(), o))
@@ -32,8 +31,8 @@ func TestAVoidRequestCanNeverBecomeAnOrder(t *testing.T) {
 }
 
 func TestAVoidOfARequestInProgressWaitsAndThenSaysTheTruth(t *testing.T) {
-	rollback := errors.New("roll back")
-	onBoth(t, func(t *testing.T, s *Store) {
+	rollback := order.ErrUnavailable // an error that is not run again
+	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		for id, tc := range map[int64]struct {
 			end  error
@@ -44,8 +43,7 @@ func TestAVoidOfARequestInProgressWaitsAndThenSaysTheTruth(t *testing.T) {
 		} {
 			o := wish(c, id, id)
 			voided := make(chan error, 1)
-			err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-				require.NoError(t, placing(ctx, tx, c, o))
+			err := placeAnd(t.Context(), s, c, o, func(context.Context) error {
 				untilItWaits(t, s, func() { voided <- s.Void(t.Context(), o) })
 				require.Empty(t, voided, "it must not decide before the transaction does")
 				return tc.end

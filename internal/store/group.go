@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// Group is an order.Transactor that commits the orders of many in one transaction,
+// because the coupon's row, held over a durable commit, admits only so many
+// transactions a second.
+//
+//	InTx: work writes down what it wants ─▶ queue ─┐
+//	InTx: work writes down what it wants ─▶ queue ─┤ BEGIN
+//	InTx: …                                        │  the fences ─▶ the slots ─▶ the orders ─▶ the units
+//	      each is answered after the commit      ◀─┘ COMMIT
+//
+// Each gets an answer of its own. Who is refused has written nothing, and costs the
+// others at most one more run. When the group as such fails, by a deadlock, a lock
+// wait or something that the database does not like of one of them, each goes on
+// alone. A failed commit is order.ErrCommitUnknown for everybody who was in it.
+//
+// Nobody waits for a group to fill: an order that finds a committer idle is
+// committed at once, and what comes while all are busy is the next group.
+//
+// It does not promise that an error comes from the step that is to blame: the work
+// is told yes at every step, and InTx tells what became of it.
+type Group struct {
+	store *Store
+	o     GroupOptions
+	queue queue
+	// before is called before each step of a transaction, for tests.
+	before func(ctx context.Context, s step) error
+}
+
+// GroupOptions bound a Group. The zero value is good.
+type GroupOptions struct {
+	Size       int // orders in one transaction at most; 0 is 256
+	Queue      int // orders that may wait; one more is order.ErrUnavailable; 0 is 8192
+	Committers int // transactions at once at most; 0 is 2
+	// Committed is told how many orders a transaction committed, and how long it took.
+	Committed func(orders int, took time.Duration)
+}
+
+// Group makes a Group of this store. It needs no closing: its goroutines end when
+// nobody waits.
+func (s *Store) Group(o GroupOptions) *Group {
+	if o.Size == 0 {
+		o.Size = 256
+	}
+	if o.Queue == 0 {
+		o.Queue = 8192
+	}
+	if o.Committers == 0 {
+		o.Committers = 2
+	}
+	return &Group{store: s, o: o}
+}
+
+// member is one call of InTx in the queue and in a group.
+type member struct {
+	notes
+	ctx     context.Context //nolint:containedctx // it is the caller's, who waits
+	since   time.Time
+	state   atomic.Int32
+	outcome error
+	done    chan error // outcome, once
+}
+
+// A member is in the queue until either a committer takes it or its caller leaves.
+const (
+	inQueue int32 = iota
+	inGroup
+	hasLeft
+)
+
+// slotError: the wish was written down with another slot than the one that is free.
+type slotError struct{ free int }
+
+func (e *slotError) Error() string { return fmt.Sprintf("store: slot %d is free", e.free) }
+
+// InTx writes down what work wants and has it done in a group. Work runs once more if
+// its slot was not the first one, and if it is to run alone: see Store.InTx.
+func (g *Group) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	guess := 1
+	for range tries {
+		m := &member{notes: notes{guess: guess}, ctx: ctx}
+		if err := work(ctx, m); err != nil && !m.alone {
+			return err
+		}
+		if m.alone || m.steps == 0 {
+			break
+		}
+		err := g.commit(m)
+		slot, wrong := errors.AsType[*slotError](err)
+		switch {
+		case wrong:
+			guess = slot.free
+			continue
+		case !errors.Is(err, errAgain):
+			return err
+		}
+		break
+	}
+	return g.store.InTx(ctx, work)
+}
+
+// commit waits for the answer. A caller whose context ends leaves the queue; in a
+// group it waits for the answer, which is bounded by the transaction's budget.
+func (g *Group) commit(m *member) error {
+	if err := m.ctx.Err(); err != nil {
+		return classify(fmt.Errorf("before the transaction: %w", err))
+	}
+	m.since, m.done = time.Now(), make(chan error, 1)
+	if !g.queue.join(m, g.o) {
+		return fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.Queue)
+	}
+	if g.queue.hire(g.o) {
+		go g.work()
+	}
+	select {
+	case err := <-m.done:
+		return err
+	case <-m.ctx.Done():
+		if m.state.CompareAndSwap(inQueue, hasLeft) {
+			return classify(fmt.Errorf("waiting for a transaction: %w", m.ctx.Err()))
+		}
+		return <-m.done
+	}
+}
+
+// work commits one group after the other until nobody waits.
+func (g *Group) work() {
+	for {
+		group := g.queue.take(g.o)
+		if len(group) == 0 {
+			return
+		}
+		g.serve(group)
+	}
+}

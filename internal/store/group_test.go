@@ -1,0 +1,302 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// hall is a group whose members all come together: whoever comes waits until the
+// test has everybody, and then they are in one transaction.
+type hall struct {
+	*subject
+	g      *Group
+	t      *testing.T
+	sizes  chan int // of each transaction that was committed
+	errs   chan result
+	placed int
+}
+
+type result struct {
+	id  int64
+	err error
+}
+
+func newHall(t *testing.T, s *subject, o GroupOptions) *hall {
+	h := &hall{t: t, sizes: make(chan int, 1000), errs: make(chan result, 1000)}
+	o.Committers = 1
+	o.Committed = func(n int, _ time.Duration) { h.sizes <- n }
+	h.subject, h.g = s.grouped(o)
+	h.g.queue.hired = 1 // nobody is served yet
+	return h
+}
+
+// come places an order that waits with those who came before.
+func (h *hall) come(ctx context.Context, c coupon.Coupon, o order.Order) {
+	h.t.Helper()
+	want := h.waiting() + 1
+	h.placed++
+	go func() { h.errs <- result{o.ID, place(ctx, h.subject, c, o)} }()
+	require.Eventually(h.t, func() bool { return h.waiting() == want }, patient, time.Millisecond)
+}
+
+func (h *hall) waiting() int {
+	h.g.queue.mu.Lock()
+	defer h.g.queue.mu.Unlock()
+	return len(h.g.queue.waiting)
+}
+
+// open serves everybody, and gives each one's answer.
+func (h *hall) open() map[int64]error {
+	h.t.Helper()
+	go h.g.work()
+	all := map[int64]error{}
+	for range h.placed {
+		one := <-h.errs
+		all[one.id] = one.err
+	}
+	h.placed = 0
+	return all
+}
+
+// groups are the sizes of the transactions that were committed since.
+func (h *hall) groups() (sizes []int) {
+	for len(h.sizes) > 0 {
+		sizes = append(sizes, <-h.sizes)
+	}
+	return sizes
+}
+
+// inHall runs a test on each database.
+func inHall(t *testing.T, o GroupOptions, test func(t *testing.T, h *hall)) {
+	t.Run("MariaDB", func(t *testing.T) { test(t, newHall(t, onMariaDB(t), o)) })
+	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, migrated(t, Options{SQLite: sqliteDSN(t)}), o)) })
+}
+
+func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
+		for id := range int64(20) {
+			h.come(t.Context(), c, wish(c, id+1, id+1))
+			h.come(t.Context(), other, wish(other, id+101, id+101))
+		}
+		for id, err := range h.open() {
+			require.NoError(t, err, id)
+		}
+		require.Equal(t, []int{40}, h.groups())
+		for _, c := range []coupon.Coupon{c, other} {
+			stock, live := left(t, h.subject, c)
+			require.Equal(t, []int64{80, 20}, []int64{stock, live})
+		}
+		o, err := h.Get(t.Context(), 7, 7)
+		require.NoError(t, err)
+		want := wish(c, 7, 7)
+		require.Equal(t, want, o, "every column as one transaction for each would write it")
+	})
+}
+
+func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c, empty, ended := onSale(t, h.subject, 100), onSale(t, h.subject, 1), onSale(t, h.subject, 100)
+		full := c
+		full.LimitPerUser = 1
+		want := map[int64]error{}
+		good := func(ids ...int64) {
+			for _, id := range ids {
+				h.come(t.Context(), c, wish(c, id, id))
+				want[id] = nil
+			}
+		}
+		bad := func(c coupon.Coupon, o order.Order, err error) {
+			h.come(t.Context(), c, o)
+			want[o.ID] = err
+		}
+		first := &subject{h.Store, h.Store}
+		placed(t, first, c, 500, 50)
+		placed(t, first, empty, 501, 51)
+		stale := wish(c, 502, 52)
+		stale.Fence = 9
+		require.NoError(t, place(t.Context(), first, c, stale))
+
+		good(10, 11)
+		bad(full, wish(c, 20, 50), order.ErrLimitReached)
+		good(12)
+		bad(c, wish(c, 21, 52), order.ErrStaleFence) // its fence is 7
+		again := wish(c, 22, 53)
+		again.RequestID = "r500"
+		bad(c, again, order.ErrDuplicate)
+		good(13, 14)
+		again = wish(c, 23, 54)
+		again.RequestID = "r501"
+		bad(c, again, order.ErrDuplicate)
+		bad(c, wish(c, 502, 55), order.ErrDuplicate) // the id of another
+		bad(empty, wish(empty, 24, 56), coupon.ErrSoldOut)
+		later := ended
+		later.Epoch = 2
+		bad(later, wish(ended, 25, 57), order.ErrStaleEpoch)
+		lost := c
+		lost.ID = 999
+		bad(lost, wish(lost, 26, 58), coupon.ErrNotFound)
+		good(15)
+		long := wish(c, 27, 59)
+		long.RequestID = strings.Repeat("x", 65)
+		if h.dialect == mysqlDialect {
+			bad(c, long, errAny)
+		}
+		good(16)
+		gone, leave := context.WithCancel(t.Context())
+		h.come(gone, c, wish(c, 28, 60))
+		want[28] = context.Canceled
+		leave()
+		got := h.open()
+		require.Len(t, got, len(want))
+		for id, err := range want {
+			if errors.Is(err, errAny) {
+				require.Error(t, got[id])
+				continue
+			}
+			require.ErrorIs(t, got[id], err, "order %d", id)
+		}
+		stock, live := left(t, h.subject, c)
+		require.Equal(t, []int64{100 - 7 - 2, 7 + 2}, []int64{stock, live}, "who was refused has written nothing")
+		for _, id := range []int64{20, 21, 22, 23, 24, 25, 26, 27, 28} {
+			_, err := h.Get(t.Context(), id, 30+id)
+			require.ErrorIs(t, err, order.ErrNotFound)
+		}
+		var seen *order.StaleFenceError
+		require.ErrorAs(t, got[21], &seen)
+		require.Equal(t, order.StaleFenceError{Given: 7, Seen: 9}, *seen)
+	})
+}
+
+var errAny = errors.New("any error")
+
+func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		few, none, many := onSale(t, h.subject, 4), onSale(t, h.subject, 1), onSale(t, h.subject, 50)
+		placed(t, &subject{h.Store, h.Store}, none, 900, 900)
+		for id := int64(10); id > 0; id-- { // the first to come has the largest id
+			h.come(t.Context(), few, wish(few, id, id))
+			h.come(t.Context(), none, wish(none, 100+id, 100+id))
+			h.come(t.Context(), many, wish(many, 200+id, 200+id))
+		}
+		for id, err := range h.open() {
+			if id > 200 || id <= 10 && id > 6 {
+				require.NoError(t, err, id)
+			} else {
+				require.ErrorIs(t, err, coupon.ErrSoldOut, id)
+			}
+		}
+		require.Equal(t, []int{14}, h.groups(), "in one transaction, after the others left")
+		stock, live := left(t, h.subject, few)
+		require.Equal(t, []int64{0, 4}, []int64{stock, live})
+		stock, live = left(t, h.subject, many)
+		require.Equal(t, []int64{40, 10}, []int64{stock, live})
+	})
+}
+
+func TestTwoOfOneUserAreNeverInOneTransaction(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		for id := range int64(12) {
+			h.come(t.Context(), c, wish(c, id+1, id/3)) // each user has three, the limit is two; user 0 is one too
+		}
+		bought := map[int64]int{}
+		for id, err := range h.open() {
+			if err == nil {
+				bought[(id-1)/3]++
+				continue
+			}
+			require.ErrorIs(t, err, order.ErrLimitReached)
+		}
+		require.Equal(t, map[int64]int{0: 2, 1: 2, 2: 2, 3: 2}, bought)
+		for id := range int64(12) {
+			if o, err := h.Get(t.Context(), id+1, id/3); err == nil {
+				require.Contains(t, []int{1, 2}, o.Slot)
+			}
+		}
+		stock, live := left(t, h.subject, c)
+		require.Equal(t, []int64{92, 8}, []int64{stock, live})
+	})
+}
+
+func TestASlotThatIsNotTheFirstIsFoundInAGroupToo(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		placed(t, &subject{h.Store, h.Store}, c, 1, 1)
+		h.come(t.Context(), c, wish(c, 2, 1))
+		h.come(t.Context(), c, wish(c, 3, 3))
+		for _, err := range h.open() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, []int{1, 1}, h.groups(), "nobody ran alone")
+		o, err := h.Get(t.Context(), 2, 1)
+		require.NoError(t, err)
+		require.Equal(t, 2, o.Slot)
+	})
+}
+
+func TestAGroupAndItsQueueAreBounded(t *testing.T) {
+	inHall(t, GroupOptions{Size: 8, Queue: 20}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		for id := range int64(20) {
+			h.come(t.Context(), c, wish(c, id+1, id+1))
+		}
+		start := time.Now()
+		require.ErrorIs(t, place(t.Context(), h.subject, c, wish(c, 99, 99)), order.ErrUnavailable)
+		require.Less(t, time.Since(start), patient/2, "it does not wait to be told")
+		for _, err := range h.open() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, []int{8, 8, 4}, h.groups())
+		left(t, h.subject, c)
+	})
+}
+
+func TestALoneOrderWaitsForNobody(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		h.g.queue.hired = 0
+		c := onSale(t, h.subject, 100)
+		for id := range int64(3) {
+			require.NoError(t, place(t.Context(), h.subject, c, wish(c, id+1, id+1)))
+		}
+		require.Eventually(t, func() bool { return len(h.sizes) == 3 }, patient, time.Millisecond)
+		require.Equal(t, []int{1, 1, 1}, h.groups())
+	})
+}
+
+func TestWhoeverWaitedLongerThanTheBudgetIsToldSo(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		h.come(t.Context(), c, wish(c, 1, 1))
+		h.txTimeout = time.Nanosecond
+		require.ErrorIs(t, h.open()[1], order.ErrUnavailable)
+		require.Empty(t, h.groups())
+		h.txTimeout = patient
+		placed(t, h.subject, c, 2, 2)
+		stock, live := left(t, h.subject, c)
+		require.Equal(t, []int64{99, 1}, []int64{stock, live})
+	})
+}
+
+func TestWhoLeavesTheQueueLeavesAtOnceAndWithoutHarm(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		ctx, leave := context.WithCancel(t.Context())
+		h.come(ctx, c, wish(c, 1, 1))
+		h.come(t.Context(), c, wish(c, 2, 2))
+		leave()
+		require.Equal(t, int64(1), (<-h.errs).id, "although nobody is served")
+		h.placed--
+		require.NoError(t, h.open()[2])
+		stock, live := left(t, h.subject, c)
+		require.Equal(t, []int64{99, 1}, []int64{stock, live})
+	})
+}
