@@ -13,6 +13,7 @@ import (
 	"seckill/internal/audit"
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/shoptest"
 	"seckill/internal/stock"
 )
 
@@ -130,7 +131,8 @@ func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
 
 // A crowd buys, pays and cancels, and meets a loading, while the stores are read.
 func TestUnderLoadNobodyIsAccused(t *testing.T) {
-	s := open(t)
+	// One transaction an order, because there is more to be met half-way then.
+	s := in(shoptest.Open(t, shoptest.Single))
 	c := s.sell(t, 300)
 	ctx, stop := context.WithCancel(t.Context())
 	counters := make(chan struct{}, 8) // so that an auditor has its turn on a small machine
