@@ -86,3 +86,47 @@ func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 		}
 	})
 }
+
+// Only what was signed here is believed, and it is read as it was signed.
+func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
+	ours, err := NewSigner([]byte(strings.Repeat("s", MinSecret)), time.Hour)
+	if err != nil {
+		f.Fatal(err)
+	}
+	others, err := NewSigner([]byte(strings.Repeat("o", MinSecret)), time.Hour)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("a.b.c", int64(7), true)
+	f.Add("eyJhbGciOiJub25lIn0.eyJzdWIiOiI3Iiwicm9sZSI6ImFkbWluIn0.", int64(1), false)
+	f.Add("", int64(-1), true)
+	f.Add("..", int64(9223372036854775807), false)
+	f.Fuzz(func(t *testing.T, text string, user int64, admin bool) {
+		if who, err := ours.Verify(text); err == nil {
+			t.Fatalf("%q was believed to be %+v", text, who)
+		}
+		role := RoleUser
+		if admin {
+			role = RoleAdmin
+		}
+		token, _, err := ours.Sign(user, role, 0)
+		if (err == nil) != (user > 0) {
+			t.Fatalf("user %d was signed with %v", user, err)
+		}
+		if err != nil {
+			return
+		}
+		if who, err := ours.Verify(token); err != nil || who != (Identity{UserID: user, Role: role}) {
+			t.Fatalf("%+v, %v", who, err)
+		}
+		if _, err := others.Verify(token); err == nil {
+			t.Fatal("another secret's token was believed")
+		}
+		if n := len(text); n > 0 && text != token {
+			at := n % len(token)
+			if _, err := ours.Verify(token[:at] + text + token[at:]); err == nil && !strings.Contains(text, " ") {
+				t.Fatalf("%q was believed with %q in it", token, text)
+			}
+		}
+	})
+}

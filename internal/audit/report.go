@@ -56,6 +56,20 @@ type ID int64
 // MarshalJSON writes the id as a string.
 func (id ID) MarshalJSON() ([]byte, error) { return json.Marshal(strconv.FormatInt(int64(id), 10)) }
 
+// UnmarshalJSON reads it back.
+func (id *ID) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("id %s: %w", text, err)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return fmt.Errorf("id %q: %w", s, err)
+	}
+	*id = ID(n)
+	return nil
+}
+
 func (r Report) status(id string) Status {
 	for _, i := range r.Invariants {
 		if i.ID == id {

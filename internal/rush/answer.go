@@ -56,11 +56,12 @@ func retryAfter(h string) time.Duration {
 	if h == "" {
 		return 0
 	}
+	const most = 24 * time.Hour // nobody waits longer, and larger numbers are none of time's
 	if n, err := strconv.Atoi(h); err == nil {
-		return max(0, time.Duration(n)*time.Second)
+		return time.Duration(min(max(0, n), int(most/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(h); err == nil {
-		return max(0, time.Until(at))
+		return min(max(0, time.Until(at)), most)
 	}
 	return 0
 }

@@ -29,11 +29,24 @@ func (s *Stock) AnnounceReturn(ctx context.Context, couponID int64) error {
 }
 
 func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
-	err := s.client.Publish(ctx, channel, event+" "+strconv.FormatInt(couponID, 10)).Err()
+	err := s.client.Publish(ctx, channel, eventText(event, couponID)).Err()
 	if err != nil {
 		return fmt.Errorf("%w: announce: %w", order.ErrUnavailable, err)
 	}
 	return nil
+}
+
+func eventText(event string, couponID int64) string {
+	return event + " " + strconv.FormatInt(couponID, 10)
+}
+
+// parseEvent reads what eventText wrote.
+func parseEvent(text string) (event string, couponID int64, err error) {
+	event, id, _ := strings.Cut(text, " ")
+	if couponID, err = strconv.ParseInt(id, 10, 64); err != nil {
+		return "", 0, fmt.Errorf("event %q: %w", text, err)
+	}
+	return event, couponID, nil
 }
 
 // cameBack lowers the flag here, and everywhere when the shard had been empty:
@@ -43,7 +56,7 @@ func (s *Stock) cameBack(ctx context.Context, couponID int64, answer []string) e
 		return nil
 	}
 	s.flags.lower(couponID)
-	if answer[1] == "1" {
+	if len(answer) > 1 && answer[1] == "1" {
 		return s.AnnounceReturn(ctx, couponID)
 	}
 	return nil
@@ -63,10 +76,9 @@ func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
 			if !ok {
 				return
 			}
-			event, id, _ := strings.Cut(m.Payload, " ")
-			couponID, err := strconv.ParseInt(id, 10, 64)
+			event, couponID, err := parseEvent(m.Payload)
 			if err != nil {
-				continue
+				continue // not of this program, or of a later one
 			}
 			switch event {
 			case changedEvent:

@@ -43,11 +43,23 @@ func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow boo
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
 	}
-	id, err := strconv.ParseInt(answer[1], 10, 64)
+	id, err := heldOrder(answer)
 	if err != nil {
 		return order.Hold{}, false, fmt.Errorf("hold of coupon %d: %w", c.CouponID, err)
 	}
 	return hold(c, id, home), answer[0] == "MARKED", nil
+}
+
+// heldOrder reads the order that an answer says the hold is for.
+func heldOrder(answer []string) (int64, error) {
+	if len(answer) != 2 {
+		return 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
+	}
+	id, err := strconv.ParseInt(answer[1], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the answer %q: %w", answer, err)
+	}
+	return id, nil
 }
 
 // hold is the Hold that answers the Claim with a unit of the shard.

@@ -110,6 +110,9 @@ func (s *Stock) runTwice(ctx context.Context, sc *redis.Script, couponID int64, 
 	if err != nil {
 		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 	}
+	if len(answer) == 0 {
+		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d gave an empty answer", order.ErrUnavailable, shard, couponID)
+	}
 	return answer, twice, nil
 }
 

@@ -40,9 +40,17 @@ func (s *Stock) Ticket(ctx context.Context, orderID int64) (order.Order, error) 
 	case err != nil:
 		return order.Order{}, fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, orderID, err)
 	}
+	return parseTicket(text, orderID)
+}
+
+// parseTicket reads the ticket of an order.
+func parseTicket(text []byte, orderID int64) (order.Order, error) {
 	var o order.Order
 	if err := json.Unmarshal(text, &o); err != nil { //nolint:musttag // as above
-		return order.Order{}, fmt.Errorf("ticket of order %d: %w", orderID, err)
+		return order.Order{}, fmt.Errorf("ticket of order %d: %q: %w", orderID, text, err)
+	}
+	if o.ID != orderID {
+		return order.Order{}, fmt.Errorf("ticket of order %d: it is of order %d", orderID, o.ID)
 	}
 	return o, nil
 }

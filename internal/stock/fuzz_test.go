@@ -1,0 +1,69 @@
+package stock
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
+	for _, s := range []string{"changed 7", "returned 9223372036854775807", "changed", " 1", "changed  7", "changed 7 8", "x -1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		event, id, err := parseEvent(text)
+		if err != nil {
+			require.Contains(t, err.Error(), "event ")
+			return
+		}
+		require.NotContains(t, event, " ")
+		again, same, err := parseEvent(eventText(event, id))
+		require.NoError(t, err)
+		require.Equal(t, event, again)
+		require.Equal(t, id, same)
+	})
+}
+
+func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
+	whole, err := json.Marshal(order.Order{ID: 7, UserID: 8, Status: order.InDoubt, RequestID: "k1", CreatedAt: time.Unix(1e9, 0).UTC()})
+	require.NoError(f, err)
+	f.Add(whole, int64(7))
+	f.Add([]byte(`{"ID":8}`), int64(7))
+	f.Add([]byte(`{"ID":7,"Fence":-1}`), int64(7))
+	f.Add([]byte("null"), int64(0))
+	f.Add([]byte("{"), int64(1))
+	f.Fuzz(func(t *testing.T, text []byte, id int64) {
+		o, err := parseTicket(text, id)
+		if err != nil {
+			require.Contains(t, err.Error(), "ticket of order ")
+			return
+		}
+		require.Equal(t, id, o.ID)
+		written, err := json.Marshal(o)
+		require.NoError(t, err)
+		again, err := parseTicket(written, id)
+		require.NoError(t, err)
+		require.True(t, o.CreatedAt.Equal(again.CreatedAt) && o.ExpiresAt.Equal(again.ExpiresAt))
+		again.CreatedAt, again.ExpiresAt = o.CreatedAt, o.ExpiresAt
+		require.Equal(t, o, again)
+	})
+}
+
+func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
+	for _, s := range []string{"HELD|7", "MARKED|", "HELD", "", "HELD|7|8", "HELD|07", "HELD|9223372036854775808"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		answer := strings.Split(text, "|")
+		if _, err := heldOrder(answer); err != nil {
+			require.Contains(t, err.Error(), "answer")
+			return
+		}
+		require.Len(t, answer, 2)
+	})
+}
