@@ -6,8 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,25 +65,28 @@ type bed struct {
 const instances = 2
 
 // openBed starts the stores and the fleet. On an error nothing is left running.
-func openBed(ctx context.Context, program, lock string, k kind) (_ *bed, err error) {
+func openBed(ctx context.Context, program, lock string, k kind) (*bed, error) {
+	var err error
 	b := &bed{kind: k, secret: rand.Text() + rand.Text()}
 	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.close())
-		}
-	}()
+	if err := b.open(ctx, program, lock); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *bed) open(ctx context.Context, program, lock string) error {
 	if err := b.openStores(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	env, err := b.environ(lock)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := migrate(ctx, program, b.dir, env); err != nil {
-		return nil, err
+		return err
 	}
 	errs := make([]error, instances)
 	var all sync.WaitGroup
@@ -95,7 +96,7 @@ func openBed(ctx context.Context, program, lock string, k kind) (_ *bed, err err
 		all.Go(func() { errs[n] = i.start(ctx) })
 	}
 	all.Wait()
-	return b, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 func (b *bed) openStores(ctx context.Context) (err error) {
@@ -105,11 +106,16 @@ func (b *bed) openStores(ctx context.Context) (err error) {
 	if b.dbase, err = b.maria.CreateDatabase(ctx); err != nil {
 		return err
 	}
-	if b.db, err = sql.Open("mysql", b.maria.DSN(b.dbase)); err != nil {
+	cfg, err := mysql.ParseDSN(b.maria.DSN(b.dbase))
+	if err != nil {
+		return fmt.Errorf("read the DSN: %w", err)
+	}
+	cfg.Logger = &mysql.NopLogger{} // connections are broken on purpose
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
-	_ = mysql.SetLogger(log.New(io.Discard, "", 0)) // connections are broken on purpose
-	redis.SetLogger(silent{})
+	b.db = sql.OpenDB(connector)
 	if b.kind == cluster {
 		return b.openCluster(ctx)
 	}
@@ -231,6 +237,10 @@ func (b *bed) pick() string {
 	}
 	return b.fleet[0].now().url
 }
+
+// quietly keeps the Redis client's own log, which is one for the process, from telling
+// of connections that were broken on purpose.
+var quietly = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
 
 type silent struct{}
 

@@ -96,6 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	if len(o.Cells) == 0 {
 		return errors.New("no cells to play")
 	}
+	quietly()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo := make(chan []job)
