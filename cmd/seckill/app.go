@@ -86,11 +86,11 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		}
 		a.onStop(func(context.Context) error { return a.embedded.Close() })
 	}
-	if a.redis, err = openRedis(ctx, a.cfg.Redis, a.embedded, a.log); err != nil {
+	if a.redis, err = openRedis(ctx, a.cfg.Redis, a.embedded, a.log, a.metrics.Away); err != nil {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.redis.Close() })
-	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log); err != nil {
+	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log, a.metrics.Away); err != nil {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })

@@ -23,7 +23,7 @@ func newMigrate(c console) *cobra.Command {
 		if cfg.MySQL.DSN == "" {
 			return usage(errors.New("mysql.dsn is empty: the embedded database is migrated by itself; set SECKILL_MYSQL__DSN"))
 		}
-		s, err := openStore(cmd.Context(), cfg, nil, newLog(cfg.Log, c.err))
+		s, err := openStore(cmd.Context(), cfg, nil, newLog(cfg.Log, c.err), nil)
 		if err != nil {
 			return err
 		}

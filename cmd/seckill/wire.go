@@ -27,8 +27,11 @@ import (
 // This file holds the only switches over backends.
 
 // openRedis connects to the configured Redis, or to the embedded one.
-func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *slog.Logger) (redis.UniversalClient, error) {
+func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *slog.Logger,
+	away func(server string, away bool),
+) (redis.UniversalClient, error) {
 	o := redisconn.Options{
+		Away: away,
 		Mode: cfg.Mode, Addrs: cfg.Addrs, MasterName: cfg.MasterName, Username: cfg.Username,
 		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelPassword.Reveal(), DB: cfg.DB, TLS: cfg.TLS,
 		PoolSize: cfg.PoolSize, Timeout: cfg.Timeout, DialTimeout: cfg.DialTimeout, Logger: log,
@@ -40,10 +43,12 @@ func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *
 }
 
 // openStore connects to the configured database, or to the embedded one.
-func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log *slog.Logger) (*store.Store, error) {
+func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log *slog.Logger,
+	away func(server string, away bool),
+) (*store.Store, error) {
 	o := store.Options{
 		MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
-		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log,
+		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, Away: away,
 	}
 	if in != nil {
 		o.SQLite = in.SQLiteDSN()

@@ -36,6 +36,7 @@ type Metrics struct {
 	work     *prometheus.CounterVec
 	groups   prometheus.Histogram
 	commits  prometheus.Histogram
+	away     *prometheus.GaugeVec
 }
 
 // New makes the registry.
@@ -78,8 +79,11 @@ func New() *Metrics {
 			Name: "seckill_group_seconds", Help: "Time of one transaction of a group, begin to commit.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 		}),
+		away: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "seckill_server_away", Help: "1 while a server does not answer and is not asked.",
+		}, []string{"server"}),
 	}
-	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.groups, m.commits,
+	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.away, m.groups, m.commits,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -131,6 +135,15 @@ func (m *Metrics) Did(job string, n int, err error) {
 func (m *Metrics) Grouped(orders int, took time.Duration) {
 	m.groups.Observe(float64(orders))
 	m.commits.Observe(took.Seconds())
+}
+
+// Away notes that a server is away, or answers again.
+func (m *Metrics) Away(server string, away bool) {
+	value := 0.0
+	if away {
+		value = 1
+	}
+	m.away.WithLabelValues(server).Set(value)
 }
 
 // Pools watches the connections to the database and to Redis.

@@ -4,7 +4,8 @@
 // It does not retry anything: a command whose reply was lost may have been
 // executed, and only its sender knows whether it may be sent again. What is
 // certain not to have been executed is another matter: redirections inside a
-// cluster are followed, and a new master is found by itself.
+// cluster are followed, and a new master is found by itself. A server that is known
+// to be away is not asked: its callers are refused at once.
 //
 //	Options ─▶ single    one server
 //	           sentinel  the master that the sentinels name now
@@ -51,6 +52,8 @@ type Options struct {
 	Timeout          time.Duration // of one call, writing and reading each; 0: 500 ms
 	DialTimeout      time.Duration // of one connection attempt; 0: 1 s
 	Logger           *slog.Logger  // where the client's own messages go, as debug; nil: the default one
+	// Away is told when a server is found to be away and when it answers again; may be nil.
+	Away func(server string, away bool)
 }
 
 // Open returns a client that has answered once. The error names the addresses
@@ -102,11 +105,11 @@ func (o Options) client() (redis.UniversalClient, error) {
 	case len(o.Addrs) == 0:
 		return nil, errors.New("redis has no address: set redis.addrs")
 	case o.Mode == Single && len(o.Addrs) == 1:
-		return redis.NewClient(o.single()), nil
+		return o.guarded(redis.NewClient(o.single()), o.Addrs[0]), nil
 	case o.Mode == Single:
 		return nil, errors.New("redis.addrs has several addresses: set redis.mode to sentinel or cluster")
 	case o.Mode == Sentinel:
-		return redis.NewFailoverClient(o.sentinel()), nil
+		return o.guarded(redis.NewFailoverClient(o.sentinel()), "master "+o.MasterName), nil
 	case o.Mode == Cluster:
 		return redis.NewClusterClient(o.cluster()), nil
 	default:
@@ -157,6 +160,7 @@ func (o Options) cluster() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.tls(),
 		Dialer:                     o.dialOnceAnswered(),
+		NewClient:                  func(node *redis.Options) *redis.Client { return o.guarded(redis.NewClient(node), node.Addr) },
 		ClusterStateReloadInterval: time.Second,
 		MaxRetryBackoff:            100 * time.Millisecond,
 		MaxRetries:                 never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,

@@ -34,6 +34,7 @@ var (
 		1040, // too many connections
 		1053, // server shutdown in progress
 		1152, // aborted connection
+		1159, // the connection was idle too long in a transaction (MariaDB)
 		1290, // read only
 		1836, // read only
 		1927, // connection was killed (MariaDB)

@@ -61,6 +61,7 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 
 	require.NoError(t, m.Restart(t.Context()))
 	require.NoError(t, s.Ping(t.Context()))
+	answering(t, s)
 	placed(t, s, c, 4, 4)
 	stock, live := left(t, s, c)
 	require.Equal(t, []int64{8, 2}, []int64{stock, live}, "what was committed before is there")

@@ -36,6 +36,8 @@ type Options struct {
 	MaxLife   time.Duration
 	TxTimeout time.Duration // the budget of one transaction
 	Log       *slog.Logger  // nil is slog.Default
+	// Away is told when the database is found to be away and when it answers again; may be nil.
+	Away func(server string, away bool)
 }
 
 // Store is an open database.
@@ -46,6 +48,7 @@ type Store struct {
 	isolation sql.IsolationLevel
 	txTimeout time.Duration
 	pools     []*sql.DB
+	stopGuard func() // nil on SQLite, which is in this process
 }
 
 type dialect string
@@ -64,7 +67,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.MySQL == "" {
 		open = openSQLite
 	}
-	s, err := open(o)
+	s, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // openMySQL sets what this program relies on, whatever the DSN says: times in UTC,
 // and affected rows that count the rows found and not only those changed.
 // Interpolated parameters save a round trip per statement.
-func openMySQL(o Options) (*Store, error) {
+func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn, err := driver.ParseDSN(o.MySQL)
 	if err != nil {
 		return nil, errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
@@ -86,6 +89,10 @@ func openMySQL(o Options) (*Store, error) {
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows, dsn.InterpolateParams = true, time.UTC, true, true
 	dsn.Logger = quiet{o.Log}
 	lockWait(dsn, o.TxTimeout)
+	idle, err := endIdle(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("mysql.dsn: %w", err)
@@ -94,11 +101,17 @@ func openMySQL(o Options) (*Store, error) {
 	pool.SetMaxOpenConns(o.MaxOpen)
 	pool.SetMaxIdleConns(o.MaxIdle)
 	pool.SetConnMaxLifetime(o.MaxLife)
-	db, err := openGorm(mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true}), o.Log)
+	pool.SetConnMaxIdleTime(idle)
+	g := guard(pool, o.TxTimeout, o.Log, o.Away)
+	db, err := openGorm(mysql.New(mysql.Config{Conn: g, SkipInitializeWithVersion: true}), o.Log)
 	if err != nil {
+		g.b.Close()
 		return nil, errors.Join(err, pool.Close())
 	}
-	return &Store{write: db, read: db, dialect: mysqlDialect, isolation: sql.LevelReadCommitted, pools: []*sql.DB{pool}}, nil
+	return &Store{
+		write: db, read: db, dialect: mysqlDialect, isolation: sql.LevelReadCommitted,
+		pools: []*sql.DB{pool}, stopGuard: g.b.Close,
+	}, nil
 }
 
 // lockWait lets the server give up waiting for a row within half of the transaction's
@@ -117,7 +130,7 @@ func lockWait(dsn *driver.Config, budget time.Duration) {
 
 // openSQLite opens one connection to write, because SQLite has one writer and a
 // queue in the pool is better than a busy database, and a few to read.
-func openSQLite(o Options) (*Store, error) {
+func openSQLite(_ context.Context, o Options) (*Store, error) {
 	readDSN, err := deferred(o.SQLite)
 	if err != nil {
 		return nil, err
@@ -187,6 +200,9 @@ func (s *Store) Pool() sql.DBStats { return s.pools[0].Stats() }
 
 // Close closes all connections.
 func (s *Store) Close() error {
+	if s.stopGuard != nil {
+		s.stopGuard()
+	}
 	var err error
 	for _, pool := range s.pools {
 		err = errors.Join(err, pool.Close())

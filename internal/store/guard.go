@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"seckill/internal/breaker"
+	"seckill/internal/order"
+)
+
+// askTimeout bounds the question whether a database that was away answers again.
+const askTimeout = time.Second
+
+// guarded is the pool as gorm sees it, with a breaker before it: a database that is
+// away costs a request nothing, and not the whole of its budget. Statements inside a
+// transaction pass it by, because whoever began has been let through.
+type guarded struct {
+	*sql.DB
+	b        *breaker.Breaker
+	patience time.Duration // how long the database may take to answer
+}
+
+func guard(pool *sql.DB, patience time.Duration, log *slog.Logger, changed func(string, bool)) guarded {
+	return guarded{DB: pool, patience: patience, b: breaker.New(breaker.Options{
+		Name: "database", Ask: pool.PingContext, Timeout: askTimeout, Log: log, Changed: changed,
+	})}
+}
+
+// GetDBConn gives gorm the pool itself.
+func (g guarded) GetDBConn() (*sql.DB, error) { return g.DB, nil }
+
+// BeginTx begins, unless the database is away.
+func (g guarded) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
+	err = g.do(ctx, func() error { begun, err = g.DB.BeginTx(ctx, o); return err })
+	return begun, err
+}
+
+// ExecContext executes, unless the database is away.
+func (g guarded) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
+	err = g.do(ctx, func() error { done, err = g.DB.ExecContext(ctx, query, args...); return err })
+	return done, err
+}
+
+// QueryContext queries, unless the database is away.
+func (g guarded) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	err = g.do(ctx, func() error {
+		rows, err = g.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // gorm does both
+		return err
+	})
+	return rows, err
+}
+
+func (g guarded) do(ctx context.Context, work func() error) error {
+	if err := g.b.Away(); err != nil {
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	began := time.Now()
+	err := work()
+	switch {
+	case err == nil || !errors.Is(classify(err), order.ErrUnavailable):
+		if !errors.Is(err, context.Canceled) {
+			g.b.Answered()
+		}
+	case breaker.Over(ctx) && time.Since(began) < g.patience/2: // the caller had hardly any time left
+	default:
+		g.b.Silent()
+	}
+	return err
+}

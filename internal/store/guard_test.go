@@ -1,0 +1,73 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/breaker"
+	"seckill/internal/order"
+	"seckill/internal/servers/testservers"
+)
+
+// answering waits until the store has noticed that its database is back.
+func answering(t *testing.T, s *Store) {
+	t.Helper()
+	began := time.Now()
+	require.Eventually(t, func() bool {
+		_, err := s.Coupons().Find(t.Context(), 1)
+		return err == nil
+	}, patient, pollEvery, "the database is not asked again")
+	t.Log("asked again after", time.Since(began))
+}
+
+func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
+	m := testservers.NewMariaDB(t)
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	told := make(chan bool, 16)
+	s := migrated(t, Options{
+		MySQL: strings.Replace(m.DSN(name), "readTimeout=5s", "readTimeout=1s", 1), TxTimeout: 300 * time.Millisecond,
+		Away: func(_ string, away bool) { told <- away },
+	})
+	c := onSale(t, s, 1000)
+	id := int64(0)
+	try := func() error { id++; return place(t.Context(), s, c, wish(c, id, id)) }
+	require.NoError(t, try())
+	for fault, steps := range map[string]struct{ begin, end func() error }{
+		"stopped": {m.Pause, m.Resume},
+		"killed":  {m.Kill, func() error { return m.Restart(t.Context()) }},
+	} {
+		require.NoError(t, steps.begin())
+		for range 3 {
+			began := time.Now()
+			require.ErrorIs(t, try(), order.ErrUnavailable, fault)
+			require.Less(t, time.Since(began), time.Second, "the budget of a transaction")
+		}
+		require.True(t, <-told)
+		for range 100 {
+			began := time.Now()
+			require.ErrorIs(t, try(), breaker.ErrAway, fault)
+			require.ErrorIs(t, s.Void(t.Context(), wish(c, 5000, 1)), order.ErrUnavailable)
+			require.Less(t, time.Since(began), 50*time.Millisecond)
+		}
+		require.NoError(t, steps.end())
+		answering(t, s)
+		require.False(t, <-told)
+		require.NoError(t, try(), fault)
+	}
+}
+
+// What the database says, of a deadlock or of a row that is there, is an answer.
+func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
+	s := onMariaDB(t)
+	c := onSale(t, s, 10)
+	placed(t, s, c, 1, 1)
+	for range 10 {
+		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 1, 1)), order.ErrDuplicate)
+		require.ErrorIs(t, s.Void(t.Context(), wish(c, 1, 1)), order.ErrDuplicate)
+	}
+	placed(t, s, c, 2, 2)
+}
