@@ -63,11 +63,37 @@ func NewSettler(p SettlerParts) *Settler {
 // batch bounds one pass, so that a long backlog does not keep the other jobs waiting.
 const batch = 500
 
+// troubles is how often a pass may find the database away before it gives up: each
+// time may cost a whole timeout, and the next pass comes soon. A shard that is away
+// does not count, because the others' holds can be settled meanwhile.
+const troubles = 3
+
+// errDatabase marks that it was the database that was away.
+var errDatabase = errors.New("order: the database is away")
+
+func ofDatabase(err error) error {
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCommitUnknown) {
+		return fmt.Errorf("%w: %w", errDatabase, err)
+	}
+	return err
+}
+
+// trouble counts what a pass has met, and is true when it should give up.
+type trouble int
+
+func (t *trouble) enough(err error) bool {
+	if errors.Is(err, errDatabase) {
+		*t++
+	}
+	return *t >= troubles
+}
+
 // Settle ends the coupon's holds that are older than age, and says how many it
 // ended. A hold whose user has a request in progress is left for the next pass.
 func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
 	open, failed := s.holds.OpenHolds(ctx, c.ID, c.Shards)
 	settled := 0
+	var met trouble
 	for _, h := range open {
 		if h.Age < age || ctx.Err() != nil {
 			continue
@@ -84,6 +110,9 @@ func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration
 			settled++
 		case !errors.Is(err, lock.ErrNotAcquired):
 			failed = fmt.Errorf("settle the hold of order %d: %w", h.OrderID, err)
+		}
+		if met.enough(err) {
+			break
 		}
 	}
 	return settled, failed
@@ -102,14 +131,14 @@ func (s *Settler) settle(ctx context.Context, h Hold) error {
 		return s.stock.Release(ctx, h)
 	}
 	if !errors.Is(err, ErrDuplicate) {
-		return err
+		return ofDatabase(err)
 	}
 	o, err := s.orders.ByRequest(ctx, h.RequestID)
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
 		return s.stock.Confirm(ctx, h)
 	case err != nil && !errors.Is(err, ErrNotFound): // not found: the duplicate is of the id, which no request can use
-		return err
+		return ofDatabase(err)
 	}
 	return s.stock.Release(ctx, h)
 }
@@ -119,6 +148,7 @@ func (s *Settler) settle(ctx context.Context, h Hold) error {
 func (s *Settler) Relay(ctx context.Context) (int, error) {
 	done, after := 0, int64(0)
 	var failed error
+	var met trouble
 	for ctx.Err() == nil {
 		due, err := s.outbox.DueReturns(ctx, after, batch)
 		if err != nil || len(due) == 0 {
@@ -128,6 +158,9 @@ func (s *Settler) Relay(ctx context.Context) (int, error) {
 			after = r.OrderID
 			if err := s.relay(ctx, r); err != nil {
 				failed = fmt.Errorf("return the unit of order %d: %w", r.OrderID, err)
+				if met.enough(err) {
+					return done, failed
+				}
 				continue
 			}
 			done++
@@ -149,7 +182,7 @@ func (s *Settler) relay(ctx context.Context, r Return) error {
 	if err != nil {
 		return err
 	}
-	return s.outbox.Returned(ctx, r.OrderID)
+	return ofDatabase(s.outbox.Returned(ctx, r.OrderID))
 }
 
 // Expire ends the pending orders whose time to pay has run out, and says how many.
@@ -161,6 +194,7 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 	}
 	done := 0
 	var failed error
+	var met trouble
 	for _, o := range overdue {
 		if ctx.Err() != nil {
 			break
@@ -178,6 +212,9 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 			failed = fmt.Errorf("expire order %d: %w", o.ID, err)
 		case expired:
 			done++
+		}
+		if met.enough(ofDatabase(err)) {
+			break
 		}
 	}
 	return done, errors.Join(failed, ctx.Err())

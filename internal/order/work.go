@@ -46,10 +46,16 @@ func (s *Settler) Run(ctx context.Context, w Work) {
 	}
 }
 
+// passWithin bounds one pass of a job: a server that answers slowly keeps the other
+// jobs waiting no longer than that.
+const passWithin = 10 * time.Second
+
 // alone runs one pass of a job, unless another instance is at it.
 func (s *Settler) alone(ctx context.Context, w Work, job string, pass func(context.Context) (int, error)) {
 	done := 0
 	err := s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, passWithin)
+		defer cancel()
 		done, err = pass(ctx)
 		return err
 	}, lock.WithWait(0))

@@ -188,6 +188,10 @@ func session(t *testing.T, s *subject, statements ...string) *sql.Tx {
 	tx, err := s.pools[0].BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
+	if s.dialect == mysqlDialect { // it may be silent for as long as the test is
+		_, err := tx.ExecContext(t.Context(), "SET SESSION "+idleOnMariaDB+" = 0")
+		require.NoError(t, err)
+	}
 	for _, one := range statements {
 		_, err := tx.ExecContext(t.Context(), one)
 		require.NoError(t, err, one)
