@@ -143,6 +143,7 @@ func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *shop
 	ctx := wire.Arm(t.Context(), n, shoptest.Ways[way])
 	told.order, told.err = op.do(ctx, x, one)
 	hit = wire.Mend()
+	one.Answering(t)
 	if hit == "" && told.err != nil {
 		require.NotErrorIs(t, told.err, order.ErrUnavailable, "nothing was broken")
 	}

@@ -120,6 +120,16 @@ func OpenEmbedded(t *testing.T) *Shop {
 	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr(), commit: Group}).instance(t, nil)
 }
 
+// Answering waits until the instance asks its stores again: after a few silences it
+// leaves them alone for a moment.
+func (s *Shop) Answering(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := s.DB.Coupons().Find(t.Context(), 1)
+		return err == nil && s.Redis.Ping(t.Context()).Err() == nil
+	}, 10*time.Second, time.Millisecond, "a store is not asked again")
+}
+
 // Another is one more instance over the same stores, which it reaches through w if
 // that is not nil. On the embedded stores no Wire is to be had.
 func (s *Shop) Another(t *testing.T, w *Wire) *Shop {
