@@ -25,7 +25,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 )
 
-// ErrAway: the server is known to be away, and was not asked.
+// ErrAway says that the server is known to be away, and was not asked.
 var ErrAway = errors.New("it does not answer and is left alone until it does")
 
 // ErrGone is answered by Options.Ask when nobody will want the server any more.

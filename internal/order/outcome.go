@@ -96,7 +96,8 @@ func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order
 // client asks again, and a crowd that comes while Redis is away must not fall upon the
 // database.
 func (s *Service) earlier(ctx context.Context, r Request, refusal error) (Order, error) {
-	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, coupon.ErrNotFound) || errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
+	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, coupon.ErrNotFound) ||
+		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
 		return Order{}, refusal
 	}
 	o, err := s.answered(ctx, requestID(r, 0), r.CouponID, r.UserID)

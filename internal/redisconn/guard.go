@@ -21,7 +21,7 @@ func (o Options) guarded(c *redis.Client, name string) *redis.Client {
 			if errors.Is(err, redis.ErrClosed) {
 				return breaker.ErrGone
 			}
-			return err //nolint:wrapcheck // nobody reads it
+			return err
 		},
 	})
 	c.AddHook(g)

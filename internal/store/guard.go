@@ -34,18 +34,24 @@ func guard(pool *sql.DB, patience time.Duration, log *slog.Logger, changed func(
 func (g guarded) GetDBConn() (*sql.DB, error) { return g.DB, nil }
 
 // BeginTx begins, unless the database is away.
+//
+//nolint:wrapcheck // gorm is to see what the pool says
 func (g guarded) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
 	err = g.do(ctx, func() error { begun, err = g.DB.BeginTx(ctx, o); return err })
 	return begun, err
 }
 
 // ExecContext executes, unless the database is away.
+//
+//nolint:wrapcheck // gorm is to see what the pool says
 func (g guarded) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
 	err = g.do(ctx, func() error { done, err = g.DB.ExecContext(ctx, query, args...); return err })
 	return done, err
 }
 
 // QueryContext queries, unless the database is away.
+//
+//nolint:wrapcheck // gorm is to see what the pool says
 func (g guarded) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	err = g.do(ctx, func() error {
 		rows, err = g.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // gorm does both
