@@ -13,7 +13,7 @@ import (
 )
 
 // answering waits until the store has noticed that its database is back.
-func answering(t *testing.T, s *Store) {
+func answering(t *testing.T, s *subject) {
 	t.Helper()
 	began := time.Now()
 	require.Eventually(t, func() bool {
