@@ -197,7 +197,7 @@ func writePage(path string, results []bench.Result) (err error) {
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	err = errors.Join(report.HTML(file, results), file.Chmod(0o644), file.Close()) //nolint:gosec // a page is for everybody
+	err = errors.Join(report.HTML(file, results), file.Chmod(0o644), file.Close())
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

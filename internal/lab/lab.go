@@ -78,6 +78,8 @@ func All() []Experiment {
 		herd(),
 		hotKey(),
 		noSiblings(),
+		// All of it together.
+		defenceInDepth(),
 	}
 }
 

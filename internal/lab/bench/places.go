@@ -34,6 +34,7 @@ type Places struct {
 	private int
 	redis   string
 	dsn     string
+	shop    Shop
 	stops   []func() error
 	used    []string
 }

@@ -16,11 +16,11 @@ var pageText string
 // page is the template of the page.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"timeline": timeline,
-	"side":     func(c bench.CaseResult, language string) string { return side(c, language) },
-	"both":     func(en, zh string) bench.Text { return bench.Say(en, zh) },
+	"side":     side,
 	"state":    state,
 	"verdict":  short,
-	"bound":    func(n bench.Number) string { return strings.ReplaceAll(n.Bound, " ", " ") },
+	"many":     Many,
+	"bound":    func(n bench.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // not broken at its blank
 }).Parse(pageText))
 
 // HTML writes one page that holds everything: it loads nothing, runs no script, is light

@@ -80,7 +80,8 @@ func (d *drawing) span(s bench.Span) {
 		class += " open"
 	}
 	if s.Kind == bench.WaitSpan {
-		d.printf(`<line class="wait" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`, from, y, to, y, html.EscapeString("waits: "+s.Label))
+		d.printf(`<line class="wait" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`,
+			from, y, to, y, html.EscapeString("waits: "+s.Label))
 		return
 	}
 	d.printf(`<rect class="bar %s" x="%d" y="%d" width="%d" height="9" rx="4"><title>%s</title></rect>`,
@@ -162,7 +163,7 @@ func (d *drawing) room(e bench.Event) int {
 // label breaks a text into so many lines, and ends it with an ellipsis if it is longer.
 func label(text string, lines, chars int) (all []string) {
 	line := ""
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		for len([]rune(w)) > chars+2 {
 			r := []rune(w)
 			all, line, w = appendLine(all, line), string(r[:chars]), string(r[chars:])

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,8 +57,13 @@ func short(r bench.Result, language string) string {
 			good = append(good, value)
 		}
 	}
-	return fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), strings.Join(bad, "/"),
-		word(language, "right", "正确"), strings.Join(good, "/"), name)
+	return fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), joined(bad),
+		word(language, "right", "正确"), joined(good), name)
+}
+
+// joined is one value if all are the same.
+func joined(values []string) string {
+	return strings.Join(slices.Compact(slices.Clone(values)), "/")
 }
 
 // decisive is the rule that was broken, or the first.
@@ -80,8 +86,12 @@ func Text(w io.Writer, r bench.Result, language string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
 	fmt.Fprintf(&out, "%s\n\n%s %s\n", wrapped(r.Lesson.In(language)), word(language, "Seen:", "常见于："), wrapped(r.Wild.In(language)))
-	for _, c := range r.Cases {
-		caseText(&out, c, language)
+	if Many(r) {
+		tableText(&out, r, language)
+	} else {
+		for _, c := range r.Cases {
+			caseText(&out, c, language)
+		}
 	}
 	if len(r.Servers) > 0 {
 		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(r.Servers, ", "))
@@ -90,6 +100,32 @@ func Text(w io.Writer, r bench.Result, language string) error {
 		return fmt.Errorf("print the experiment: %w", err)
 	}
 	return nil
+}
+
+// Many says that an experiment has so many cases that a table of their numbers tells
+// more than their timelines.
+func Many(r bench.Result) bool { return len(r.Cases) > 8 }
+
+// tableText is a row for each case, and a column for each number.
+func tableText(out *strings.Builder, r bench.Result, language string) {
+	for i, c := range r.Cases {
+		if i == 0 {
+			out.WriteByte('\n')
+			for n, number := range c.Numbers {
+				fmt.Fprintf(out, "  [%d] %s %s\n", n+1, number.Name.In(language), number.Bound)
+			}
+			out.WriteByte('\n')
+		}
+		fmt.Fprintf(out, "  %s", side(c, language))
+		for n, number := range c.Numbers {
+			sign := " "
+			if !number.Held {
+				sign = "✘"
+			}
+			fmt.Fprintf(out, "  [%d] %3d %s", n+1, number.Value, sign)
+		}
+		fmt.Fprintf(out, "  %s\n", c.Label.In(language))
+	}
 }
 
 func caseText(out *strings.Builder, c bench.CaseResult, language string) {

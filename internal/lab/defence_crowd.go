@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lab/bench"
+	"seckill/internal/lock"
+	"seckill/internal/lock/redislock"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+// The crowd: more wishes than units, and more taps than a user may have orders.
+const (
+	crowdUsers = 20
+	crowdTaps  = 4
+	crowdUnits = 15
+)
+
+// sell is a whole sale on the real order path, without the lines that are off. With
+// leasesLost every lease is gone as soon as it is held, without its holder's knowing.
+func sell(leasesLost bool, off ...line) func(b *Bench) {
+	return func(b *Bench) {
+		shop := openShop(b, leasesLost, off)
+		b.AtMost(say("orders above their users' limit", "超出限购的订单"), 0, shop.count("SELECT COALESCE(SUM(n - 1), 0) FROM "+
+			"(SELECT COUNT(*) n FROM orders WHERE coupon_id = ? AND slot IS NOT NULL GROUP BY user_id) u"))
+		b.AtMost(say("units sold that there were not", "超卖的件数"), 0,
+			shop.count("SELECT GREATEST(0, COUNT(*) - 15) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL"))
+		b.Actor("crowd", func(a *Actor) {
+			a.Must(bench.Database, bench.Write, "20 users tap 4 times for 15 units", func(s *Step) error {
+				sold, err := shop.rush(s.Ctx)
+				s.Note("%d orders", sold)
+				return err
+			})
+		})
+		b.Schedule()
+		b.Tell(say("orders", "成交订单"), shop.count("SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL")())
+	}
+}
+
+// labShop is the order path on a database and a Redis of its own.
+type labShop struct {
+	b        *Bench
+	coupon   coupon.Coupon
+	services []*order.Service // as many processes
+	count    func(query string) func() int64
+}
+
+func openShop(b *Bench, leasesLost bool, off []line) *labShop {
+	at := b.Shop()
+	db, err := store.Open(b.Ctx(), store.Options{MySQL: at.DSN, MaxOpen: 32, MaxIdle: 32, TxTimeout: patient})
+	b.Must(err)
+	b.OnStop(func() { _ = db.Close() })
+	_, err = db.Migrate(b.Ctx())
+	b.Must(err)
+
+	client := b.Client(at.Redis)
+	units := stock.New(client, time.Hour)
+	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
+	coupons := coupon.NewService(coupon.Parts{
+		Repository: db.Coupons(), Loader: db.Coupons(), Shards: loader{units, slices.Contains(off, counter)}, Announcer: units,
+		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
+		Cache:     cache, ShardCount: 4,
+	})
+	now := time.Now()
+	draft, err := coupons.Create(b.Ctx(), coupon.Coupon{
+		Title: "lab", Total: crowdUnits, LimitPerUser: 1, BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
+	})
+	b.Must(err)
+	s := &labShop{b: b}
+	s.coupon, err = coupons.Publish(b.Ctx(), draft.ID)
+	b.Must(err)
+
+	pool := b.Pool(at.DSN, 2)
+	s.count = func(query string) func() int64 {
+		return func() (n int64) {
+			b.Must(pool.QueryRowContext(b.Ctx(), query, s.coupon.ID).Scan(&n))
+			return n
+		}
+	}
+	numbers := &ids{}
+	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
+	tx := &transactor{Transactor: db, off: off, met: map[int64]chan struct{}{}}
+	for range crowdTaps {
+		locker := b.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: patient})
+		s.services = append(s.services, order.NewService(order.Parts{
+			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Tickets: units, Returns: units,
+			Locker: lockerWithout(off, leasesLost, locker.Locker, client), Tx: tx, Orders: db, IDs: numbers,
+			PayWithin: time.Hour, Cleanup: patient, Log: quiet,
+		}))
+	}
+	return s
+}
+
+// rush lets everybody tap at once, each tap of a user at another process.
+func (s *labShop) rush(ctx context.Context) (sold int64, err error) {
+	var all sync.WaitGroup
+	var orders atomic.Int64
+	var mu sync.Mutex
+	gate := make(chan struct{})
+	for user := int64(1); user <= crowdUsers; user++ {
+		for _, process := range s.services {
+			all.Go(func() {
+				<-gate
+				_, failed := process.Place(ctx, order.Request{CouponID: s.coupon.ID, UserID: user})
+				if failed == nil {
+					orders.Add(1)
+					return
+				}
+				if mu.Lock(); !refusal(failed) {
+					err = errors.Join(err, failed)
+				}
+				mu.Unlock()
+			})
+		}
+	}
+	close(gate)
+	all.Wait()
+	return orders.Load(), err
+}
+
+// refusal says whether a buyer may be told so.
+func refusal(err error) bool {
+	for _, fine := range []error{
+		order.ErrLimitReached, order.ErrBusy, order.ErrUnavailable, order.ErrCommitUnknown, coupon.ErrSoldOut,
+	} {
+		if errors.Is(err, fine) {
+			return true
+		}
+	}
+	return false
+}
+
+// ids counts, for all processes.
+type ids struct{ last atomic.Int64 }
+
+// Next is the next order id.
+func (i *ids) Next(context.Context) (int64, error) { return i.last.Add(1), nil }

@@ -1,0 +1,183 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/lock/nolock"
+	"seckill/internal/order"
+)
+
+// These decorators each take one line of defence away. The real code knows of none.
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// patient is longer than anything in a sale of the lab takes.
+const patient = 15 * time.Second
+
+// shards is the stock without its account of the buyers.
+type shards struct {
+	order.Stock
+	noAccount bool
+}
+
+// Reserve asks with no limit per user.
+func (s shards) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+	if s.noAccount {
+		c.Limit = 1000
+	}
+	return s.Stock.Reserve(ctx, c)
+}
+
+// loader loads the shards, without a counter that could run out.
+type loader struct {
+	coupon.Shards
+	noCounter bool
+}
+
+// Load puts more into the shards than there is.
+func (l loader) Load(ctx context.Context, load coupon.Load) error {
+	if l.noCounter {
+		load.Units += 1000
+	}
+	return l.Shards.Load(ctx, load)
+}
+
+// lockerWithout gives the locker, one that lets everybody in, or one whose leases are
+// lost.
+func lockerWithout(off []line, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
+	switch {
+	case slices.Contains(off, locking):
+		return everybody{}
+	case leasesLost:
+		return forgetful{locker, client}
+	}
+	return locker
+}
+
+// everybody lets everybody in.
+type everybody struct{}
+
+// Do runs the work at once.
+func (everybody) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: long, Logger: quiet})
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
+}
+
+// Raise has no counter to raise: the clock will have passed it.
+func (everybody) Raise(context.Context, string, uint64) error { return nil }
+
+// forgetful has a server that forgets every lease, as after a failover, and holders who
+// do not know.
+type forgetful struct {
+	*lock.Locker
+	client *redis.Client
+}
+
+// Do runs the work after the key has gone.
+func (f forgetful) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	return f.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
+		var names []string
+		for bucket := range 64 {
+			names = append(names, fmt.Sprintf("seckill:{lock:%d}:%s", bucket, key))
+		}
+		if err := f.client.Del(ctx, names...).Err(); err != nil {
+			return err
+		}
+		return work(ctx, lease)
+	}, opts...)
+}
+
+// transactor gives transactions without some of their checks, in which the requests of
+// one user meet after they have counted.
+type transactor struct {
+	order.Transactor
+	off   []line
+	slots atomic.Int64
+
+	mu  sync.Mutex
+	met map[int64]chan struct{} // of the users who have one request that waits
+}
+
+// InTx runs the work on such a transaction.
+func (t *transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	return t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return work(ctx, labTx{tx, t}) })
+}
+
+// meetWithin is how long a request waits for another of its user, which may have been
+// refused long before.
+const meetWithin = 40 * time.Millisecond
+
+// meet waits for another request of the user to come as far.
+func (t *transactor) meet(user int64) {
+	t.mu.Lock()
+	if other, here := t.met[user]; here {
+		delete(t.met, user)
+		close(other)
+		t.mu.Unlock()
+		return
+	}
+	mine := make(chan struct{})
+	t.met[user] = mine
+	t.mu.Unlock()
+	select {
+	case <-mine:
+	case <-time.After(meetWithin):
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.met[user] == mine {
+		delete(t.met, user)
+	}
+}
+
+type labTx struct {
+	order.Tx
+	t *transactor
+}
+
+// Fence is not asked if it is off.
+func (x labTx) Fence(ctx context.Context, userID int64, fence uint64) error {
+	if slices.Contains(x.t.off, fencing) {
+		return nil
+	}
+	return x.Tx.Fence(ctx, userID, fence)
+}
+
+// FreeSlot counts, and meets.
+func (x labTx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (int, error) {
+	slot, err := x.Tx.FreeSlot(ctx, couponID, userID, limit)
+	if err == nil {
+		x.t.meet(userID)
+	}
+	return slot, err
+}
+
+// Insert takes a slot that nobody else has if the index is off.
+func (x labTx) Insert(ctx context.Context, o order.Order) error {
+	if slices.Contains(x.t.off, index) {
+		o.Slot = 1000 + int(x.t.slots.Add(1))
+	}
+	return x.Tx.Insert(ctx, o)
+}
+
+// TakeOne takes nothing if the conditional update is off.
+func (x labTx) TakeOne(ctx context.Context, couponID, epoch int64) error {
+	if slices.Contains(x.t.off, update) {
+		return nil
+	}
+	return x.Tx.TakeOne(ctx, couponID, epoch)
+}
