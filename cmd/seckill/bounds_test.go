@@ -76,7 +76,9 @@ func (b *tries) away(t *testing.T, name string, f fault, known, back time.Durati
 	recovered, _ := b.until(t, http.StatusCreated, back)
 	t.Logf("%s: first 503 after %s (slowest answer %s), known to be away %s at most, sold again after %s",
 		name, first, slowest, worst, recovered)
-	assert.Less(t, slowest, 4*time.Second, "the budget of a request")
+	// A commit that is under way when its server stops waits for the DSN's readTimeout,
+	// which is 5 s here, and its void order for order.tx_timeout.
+	assert.Less(t, slowest, 8*time.Second, "the first answers")
 	assert.Less(t, worst, known, "the answer once it is known to be away")
 }
 
