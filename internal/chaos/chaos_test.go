@@ -16,19 +16,38 @@ import (
 // wanted is the pattern of cells in the -run of this test run, so that only those are
 // played: -run TestEveryCell/commit.after:kill.
 func wanted(test string) string {
-	run := flag.Lookup("test.run").Value.String()
 	var cells []string
-	for one := range strings.SplitSeq(run, "|") {
-		top, cell, deeper := strings.Cut(one, "/")
-		if named, err := regexp.MatchString(top, test); err != nil || !named {
+	for _, one := range split(flag.Lookup("test.run").Value.String(), '|') {
+		levels := split(one, '/')
+		if named, err := regexp.MatchString(levels[0], test); err != nil || !named {
 			continue
 		}
-		if !deeper {
+		if len(levels) == 1 {
 			return ""
 		}
-		cells = append(cells, cell)
+		cells = append(cells, levels[1])
 	}
 	return strings.Join(cells, "|")
+}
+
+// split parts a pattern as go test does: not inside of brackets.
+func split(pattern string, at rune) []string {
+	parts, depth := []string{""}, 0
+	for _, c := range pattern {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case at:
+			if depth == 0 {
+				parts = append(parts, "")
+				continue
+			}
+		}
+		parts[len(parts)-1] += string(c)
+	}
+	return parts
 }
 
 // play plays each cell once, and says of each what was wrong.
@@ -37,7 +56,7 @@ func play(t *testing.T, lock string, cells []chaos.Cell) {
 	results := map[string]chaos.Result{}
 	seed := uint64(time.Now().UnixMilli())
 	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
-		Program: program, Lock: lock, Cells: cells, Seed: seed, Requests: 300, Lanes: 4, SettleWithin: 20 * time.Second,
+		Program: program, Lock: lock, Cells: cells, Seed: seed, Requests: 300, Lanes: 4, SettleWithin: 15 * time.Second,
 		Each: func(r chaos.Result) {
 			results[r.Cell] = r
 			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",
