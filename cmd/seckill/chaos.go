@@ -76,9 +76,8 @@ type chaosOutput struct {
 }
 
 func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) (err error) {
-	if o.Program, err = os.Executable(); err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
+	// This very program, also when its file is built anew or removed meanwhile.
+	o.Program = fmt.Sprintf("/proc/%d/exe", os.Getpid())
 	book, err := chaos.OpenBook(out.log)
 	if err != nil {
 		return err

@@ -1,0 +1,154 @@
+package chaos
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// These tests look inside the package: the record and the judge's arithmetic are what
+// everything else rests on.
+
+func TestTheRecordNoticesWhatMayNotBeSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said func(r *record)
+		want string
+	}{
+		"the same order again is no news": {func(r *record) {
+			w := &wish{user: 1}
+			r.acknowledge(w, 10, time.Time{})
+			r.acknowledge(w, 10, time.Time{})
+		}, ""},
+		"two orders for one request": {func(r *record) {
+			w := &wish{user: 1}
+			r.acknowledge(w, 10, time.Time{})
+			r.acknowledge(w, 11, time.Time{})
+		}, "two orders for one request"},
+		"one order for two requests": {func(r *record) {
+			r.acknowledge(&wish{user: 1}, 10, time.Time{})
+			r.acknowledge(&wish{user: 2}, 10, time.Time{})
+		}, "one order for two requests"},
+		"an order for a request that was given up": {func(r *record) {
+			r.acknowledge(&wish{user: 1, gone: true}, 10, time.Time{})
+		}, "given up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecord()
+			tc.said(r)
+			if tc.want == "" {
+				assert.Empty(t, r.problems)
+				return
+			}
+			require.Len(t, r.problems, 1)
+			assert.Contains(t, r.problems[0], tc.want)
+		})
+	}
+}
+
+func TestWhatAnAcknowledgedOrderMayHaveBecome(t *testing.T) {
+	now := time.Now()
+	later, before := now.Add(time.Hour), now.Add(-time.Hour)
+	for name, tc := range map[string]struct {
+		o      owed
+		status string
+		want   bool
+	}{
+		"left alone":                       {owed{expires: later}, "pending", true},
+		"left alone, and cancelled":        {owed{expires: later}, "cancelled", false},
+		"expired too early":                {owed{expires: later}, "expired", false},
+		"expired in time":                  {owed{expires: before}, "expired", true},
+		"paid for certain":                 {owed{want: "paid", sure: true, expires: before}, "paid", true},
+		"paid for certain, and expired":    {owed{want: "paid", sure: true, expires: before}, "expired", false},
+		"asked to be paid":                 {owed{want: "paid", expires: later}, "paid", true},
+		"asked to be paid, and is not yet": {owed{want: "paid", expires: later}, "pending", true},
+		"refused to be paid, and is":       {owed{want: "paid", refused: true, expires: before}, "paid", false},
+	} {
+		assert.Equal(t, tc.want, tc.o.allows(tc.status, now), name)
+	}
+}
+
+func TestTheStoresAreCounted(t *testing.T) {
+	whole := truth{total: 3, stock: 1, limit: 1, units: 1, loaded: true, orders: map[int64]row{
+		1: {1, "pending"}, 2: {2, "paid"}, 3: {3, "cancelled"}, 4: {3, "expired"},
+	}}
+	assert.EqualValues(t, 2, whole.live())
+	assert.Zero(t, whole.above())
+	assert.Equal(t, 1, whole.pending())
+	require.NoError(t, whole.rest())
+	for name, change := range map[string]func(*truth){
+		"a unit is missing":      func(t *truth) { t.units-- },
+		"a hold is open":         func(t *truth) { t.holds++ },
+		"a return is owed":       func(t *truth) { t.returns++ },
+		"a shard is not loaded":  func(t *truth) { t.loaded = false },
+		"a unit has come back 2": func(t *truth) { t.units++ },
+	} {
+		one := whole
+		change(&one)
+		require.Error(t, one.rest(), name)
+	}
+	whole.orders[5] = row{2, "pending"}
+	assert.Equal(t, 1, whole.above())
+}
+
+func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.jsonl")
+	for range 2 {
+		b, err := OpenBook(path)
+		require.NoError(t, err)
+		b.Add(Result{Cell: "a", Lock: "redis", Struck: true, Asked: 10, Acknowledged: 3, Committed: 3, Settled: time.Second})
+		b.Add(Result{Cell: "b", Lock: "none", Asked: 20, Lost: 1, Leaked: 2, Settled: 3 * time.Second, Problems: []string{"one is lost"}})
+		require.NoError(t, b.Close())
+	}
+	b, err := OpenBook(path)
+	require.NoError(t, err)
+	sum := b.Sum()
+	require.NoError(t, b.Close())
+	assert.Equal(t, 4, sum.Total.Rounds)
+	assert.Equal(t, 60, sum.Total.Asked)
+	assert.Equal(t, 2, sum.Total.Lost)
+	assert.Equal(t, 4, sum.Total.Leaked)
+	assert.Equal(t, 2, sum.Failed)
+	assert.InDelta(t, 3, sum.Total.SettleMax, 0.001)
+	require.Len(t, sum.Cells, 2)
+	assert.Equal(t, 2, sum.Cells[1].Struck)
+
+	var text bytes.Buffer
+	require.NoError(t, sum.WriteText(&text))
+	assert.Contains(t, text.String(), "b (lock: none)")
+	assert.Contains(t, text.String(), "4 rounds, 60 requests, 6 orders acknowledged: 2 lost, 0 oversold, 0 above the limit, 4 leaked; 2 rounds broke a promise")
+	file := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, sum.WritePage(file))
+	page, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "2 of 4 rounds broke a promise")
+	assert.Contains(t, string(page), "one is lost")
+}
+
+func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
+	cells, err := Cells("")
+	require.NoError(t, err)
+	o := Options{Cells: cells, Rounds: 2*len(cells) + 5, Seed: 100}.withDefaults()
+	played, seeds := map[string]int{}, map[uint64]bool{}
+	for _, batch := range o.batches() {
+		require.LessOrEqual(t, len(batch), onOneBed)
+		for _, j := range batch {
+			require.Equal(t, batch[0].cell.kind, j.cell.kind, "one bed")
+			played[j.cell.Name]++
+			seeds[j.seed] = true
+		}
+	}
+	assert.Len(t, seeds, o.Rounds)
+	assert.Len(t, played, len(cells))
+	for n, c := range cells {
+		want := 2
+		if n < 5 {
+			want = 3
+		}
+		assert.Equal(t, want, played[c.Name], c.Name)
+	}
+}
