@@ -169,9 +169,10 @@ func (s stepCell) specs(rng *rand.Rand, action string, wishes int) map[int]strin
 	return all
 }
 
-// How long a point is waited for after the crowd has come, and how long replies of the
-// background work go on being lost.
+// How long the crowd is waited for, and after it a point, or one that the background
+// work comes to.
 const (
+	waitForCrowd = 8 * time.Second
 	waitForPoint = 500 * time.Millisecond
 	waitForWork  = 4 * time.Second
 )
@@ -187,8 +188,10 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 		if action != "lose" && !s.late && r.struckEarly(ctx) {
 			return true, nil
 		}
+		// Some buyers may have no answer for as long as the fault goes on.
 		select {
 		case <-r.done:
+		case <-time.After(waitForCrowd):
 		case <-ctx.Done():
 		}
 		for through := time.Now(); sleep(ctx, 5*time.Millisecond); {
