@@ -123,6 +123,23 @@ func TestTheStepThatBreaksARuleIsMarked(t *testing.T) {
 	require.Nil(t, c.Events[2].Anomaly)
 }
 
+// The rules are asked when the actor is at its next step or its end: whatever its script
+// did until then belongs to the step, however long it took.
+func TestWhatTheScriptDoesAfterAStepBelongsToTheStep(t *testing.T) {
+	var n atomic.Int64
+	c, _ := played(t, func(b *bench.Bench) {
+		b.AtMost(rule, 0, n.Load)
+		b.Actor("a", func(a *bench.Actor) {
+			step(a, "one")
+			time.Sleep(5 * time.Millisecond) // the director has heard of the step by now
+			n.Add(1)
+		})
+		b.Schedule()
+	})
+	require.True(t, c.Anomaly)
+	require.NotNil(t, c.Events[0].Anomaly)
+}
+
 func TestWaitingForEverIsARuleOrAFailure(t *testing.T) {
 	for name, ruled := range map[string]bool{"a rule": true, "a failure": false} {
 		t.Run(name, func(t *testing.T) {

@@ -160,10 +160,11 @@ func (b *Bench) heard(a *Actor, n news) bool {
 			panic(stopped{n.err})
 		}
 	}
+	b.check() // what the script did after the step is a part of it
 	return true
 }
 
-// done writes a step into the timeline and asks the rules.
+// done writes a step into the timeline.
 func (b *Bench) done(a *Actor, s *Step) {
 	n := b.rec.add(s.event)
 	if a.waits {
@@ -177,7 +178,6 @@ func (b *Bench) done(a *Actor, s *Step) {
 			b.rec.end(c.kind, a.Name, c.label, n)
 		}
 	}
-	b.check()
 }
 
 // unstick ends the steps of those who wait for each other.
