@@ -21,6 +21,7 @@ import (
 	"seckill/internal/lock/redislock"
 	"seckill/internal/metrics"
 	"seckill/internal/order"
+	"seckill/internal/redisconn"
 	"seckill/internal/stock"
 	"seckill/internal/store"
 )
@@ -36,6 +37,7 @@ type app struct {
 
 	embedded *embedded.Stores // nil with real stores
 	redis    redis.UniversalClient
+	scripts  redis.Scripter // pipelines of redis, for the order path
 	store    *store.Store
 	tx       order.Transactor // of the store, by order.commit
 	locker   *lock.Locker     // of users and jobs, by lock.backend
@@ -65,7 +67,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
-	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor)
+	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor).Through(a.scripts)
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.Refresh, log)
 	a.coupons = coupon.NewService(coupon.Parts{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
@@ -90,6 +92,9 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.redis.Close() })
+	if a.scripts, err = redisconn.Pipeline(a.redis); err != nil {
+		return err
+	}
 	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log, a.metrics.Away); err != nil {
 		return err
 	}
@@ -105,7 +110,7 @@ func (a *app) openStores(ctx context.Context) (err error) {
 // openLocks makes two lockers: what must be unique in the fleet, such as a worker
 // number, stays so whatever lock the order path is run with.
 func (a *app) openLocks(ctx context.Context) (err error) {
-	backend, closeBackend, err := lockBackend(a.cfg, a.redis, a.store, a.log)
+	backend, closeBackend, err := lockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)
 	if err != nil {
 		return err
 	}

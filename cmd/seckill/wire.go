@@ -66,13 +66,13 @@ func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Tra
 }
 
 // lockBackend gives the backend that lock.backend names, and what closes it.
-func lockBackend(cfg config.Config, client redis.UniversalClient, db *store.Store, log *slog.Logger) (
+func lockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger) (
 	lock.Backend, func() error, error,
 ) {
 	nothing := func() error { return nil }
 	switch cfg.Lock.Backend {
 	case "redis":
-		return redislock.New(client, redislock.Options{Fair: cfg.Lock.Fair, Logger: log}), nothing, nil
+		return redislock.New(client, redislock.Options{Scripter: scripts, Fair: cfg.Lock.Fair, Logger: log}), nothing, nil
 	case "redlock":
 		return openRedlock(cfg, db, log)
 	case "mysql":

@@ -126,6 +126,13 @@ func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
 			defer func() { _ = p.Close() }()
 			return p.Incr(ctx, key).Err()
 		},
+		"a script in a common pipeline": func(ctx context.Context, c redis.UniversalClient, key string) error {
+			p, err := redisconn.Pipeline(c)
+			if err != nil {
+				return err
+			}
+			return p.Eval(ctx, `return redis.call('INCR', KEYS[1])`, []string{key}).Err()
+		},
 		"a transaction": func(ctx context.Context, c redis.UniversalClient, key string) error {
 			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Incr(ctx, key).Err() })
 			return err

@@ -59,14 +59,22 @@ var (
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
 // group or a Cluster.
 type Stock struct {
-	client redis.UniversalClient
-	flags  *flags
+	client  redis.UniversalClient
+	scripts redis.Scripter // what runs the scripts: the client, or pipelines of it
+	flags   *flags
 }
 
 // New makes a Stock. A coupon that was seen empty is called sold out for
 // soldOutFor without asking again, unless a unit is heard to have come back.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, flags: newFlags(soldOutFor)}
+	return &Stock{client: client, scripts: client, flags: newFlags(soldOutFor)}
+}
+
+// Through lets the scripts of the order path run in pipelines of the same client, for
+// instance. It is called before the Stock is used.
+func (s *Stock) Through(scripts redis.Scripter) *Stock {
+	s.scripts = scripts
+	return s
 }
 
 // Home is the shard on which a user is accounted and tries first.
@@ -103,9 +111,9 @@ func (s *Stock) runTwice(ctx context.Context, sc *redis.Script, couponID int64, 
 	answer []string, twice bool, err error,
 ) {
 	k := keys(couponID, shard)
-	answer, err = sc.Run(ctx, s.client, k, args...).StringSlice()
+	answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
 	if twice = err != nil && ctx.Err() == nil; twice {
-		answer, err = sc.Run(ctx, s.client, k, args...).StringSlice()
+		answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
 	}
 	if err != nil {
 		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)

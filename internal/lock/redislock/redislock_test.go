@@ -13,6 +13,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
+	"seckill/internal/redisconn"
 	"seckill/internal/servers"
 	"seckill/internal/servers/testservers"
 )
@@ -24,6 +25,22 @@ func TestMain(m *testing.M) {
 
 func TestOnAStandaloneServer(t *testing.T) {
 	locktest.Run(t, harness(t, testservers.NewRedis(t).Addr()))
+}
+
+// Here the scripts of all callers of a client share its pipelines. What is asked after
+// a reply that does not come waits for as long as the client does, so that must be less
+// than the second within which a key has to be gone.
+func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
+	h := harness(t, testservers.NewRedis(t).Addr())
+	h.Dial = func(t testing.TB, addr string) lock.Backend {
+		client := closed(t, redis.NewClient(&redis.Options{
+			Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1, ReadTimeout: 500 * time.Millisecond,
+		}))
+		scripts, err := redisconn.Pipeline(client)
+		require.NoError(t, err)
+		return New(client, Options{Scripter: scripts})
+	}
+	locktest.Run(t, h)
 }
 
 func TestOnAServerWhoseClockIsMoved(t *testing.T) {
