@@ -51,6 +51,7 @@ func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
 		"a Redis that does not answer":       {env: []string{"SECKILL_REDIS__ADDRS=" + silent.Addr().String()}, code: 1, says: []string{"redis", silent.Addr().String()}},
 		"a wrong password for Redis":         {env: []string{"SECKILL_REDIS__ADDRS=" + locked, "SECKILL_REDIS__PASSWORD=" + password}, code: 1, says: []string{"redis", "redis.password"}},
 		"no password for Redis":              {env: []string{"SECKILL_REDIS__ADDRS=" + locked}, code: 1, says: []string{"redis", "redis.password"}},
+		"a fault, in a build without points": {env: []string{"SECKILL_FAULT=commit.after:kill:1"}, code: 2, says: []string{"SECKILL_FAULT"}},
 		"no such database in Redis":          {env: []string{"SECKILL_REDIS__DB=99"}, code: 1, says: []string{"redis"}},
 		"one Redis taken for a cluster":      {env: []string{"SECKILL_REDIS__MODE=cluster"}, code: 1, says: []string{"redis", "cluster"}},
 		"a Redis taken for a sentinel":       {env: []string{"SECKILL_REDIS__MODE=sentinel", "SECKILL_REDIS__MASTER_NAME=x"}, code: 1, says: []string{"redis", "sentinel"}},
