@@ -52,9 +52,9 @@ func but(left line) (off []line) {
 func defenceInDepth() Experiment {
 	calm, troubled := say("leases hold", "租约正常"), say("every lease is lost", "租约全部丢失")
 	cases := []Case{
-		wrong(say("without any line against a second order", "没有任何一道防重复下单的防线"), sell(false, but(lines)...)),
+		wrong(say("without any line against a second order", "没有任何一道防重复下单的防线"), sellTwice(false, but(lines)...)),
 		wrong(without(counter, update), sell(false, counter, update)),
-		wrong(only(locking, troubled), sell(true, but(locking)...)),
+		wrong(only(locking, troubled), sellTwice(true, but(locking)...)),
 		right(only(locking, calm), sell(false, but(locking)...)),
 		right(only(account, troubled), sell(true, but(account)...)),
 		right(only(fencing, troubled), sell(true, but(fencing)...)),

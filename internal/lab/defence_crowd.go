@@ -27,9 +27,17 @@ const (
 
 // sell is a whole sale on the real order path, without the lines that are off. With
 // leasesLost every lease is gone as soon as it is held, without its holder's knowing.
-func sell(leasesLost bool, off ...line) func(b *Bench) {
+func sell(leasesLost bool, off ...line) func(b *Bench) { return sellTo(meetBriefly, leasesLost, off) }
+
+// sellTwice is sell where two requests of a user are sure to meet: each waits long
+// enough for the other.
+func sellTwice(leasesLost bool, off ...line) func(b *Bench) {
+	return sellTo(meetSurely, leasesLost, off)
+}
+
+func sellTo(meet time.Duration, leasesLost bool, off []line) func(b *Bench) {
 	return func(b *Bench) {
-		shop := openShop(b, leasesLost, off)
+		shop := openShop(b, meet, leasesLost, off)
 		b.AtMost(say("orders above their users' limit", "超出限购的订单"), 0, shop.count("SELECT COALESCE(SUM(n - 1), 0) FROM "+
 			"(SELECT COUNT(*) n FROM orders WHERE coupon_id = ? AND slot IS NOT NULL GROUP BY user_id) u"))
 		b.AtMost(say("units sold that there were not", "超卖的件数"), 0,
@@ -54,7 +62,7 @@ type labShop struct {
 	count    func(query string) func() int64
 }
 
-func openShop(b *Bench, leasesLost bool, off []line) *labShop {
+func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labShop {
 	at := b.Shop()
 	db, err := store.Open(b.Ctx(), store.Options{MySQL: at.DSN, MaxOpen: 32, MaxIdle: 32, TxTimeout: patient})
 	b.Must(err)
@@ -88,7 +96,7 @@ func openShop(b *Bench, leasesLost bool, off []line) *labShop {
 	}
 	numbers := &ids{}
 	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
-	tx := &transactor{Transactor: db, off: off, met: map[int64]chan struct{}{}}
+	tx := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
 		locker := b.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: patient})
 		s.services = append(s.services, order.NewService(order.Parts{

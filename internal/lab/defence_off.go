@@ -105,8 +105,9 @@ func (f forgetful) Do(ctx context.Context, key string, work func(context.Context
 // one user meet after they have counted.
 type transactor struct {
 	order.Transactor
-	off   []line
-	slots atomic.Int64
+	off    []line
+	within time.Duration // how long a request waits for another
+	slots  atomic.Int64
 
 	mu  sync.Mutex
 	met map[int64]chan struct{} // of the users who have one request that waits
@@ -117,9 +118,12 @@ func (t *transactor) InTx(ctx context.Context, work func(ctx context.Context, tx
 	return t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return work(ctx, labTx{tx, t}) })
 }
 
-// meetWithin is how long a request waits for another of its user, which may have been
-// refused long before.
-const meetWithin = 40 * time.Millisecond
+// How long a request waits for another of its user: briefly, where the other is refused
+// somewhere before; surely, where nothing refuses it.
+const (
+	meetBriefly = 40 * time.Millisecond
+	meetSurely  = 2 * time.Second
+)
 
 // meet waits for another request of the user to come as far.
 func (t *transactor) meet(user int64) {
@@ -135,7 +139,7 @@ func (t *transactor) meet(user int64) {
 	t.mu.Unlock()
 	select {
 	case <-mine:
-	case <-time.After(meetWithin):
+	case <-time.After(t.within):
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
