@@ -39,9 +39,11 @@ type Group struct {
 
 // GroupOptions bound a Group. The zero value is good.
 type GroupOptions struct {
-	Size       int // orders in one transaction at most; 0 is 256
-	Queue      int // orders that may wait; one more is order.ErrUnavailable; 0 is 8192
-	Committers int // transactions at once at most; 0 is 2
+	Size  int // orders in one transaction at most; 0 is 256
+	Queue int // orders that may wait; one more is order.ErrUnavailable; 0 is 8192
+	// Committers is how many transactions may be at work at once; 0 is 1. More of them
+	// wait for each other at the coupon's row, with smaller groups.
+	Committers int
 	// Committed is told how many orders a transaction committed, and how long it took.
 	Committed func(orders int, took time.Duration)
 }
@@ -56,7 +58,7 @@ func (s *Store) Group(o GroupOptions) *Group {
 		o.Queue = 8192
 	}
 	if o.Committers == 0 {
-		o.Committers = 2
+		o.Committers = 1
 	}
 	return &Group{store: s, o: o}
 }
