@@ -176,6 +176,28 @@ func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
 	})
 }
 
+func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100)
+		placed(t, &subject{h.Store, h.Store}, c, 900, 900)
+		for id := range int64(12) {
+			o := wish(c, id+1, id+1)
+			if id%5 == 2 {
+				o.RequestID = "r900"
+			}
+			h.come(t.Context(), c, o)
+		}
+		for id, err := range h.open() {
+			if (id-1)%5 == 2 {
+				require.ErrorIs(t, err, order.ErrDuplicate)
+			} else {
+				require.NoError(t, err)
+			}
+		}
+		require.Equal(t, []int{10}, h.groups())
+	})
+}
+
 var errAny = errors.New("any error")
 
 func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
@@ -217,6 +239,11 @@ func TestTwoOfOneUserAreNeverInOneTransaction(t *testing.T) {
 			require.ErrorIs(t, err, order.ErrLimitReached)
 		}
 		require.Equal(t, map[int64]int{0: 2, 1: 2, 2: 2, 3: 2}, bought)
+		together := 0
+		for _, n := range h.groups() {
+			together += n
+		}
+		require.Equal(t, 8, together, "nobody was in another's way and had to run alone")
 		for id := range int64(12) {
 			if o, err := h.Get(t.Context(), id+1, id/3); err == nil {
 				require.Contains(t, []int{1, 2}, o.Slot)
