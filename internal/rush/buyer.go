@@ -37,7 +37,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 				return
 			}
 		case refused:
-			r.refuse(v.name)
+			r.refuse(v.name, t.due)
 			return
 		case broken:
 			if v.name == "malformed" {
@@ -48,7 +48,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 		case again, unknown: // below, if there are tries left
 		}
 		if try == r.Tries || !pause(ctx, try, a.after) {
-			r.giveUp(v)
+			r.giveUp(t, v)
 			return
 		}
 		r.repeat()
@@ -56,9 +56,9 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 }
 
 // giveUp counts a tap by the last that was heard of it.
-func (r *run) giveUp(v verdict) {
+func (r *run) giveUp(t tap, v verdict) {
 	if v.kind == again {
-		r.refuse(v.name)
+		r.refuse(v.name, t.due)
 		return
 	}
 	r.fail(v.name)

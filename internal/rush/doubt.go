@@ -25,7 +25,7 @@ func (r *run) settle(ctx, work context.Context, t tap, place string, after time.
 			r.own(ctx, work, t, a.order)
 			return
 		case refused:
-			r.refuse(v.name)
+			r.refuse(v.name, t.due)
 			return
 		case doubtful, again, unknown, broken: // whatever it is, it is not the end
 		}

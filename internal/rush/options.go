@@ -47,6 +47,13 @@ type Options struct {
 	AdminToken string    // for the audit before and after; "" = no audit
 	Progress   io.Writer // where the progress is drawn; nil = nowhere
 
+	// Ready is called once, when all is prepared and before the clock starts, which
+	// waits for it: several runs can so begin at the same moment. Its error ends the
+	// run. Done is called once after Ready, when the last outcome is known and before
+	// anything is read back. nil is neither.
+	Ready func(ctx context.Context) error
+	Done  func()
+
 	netHTTP bool     // also for plain http, use net/http and not the light path
 	bounds  patience // tests are in more of a hurry
 }

@@ -19,8 +19,8 @@ func halfWay(out *strings.Builder) *run {
 	for range 3 {
 		r.accept(&ack{}, time.Now())
 	}
-	r.refuse("sold_out")
-	r.refuse("busy")
+	r.refuse("sold_out", time.Now())
+	r.refuse("busy", time.Now())
 	r.fail("timeout")
 	return r
 }

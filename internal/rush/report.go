@@ -36,10 +36,15 @@ type Report struct {
 	// The rest is for people and is not in the JSON.
 	Failures map[string]int // Failed, by reason
 	Queued   int            // taps first answered 202
-	Repeats  int            // requests that repeated a tap
-	ReadBack int            // acknowledged orders that their owners asked for again
-	Stopped  bool           // ctx ended before everybody had come
-	Notes    []string       // worth knowing, and no violation
+	QueuedIn float64        // seconds from the first tap to the last such answer
+
+	RefusedP50Millis float64 // latency of refusals, measured as that of accepted orders
+	RefusedP99Millis float64
+
+	Repeats  int      // requests that repeated a tap
+	ReadBack int      // acknowledged orders that their owners asked for again
+	Stopped  bool     // ctx ended before everybody had come
+	Notes    []string // worth knowing, and no violation
 }
 
 // Clean says whether nothing at all was found wrong, by a finished audit too.
@@ -107,6 +112,11 @@ func (r *run) report(f findings, seconds float64) Report {
 		Failures:   r.failed,
 		Queued:     r.queued,
 		Repeats:    r.repeats,
+	}
+	rep.RefusedP50Millis = float64(r.refusals.ValueAtQuantile(50)) / 1000
+	rep.RefusedP99Millis = float64(r.refusals.ValueAtQuantile(99)) / 1000
+	if r.queued > 0 {
+		rep.QueuedIn = r.queuedAt.Sub(r.start).Seconds()
 	}
 	if seconds > 0 {
 		rep.OrdersPerSecond = float64(r.accepted) / seconds

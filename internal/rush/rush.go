@@ -58,7 +58,15 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 		return Report{}, err
 	}
+	if r.Ready != nil {
+		if err := r.Ready(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	r.sell(ctx)
+	if r.Done != nil {
+		r.Done()
+	}
 	return r.wrapUp(ctx), nil
 }
 

@@ -23,7 +23,9 @@ type tally struct {
 	refused   map[string]int
 	failed    map[string]int
 	latency   *hdrhistogram.Histogram // of accepted orders, in µs
+	refusals  *hdrhistogram.Histogram // of refusals, in µs
 	last      time.Time               // when the latest outcome was known
+	queuedAt  time.Time               // when the latest 202 was answered
 	acks      []*ack
 	wrong     violations
 }
@@ -58,10 +60,23 @@ func (a *ack) live(at time.Time) bool {
 
 func newTally() *tally {
 	return &tally{
-		refused: make(map[string]int),
-		failed:  make(map[string]int),
-		// From 1 µs to 10 minutes, to three figures.
-		latency: hdrhistogram.New(1, (10 * time.Minute).Microseconds(), 3),
+		refused:  make(map[string]int),
+		failed:   make(map[string]int),
+		latency:  newLatency(),
+		refusals: newLatency(),
+	}
+}
+
+// newLatency counts from 1 µs to 10 minutes, to three figures.
+func newLatency() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, (10 * time.Minute).Microseconds(), 3)
+}
+
+// record takes a latency in. Only one above the range is an error, and then the
+// range's end is near enough.
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	if h.RecordValue(max(d.Microseconds(), 1)) != nil {
+		_ = h.RecordValue(h.HighestTrackableValue())
 	}
 }
 
@@ -81,13 +96,15 @@ func (t *tally) queue() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.queued++
+	t.queuedAt = time.Now()
 }
 
-func (t *tally) refuse(code string) {
+func (t *tally) refuse(code string, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
 	t.last = time.Now()
+	record(t.refusals, t.last.Sub(since))
 }
 
 func (t *tally) fail(name string) {
@@ -104,10 +121,7 @@ func (t *tally) accept(a *ack, since time.Time) int {
 	t.last = time.Now()
 	t.accepted++
 	t.acks = append(t.acks, a)
-	// Only a latency above the range is an error, and then the range's end is near enough.
-	if us := t.last.Sub(since).Microseconds(); t.latency.RecordValue(max(us, 1)) != nil {
-		_ = t.latency.RecordValue(t.latency.HighestTrackableValue())
-	}
+	record(t.latency, t.last.Sub(since))
 	return t.accepted
 }
 
