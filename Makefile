@@ -32,9 +32,11 @@ chaos: ## breaks real processes and servers under load, in every way once; CHAOS
 	go build -tags faults -o bin/seckill-chaos ./cmd/seckill
 	bin/seckill-chaos chaos --html bin/chaos.html $(CHAOS)
 
-bench: ## the benchmarks, and a table of the locks beside well-known ones
-	go test -run '^$$' -bench . -benchmem ./...
-	cd internal/lock/rivals && go run .
+bench: ## every path of the program in one table, then the parts, and the locks beside well-known ones; BENCH=-quick to try it
+	@mkdir -p bin
+	go run ./internal/bench/cmd/bench -o bin/bench.md -svg bin/bench.svg $(BENCH)
+	go test -run '^$$' -bench . -benchmem $(if $(findstring -quick,$(BENCH)),-benchtime 1x) ./...
+	cd internal/lock/rivals && go run . $(findstring -quick,$(BENCH))
 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh

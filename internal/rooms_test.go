@@ -57,6 +57,10 @@ var rooms = map[string][]string{
 	"internal/faults":     {"internal/lock", "internal/order"},
 	"internal/chaos":      {"internal/faults", "internal/servers"},
 
+	"internal/bench":           {"internal/rush", "internal/servers"},
+	"internal/bench/cmd/bench": {"internal/bench"},
+	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with
+
 	"internal/breaks":            {},
 	"internal/breaks/cmd/breaks": {"internal/breaks"},
 
@@ -65,7 +69,7 @@ var rooms = map[string][]string{
 
 // libraries belong to one room each: nobody else may import them.
 var libraries = map[string][]string{
-	"github.com/gin-gonic/gin":          {"internal/api", "internal/api/web"},
+	"github.com/gin-gonic/gin":          {"internal/api", "internal/api/web", "internal/bench/cmd/bare"},
 	"gorm.io/gorm":                      {"internal/store"},
 	"github.com/glebarez/sqlite":        {"internal/store"},
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},

@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Options are the sizes of a run.
+type Options struct {
+	Root  string    // of the module, where the program is built; "" = here
+	Quick bool      // one short round: to see that everything works, not how fast
+	Only  []string  // measurements whose names contain one of these; none = all
+	Log   io.Writer // what is being measured; nil = nowhere
+}
+
+// full and brief are how long the parts of a run are.
+var (
+	full  = sizes{rounds: 3, coupons: []int{1, 8, 64}, taps: 24_000, buyers: []int{1000, 10_000, 100_000}, seconds: 4, overload: 1.5}
+	brief = sizes{rounds: 1, coupons: []int{1, 8}, taps: 800, buyers: []int{200, 1000}, seconds: 0.4, overload: 0.1}
+)
+
+type sizes struct {
+	rounds   int
+	coupons  []int // on sale at once
+	taps     int   // of the growth
+	buyers   []int // who have bought before
+	seconds  float64
+	overload float64 // seconds of arrivals
+}
+
+// bench is a run.
+type bench struct {
+	Options
+	sizes
+
+	house  *house
+	report *Report
+}
+
+// Run measures everything that is asked for and closes what it opened. An error is a
+// run that could not be finished; speeds that are none, because an audit was not
+// clean, are the report's: see Report.Verdict.
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	b := &bench{Options: o, sizes: full, report: &Report{}}
+	if o.Quick {
+		b.sizes = brief
+	}
+	if o.Root == "" {
+		b.Root = "."
+	}
+	if b.Log == nil {
+		b.Log = io.Discard
+	}
+	if b.house, err = openHouse(ctx, b.Root); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.house.close()) }()
+	b.report.Stamp, b.report.Rounds, b.report.Quick = b.stamp(ctx), b.rounds, b.Quick
+	for _, part := range []func(context.Context) error{b.paths, b.growth, b.offered} {
+		if err := part(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if b.report.Audits == 0 {
+		return nil, fmt.Errorf("there is nothing called %q to measure", strings.Join(o.Only, `", "`))
+	}
+	return b.report, nil
+}
+
+func (b *bench) wanted(name string) bool {
+	for _, word := range b.Only {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return len(b.Only) == 0
+}
+
+// paths takes every path in turn, round after round.
+func (b *bench) paths(ctx context.Context) error {
+	var there []path
+	for _, p := range paths {
+		if !b.wanted(p.name) {
+			continue
+		}
+		absent, err := b.house.refuses(ctx, p.env)
+		switch {
+		case err != nil:
+			return err
+		case absent:
+			b.report.Absent = append(b.report.Absent, p.name)
+		default:
+			there = append(there, p)
+		}
+	}
+	rounds := make(map[string][]figures, len(there))
+	for round := range b.rounds {
+		for _, p := range there {
+			taps := p.taps
+			if b.Quick {
+				taps = p.quick
+			}
+			f, err := b.measured(ctx, p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps) })
+			if err != nil {
+				return err
+			}
+			rounds[p.name] = append(rounds[p.name], f)
+		}
+	}
+	for _, p := range there {
+		for round := range rounds[p.name] {
+			f := &rounds[p.name][round]
+			f[ofBare], f[ofSingle] = ratio(*f, rounds[bare], round), ratio(*f, rounds[single], round)
+		}
+		b.report.Paths = append(b.report.Paths, Row{Name: p.name, Note: p.what, figures: medians(rounds[p.name])})
+	}
+	return nil
+}
+
+// ratio compares with another path in the same round; 0 if that was not measured.
+func ratio(f figures, with []figures, round int) float64 {
+	if round >= len(with) {
+		return 0
+	}
+	return over(f[rate], with[round][rate])
+}
+
+// measured takes one measurement, says so, and keeps what its audits found.
+func (b *bench) measured(ctx context.Context, name string, round int, measure func() (taken, error)) (figures, error) {
+	if err := ctx.Err(); err != nil {
+		return figures{}, err
+	}
+	t, err := measure()
+	if err != nil {
+		return figures{}, fmt.Errorf("%s: %w", name, err)
+	}
+	b.report.Audits++
+	for _, v := range t.violations {
+		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s, round %d: %s", name, round+1, v))
+	}
+	f := t.figures
+	_, _ = fmt.Fprintf(b.Log, "round %d of %d: %s: %.0f/s, p99 %.1f ms\n", round+1, b.rounds, name, f[rate], f[p99])
+	return f, nil
+}
+
+// ordering is the path on which growth and load are measured: the first that sells
+// and that this build has.
+func (b *bench) ordering(ctx context.Context) (path, error) {
+	for _, name := range []string{group, single} {
+		p := pathCalled(name)
+		absent, err := b.house.refuses(ctx, p.env)
+		if err != nil || !absent {
+			return p, err
+		}
+	}
+	return path{}, errors.New("this build refuses both ways to commit")
+}

@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// One house for all: the program is built once.
+func TestThePathsOfTheRealProgram(t *testing.T) {
+	h, err := openHouse(t.Context(), "../..")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.close()) })
+	const taps = 300
+	measure := func(t *testing.T, name string) figures {
+		t.Helper()
+		got, err := h.measure(t.Context(), pathCalled(name), taps)
+		require.NoError(t, err)
+		require.Empty(t, got.violations)
+		f := got.figures
+		require.InDelta(t, taps, f[asked], 0)
+		require.Positive(t, f[rate])
+		require.GreaterOrEqual(t, f[p99], f[p50])
+		require.Greater(t, f[memory], 5.0)
+		return f
+	}
+	t.Run("the bare route answers the same crowd", func(t *testing.T) {
+		f := measure(t, bare)
+		assert.InDelta(t, taps, f[refused], 0)
+		assert.Zero(t, f[redisScripts]+f[statements], "it has no stores")
+	})
+	t.Run("an order costs a commit of its own", func(t *testing.T) {
+		f := measure(t, single)
+		assert.InDelta(t, taps, f[committed], 0)
+		assert.InDelta(t, taps, f[accepted], 0)
+		assert.InDelta(t, 1, f[commits], 0.2)
+		assert.Greater(t, f[rowsWritten], 1.9, "the order and the coupon")
+		assert.Greater(t, f[redisScripts], 1.9)
+	})
+	t.Run("many orders share a commit", func(t *testing.T) {
+		f := measure(t, group)
+		assert.InDelta(t, taps, f[committed], 0)
+		assert.Less(t, f[commits], 0.9)
+	})
+	t.Run("sold out costs no call of Redis or the database", func(t *testing.T) {
+		f := measure(t, "sold out")
+		assert.InDelta(t, taps, f[refused], 0)
+		assert.Zero(t, f[committed])
+		assert.Less(t, f[redisScripts]+f[statements], 0.5)
+	})
+	t.Run("who has bought is refused for it", func(t *testing.T) {
+		f := measure(t, "limit reached")
+		assert.InDelta(t, taps, f[refused], 0)
+		assert.Zero(t, f[accepted])
+	})
+	t.Run("coupons of one crowd begin together and are added up", func(t *testing.T) {
+		s, err := h.open(t.Context(), pathCalled(group))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.close()) })
+		var got taken
+		b := &bench{sizes: sizes{taps: taps}}
+		require.NoError(t, b.amongCoupons(t.Context(), s, &got, 3))
+		require.Empty(t, got.violations)
+		assert.InDelta(t, taps, got.figures[committed], 0)
+	})
+	t.Run("an audit that is not clean is told", func(t *testing.T) {
+		s, err := h.open(t.Context(), pathCalled(group))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.close()) })
+		id, err := s.sell(t.Context(), 10, time.Now().Add(-time.Second))
+		require.NoError(t, err)
+		var schema string
+		require.NoError(t, s.watched.db.QueryRowContext(t.Context(),
+			"SELECT table_schema FROM information_schema.tables WHERE table_name = 'coupons'").Scan(&schema))
+		// A unit that nobody bought goes missing.
+		_, err = s.watched.db.ExecContext(t.Context(), "UPDATE "+schema+".coupons SET stock = stock - 1 WHERE id = "+id)
+		require.NoError(t, err)
+		_, violations, err := s.meet(t.Context(), crowd{coupons: []string{id}, taps: 5, lanes: 2})
+		require.NoError(t, err)
+		require.Len(t, violations, 1)
+		assert.Contains(t, violations[0], "violated")
+		r := Report{Violations: violations}
+		require.ErrorIs(t, r.Verdict(), ErrNoSpeed)
+	})
+	t.Run("a setting that the program refuses is a path that is absent", func(t *testing.T) {
+		absent, err := h.refuses(t.Context(), []string{"SECKILL_ORDER__COMMIT=wishes"})
+		require.NoError(t, err)
+		assert.True(t, absent)
+		absent, err = h.refuses(t.Context(), []string{commitSingle})
+		require.NoError(t, err)
+		assert.False(t, absent)
+	})
+}
+
+func TestFiguresOfRounds(t *testing.T) {
+	at := func(perSecond float64) (f figures) { f[rate] = perSecond; return f }
+	rounds := []figures{at(30), at(10), at(20)}
+	assert.InDelta(t, 20, medians(rounds)[rate], 0, "the middle one")
+	assert.InDelta(t, 3, ratio(rounds[0], []figures{at(10)}, 0), 0)
+	assert.Zero(t, ratio(rounds[0], nil, 0), "of nothing")
+	assert.InDelta(t, 0.5, flatness([]Row{{figures: at(50)}, {figures: at(100)}, {figures: at(70)}}), 0)
+	var f figures
+	f.each(counters{program: time.Second, statements: 10}, counters{program: 3 * time.Second, statements: 50}, 1000)
+	assert.InDelta(t, 2000, f[cpuProgram], 0, "µs each")
+	assert.InDelta(t, 0.04, f[statements], 1e-9)
+}
+
+func TestTheProcessorTimeOfThisProcess(t *testing.T) {
+	before, err := cpuOf(os.Getpid())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		after, err := cpuOf(os.Getpid())
+		return err == nil && after > before
+	}, 10*time.Second, time.Microsecond, "asking costs time")
+	mib, err := peakOf(os.Getpid())
+	require.NoError(t, err)
+	assert.Greater(t, mib, 1.0)
+}
+
+func report() *Report {
+	r := &Report{Stamp: []string{"today", "a <machine> & more"}, Ordering: group, Audits: 2}
+	for i, share := range loads {
+		row := Row{Name: "some", At: share * 1000}
+		row.figures[rate], row.figures[p99], row.figures[p50] = min(row.At, 1000), float64(i*i), float64(i)
+		r.Load = append(r.Load, row)
+	}
+	r.Paths = []Row{{Name: group}}
+	r.Paths[0].figures[ofSingle], r.Paths[0].figures[asked] = 12, 12345
+	return r
+}
+
+func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
+	r := report()
+	var text bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	assert.Contains(t, text.String(), "| path | asked | accepted | committed | refused | failed |")
+	assert.Contains(t, text.String(), "| group commit | 12,345 |")
+	assert.Contains(t, text.String(), "audit: clean after every one of 2 measurements")
+	require.NoError(t, r.Verdict())
+	r.Violations = []string{"a unit was sold twice"}
+	text.Reset()
+	require.NoError(t, r.WriteText(&text))
+	assert.Contains(t, text.String(), "VIOLATED, so these are no speeds\n  - a unit was sold twice")
+}
+
+func TestScriptsReadTheSame(t *testing.T) {
+	var text bytes.Buffer
+	require.NoError(t, report().WriteJSON(&text))
+	var read struct {
+		Violations []string
+		Paths      []struct {
+			Name    string
+			Figures map[string]float64
+		}
+	}
+	require.NoError(t, json.Unmarshal(text.Bytes(), &read))
+	assert.NotNil(t, read.Violations)
+	assert.Equal(t, group, read.Paths[0].Name)
+	assert.InDelta(t, 12345, read.Paths[0].Figures["asked"], 0)
+	assert.Len(t, read.Paths[0].Figures, int(metrics), "each has a name of its own")
+}
+
+func TestThePlotIsWholeXML(t *testing.T) {
+	var text bytes.Buffer
+	require.NoError(t, report().WriteSVG(&text))
+	points := 0
+	for d := xml.NewDecoder(&text); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
+			points++
+		}
+	}
+	assert.Equal(t, 3*len(loads), points, "committed, p50 and p99")
+}
+
+func TestAQuickRunJudgesNoTarget(t *testing.T) {
+	r := report()
+	require.NotEmpty(t, r.Targets())
+	r.Quick = true
+	require.Empty(t, r.Targets())
+}
+
+func TestTargetsThatWereMissedAreSaid(t *testing.T) {
+	assert.False(t, Target{Is: 9, Least: 10}.Met())
+	assert.True(t, Target{Is: 10, Least: 10}.Met())
+	assert.False(t, Target{Is: 26, Most: 25}.Met())
+	assert.True(t, Target{Is: 0, Most: 0.01}.Met())
+}

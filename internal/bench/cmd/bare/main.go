@@ -1,0 +1,57 @@
+// Command bare is a gin route that does nothing but answer JSON: as fast as an
+// answer can be on this machine, with the same gin, the same client and the same
+// connections. It answers where the crowd taps, so that one generator asks both.
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// answer is as large as an order. It is a refusal, so that nobody keeps a record of it.
+type answer struct {
+	Code      string `json:"code"`
+	ID        string `json:"id"`
+	CouponID  string `json:"coupon_id"`
+	UserID    string `json:"user_id"`
+	Status    string `json:"status"`
+	CreatedAt string `json:"created_at"`
+	ExpiresAt string `json:"expires_at"`
+	RequestID string `json:"request_id"`
+}
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	if err := serve(log); err != nil {
+		log.Error(err.Error())
+		os.Exit(1)
+	}
+}
+
+func serve(log *slog.Logger) error {
+	gin.SetMode(gin.ReleaseMode)
+	routes := gin.New()
+	routes.GET("/api/v1/coupons/:id", func(c *gin.Context) {
+		c.JSON(http.StatusOK, struct {
+			ID string `json:"id"`
+		}{c.Param("id")})
+	})
+	routes.POST("/api/v1/coupons/:id/orders", func(c *gin.Context) {
+		c.JSON(http.StatusConflict, answer{
+			"bare", "1234567890123456789", c.Param("id"), "123456", "pending",
+			"2026-01-01T00:00:00.000Z", "2026-01-01T00:15:00.000Z", "0123456789abcdefghijklmnop",
+		})
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is not waited for
+	if err != nil {
+		return err //nolint:wrapcheck // it says what and where
+	}
+	log.Info("serving", "url", "http://"+l.Addr().String())
+	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
+	return s.Serve(l) //nolint:wrapcheck // the same
+}

@@ -1,0 +1,73 @@
+// Command bench measures the program on private servers and prints one table. It
+// exits with 1 if any audit was not clean: such a speed is none.
+//
+//	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-json] [-o FILE] [-svg FILE]
+//
+// It is run at the root of the module.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"seckill/internal/bench"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	o := bench.Options{Log: os.Stderr}
+	flag.BoolVar(&o.Quick, "quick", false, "one short round: whether everything works, not how fast it is")
+	only := flag.String("only", "", "only what has one of these words, parted by commas, in its name")
+	asJSON := flag.Bool("json", false, "print JSON")
+	out := flag.String("o", "", "write the table, or the JSON, to this file too")
+	svg := flag.String("svg", "", "draw the offered load into this file")
+	flag.Parse()
+	if *only != "" {
+		o.Only = strings.Split(*only, ",")
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
+	r, err := bench.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	write := r.WriteText
+	if *asJSON {
+		write = r.WriteJSON
+	}
+	if err := write(os.Stdout); err != nil {
+		return err
+	}
+	if *out != "" {
+		err = into(*out, write)
+	}
+	if *svg != "" && len(r.Load) > 0 {
+		err = errors.Join(err, into(*svg, r.WriteSVG))
+	}
+	return errors.Join(err, r.Verdict())
+}
+
+// into writes a file.
+func into(file string, write func(io.Writer) error) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err //nolint:wrapcheck // it names the file
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// counters are what the processes and servers have counted so far.
+type counters struct {
+	program, database, redis, crowd time.Duration // processor time
+
+	scripts, commands, redisBytes            float64
+	statements, commits, written, read, sent float64
+}
+
+// watched is where the counters are. A server that is not there counts nothing.
+type watched struct {
+	program, database, redis int // process ids, 0 = none
+	db                       *sql.DB
+	rdb                      *redis.Client
+}
+
+// look reads all counters. It costs the servers a handful of statements, which are
+// counted too: nothing beside the thousands of a round.
+func (w watched) look(ctx context.Context) (c counters, err error) {
+	for _, p := range []struct {
+		pid  int
+		into *time.Duration
+	}{{w.program, &c.program}, {w.database, &c.database}, {w.redis, &c.redis}, {os.Getpid(), &c.crowd}} {
+		if p.pid != 0 {
+			if *p.into, err = cpuOf(p.pid); err != nil {
+				return c, err
+			}
+		}
+	}
+	if w.rdb != nil {
+		err = w.lookAtRedis(ctx, &c)
+	}
+	if w.db != nil {
+		err = errors.Join(err, w.lookAtDatabase(ctx, &c))
+	}
+	return c, err
+}
+
+func (w watched) lookAtRedis(ctx context.Context, c *counters) error {
+	stats, err := w.rdb.Info(ctx, "stats", "commandstats").Result()
+	if err != nil {
+		return fmt.Errorf("read the counters of Redis: %w", err)
+	}
+	for line := range strings.Lines(stats) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		command, isCommand := strings.CutPrefix(name, "cmdstat_")
+		switch {
+		case name == "total_net_input_bytes", name == "total_net_output_bytes":
+			c.redisBytes += number(value)
+		case !isCommand:
+		case strings.HasPrefix(command, "eval"), strings.HasPrefix(command, "fcall"):
+			c.scripts += calls(value)
+		default:
+			c.commands += calls(value)
+		}
+	}
+	return nil
+}
+
+// calls reads calls=3,usec=….
+func calls(value string) float64 {
+	first, _, _ := strings.Cut(value, ",")
+	return number(strings.TrimPrefix(first, "calls="))
+}
+
+// number is 0 for what is none: a counter that this version does not have.
+func number(text string) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (w watched) lookAtDatabase(ctx context.Context, c *counters) error {
+	into := map[string]*float64{
+		"Questions": &c.statements, "Com_commit": &c.commits,
+		"Handler_write": &c.written, "Handler_update": &c.written, "Handler_delete": &c.written,
+		"Handler_read_key": &c.read, "Handler_read_next": &c.read, "Handler_read_rnd_next": &c.read,
+		"Bytes_received": &c.sent, "Bytes_sent": &c.sent,
+	}
+	rows, err := w.db.QueryContext(ctx, "SHOW GLOBAL STATUS")
+	if err != nil {
+		return fmt.Errorf("read the counters of the database: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err below
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return fmt.Errorf("read a counter of the database: %w", err)
+		}
+		if n := into[name]; n != nil {
+			*n += number(value)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the counters of the database: %w", err)
+	}
+	return nil
+}
+
+// each puts what was counted between two looks into f, per answer.
+func (f *figures) each(before, after counters, answers float64) {
+	micros := func(b, a time.Duration) float64 { return over(float64((a - b).Microseconds()), answers) }
+	per := func(b, a float64) float64 { return over(a-b, answers) }
+	f[cpuProgram] = micros(before.program, after.program)
+	f[cpuDatabase] = micros(before.database, after.database)
+	f[cpuRedis] = micros(before.redis, after.redis)
+	f[cpuCrowd] = micros(before.crowd, after.crowd)
+	f[redisScripts] = per(before.scripts, after.scripts)
+	f[redisCommands] = per(before.commands, after.commands)
+	f[redisBytes] = per(before.redisBytes, after.redisBytes)
+	f[statements] = per(before.statements, after.statements)
+	f[commits] = per(before.commits, after.commits)
+	f[rowsWritten] = per(before.written, after.written)
+	f[rowsRead] = per(before.read, after.read)
+	f[databaseBytes] = per(before.sent, after.sent)
+}

@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"seckill/internal/rush"
+)
+
+// crowd is who comes to a shop.
+type crowd struct {
+	coupons []string // what they want; the taps and lanes are spread over them
+	taps    int
+	lanes   int     // requests at once
+	rate    float64 // taps per second, as an open loop; 0 = as fast as they are answered
+	first   int64   // the first user's id
+	users   int     // distinct users, who come again and again; 0 = as many as taps
+	counts  string  // the refusal that is counted; "" = orders
+}
+
+// lanes is how many buyers are served at once, unless a measurement says otherwise.
+const lanes = 128
+
+// meet sends a crowd and gives its figures. What the audit or the generator's own
+// record finds wrong comes back as violations; an error is a run that was none.
+func (s *shop) meet(ctx context.Context, c crowd) (f figures, violations []string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	b := &barrier{cancel: cancel, waiting: len(c.coupons), running: len(c.coupons), open: make(chan struct{})}
+	var before, after counters
+	b.first = func() (err error) { before, err = s.watched.look(ctx); return err }
+	b.last = func() (err error) { after, err = s.watched.look(ctx); return err }
+
+	reports := make([]rush.Report, len(c.coupons))
+	var all sync.WaitGroup
+	for i := range c.coupons {
+		o := s.options(c, i)
+		o.Ready, o.Done = b.ready, b.done
+		all.Go(func() {
+			var err error
+			if reports[i], err = rush.Run(ctx, o); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return f, nil, err
+	}
+	answers := f.add(reports, c.counts)
+	f.each(before, after, answers)
+	if f[memory], err = peakOf(s.watched.program); err != nil {
+		return f, nil, err
+	}
+	for i, r := range reports {
+		if s.admin != "" && !r.Clean() {
+			violations = append(violations, fmt.Sprintf("coupon %s: audit %s: %v %v", c.coupons[i], r.Audit, r.Violations, r.Notes))
+		}
+	}
+	return f, violations, nil
+}
+
+// options are those of the crowd's i-th part.
+func (s *shop) options(c crowd, i int) rush.Options {
+	n := len(c.coupons)
+	part := c.taps / n
+	o := rush.Options{
+		URL: s.process.url, Coupon: c.coupons[i], Users: part, FirstUser: max(1, c.first) + int64(i*part),
+		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin,
+	}
+	if c.users > 0 {
+		// A tap is a user to the generator; the token alone says whose it is.
+		o.Token = func(ctx context.Context, id int64) (string, error) {
+			return s.token(ctx, max(1, c.first)+(id-o.FirstUser)%int64(c.users))
+		}
+	}
+	if s.admin == "" {
+		o.Verify = -1
+	}
+	return o
+}
+
+// add puts what the parts of a crowd were told into f, and returns how many answers
+// there are of those that count. The parts ran at once, so the longest is the time.
+func (f *figures) add(reports []rush.Report, counts string) (answers float64) {
+	var seconds, requests, queued, queuedIn float64
+	var middle []float64
+	for _, r := range reports {
+		f[asked] += float64(r.Asked)
+		f[accepted] += float64(r.Accepted)
+		f[failed] += float64(r.Failed)
+		f[committed] += float64(r.Committed)
+		for _, n := range r.Refused {
+			f[refused] += float64(n)
+		}
+		seconds, requests = max(seconds, r.Seconds), requests+r.RequestsPerSecond*r.Seconds
+		queued, queuedIn = queued+float64(r.Queued), max(queuedIn, r.QueuedIn)
+		half, most := r.P50Millis, r.P99Millis
+		if counts == "" {
+			answers += float64(r.Accepted)
+		} else {
+			half, most = r.RefusedP50Millis, r.RefusedP99Millis
+			answers += float64(r.Refused[counts])
+		}
+		middle, f[p99] = append(middle, half), max(f[p99], most)
+	}
+	f[p50] = median(middle)
+	f[requestRate], f[rate], f[queuedRate] = over(requests, seconds), over(answers, seconds), over(queued, queuedIn)
+	return answers
+}
+
+// barrier lets the parts of a crowd begin together, and looks at the counters once
+// before the first of them taps and once after the last has its answer.
+type barrier struct {
+	mu      sync.Mutex
+	waiting int
+	running int
+	open    chan struct{}
+	first   func() error
+	last    func() error
+	cancel  context.CancelCauseFunc
+}
+
+func (b *barrier) ready(ctx context.Context) error {
+	b.mu.Lock()
+	b.waiting--
+	var err error
+	if b.waiting == 0 {
+		if err = b.first(); err == nil {
+			close(b.open)
+		}
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-b.open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (b *barrier) done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	if b.running > 0 {
+		return
+	}
+	if err := b.last(); err != nil {
+		b.cancel(err)
+	}
+}
+
+// errNothing says that a path gave none of the answers that it is about.
+var errNothing = errors.New("none of the answers that it is about came")
+
+// anywhere is a first user id that no earlier crowd of the same shop is likely to
+// have: the shards are chosen by it, and no path should have a lucky choice for ever.
+func anywhere() int64 { return 1_000_000 + rand.Int64N(1<<40) } //nolint:gosec // nobody guesses it

@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// growth measures the same crowd against more coupons, and against a coupon that
+// more users have bought already. Cost that grows with either would be a scan that
+// should be a look.
+func (b *bench) growth(ctx context.Context) error {
+	for _, g := range []growing{
+		{"coupons on sale", b.coupons, b.amongCoupons, &b.report.Coupons},
+		{"users who bought before", b.buyers, b.afterBuyers, &b.report.Buyers},
+	} {
+		if !b.wanted(g.name) {
+			continue
+		}
+		p, err := b.ordering(ctx)
+		if err != nil {
+			return err
+		}
+		b.report.Ordering = p.name
+		if err := b.grow(ctx, p, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// growing is something that grows, and how a crowd is measured at one of its sizes.
+type growing struct {
+	name  string
+	sizes []int
+	take  func(ctx context.Context, s *shop, t *taken, size int) error
+	into  *[]Row
+}
+
+func (b *bench) grow(ctx context.Context, p path, g growing) error {
+	rounds := make([][]figures, len(g.sizes))
+	for round := range b.rounds {
+		for i, size := range g.sizes {
+			f, err := b.measured(ctx, fmt.Sprintf("%d %s", size, g.name), round, func() (taken, error) {
+				return b.inShop(ctx, p, b.taps, func(s *shop, t *taken) error { return g.take(ctx, s, t, size) })
+			})
+			if err != nil {
+				return err
+			}
+			rounds[i] = append(rounds[i], f)
+		}
+	}
+	for i, size := range g.sizes {
+		*g.into = append(*g.into, Row{Name: grouped(int64(size)), At: float64(size), figures: medians(rounds[i])})
+	}
+	return nil
+}
+
+// inShop opens a shop, warms it up, and closes it after what is to be done.
+func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*shop, *taken) error) (t taken, err error) {
+	s, err := b.house.open(ctx, p)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.warm(ctx, &t, taps); err != nil {
+		return t, err
+	}
+	err = do(s, &t)
+	return t, err
+}
+
+// amongCoupons spreads one crowd over n coupons.
+func (b *bench) amongCoupons(ctx context.Context, s *shop, t *taken, n int) error {
+	c := crowd{taps: b.taps, lanes: lanes, first: anywhere()}
+	for range n {
+		id, err := s.sell(ctx, b.taps/n, time.Now().Add(-time.Second))
+		if err != nil {
+			return err
+		}
+		c.coupons = append(c.coupons, id)
+	}
+	return s.take(ctx, t, c)
+}
+
+// afterBuyers lets n users buy and then measures others, of the same coupon.
+func (b *bench) afterBuyers(ctx context.Context, s *shop, t *taken, n int) error {
+	id, err := s.sell(ctx, n+b.taps, time.Now().Add(-time.Second))
+	if err != nil {
+		return err
+	}
+	c := crowd{coupons: []string{id}, taps: n, lanes: lanes, first: anywhere()}
+	if err := s.take(ctx, t, c); err != nil {
+		return fmt.Errorf("come before: %w", err)
+	}
+	c.first, c.taps = c.first+int64(n), b.taps
+	return s.take(ctx, t, c)
+}

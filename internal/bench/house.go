@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/servers"
+)
+
+// house is the servers and the two programs of a run.
+type house struct {
+	dir     string
+	program string // seckill
+	bare    string
+	maria   *servers.MariaDB
+	redis   *servers.Redis
+	rdb     *redis.Client
+	secret  string
+	stops   []func() error
+}
+
+const openWithin = 5 * time.Minute // the first build of the program takes minutes on a small machine
+
+// openHouse builds both programs from the module at root and starts the servers. On
+// an error nothing is left running.
+func openHouse(ctx context.Context, root string) (_ *house, err error) {
+	h := &house{secret: rand.Text() + rand.Text()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	if h.dir, err = os.MkdirTemp("", "seckill-bench-"); err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	h.stops = append(h.stops, func() error { return os.RemoveAll(h.dir) })
+	if h.program, err = h.build(ctx, root, "./cmd/seckill"); err != nil {
+		return nil, err
+	}
+	if h.bare, err = h.build(ctx, root, "./internal/bench/cmd/bare"); err != nil {
+		return nil, err
+	}
+	if h.maria, err = servers.StartMariaDB(ctx, filepath.Join(h.dir, "db")); err != nil {
+		return nil, err
+	}
+	h.stops = append(h.stops, h.maria.Stop)
+	if h.redis, err = servers.StartRedis(ctx, filepath.Join(h.dir, "redis")); err != nil {
+		return nil, err
+	}
+	h.stops = append(h.stops, h.redis.Stop)
+	h.rdb = redis.NewClient(&redis.Options{Addr: h.redis.Addr()})
+	h.stops = append(h.stops, h.rdb.Close)
+	return h, nil
+}
+
+// build compiles a program as a user would get it.
+func (h *house) build(ctx context.Context, root, pkg string) (string, error) {
+	program := filepath.Join(h.dir, filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg) //nolint:gosec // our own packages
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", pkg, err, out)
+	}
+	return program, nil
+}
+
+// refuses says whether the program knows these settings and will not have them.
+func (h *house) refuses(ctx context.Context, env []string) (bool, error) {
+	cmd := command(ctx, h.dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
+	out, err := cmd.CombinedOutput()
+	const usage = 2 // the program's exit code for settings that it refuses
+	switch failed := (*exec.ExitError)(nil); {
+	case err == nil:
+		return false, nil
+	case errors.As(err, &failed) && failed.ExitCode() == usage:
+		return true, nil
+	}
+	return false, fmt.Errorf("ask the program about %v: %w: %s", env, err, out)
+}
+
+const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
+
+// settings are what every path has. The limit on one user's requests is off: the
+// crowd is a generator, and in some paths few users tap very often.
+func (h *house) settings(dsn string) []string {
+	return []string{
+		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
+		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
+		"SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
+	}
+}
+
+// close stops everything, the last first.
+func (h *house) close() (err error) {
+	for _, stop := range slices.Backward(h.stops) {
+		err = errors.Join(err, stop())
+	}
+	h.stops = nil
+	return err
+}

@@ -1,0 +1,9 @@
+package bench
+
+import (
+	"testing"
+
+	"seckill/internal/servers/testservers"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// loads are the arrivals that are offered, as shares of the peak rate.
+var loads = []float64{0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.5}
+
+const (
+	tenfold = 10 // of the peak, in the overload
+	// openLanes is how many buyers may wait for an answer at once in an open loop: so
+	// many that the generator does not hold back what is offered below the peak.
+	openLanes = 512
+	// crush is the same for the overload: ten times what the peak was measured with.
+	crush = 10 * lanes
+)
+
+// offered measures throughput and latency against arrivals that do not wait for
+// answers, and what is left of the throughput when ten times as many come as can be
+// served. Latency counts from when a buyer was due, so a queue in front of the
+// program is a part of it.
+func (b *bench) offered(ctx context.Context) error {
+	load, overload := b.wanted("offered load"), b.wanted("overload")
+	if !load && !overload {
+		return nil
+	}
+	p, err := b.ordering(ctx)
+	if err != nil {
+		return err
+	}
+	peak, err := b.peak(ctx, p)
+	if err != nil {
+		return err
+	}
+	b.report.Peak, b.report.Ordering = peak, p.name
+	if load {
+		for _, share := range loads {
+			row, err := b.arrivals(ctx, p, share*peak[rate], b.seconds, openLanes)
+			if err != nil {
+				return err
+			}
+			row.Name = fmt.Sprintf("%s/s, %.0f %% of the peak", grouped(int64(row.At)), share*100)
+			b.report.Load = append(b.report.Load, row)
+		}
+	}
+	if !overload {
+		return nil
+	}
+	row, err := b.arrivals(ctx, p, tenfold*peak[rate], b.overload, crush)
+	if err != nil {
+		return err
+	}
+	row.Name = grouped(int64(row.At)) + "/s, 10 times the peak"
+	b.report.Overload = append(b.report.Overload, row)
+	return nil
+}
+
+// peak is the path's median, taken again if it was not measured.
+func (b *bench) peak(ctx context.Context, p path) (figures, error) {
+	for _, r := range b.report.Paths {
+		if r.Name == p.name {
+			return r.figures, nil
+		}
+	}
+	var rounds []figures
+	for round := range b.rounds {
+		taps := p.taps
+		if b.Quick {
+			taps = p.quick
+		}
+		f, err := b.measured(ctx, "peak of "+p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps) })
+		if err != nil {
+			return figures{}, err
+		}
+		rounds = append(rounds, f)
+	}
+	return medians(rounds), nil
+}
+
+// arrivals offers so many buyers a second, for so many seconds.
+func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
+	taps := max(1, int(perSecond*seconds))
+	var rounds []figures
+	for round := range b.rounds {
+		f, err := b.measured(ctx, fmt.Sprintf("%.0f/s offered", perSecond), round, func() (taken, error) {
+			return b.inShop(ctx, p, taps, func(s *shop, t *taken) error {
+				id, err := s.sell(ctx, taps, time.Now().Add(-time.Second))
+				if err != nil {
+					return err
+				}
+				return s.take(ctx, t, crowd{coupons: []string{id}, taps: taps, lanes: lanes, rate: perSecond, first: anywhere()})
+			})
+		})
+		if err != nil {
+			return Row{}, err
+		}
+		rounds = append(rounds, f)
+	}
+	return Row{At: perSecond, figures: medians(rounds)}, nil
+}

@@ -1,0 +1,73 @@
+package bench
+
+import "slices"
+
+// A sale is what the crowd meets.
+type sale int
+
+const (
+	enough    sale = iota // a unit for everybody
+	soldOut               // no unit left, and everybody knows
+	bought                // units, and each who comes has bought all that one may
+	notOpen               // a sale that begins later
+	bareRoute             // no sale: the bare route
+)
+
+// path is one way through the program that is measured.
+type path struct {
+	name  string
+	what  string   // that is counted, for the note under the table
+	env   []string // of the program, over what all have
+	sale  sale
+	taps  int // of a round
+	quick int // of a quick one
+}
+
+// counts says what the path is about: the code of a refusal, or "" for orders.
+func (p path) counts() string {
+	switch p.sale {
+	case soldOut:
+		return "sold_out"
+	case bought:
+		return "limit_reached"
+	case notOpen:
+		return "not_started"
+	case bareRoute:
+		return "bare"
+	case enough:
+	}
+	return ""
+}
+
+const (
+	commitGroup  = "SECKILL_ORDER__COMMIT=group"
+	commitSingle = "SECKILL_ORDER__COMMIT=single"
+	modeQueue    = "SECKILL_ORDER__MODE=queue"
+	noLock       = "SECKILL_LOCK__BACKEND=none"
+)
+
+// The names of paths that others are compared with.
+const (
+	bare   = "bare route"
+	group  = "group commit"
+	single = "single commit"
+	queue  = "queue"
+)
+
+// paths is everything that is measured, a line each. A path whose settings this
+// build refuses is left out, and said so.
+var paths = []path{
+	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000},
+	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500},
+	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500},
+	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500},
+	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500},
+	{queue, "202, polled until the row is committed", []string{modeQueue}, enough, 60_000, 1500},
+	{"sold out", "409 sold_out", nil, soldOut, 120_000, 4000},
+	{"limit reached", "409 limit_reached", nil, bought, 80_000, 2000},
+	{"not started", "403 not_started", nil, notOpen, 120_000, 4000},
+}
+
+func pathCalled(name string) path {
+	return paths[slices.IndexFunc(paths, func(p path) bool { return p.name == name })]
+}

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// tick is the unit of times in /proc: USER_HZ, which is 100 wherever Go runs on Linux.
+const tick = 10 * time.Millisecond
+
+// cpuOf is the processor time that a process has used, all its threads together.
+func cpuOf(pid int) (time.Duration, error) {
+	file := fmt.Sprintf("/proc/%d/stat", pid)
+	stat, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time: %w", err)
+	}
+	// The name may have blanks and brackets in it; the fields after it have none.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const user, system = 11, 12 // counted from the state
+	if len(fields) <= system {
+		return 0, fmt.Errorf("%s has too few fields", file)
+	}
+	var ticks int64
+	for _, f := range fields[user : system+1] {
+		n, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// peakOf is the most memory that a process has had resident, in MiB.
+func peakOf(pid int) (float64, error) {
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	status, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("read the memory: %w", err)
+	}
+	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
+	if words := bytes.Fields(after); len(words) > 0 {
+		kib, err := strconv.ParseFloat(string(words[0]), 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		return kib / 1024, nil
+	}
+	return 0, fmt.Errorf("%s has no VmHWM", file)
+}

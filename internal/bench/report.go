@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Report is what a run has measured. Every figure in it is a median of its rounds.
+type Report struct {
+	Stamp    []string `json:"stamp"`
+	Rounds   int      `json:"rounds"`
+	Quick    bool     `json:"quick,omitempty"` // too short to be a measurement
+	Paths    []Row    `json:"paths,omitempty"`
+	Absent   []string `json:"absent,omitempty"`   // paths whose settings this build refuses
+	Ordering string   `json:"ordering,omitempty"` // the path that the rest is measured on
+	Coupons  []Row    `json:"coupons,omitempty"`  // At: coupons on sale at once
+	Buyers   []Row    `json:"buyers,omitempty"`   // At: users who bought before
+	Load     []Row    `json:"load,omitempty"`     // At: arrivals per second
+	Overload []Row    `json:"overload,omitempty"` // At: the same
+
+	Audits     int      `json:"audits"`     // measurements that were audited
+	Violations []string `json:"violations"` // what the audits found
+
+	// Peak is the figures of the path Ordering, on which loads are based.
+	Peak figures `json:"-"`
+}
+
+// Row is one line of a table.
+type Row struct {
+	Name string  `json:"name"`
+	Note string  `json:"note,omitempty"`
+	At   float64 `json:"at,omitempty"` // what is varied: see Report
+
+	figures figures
+}
+
+// MarshalJSON gives the figures by their names.
+func (r Row) MarshalJSON() ([]byte, error) {
+	type plain Row // without this method
+	return json.Marshal(struct {
+		plain
+		Figures map[string]float64 `json:"figures"`
+	}{plain(r), r.figures.named()})
+}
+
+// WriteJSON writes the whole report as one object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	if r.Violations == nil {
+		r.Violations = []string{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// ErrNoSpeed says that an audit was not clean: whatever was measured is no speed.
+var ErrNoSpeed = errors.New("an audit is not clean, so these are no speeds")
+
+// Verdict is nil if every audit was clean, and ErrNoSpeed otherwise.
+func (r *Report) Verdict() error {
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNoSpeed, strings.Join(r.Violations, "; "))
+}
+
+// called is the figures of a path, and whether it was measured.
+func (r *Report) called(name string) (figures, bool) {
+	for _, row := range r.Paths {
+		if row.Name == name {
+			return row.figures, true
+		}
+	}
+	return figures{}, false
+}

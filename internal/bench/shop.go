@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the database's counters
+
+	"seckill/internal/rush"
+)
+
+// shop is one process with stores in which nothing has happened yet.
+type shop struct {
+	process *process
+	watched watched
+	admin   string // token; "" for the bare route
+	token   func(ctx context.Context, userID int64) (string, error)
+	stops   []func() error
+}
+
+// open starts the program with the path's settings, or the bare route.
+func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
+	s := &shop{token: rush.Signed(h.secret)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if p.sale == bareRoute {
+		return s, s.serve(ctx, h, h.bare, nil)
+	}
+	if err := h.rdb.FlushAll(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("empty Redis: %w", err)
+	}
+	name, err := h.maria.CreateDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, func() error { return h.maria.DropDatabase(context.WithoutCancel(ctx), name) })
+	env := append(h.settings(h.maria.DSN(name)), p.env...)
+	if out, err := command(ctx, h.dir, h.program, env, "migrate").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("seckill migrate: %w: %s", err, out)
+	}
+	admin, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
+	if err != nil {
+		return nil, fmt.Errorf("seckill token: %w", err)
+	}
+	s.admin = strings.TrimSpace(string(admin))
+	if s.watched.db, err = sql.Open("mysql", h.maria.DSN("")); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	s.stops = append(s.stops, s.watched.db.Close)
+	s.watched.rdb, s.watched.redis, s.watched.database = h.rdb, h.redis.PID(), h.maria.PID()
+	return s, s.serve(ctx, h, h.program, env, "serve")
+}
+
+func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) (err error) {
+	if s.process, err = start(ctx, h.dir, program, env, args...); err != nil {
+		return err
+	}
+	s.stops = append(s.stops, s.process.stop)
+	s.watched.program = s.process.pid()
+	return nil
+}
+
+func (s *shop) close() (err error) {
+	for _, stop := range slices.Backward(s.stops) {
+		err = errors.Join(err, stop())
+	}
+	return err
+}
+
+// sell puts a coupon on sale, one to a user, and returns its id.
+func (s *shop) sell(ctx context.Context, stock int, begins time.Time) (id string, err error) {
+	if s.admin == "" {
+		return "1", nil // the bare route has every coupon
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	err = s.post(ctx, "/api/v1/admin/coupons", map[string]any{
+		"title": "Bench", "stock": stock, "limit_per_user": 1, "begins_at": begins.UTC(), "ends_at": begins.UTC().Add(24 * time.Hour),
+	}, &made)
+	if err == nil {
+		err = s.post(ctx, "/api/v1/admin/coupons/"+made.ID+"/publication", nil, &made)
+	}
+	return made.ID, err
+}
+
+// admins is patient: loading a large sale is one answer.
+var admins = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+
+func (s *shop) post(ctx context.Context, path string, body, into any) error {
+	var text io.Reader = http.NoBody
+	if body != nil {
+		j, err := json.Marshal(body)
+		if err != nil {
+			return fmt.Errorf("POST %s: %w", path, err)
+		}
+		text = bytes.NewReader(j)
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.process.url+path, text)
+	if err != nil {
+		return fmt.Errorf("POST %s: %w", path, err)
+	}
+	q.Header.Set("Authorization", "Bearer "+s.admin)
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	a, err := admins.Do(q)
+	if err != nil {
+		return fmt.Errorf("POST %s: %w", path, err)
+	}
+	defer func() { _ = a.Body.Close() }()
+	answer, err := io.ReadAll(a.Body)
+	if err == nil && a.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s: %s", a.Status, answer)
+	}
+	if err == nil {
+		err = json.Unmarshal(answer, into)
+	}
+	if err != nil {
+		return fmt.Errorf("POST %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package bench
+
+import "fmt"
+
+// Target is a figure that was set before it was measured.
+type Target struct {
+	What   string
+	Is     float64
+	Least  float64 // 0 = there is none
+	Most   float64 // the same
+	exists bool
+}
+
+// Met says whether the figure is within its bounds.
+func (t Target) Met() bool { return t.Is >= t.Least && (t.Most == 0 || t.Is <= t.Most) }
+
+func (t Target) verdict() string {
+	if t.Met() {
+		return "met"
+	}
+	return "not met"
+}
+
+func (t Target) limit() string {
+	if t.Most != 0 {
+		return fmt.Sprintf("≤ %.3g", t.Most)
+	}
+	return fmt.Sprintf("≥ %.3g", t.Least)
+}
+
+// rival is what the best comparable open project did, of the bare route in the same
+// run: synchronous, a Lua script and one transaction an order.
+const rival = 0.0135
+
+// Targets are those that a whole run can judge; what was not measured is left
+// out, and a quick run judges nothing.
+func (r *Report) Targets() (all []Target) {
+	if r.Quick {
+		return nil
+	}
+	fast, hasFast := r.called(group)
+	_, hasSingle := r.called(single)
+	_, hasBare := r.called(bare)
+	queued, hasQueue := r.called(queue)
+	none, hasNone := r.called("sold out")
+	bareRate := over(queued[rate], queued[ofBare])
+	for _, t := range []Target{
+		{"orders/s with group commit, of single commit", fast[ofSingle], 10, 0, hasFast && hasSingle},
+		{"the same, of the bare route", fast[ofBare], 0.35, 0, hasFast && hasBare},
+		{"the same, of the best comparable open project", fast[ofBare] / rival, 20, 0, hasFast && hasBare},
+		{"queued orders/s (202), of the bare route", over(queued[queuedRate], bareRate), 0.5, 0, hasQueue && hasBare},
+		{"rows reaching SQL/s from the queue, of the bare route", queued[ofBare], 0.35, 0, hasQueue && hasBare},
+		{"sold_out answers/s, of the bare route", none[ofBare], 0.9, 0, hasNone && hasBare},
+		{"Redis calls and SQL statements per sold_out", none[redisScripts] + none[statements], 0, 0.01, hasNone},
+		{"memory at the peak, MiB", r.Peak[memory], 0, 150, r.Peak[memory] > 0},
+		{"orders/s, the slowest number of coupons of the fastest", flatness(r.Coupons), 0.85, 0, len(r.Coupons) > 1},
+		{"orders/s, the slowest number of earlier buyers of the fastest", flatness(r.Buyers), 0.85, 0, len(r.Buyers) > 1},
+		{"p99 at 80 % of the peak, ms", r.at(0.8)[p99], 0, 25, len(r.Load) > 0},
+		{"goodput at 10 times the peak, of the peak", r.crushed(rate), 0.9, 0, len(r.Overload) > 0},
+		{"memory at 10 times the peak, of that at the peak", r.crushed(memory), 0, 1.2, len(r.Overload) > 0},
+	} {
+		if t.exists {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// flatness is the slowest of several over the fastest.
+func flatness(rows []Row) float64 {
+	if len(rows) == 0 {
+		return 0
+	}
+	low, high := rows[0].figures[rate], rows[0].figures[rate]
+	for _, r := range rows {
+		low, high = min(low, r.figures[rate]), max(high, r.figures[rate])
+	}
+	return over(low, high)
+}
+
+// at is the figures at a share of the peak.
+func (r *Report) at(share float64) figures {
+	for i, row := range r.Load {
+		if loads[i] == share {
+			return row.figures
+		}
+	}
+	return figures{}
+}
+
+// crushed compares a figure under overload with the same at the peak.
+func (r *Report) crushed(m metric) float64 {
+	if len(r.Overload) == 0 {
+		return 0
+	}
+	return over(r.Overload[0].figures[m], r.Peak[m])
+}
