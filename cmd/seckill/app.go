@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type app struct {
 	settler  *order.Settler
 	auditor  *audit.Auditor
 	orders   *order.Service
+	fleet    *stock.Fleet
 	metrics  *metrics.Metrics
 
 	stops []func(ctx context.Context) error // in the order of building
@@ -68,6 +70,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		return nil, err
 	}
 	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor).Through(a.scripts)
+	a.fleet = stock.NewFleet(a.stock, strings.ToLower(rand.Text()[:4]))
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.Refresh, log)
 	a.coupons = coupon.NewService(coupon.Parts{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
@@ -168,9 +171,10 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 		return nil, err
 	}
 	a.onStop(ids.Close)
+	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	a.orders = order.NewService(faultyService(order.Parts{
-		Sales: a.cache, Stock: a.metrics.Stock(a.stock), Tickets: a.stock, Returns: a.stock,
-		Locker: a.metrics.Locker(a.locker), Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
+		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
+		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))
 	a.metrics.Pools(a.store.Pool, a.redis)
@@ -202,6 +206,7 @@ func (a *app) work(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { a.cache.Run(ctx) })
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
+	running.Go(func() { a.fleet.Run(ctx) })
 	running.Go(func() {
 		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.Did("restore", n, err) })
 	})

@@ -80,7 +80,7 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 	if err != nil {
 		return nil, errors.Join(err, a.close(context.WithoutCancel(ctx)))
 	}
-	log.Info("serving", "url", s.url, "admin", l.admin.Addr().String(), "version", version())
+	log.Info("serving", "url", s.url, "admin", l.admin.Addr().String(), "version", version(), "instance", a.fleet.Name())
 	return s, nil
 }
 

@@ -46,15 +46,23 @@ func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.
 func newServer(a *app, l listeners) (*server, error) {
 	cfg := a.cfg
 	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
+	parts := api.Parts{
+		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: reports{a.auditor},
+		Engine: engine{a},
+	}
+	if a.embedded != nil {
+		c, th := newCrowd(s), newTheatre()
+		a.onStop(th.close)
+		a.onStop(c.close)
+		parts.Rush, parts.Lab = c, th
+	}
 	var err error
 	s.api, err = api.New(api.Options{
-		Secret: []byte(cfg.Auth.Secret.Reveal()), DemoLogin: cfg.Auth.DemoLogin, TokenTTL: cfg.Auth.TokenTTL,
+		Secret: []byte(cfg.Auth.Secret.Reveal()), DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest,
-	}, api.Parts{
-		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: reports{a.auditor},
-	})
+	}, parts)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}

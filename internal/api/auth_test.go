@@ -161,7 +161,7 @@ func TestOnlyAnAdministratorComesToTheAdminRoutes(t *testing.T) {
 		require.Equal(t, 403, rec.Code, path)
 		require.Equal(t, "forbidden", codeOf(t, rec))
 	}
-	require.Equal(t, 6, routes)
+	require.Equal(t, 12, routes)
 	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: sign(t, s, 1, RoleAdmin)}).Code, "an administrator may buy")
 }
 

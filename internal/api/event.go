@@ -17,6 +17,12 @@ type saleEvent struct {
 	Left            int64        `json:"left"`
 	Shards          []int64      `json:"shards"`
 	OrdersPerSecond float64      `json:"orders_per_second"`
+	P99Millis       float64      `json:"p99_ms"`
+	Holds           []int64      `json:"holds"`
+	Lent            []int64      `json:"lent"`
+	LocksHeld       int64        `json:"locks_held"`
+	LocksWaiting    int64        `json:"locks_waiting"`
+	Instances       []Instance   `json:"instances"`
 	At              time.Time    `json:"at"`
 }
 
@@ -29,14 +35,14 @@ type troubleEvent struct {
 
 // sale is the event of a coupon whose shards hold so many units. One that has no
 // shards has what the database says.
-func sale(c coupon.Coupon, shards []int64, p *pace, now time.Time) []byte {
+func sale(c coupon.Coupon, shards []int64, pulse Pulse, p *pace, now time.Time) []byte {
 	e := saleEvent{
 		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
-		Shards: shards, At: wireTime(now),
+		Shards: list(shards), At: wireTime(now),
+		P99Millis: float64(pulse.P99.Microseconds()/100) / 10, Holds: list(pulse.Holds), Lent: list(pulse.Lent),
+		LocksHeld: pulse.LocksHeld, LocksWaiting: pulse.LocksWaiting, Instances: list(pulse.Instances),
 	}
-	if shards == nil {
-		e.Shards = []int64{}
-	} else {
+	if shards != nil {
 		e.Left = 0
 		for _, n := range shards {
 			e.Left += n
@@ -44,6 +50,14 @@ func sale(c coupon.Coupon, shards []int64, p *pace, now time.Time) []byte {
 	}
 	e.OrdersPerSecond = p.of(e.Sold, now)
 	return eventText("sale", e)
+}
+
+// list is never null in JSON.
+func list[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
 }
 
 func trouble(id int64, code string, now time.Time) []byte {

@@ -114,6 +114,13 @@ func (s *shop) Left(ctx context.Context, _ int64, _ int) ([]int64, error) {
 	return s.left, nil
 }
 
+func (s *shop) Pulse(ctx context.Context, _ coupon.Coupon) (Pulse, error) {
+	return Pulse{
+		Holds: []int64{1, 0, 0, 2}, P99: 12_345 * time.Microsecond, LocksHeld: 3, LocksWaiting: 1,
+		Instances: []Instance{{Name: "one", SoldOut: true, Self: true}},
+	}, s.answer(ctx)
+}
+
 func (s *shop) Audit(ctx context.Context, id int64) (any, error) {
 	_, err := s.coupon(ctx, id, nil)
 	return s.audited, err
@@ -233,7 +240,7 @@ func newShop() *shop {
 var testSecret = []byte("a secret of more than thirty-two bytes")
 
 func (s *shop) parts() Parts {
-	return Parts{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s}
+	return Parts{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s, Engine: s}
 }
 
 // serve makes a server over the shop. Its clock stands still, unless the options

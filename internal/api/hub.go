@@ -13,6 +13,7 @@ import (
 type hub struct {
 	coupons Coupons
 	live    Live
+	engine  Engine
 	now     func() time.Time
 	every   time.Duration
 	budget  time.Duration // of one poll
@@ -36,9 +37,9 @@ type feed struct {
 // pollEvery is the time between two events.
 const pollEvery = 500 * time.Millisecond
 
-func newHub(coupons Coupons, live Live, o Options) *hub {
+func newHub(p Parts, o Options) *hub {
 	return &hub{
-		coupons: coupons, live: live, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		coupons: p.Coupons, live: p.Live, engine: p.Engine, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
 		max: o.MaxStreams, feeds: map[int64]*feed{},
 	}
 }
@@ -124,13 +125,16 @@ func (h *hub) look(ctx context.Context, id int64, p *pace) []byte {
 	defer cancel()
 	c, err := h.coupons.Get(ctx, id)
 	var left []int64
+	var pulse Pulse
 	if err == nil && c.Shards > 0 && c.StateAt(h.now()) != coupon.Ended {
-		left, err = h.live.Left(ctx, id, c.Shards)
+		if left, err = h.live.Left(ctx, id, c.Shards); err == nil {
+			pulse, err = h.engine.Pulse(ctx, c)
+		}
 	}
 	if err != nil {
 		return trouble(id, problemOf(err).code, h.now())
 	}
-	return sale(c, left, p, h.now())
+	return sale(c, left, pulse, p, h.now())
 }
 
 // close ends every stream and returns when nothing polls any more.

@@ -79,7 +79,9 @@ func TestEverybodyWhoWatchesSharesOnePollAndCloseEndsThem(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, map[string]any{
 			"coupon_id": "1", "state": "on_sale", "stock": 100.0, "sold": 6.0, "left": 94.0,
-			"shards": []any{25.0, 24.0, 23.0, 22.0}, "orders_per_second": 0.0, "at": "2030-01-31T17:00:00.123Z",
+			"shards": []any{25.0, 24.0, 23.0, 22.0}, "orders_per_second": 0.0, "p99_ms": 12.3,
+			"holds": []any{1.0, 0.0, 0.0, 2.0}, "lent": []any{}, "locks_held": 3.0, "locks_waiting": 1.0,
+			"instances": []any{map[string]any{"name": "one", "sold_out": true, "self": true}}, "at": "2030-01-31T17:00:00.123Z",
 		}, got)
 	}
 	s.hub.mu.Lock()
@@ -145,7 +147,7 @@ func TestAStreamOfWhatIsNotThereIsRefusedBeforeItBegins(t *testing.T) {
 func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
-		h := newHub(catalog{sh}, sh, Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: 10}.withDefaults())
+		h := newHub(sh.parts(), Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: 10}.withDefaults())
 		events, leave, err := h.join(1)
 		require.NoError(t, err)
 		defer h.close()
@@ -171,7 +173,7 @@ func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
 func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
-		h := newHub(catalog{sh}, sh, Options{Now: time.Now}.withDefaults())
+		h := newHub(sh.parts(), Options{Now: time.Now}.withDefaults())
 		events, leave, err := h.join(1)
 		require.NoError(t, err)
 		time.Sleep(10*pollEvery + time.Millisecond) // the bubble's clock, not the wall's
@@ -195,7 +197,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 func TestWhatASaleLooksLike(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
-	require.Contains(t, string(sale(c, nil, &pace{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
+	require.Contains(t, string(sale(c, nil, Pulse{}, &pace{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
 
 	var p pace
 	for i, want := range []float64{0, 10, 10, 10, 10, 10} {

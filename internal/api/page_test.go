@@ -3,10 +3,24 @@ package api
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// ourFiles are the files of the page but for what is vendored.
+func ourFiles(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := web.ReadDir("web")
+	require.NoError(t, err)
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), "uplot.") {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
 
 func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {
 	text, err := web.ReadFile("web/words.js")
@@ -29,10 +43,10 @@ func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {
 		}
 		require.Contains(t, first, name)
 	}
-	for _, file := range []string{"web/app.js", "web/server.js", "web/index.html"} {
-		text, err := web.ReadFile(file)
+	for _, file := range ourFiles(t) {
+		text, err := web.ReadFile("web/" + file)
 		require.NoError(t, err)
-		for _, m := range regexp.MustCompile(`(?:say\("|data-say=")(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?:say\("|data-say="|data-label=")(\w+)"(?:[),>]| \w)`).FindAllStringSubmatch(string(text), -1) {
 			require.Contains(t, first, m[1], file)
 		}
 	}

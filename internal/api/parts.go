@@ -41,6 +41,29 @@ type Live interface {
 	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
+// Engine tells how the program works at a sale.
+type Engine interface {
+	Pulse(ctx context.Context, c coupon.Coupon) (Pulse, error)
+}
+
+// Pulse is how the program works at a sale at one moment. P99 and the locks are of this
+// instance alone, and of all its sales.
+type Pulse struct {
+	Holds        []int64       // by shard: units taken that are not orders yet
+	Lent         []int64       // by shard: units lent to buyers who are at home in another
+	P99          time.Duration // of the orders accepted in the last seconds; 0 if there was none
+	LocksHeld    int64
+	LocksWaiting int64
+	Instances    []Instance
+}
+
+// Instance is one of the fleet, as it was heard of last.
+type Instance struct {
+	Name    string `json:"name"`
+	SoldOut bool   `json:"sold_out"` // it refuses buyers of this coupon without asking Redis
+	Self    bool   `json:"self"`     // it is the one that answers
+}
+
 // Auditor compares the stores and mends them. Whatever it reports is rendered as
 // JSON.
 type Auditor interface {
@@ -56,12 +79,16 @@ type Parts struct {
 	Payments Payments
 	Live     Live
 	Auditor  Auditor
+	Engine   Engine
+	Rush     Rush // nil: there is no rush here
+	Lab      Lab  // nil: there is no laboratory here
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
 	Secret         []byte        // signs the tokens, at least 32 bytes
 	DemoLogin      bool          // POST /sessions gives anybody a token
+	DemoAdmin      bool          // and an administrator's, to whoever asks for it
 	TokenTTL       time.Duration // of such a token; 0 is an hour
 	RequestTimeout time.Duration // the whole budget of one request; 0 is 3 s
 	MaxInFlight    int           // requests at once, event streams aside

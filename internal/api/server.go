@@ -31,7 +31,7 @@ var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 func New(o Options, p Parts) (*Server, error) {
 	releaseMode()
 	o = o.withDefaults()
-	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil {
+	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil || p.Engine == nil {
 		return nil, errNoParts
 	}
 	tokens, err := newTokens(o.Secret, o.TokenTTL, o.Now)
@@ -42,7 +42,7 @@ func New(o Options, p Parts) (*Server, error) {
 		o: o, parts: p, engine: gin.New(), tokens: tokens,
 		users:     newLimits(o.PerUserRate, o.Burst, o.Now),
 		addresses: newLimits(o.SessionRate, o.Burst, o.Now),
-		hub:       newHub(p.Coupons, p.Live, o),
+		hub:       newHub(p, o),
 	}
 	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("api: trusted proxies: %w", err)
@@ -79,6 +79,7 @@ func (s *Server) routes() error {
 
 	on(http.MethodPost, v1+"/sessions", handle(s, door{admits: s.sessionDoor}, s.newSession))
 
+	get(v1+"/features", handle(s, door{}, s.features))
 	get(v1+"/coupons", handle(s, door{}, s.listCoupons))
 	get(v1+"/coupons/:id", handle(s, door{}, s.getCoupon))
 	get(v1+"/coupons/:id/live", s.live)
@@ -95,6 +96,14 @@ func (s *Server) routes() error {
 	on(http.MethodDelete, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin}, s.pause))
 	get(v1+"/admin/coupons/:id/audit", handle(s, door{who: admin, budget: slow}, s.audit))
 	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, door{who: admin, budget: slow}, s.repair))
+
+	get(v1+"/admin/rush", handle(s, door{who: admin}, s.seeRush))
+	on(http.MethodPost, v1+"/admin/rush", handle(s, door{who: admin}, s.startRush))
+	on(http.MethodDelete, v1+"/admin/rush", handle(s, door{who: admin}, s.stopRush))
+
+	get(v1+"/admin/experiments", handle(s, door{who: admin}, s.listExperiments))
+	get(v1+"/admin/experiments/:name", handle(s, door{who: admin}, s.seeExperiment))
+	on(http.MethodPost, v1+"/admin/experiments/:name/run", handle(s, door{who: admin}, s.runExperiment))
 
 	return s.pages(get)
 }

@@ -25,6 +25,8 @@ import (
 
 // Metrics is a registry of our own with what this program counts.
 type Metrics struct {
+	Pulse Pulse // the last moments
+
 	registry *prometheus.Registry
 	steps    *prometheus.HistogramVec
 	orders   *prometheus.CounterVec
@@ -105,6 +107,7 @@ func (m *Metrics) ObserveRequest(route, method string, status int, code string, 
 	switch status {
 	case http.StatusCreated:
 		code = "accepted"
+		m.Pulse.latencies.add(time.Now(), d)
 	case http.StatusAccepted:
 		code = "in_doubt"
 	}

@@ -54,6 +54,9 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	Done  func()
 
+	// Tell is told, from one goroutine, how far the run has come. nil is nobody.
+	Tell func(Standing)
+
 	netHTTP bool     // also for plain http, use net/http and not the light path
 	bounds  patience // tests are in more of a hurry
 }

@@ -130,9 +130,10 @@ func (r *run) sell(ctx context.Context) {
 			r.line.cut()
 		})
 	})
-	done := r.showProgress()
+	done, told := r.showProgress(), r.tellProgress()
 	r.crowd(ctx, work)
 	done()
+	told()
 	if !stop() {
 		<-armed
 		late.Stop()

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -52,6 +53,20 @@ func (f *flags) up(couponID, epoch int64) bool {
 	have := f.known[couponID]
 	f.mu.RUnlock()
 	return have.epoch == epoch && f.now().Before(have.until)
+}
+
+// raised lists the coupons whose flag is up, whatever their epoch.
+func (f *flags) raised() (ids []int64) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	now := f.now()
+	for id, have := range f.known {
+		if now.Before(have.until) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // SoldOut says, without I/O, whether every shard was seen empty a moment ago and

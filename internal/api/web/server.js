@@ -1,33 +1,47 @@
 // The contract as the page uses it. Every answer is {status, body, after, location};
-// an answer that did not come has the status 0.
+// an answer that did not come has the status 0. Tokens travel in a header, never in an
+// address.
 
 let token = sessionStorage.getItem("token") || "";
+let adminToken = ""; // in memory only
 
 export const loggedIn = () => token !== "";
+export const isAdmin = () => adminToken !== "";
 
-// identify takes a token, or none, and says whose it is.
+// identify takes the buyer's token, or none.
 export function identify(text) {
   token = text;
   if (text) sessionStorage.setItem("token", text);
   else sessionStorage.removeItem("token");
 }
 
-export function userID() {
+// govern takes the administrator's token, or none, and says whether it may be one.
+export function govern(text) {
+  const fits = text === "" || claims(text).role === "admin";
+  adminToken = fits ? text : "";
+  return fits;
+}
+
+// claims is what a token says of itself. The server alone decides whether that is true.
+function claims(text) {
   try {
-    return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).sub;
+    return JSON.parse(atob(text.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
   } catch {
-    return "";
+    return {};
   }
 }
 
-export async function call(method, path, { body, key } = {}) {
+export const userID = () => claims(token).sub ?? "";
+
+export async function call(method, path, { body, key, admin, patience = 10_000 } = {}) {
   const headers = {};
-  if (token) headers.Authorization = "Bearer " + token;
+  const mine = admin ? adminToken : token;
+  if (mine) headers.Authorization = "Bearer " + mine;
   if (body) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
   try {
     const r = await fetch("/api/v1" + path, {
-      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(10_000),
+      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience),
     });
     return {
       status: r.status, body: await r.json(), location: r.headers.get("Location"),
@@ -37,6 +51,9 @@ export async function call(method, path, { body, key } = {}) {
     return { status: 0, body: {}, after: 0, location: null };
   }
 }
+
+// rule asks as the administrator. What reads a whole sale may take long.
+export const rule = (method, path, body) => call(method, "/admin" + path, { body, admin: true, patience: 40_000 });
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 

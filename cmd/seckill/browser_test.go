@@ -1,0 +1,252 @@
+package main_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// pictures is where the tests of the page leave pictures of it, if anywhere.
+var pictures = flag.String("pictures", "", "folder for pictures of the page")
+
+// patience is how long the page may take for anything, on a machine that has much else
+// to do.
+const patience = 20 * time.Second
+
+// browser is one Chromium, for all the tabs of a test.
+type browser struct{ ctx context.Context }
+
+func newBrowser(t *testing.T) browser {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	require.NoError(t, err, "install chromium: .ci/install-servers")
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(60*time.Second),
+	)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	// What this Chromium says that the library does not know yet is no news.
+	ctx, leave := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
+	require.NoError(t, chromedp.Run(ctx))
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // it waits until the process has ended
+		leave()
+	})
+	return browser{ctx}
+}
+
+// look is how a tab sees the page.
+type look struct {
+	language string // "en" or "zh"
+	dark     bool
+	phone    bool
+}
+
+func (l look) String() string {
+	name := l.language
+	for word, is := range map[string]bool{"dark": l.dark, "light": !l.dark, "phone": l.phone, "desktop": !l.phone} {
+		if is {
+			name += "-" + word
+		}
+	}
+	parts := strings.Split(name, "-") // a map has no order
+	if len(parts) == 3 && (parts[2] == "dark" || parts[2] == "light") {
+		parts[1], parts[2] = parts[2], parts[1]
+	}
+	return strings.Join(parts, "-")
+}
+
+// tab is one page of a visitor who has never been here.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu    sync.Mutex
+	wrong []string // what no visit may leave in the console
+}
+
+// open visits the page. Whatever its console says against it fails the test, but for
+// answers that are refusals and connections that are cut: those are in the console of
+// any page, and what the page makes of them is what is tested.
+func (b browser) open(t *testing.T, url string, l look) *tab {
+	t.Helper()
+	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithTargetID(b.window(t)))
+	t.Cleanup(leave)
+	tab := &tab{t: t, ctx: ctx}
+	require.NoError(t, chromedp.Run(ctx)) // a tab lives as long as the context that it was attached with
+	chromedp.ListenTarget(ctx, tab.hear)
+	t.Cleanup(func() {
+		tab.mu.Lock()
+		defer tab.mu.Unlock()
+		if len(tab.wrong) > 0 {
+			t.Errorf("the console says:\n%s", strings.Join(tab.wrong, "\n"))
+		}
+		if t.Failed() {
+			t.Logf("the page says: %s", tab.text("#notice"))
+		}
+	})
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	width, height := int64(1280), int64(900)
+	if l.phone {
+		width, height = 390, 844
+	}
+	locale := map[string]string{"en": "en-US", "zh": "zh-CN"}[l.language]
+	tab.do(
+		log.Enable(), runtime.Enable(), page.Enable(),
+		emulation.SetDeviceMetricsOverride(width, height, 1, l.phone),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}),
+		chromedp.ActionFunc(func(ctx context.Context) error { // as the browser of such a visitor has it
+			_, err := page.AddScriptToEvaluateOnNewDocument(
+				fmt.Sprintf("Object.defineProperty(navigator, 'language', {get: () => %q})", locale)).Do(ctx)
+			return err
+		}),
+		chromedp.Navigate(url),
+	)
+	tab.until(`document.querySelector("#coupons button") !== null`)
+	return tab
+}
+
+// window is an empty window of somebody who has nothing in common with the others.
+func (b browser) window(t *testing.T) target.ID {
+	t.Helper()
+	ctx := cdp.WithExecutor(b.ctx, chromedp.FromContext(b.ctx).Browser)
+	visitor, err := target.CreateBrowserContext().WithDisposeOnDetach(true).Do(ctx)
+	require.NoError(t, err)
+	id, err := target.CreateTarget("about:blank").WithBrowserContextID(visitor).WithNewWindow(true).Do(ctx)
+	require.NoError(t, err)
+	return id
+}
+
+func (v *tab) hear(event any) {
+	var said string
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Source != log.SourceNetwork && e.Entry.Level != log.LevelVerbose {
+			said = fmt.Sprintf("%s %s: %s", e.Entry.Source, e.Entry.Level, e.Entry.Text)
+		}
+	case *runtime.EventExceptionThrown:
+		said = e.ExceptionDetails.Error()
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+			for _, arg := range e.Args {
+				said += string(arg.Value) + arg.Description + " "
+			}
+		}
+	}
+	if said != "" {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.wrong = append(v.wrong, said)
+	}
+}
+
+// do runs actions that have to succeed.
+func (v *tab) do(actions ...chromedp.Action) {
+	v.t.Helper()
+	ctx, stop := context.WithTimeout(v.ctx, patience)
+	defer stop()
+	require.NoError(v.t, chromedp.Run(ctx, actions...))
+}
+
+// js evaluates an expression, which may be a promise.
+func js[T any](v *tab, expression string) (got T) {
+	v.t.Helper()
+	v.do(chromedp.Evaluate(expression, &got, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return got
+}
+
+// until waits for a condition.
+func (v *tab) until(condition string) {
+	v.t.Helper()
+	within(v.t, patience, func() error {
+		if !js[bool](v, condition) {
+			return fmt.Errorf("not yet: %s", condition)
+		}
+		return nil
+	})
+}
+
+// text is what an element says.
+func (v *tab) text(selector string) (said string) {
+	v.t.Helper()
+	ctx, stop := context.WithTimeout(v.ctx, patience)
+	defer stop()
+	expression := fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector)
+	_ = chromedp.Run(ctx, chromedp.Evaluate(expression, &said))
+	return said
+}
+
+// says waits until an element's text contains these words.
+func (v *tab) says(selector, words string) {
+	v.t.Helper()
+	said := ""
+	within(v.t, patience, func() error {
+		if said = v.text(selector); !strings.Contains(said, words) {
+			return fmt.Errorf("%s says %q and not %q", selector, said, words)
+		}
+		return nil
+	})
+}
+
+// click presses what can be seen and pressed, with the mouse.
+func (v *tab) click(selector string) {
+	v.t.Helper()
+	v.until(fmt.Sprintf("(e => e !== null && !e.disabled && e.checkVisibility())(document.querySelector(%q))", selector))
+	v.do(chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// fill puts a value into a field.
+func (v *tab) fill(selector, value string) {
+	v.t.Helper()
+	v.do(chromedp.SetValue(selector, value, chromedp.ByQuery))
+}
+
+// view goes to another view of the page.
+func (v *tab) view(name string) {
+	v.t.Helper()
+	v.click(`#views a[href="#` + name + `"]`)
+	v.until(fmt.Sprintf("!document.getElementById('view-%s').hidden", name))
+}
+
+// login makes the visitor a user.
+func (v *tab) login(user string) {
+	v.t.Helper()
+	v.fill("#user", user)
+	v.click("#login button")
+	v.until("!document.getElementById('who').hidden")
+}
+
+// picture saves what is seen, if somebody wants to see it.
+func (v *tab) picture(name string) {
+	v.t.Helper()
+	if *pictures == "" {
+		return
+	}
+	require.NoError(v.t, os.MkdirAll(*pictures, 0o755))
+	var png []byte
+	v.do(chromedp.FullScreenshot(&png, 100))
+	require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
+}

@@ -1,0 +1,51 @@
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestThePageFitsEverywhere looks at every view in both languages, on a phone and a
+// desktop, light and dark: nothing is cut off, everything that can be pressed has a
+// name, and whatever is not said in the chosen language is no word of ours.
+func TestThePageFitsEverywhere(t *testing.T) {
+	b := newBrowser(t)
+	shop := serve(t)
+	for _, l := range []look{
+		{language: "en"}, {language: "zh", dark: true},
+		{language: "zh", phone: true}, {language: "en", phone: true, dark: true},
+	} {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.login("4" + itoa(int(time.Now().UnixNano()%1_000_000)))
+			v.click("#buy")
+			v.until("document.querySelector('#orders li') !== null")
+			for _, view := range []string{"sale", "engine", "rush", "admin", "lab"} {
+				v.view(view)
+				if view == "engine" {
+					v.click("#audit-admin")
+					v.until("document.querySelectorAll('#lamps li').length === 9 && document.querySelector('#chart canvas') !== null")
+				}
+				if view == "lab" {
+					v.until("document.querySelectorAll('#experiments li').length > 5")
+					v.click("#experiments button")
+				}
+				assert.LessOrEqual(t, js[int](v, "document.documentElement.scrollWidth - innerWidth"), 0, "%s is wider than the screen", view)
+				assert.Empty(t, js[[]string](v, nameless), "%s has what a screen reader cannot name", view)
+				assert.Empty(t, js[[]string](v, smallTargets), "%s has what a thumb cannot press", view)
+				v.picture(view + "-" + l.String())
+			}
+		})
+	}
+}
+
+// nameless lists what can be used and has no name.
+const nameless = `[...document.querySelectorAll("button, a, input, [role=img], [role=progressbar]")]
+	.filter((e) => e.checkVisibility() && !(e.labels?.length > 0) && !e.getAttribute("aria-label") && !e.textContent.trim()
+		&& !e.querySelector("title")).map((e) => e.outerHTML.slice(0, 120))`
+
+// smallTargets lists buttons that are lower than 36 pixels.
+const smallTargets = `[...document.querySelectorAll("button, #views a")]
+	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 36).map((e) => e.outerHTML.slice(0, 120))`

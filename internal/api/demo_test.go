@@ -1,0 +1,169 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// crowd plays a rush.
+type crowd struct {
+	standing RushStanding
+	got      RushOrder
+}
+
+func (c *crowd) Start(o RushOrder) error {
+	if c.standing.Running {
+		return ErrUnderWay
+	}
+	c.got, c.standing = o, RushStanding{Running: true, CouponID: o.CouponID, Taps: o.Users}
+	return nil
+}
+
+func (c *crowd) Stop() {
+	c.standing.Running, c.standing.Report = false, map[string]any{"asked": 0}
+}
+
+func (c *crowd) Standing() RushStanding { return c.standing }
+
+// theatre plays a laboratory with one experiment.
+type theatre struct{ played bool }
+
+func (b *theatre) List() any {
+	text := map[string]any{"en": "a", "zh": "b"}
+	return []any{map[string]any{"name": "a", "title": text, "lesson": text, "needs": []string{"redis"}, "state": "new"}}
+}
+
+func (b *theatre) Start(name string) error {
+	if name != "a" {
+		return ErrNoExperiment
+	}
+	if b.played {
+		return ErrUnderWay
+	}
+	b.played = true
+	return nil
+}
+
+func (b *theatre) Result(name string) (any, error) {
+	if name != "a" || !b.played {
+		return nil, ErrNoExperiment
+	}
+	return map[string]any{"name": "a"}, nil
+}
+
+// demo serves the shop with a rush and a laboratory.
+func demo(t *testing.T, o Options) (*Server, *crowd) {
+	t.Helper()
+	sh := newShop()
+	s := sh.serve(t, o)
+	c := &crowd{}
+	s.parts.Rush, s.parts.Lab = c, &theatre{}
+	return s, c
+}
+
+func TestWhatAServerAllowsIsToldInOneAnswer(t *testing.T) {
+	s, _ := demo(t, Options{DemoLogin: true, DemoAdmin: true})
+	rec := do(t, s, ask{method: "GET", path: "/api/v1/features"})
+	require.JSONEq(t, `{"demo_login":true,"demo_admin":true,"rush":true,"lab":true}`, rec.Body.String())
+	rec = do(t, newShop().serve(t, Options{DemoAdmin: true}), ask{method: "GET", path: "/api/v1/features"})
+	require.JSONEq(t, `{"demo_login":false,"demo_admin":false,"rush":false,"lab":false}`, rec.Body.String(),
+		"nobody becomes an administrator where nobody can log in")
+}
+
+func TestAnAdministratorsSessionIsGivenOnlyWhereThatIsAllowed(t *testing.T) {
+	body := `{"user_id":"42","role":"admin"}`
+	for name, tc := range map[string]struct {
+		o    Options
+		code int
+	}{
+		"allowed":           {Options{DemoLogin: true, DemoAdmin: true}, 201},
+		"users alone":       {Options{DemoLogin: true}, 403},
+		"nobody may log in": {Options{DemoAdmin: true}, 404},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop().serve(t, tc.o)
+			rec := do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: body})
+			require.Equal(t, tc.code, rec.Code)
+			if tc.code != 201 {
+				return
+			}
+			var got session
+			require.NoError(t, jsonInto(rec, &got))
+			who, err := s.tokens.Verify(got.Token)
+			require.NoError(t, err)
+			require.Equal(t, Identity{42, RoleAdmin}, who)
+			rec = do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42","role":"root"}`})
+			require.Equal(t, "bad_request", codeOf(t, rec))
+		})
+	}
+}
+
+func TestARushIsStartedSeenAndStoppedByAnAdministratorAlone(t *testing.T) {
+	s, c := demo(t, Options{})
+	const path = "/api/v1/admin/rush"
+	chief := sign(t, s, 1, RoleAdmin)
+	order := `{"coupon_id":"1","users":500,"per_second":100,"pay_percent":30,"cancel_percent":10}`
+	require.Equal(t, 403, do(t, s, ask{method: "POST", path: path, token: sign(t, s, 1, RoleUser), body: order}).Code)
+	require.Equal(t, 401, do(t, s, ask{method: "GET", path: path}).Code)
+
+	rec := do(t, s, ask{method: "POST", path: path, token: chief, body: order})
+	require.Equal(t, 202, rec.Code, rec.Body.String())
+	require.Equal(t, RushOrder{CouponID: 1, Users: 500, PerS: 100, Pay: 30, Cancel: 10}, c.got)
+	require.Contains(t, do(t, s, ask{method: "GET", path: path, token: chief}).Body.String(), `"running":true`)
+	rec = do(t, s, ask{method: "POST", path: path, token: chief, body: order})
+	require.Equal(t, 409, rec.Code)
+	require.Equal(t, "One is under way already.", detailOf(t, rec))
+	rec = do(t, s, ask{method: "DELETE", path: path, token: chief})
+	require.JSONEq(t, `{"running":false,"coupon_id":"1","taps":500,"asked":0,"accepted":0,"refused":0,"failed":0,
+		"report":{"asked":0}}`, rec.Body.String())
+}
+
+func TestARushThatMakesNoSenseIsRefused(t *testing.T) {
+	s, _ := demo(t, Options{})
+	chief := sign(t, s, 1, RoleAdmin)
+	for body, status := range map[string]int{
+		`{"users":5}`:                                                      400,
+		`{"coupon_id":"1"}`:                                                400,
+		`{"coupon_id":"1","users":0}`:                                      400,
+		`{"coupon_id":"1","users":1e6}`:                                    400,
+		`{"coupon_id":"1","users":200001}`:                                 400,
+		`{"coupon_id":"1","users":5,"per_second":-1}`:                      400,
+		`{"coupon_id":"1","users":5,"pay_percent":60,"cancel_percent":60}`: 400,
+		`{"coupon_id":"1","users":5,"url":"http://elsewhere.example/"}`:    400,
+		`{"coupon_id":"9","users":5}`:                                      404,
+	} {
+		require.Equal(t, status, do(t, s, ask{method: "POST", path: "/api/v1/admin/rush", token: chief, body: body}).Code, body)
+	}
+}
+
+func TestExperimentsArePlayedByAnAdministrator(t *testing.T) {
+	s, _ := demo(t, Options{})
+	const path = "/api/v1/admin/experiments"
+	chief := sign(t, s, 1, RoleAdmin)
+	require.Equal(t, 403, do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, RoleUser)}).Code)
+	require.Contains(t, do(t, s, ask{method: "GET", path: path, token: chief}).Body.String(), `"state":"new"`)
+	require.Equal(t, 404, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code, "it was not played yet")
+	require.Equal(t, 404, do(t, s, ask{method: "POST", path: path + "/b/run", token: chief}).Code)
+	rec := do(t, s, ask{method: "POST", path: path + "/a/run", token: chief})
+	require.Equal(t, 202, rec.Code)
+	require.JSONEq(t, `{"name":"a"}`, rec.Body.String())
+	require.Equal(t, 409, do(t, s, ask{method: "POST", path: path + "/a/run", token: chief}).Code)
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code)
+}
+
+func TestWithoutThemThereIsNoRushAndNoLaboratory(t *testing.T) {
+	s := newShop().serve(t, Options{})
+	chief := sign(t, s, 1, RoleAdmin)
+	for _, a := range []ask{
+		{method: "GET", path: "/api/v1/admin/rush"},
+		{method: "POST", path: "/api/v1/admin/rush", body: `{"coupon_id":"1","users":5}`},
+		{method: "DELETE", path: "/api/v1/admin/rush"},
+		{method: "GET", path: "/api/v1/admin/experiments"},
+		{method: "GET", path: "/api/v1/admin/experiments/a"},
+		{method: "POST", path: "/api/v1/admin/experiments/a/run"},
+	} {
+		a.token = chief
+		require.Equal(t, "not_found", codeOf(t, do(t, s, a)), a.path)
+	}
+}

@@ -1,0 +1,16 @@
+package api
+
+import "context"
+
+// features is what this server lets a visitor do that another may not: the page asks,
+// and shows nothing that would be refused.
+type features struct {
+	DemoLogin bool `json:"demo_login"` // POST /sessions
+	DemoAdmin bool `json:"demo_admin"` // POST /sessions with the role admin
+	Rush      bool `json:"rush"`
+	Lab       bool `json:"lab"`
+}
+
+func (s *Server) features(context.Context, nothing) (features, error) {
+	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.parts.Rush != nil, s.parts.Lab != nil}, nil
+}

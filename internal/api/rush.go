@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// Rush lets a crowd of simulated buyers loose on this very server, one at a time. It is
+// there for demonstrations, on stores that nobody will miss.
+type Rush interface {
+	// Start returns when the crowd is on its way; ErrUnderWay if another one is.
+	Start(o RushOrder) error
+	// Stop ends the one that is under way, if there is one. Its report says so.
+	Stop()
+	// Standing is how far it has come, or how the last one ended.
+	Standing() RushStanding
+}
+
+// ErrUnderWay says that another one has not ended yet.
+var ErrUnderWay = errors.New("api: one is under way already")
+
+// RushOrder is who comes.
+type RushOrder struct {
+	CouponID int64
+	Users    int // distinct buyers
+	PerS     int // taps a second; 0 is as fast as it goes
+	Pay      int // of 100 accepted orders, how many are paid
+	Cancel   int // of 100 accepted orders, how many are cancelled
+}
+
+// RushStanding is how far a rush has come. Each tap that was asked ends in one of
+// accepted, refused and failed.
+type RushStanding struct {
+	Running  bool   `json:"running"`
+	CouponID int64  `json:"coupon_id,string"` // 0 before the first one
+	Taps     int    `json:"taps"`             // in the whole run
+	Asked    int    `json:"asked"`
+	Accepted int    `json:"accepted"`
+	Refused  int    `json:"refused"`
+	Failed   int    `json:"failed"`
+	Error    string `json:"error,omitempty"`  // why there was no run
+	Report   any    `json:"report,omitempty"` // when it has ended: as `seckill rush --json`
+}
+
+// maxRush is the largest crowd that a visitor may call.
+const maxRush = 200_000
+
+type rushRequest struct{ RushOrder }
+
+func (r *rushRequest) read(in *input) {
+	var users, rate, pay, cancel *int
+	in.body(fields{
+		"coupon_id": asID(&r.CouponID), "users": asNumber(&users), "per_second": asNumber(&rate),
+		"pay_percent": asNumber(&pay), "cancel_percent": asNumber(&cancel),
+	})
+	number := func(name string, n *int, into *int, low, high int) {
+		if n != nil {
+			*into = *n
+		}
+		if *into < low || *into > high {
+			in.refuse(malformed("field %q must be from %d to %d", name, low, high))
+		}
+	}
+	number("users", users, &r.Users, 1, maxRush)
+	number("per_second", rate, &r.PerS, 0, maxRush)
+	number("pay_percent", pay, &r.Pay, 0, 100)
+	number("cancel_percent", cancel, &r.Cancel, 0, 100-r.Pay)
+	if r.CouponID == 0 {
+		in.refuse(malformed("field %q is missing", "coupon_id"))
+	}
+}
+
+// rushing is a rush that has been sent.
+type rushing struct{ RushStanding }
+
+func (rushing) head(http.Header) int { return http.StatusAccepted }
+
+// rush is the part, or that there is no such route where there is no rush.
+func (s *Server) rush() (Rush, error) {
+	if s.parts.Rush == nil {
+		return nil, errNoRoute
+	}
+	return s.parts.Rush, nil
+}
+
+func (s *Server) startRush(ctx context.Context, r rushRequest) (rushing, error) {
+	rush, err := s.rush()
+	if err == nil {
+		_, err = s.parts.Coupons.Get(ctx, r.CouponID)
+	}
+	if err == nil {
+		err = rush.Start(r.RushOrder)
+	}
+	if err != nil {
+		return rushing{}, err
+	}
+	return rushing{rush.Standing()}, nil
+}
+
+// nothing is a request that says nothing.
+type nothing struct{}
+
+func (*nothing) read(in *input) {
+	if in.c.Request.Method != http.MethodGet && in.c.Request.Method != http.MethodHead {
+		in.noBody()
+	}
+}
+
+func (s *Server) seeRush(context.Context, nothing) (RushStanding, error) {
+	rush, err := s.rush()
+	if err != nil {
+		return RushStanding{}, err
+	}
+	return rush.Standing(), nil
+}
+
+func (s *Server) stopRush(context.Context, nothing) (RushStanding, error) {
+	rush, err := s.rush()
+	if err != nil {
+		return RushStanding{}, err
+	}
+	rush.Stop()
+	return rush.Standing(), nil
+}

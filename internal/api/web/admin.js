@@ -1,0 +1,126 @@
+// The administrator's desk. The token is kept in memory: a reload forgets it.
+import { $, app, badge, chosen, figures, make, notice, number, on, problem, say, set, tell } from "./core.js";
+import { call, govern, isAdmin, rule } from "./server.js";
+import { choose, loadCoupons, stateOf } from "./live.js";
+import { lamps } from "./engine.js";
+
+let note = () => "";
+let sure = false; // the next press on "end" is meant
+
+// become asks for an administrator's session, where a demonstration gives one.
+export async function become() {
+  if (!app.features.demo_admin) {
+    location.hash = "#admin";
+    return false;
+  }
+  const a = await call("POST", "/sessions", { body: { user_id: "1", role: "admin" } });
+  if (a.status !== 201) {
+    notice(problem(a));
+    return false;
+  }
+  rise(a.body.token);
+  return true;
+}
+
+function rise(token) {
+  if (!govern(token)) return notice(say("not_admin"));
+  notice("");
+  tell("admin");
+}
+
+// did tells what came of an order of the administrator, who may turn out not to be one.
+function did(a, text) {
+  note = a.status >= 200 && a.status < 300 ? text : () => problem(a);
+  if (a.status === 401) {
+    govern("");
+    tell("admin");
+    notice(say("unauthenticated"));
+  }
+  show();
+}
+
+async function create(event) {
+  event.preventDefault();
+  const a = await rule("POST", "/coupons", {
+    title: $("c-title").value, stock: Number($("c-stock").value), limit_per_user: Number($("c-limit").value),
+    price_cents: Math.round(Number($("c-price").value) * 100),
+    begins_at: new Date($("c-begins").value).toISOString(), ends_at: new Date($("c-ends").value).toISOString(),
+  });
+  if (a.status === 201) {
+    await loadCoupons();
+    choose(a.body.id);
+    $("c-title").value = "";
+  }
+  did(a, () => say("created", a.body.id));
+}
+
+async function order(method, path, body) {
+  const a = await rule(method, `/coupons/${app.chosen}${path}`, body);
+  await loadCoupons();
+  did(a, () => say("done"));
+}
+
+async function end() {
+  if (!sure) {
+    sure = true;
+    return show();
+  }
+  sure = false;
+  await order("PATCH", "", { state: "ended" });
+}
+
+async function report(method, path, text) {
+  const a = await rule(method, `/coupons/${app.chosen}/${path}`);
+  if (a.status === 200) {
+    const list = make("ul", undefined, "lamps");
+    lamps(list, a.body);
+    $("report").replaceChildren(figures([
+      ["stock", a.body.total], ["left", a.body.stock], ["sold", a.body.live], ["holds", a.body.holds],
+      ["oversold", a.body.oversold], ["duplicates", a.body.duplicates],
+    ].map(([name, n]) => [say(name), number(n)])), list);
+  }
+  did(a, text ?? (() => `${say("verdict")}: ${say(a.body.clean ? "clean" : "violated")}`));
+}
+
+function show() {
+  if (app.view !== "admin") return;
+  for (const e of document.querySelectorAll("[data-admin]")) e.hidden = !isAdmin();
+  set("gate-note", say(isAdmin() ? "admin_who" : "admin_need"));
+  $("demo-admin").hidden = isAdmin() || !app.features.demo_admin;
+  $("admin-paste").hidden = isAdmin() || app.features.demo_admin;
+  $("admin-out").hidden = !isAdmin();
+  set("admin-note", note());
+  set("end", say(sure ? "end_sure" : "end"));
+  const c = chosen();
+  if (!c) return;
+  set("a-title", c.title);
+  badge($("a-state"), stateOf(c));
+  $("publish").disabled = c.state === "on_sale" || c.state === "ended";
+  $("pause").disabled = c.state !== "on_sale";
+  $("end").disabled = c.state === "ended";
+}
+
+// local is a time as the inputs have it: here, without a zone.
+function local(time) {
+  const t = new Date(time - new Date().getTimezoneOffset() * 60_000);
+  return t.toISOString().slice(0, 19);
+}
+
+$("c-begins").value = local(Date.now());
+$("c-ends").value = local(Date.now() + 86_400_000);
+
+on("words view coupons sale admin features", show);
+on("chosen", () => { sure = false; note = () => ""; $("report").replaceChildren(); show(); });
+$("demo-admin").addEventListener("click", become);
+$("admin-paste").addEventListener("submit", (event) => {
+  event.preventDefault();
+  rise($("admin-token").value.trim());
+  $("admin-token").value = "";
+});
+$("admin-out").addEventListener("click", () => rise(""));
+$("create").addEventListener("submit", create);
+$("publish").addEventListener("click", () => order("POST", "/publication"));
+$("pause").addEventListener("click", () => order("DELETE", "/publication"));
+$("end").addEventListener("click", end);
+$("audit").addEventListener("click", () => report("GET", "audit"));
+$("repair").addEventListener("click", () => report("POST", "repair", () => say("repaired")));

@@ -1,0 +1,105 @@
+// What every view uses: the state, words, numbers, elements, and who is told of what.
+// Text is only ever put in with textContent.
+import { words } from "./words.js";
+
+// app is what the page knows. coupons are as listed; event is the last look at the
+// chosen one's sale.
+export const app = {
+  language: "en", view: "", coupons: [], cursor: "", chosen: null, event: null, skew: 0,
+  features: { demo_login: true, demo_admin: false, rush: false, lab: false },
+};
+
+export const $ = (id) => document.getElementById(id);
+
+// ---- words
+
+export const say = (name, n) => (words[app.language][name] ?? name).replace("{n}", n ?? "");
+export const number = (n) => n.toLocaleString(app.language);
+export const money = (cents) => (cents === 0 ? say("free") : (cents / 100).toLocaleString(app.language, { minimumFractionDigits: 2 }));
+export const both = (text) => text[app.language];
+
+// problem is a refusal in words. What the server says itself is added where the code
+// alone does not tell which of several things is meant.
+export function problem(a) {
+  if (a.status === 0) return say("no_answer");
+  const code = a.body.code === "ended" ? "ended_code" : a.body.code;
+  const text = say(code, a.body.id);
+  return ["bad_request", "conflict"].includes(code) && a.body.detail ? `${text} (${a.body.detail})` : text;
+}
+
+export function notice(text) {
+  if ($("notice").textContent !== text) $("notice").textContent = text;
+}
+
+// ---- time
+
+// now is the server's clock, as far as it is known.
+export const now = () => Date.now() + app.skew;
+
+export function span(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  const two = (n) => String(n).padStart(2, "0");
+  const days = Math.floor(s / 86400);
+  return (days ? say("days", days) + " " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
+}
+
+export const clock = (time) => new Date(time).toLocaleTimeString(app.language === "zh" ? "zh-CN" : "en-GB");
+
+// ---- elements
+
+export function make(tag, text, className) {
+  const e = document.createElement(tag);
+  if (text !== undefined) e.textContent = text;
+  if (className) e.className = className;
+  return e;
+}
+
+export function press(text, what, className) {
+  const b = make("button", text, className);
+  b.type = "button";
+  b.addEventListener("click", () => what(b));
+  return b;
+}
+
+export function badge(e, state) {
+  e.textContent = say(state);
+  e.className = "badge " + state;
+}
+
+export function set(id, value) {
+  const text = String(value);
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+// figures are numbers with their names, as a list.
+export function figures(pairs) {
+  const list = make("dl", undefined, "figures");
+  for (const [name, value] of pairs) {
+    const one = make("div");
+    one.append(make("dt", name), make("dd", value));
+    list.append(one);
+  }
+  return list;
+}
+
+// rows gives the list so many children, each made once, so that focus and movement
+// survive an update.
+export function rows(list, n, one) {
+  while (list.childElementCount > n) list.lastElementChild.remove();
+  while (list.childElementCount < n) list.append(one());
+  return [...list.children];
+}
+
+// ---- who is told of what: "words", "coupons", "chosen", "sale", "admin", "view", "tick"
+
+const listeners = {};
+
+export function on(names, what) {
+  for (const name of names.split(" ")) (listeners[name] ??= []).push(what);
+}
+
+export function tell(name, news) {
+  for (const what of listeners[name] ?? []) what(news);
+}
+
+export const chosen = () => app.coupons.find((c) => c.id === app.chosen);

@@ -1,0 +1,111 @@
+// The engine room: the shards, the pace, the locks, and what must hold.
+import { $, app, clock, make, number, on, rows, say, set } from "./core.js";
+import { isAdmin, rule } from "./server.js";
+import { become } from "./admin.js";
+import { draw, forget, push } from "./chart.js";
+
+const sum = (all) => all.reduce((a, b) => a + b, 0);
+
+function show() {
+  const e = app.event;
+  if (app.view !== "engine" || !e) return;
+  set("e-left", number(e.left));
+  set("e-sold", number(e.sold));
+  set("e-pace", number(e.orders_per_second));
+  set("e-p99", e.p99_ms ? number(e.p99_ms) : "–");
+  set("e-holds", number(sum(e.holds)));
+  set("e-lent", number(sum(e.lent)));
+  set("e-held", number(e.locks_held));
+  set("e-waiting", number(e.locks_waiting));
+  showShards(e);
+  showInstances(e.instances);
+}
+
+function showShards(e) {
+  const full = Math.max(1, Math.ceil(e.stock / Math.max(1, e.shards.length)), ...e.shards);
+  const bars = rows($("shards"), e.shards.length, () => {
+    const bar = make("li");
+    const column = make("div", undefined, "column");
+    column.append(make("i"));
+    bar.append(make("small"), column, make("span"));
+    return bar;
+  });
+  bars.forEach((bar, k) => {
+    const [marks, column, label] = bar.children;
+    const [units, held, lent] = [e.shards[k], e.holds[k] ?? 0, e.lent[k] ?? 0];
+    column.firstElementChild.style.height = Math.min(100, (100 * units) / full) + "%";
+    label.textContent = number(units);
+    marks.textContent = [held ? `◔${held}` : "", lent ? `↗${lent}` : ""].join(" ").trim();
+    bar.classList.toggle("empty", units === 0);
+    bar.setAttribute("aria-label", `${say("shard", k)}: ${number(units)}, ${say("holds")} ${held}, ${say("lent")} ${lent}`);
+  });
+}
+
+function showInstances(all) {
+  const items = rows($("instances"), Math.max(1, all.length), () => {
+    const item = make("li");
+    item.append(make("i", undefined, "lamp"), make("strong"), make("span"));
+    return item;
+  });
+  items.forEach((item, i) => {
+    const [lamp, name, what] = item.children;
+    const one = all[i];
+    lamp.className = "lamp " + (one ? (one.sold_out ? "waits" : "ok") : "off");
+    name.textContent = one?.name ?? "";
+    what.textContent = !one ? say("none_heard") : say(one.sold_out ? "flag_up" : "flag_down") + (one.self ? " · " + say("self") : "");
+  });
+}
+
+// ---- the audit's lamps
+
+let report = null;
+let reading = false;
+
+async function read() {
+  if (reading || app.view !== "engine" || !isAdmin() || !app.chosen || document.hidden) return;
+  reading = true;
+  const id = app.chosen;
+  const a = await rule("GET", `/coupons/${id}/audit`);
+  reading = false;
+  if (id !== app.chosen || a.status !== 200) return;
+  report = a.body;
+  showLamps();
+}
+
+function showLamps() {
+  $("audit-admin").hidden = isAdmin();
+  if (!isAdmin()) report = null;
+  $("lamps").hidden = !report;
+  if (!report) return set("audit-note", isAdmin() ? "" : say("audit_needs"));
+  const states = report.invariants.map((i) => i.status);
+  const word = states.includes("violated") ? "some_broken" : states.includes("unsettled") ? "stores_busy" : "all_hold";
+  set("audit-note", `${say(word)} ${say("audit_at", clock(report.taken_at))}`);
+  lamps($("lamps"), report);
+}
+
+const kinds = { ok: "ok", violated: "bad", unsettled: "waits", not_run: "off" };
+
+// lamps draws a report's invariants into a list.
+export function lamps(list, r) {
+  const items = rows(list, r.invariants.length, () => {
+    const item = make("li");
+    item.append(make("i", undefined, "lamp"), make("strong"), make("span"), make("small"));
+    return item;
+  });
+  items.forEach((item, i) => {
+    const one = r.invariants[i];
+    const [lamp, id, what, detail] = item.children;
+    lamp.className = "lamp " + kinds[one.status];
+    id.textContent = one.id;
+    what.textContent = `${say(one.id)}: ${say(one.status === "not_run" ? "not_run_yet" : one.status)}`;
+    detail.textContent = one.detail;
+  });
+}
+
+on("sale", (e) => push(e));
+on("sale words", show);
+on("chosen", () => { report = null; forget(); showLamps(); });
+on("words theme view sale", () => app.view === "engine" && draw($("chart")));
+on("view admin words", () => { showLamps(); show(); read(); });
+$("audit-admin").addEventListener("click", become);
+setInterval(read, 3_000);

@@ -1,0 +1,102 @@
+// The chosen coupon's sale as it happens, and the list that it is chosen from.
+import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell } from "./core.js";
+import { call } from "./server.js";
+
+let stream = null;
+let trouble = "";  // the word for what is wrong with the stream
+
+export async function loadCoupons(cursor = "") {
+  const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""));
+  if (a.status !== 200) return a.status ? notice(problem(a)) : undefined; // the stream tells of silence
+  const known = new Map(app.coupons.map((c) => [c.id, c]));
+  const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
+  app.coupons = cursor ? [...app.coupons, ...found] : found;
+  app.cursor = a.body.next_cursor;
+  const first = app.coupons.find((c) => c.state === "on_sale") ?? app.coupons[0];
+  if (first && !chosen()) choose(first.id);
+  tell("coupons");
+}
+
+export function choose(id) {
+  app.chosen = id;
+  app.event = null;
+  tell("chosen");
+  tell("coupons");
+  watch();
+}
+
+function showCoupons() {
+  const items = rows($("coupons"), app.coupons.length, () => {
+    const item = make("li");
+    const button = make("button", undefined, "coupon");
+    button.type = "button";
+    button.append(make("strong"), make("span"), make("small"));
+    button.addEventListener("click", () => choose(button.value));
+    item.append(button);
+    return item;
+  });
+  items.forEach((item, i) => {
+    const c = app.coupons[i];
+    const button = item.firstElementChild;
+    const [title, state, rest] = button.children;
+    button.value = c.id;
+    button.setAttribute("aria-pressed", String(c.id === app.chosen));
+    title.textContent = c.title;
+    badge(state, stateOf(c));
+    rest.textContent = `${money(c.price_cents)} · ${say("left")} ${number(c.left)}`;
+  });
+  $("more").hidden = app.cursor === "";
+}
+
+// stateOf is the state in words: a coupon that is published and whose time has not
+// come is announced.
+export function stateOf(c) {
+  return c.state === "on_sale" && now() < Date.parse(c.begins_at) ? "draft" : c.state;
+}
+
+// watch follows the chosen sale, and only while somebody can see the page: a browser
+// has six connections to a server, for all its tabs together.
+export function watch() {
+  stream?.close();
+  stream = null;
+  if (!app.chosen || document.hidden) return;
+  const mine = new EventSource(`/api/v1/coupons/${app.chosen}/live`);
+  stream = mine;
+  mine.addEventListener("sale", (m) => {
+    const e = JSON.parse(m.data);
+    const c = chosen();
+    if (stream !== mine || !c || c.id !== e.coupon_id) return;
+    app.skew = Date.parse(e.at) - Date.now();
+    Object.assign(c, { state: e.state, left: e.left, stock: e.stock });
+    app.event = e;
+    wrong("");
+    tell("sale", e);
+    showCoupons();
+  });
+  mine.addEventListener("trouble", () => wrong("trouble"));
+  mine.addEventListener("error", () => {
+    if (stream !== mine) return;
+    wrong("lost");
+    // A browser gives a stream up when the answer is no stream, as while a server starts.
+    if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
+  });
+}
+
+// wrong says once what is wrong, and once that it is over.
+function wrong(word) {
+  if (word === trouble) return;
+  const was = trouble;
+  trouble = word;
+  notice(word ? say(word) : was ? say("back") : "");
+  if (!word) {
+    loadCoupons();
+    tell("back");
+    setTimeout(() => trouble === "" && notice(""), 4000);
+  }
+}
+
+on("coupons words", showCoupons);
+on("words", () => trouble && notice(say(trouble)));
+$("more").addEventListener("click", () => loadCoupons(app.cursor));
+document.addEventListener("visibilitychange", watch);
+setInterval(() => !document.hidden && app.cursor === "" && loadCoupons(), 5_000);

@@ -1,0 +1,100 @@
+// Who is buying, and what they have bought.
+import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell } from "./core.js";
+import { call, identify, loggedIn, userID } from "./server.js";
+
+let orders = [];
+let loading = false;
+
+export async function loadOrders() {
+  if (!loggedIn()) {
+    orders = [];
+    return show();
+  }
+  if (loading) return;
+  loading = true;
+  const a = await call("GET", "/orders?limit=50");
+  loading = false;
+  if (a.status === 200) orders = a.body.orders;
+  else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
+  show();
+}
+
+async function change(o, what) {
+  const a = await call("POST", `/orders/${o.id}/${what}`);
+  notice(a.status === 200 ? "" : problem(a));
+  leaveIfUnknown(a);
+  await loadOrders();
+  $("mine-title").focus({ preventScroll: true });
+}
+
+function show() {
+  set("no-orders", orders.length ? "" : say(loggedIn() ? "noOrders" : "loginFirst"));
+  $("orders").replaceChildren(...orders.map((o) => {
+    const item = make("li");
+    item.dataset.order = o.id;
+    const title = app.coupons.find((c) => c.id === o.coupon_id)?.title ?? o.coupon_id;
+    const state = make("span");
+    badge(state, o.status);
+    item.append(make("strong", title), state, make("small", `${o.id} · ${money(o.price_cents)}`));
+    if (o.status === "pending") {
+      const due = make("small", "", "due");
+      due.dataset.until = o.expires_at;
+      const row = make("div", undefined, "row");
+      for (const [word, what, kind] of [["pay", "payment", "small"], ["cancel", "cancellation", "quiet small"]]) {
+        const button = press(say(word), (b) => { b.disabled = true; change(o, what); }, kind);
+        button.setAttribute("aria-label", `${say(word)} ${o.id}`);
+        row.append(button);
+      }
+      item.append(due, row);
+    }
+    return item;
+  }));
+  tick();
+  $("who").hidden = !loggedIn();
+  $("login").hidden = loggedIn() || !app.features.demo_login;
+  $("paste").hidden = loggedIn() || app.features.demo_login;
+  set("who-name", say("iam", userID()));
+}
+
+// tick shows the time that is left to pay, and looks again when it is over.
+function tick() {
+  let over = false;
+  for (const e of $("orders").querySelectorAll("[data-until]")) {
+    const left = Date.parse(e.dataset.until) - now();
+    e.textContent = say("payIn", span(left));
+    over ||= left < 0;
+  }
+  if (over) loadOrders();
+}
+
+async function login(event) {
+  event.preventDefault();
+  const a = await call("POST", "/sessions", { body: { user_id: $("user").value.trim() } });
+  if (a.status === 201) enter(a.body.token);
+  else notice(problem(a));
+}
+
+function enter(text) {
+  identify(text);
+  notice("");
+  tell("who");
+  show();
+  loadOrders();
+}
+
+// leaveIfUnknown forgets a token that the server does not know any more.
+export function leaveIfUnknown(a) {
+  if (a.status !== 401) return false;
+  enter("");
+  notice(problem(a));
+  return true;
+}
+
+on("words coupons features", show);
+on("back", loadOrders);
+on("tick", tick);
+$("login").addEventListener("submit", login);
+$("paste").addEventListener("submit", (event) => { event.preventDefault(); enter($("token").value.trim()); $("token").value = ""; });
+$("logout").addEventListener("click", () => enter(""));
+$("user").value = String(1 + Math.floor(Math.random() * 1_000_000));
+setInterval(() => !document.hidden && orders.some((o) => o.status === "pending" || o.status === "in_doubt") && loadOrders(), 5_000);

@@ -1,0 +1,84 @@
+// Draws a case of an experiment: a lane for each actor, a column for each event, in the
+// order of time, and bars for what lasts. Colours come from style.css by class.
+import { both, say } from "./core.js";
+
+const margin = 96;  // left of the first column, for the actors' names
+const column = 104;
+const lane = 112;
+const above = 34;   // over the first lane, for the mark of the anomaly
+const chars = 15;   // of a line under an event
+
+const bars = { lease: -27, transaction: -16, inside: 9 };
+
+function svg(tag, attributes, text) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+  if (text !== undefined) e.textContent = text;
+  return e;
+}
+
+export function timeline(c) {
+  const events = c.events ?? [];
+  const width = margin + column * events.length + 24;
+  const height = above + lane * c.actors.length + 8;
+  const y = (actor) => above + lane * c.actors.indexOf(actor) + 36;
+  const x = (n) => margin + column * n + column / 2;
+  const root = svg("svg", { class: "timeline", role: "img", viewBox: `0 0 ${width} ${height}`, width, height });
+  root.append(svg("title", {}, both(c.label)));
+  for (const name of c.actors) {
+    root.append(svg("line", { class: "lane", x1: margin - 12, y1: y(name), x2: width - 12, y2: y(name) }));
+    root.append(svg("text", { class: "actor", x: 6, y: y(name) + 4 }, name));
+  }
+  for (const e of events) if (e.anomaly) root.append(...moment(e, x(e.n), width, height, events.length));
+  for (const s of c.spans ?? []) root.append(bar(s, x(s.from), s.to < 0 ? width - 14 : x(s.to), y(s.actor)));
+  for (const e of events) if (c.actors.includes(e.actor)) root.append(event(e, x(e.n), y(e.actor)));
+  return root;
+}
+
+// moment is a line through all lanes, and what went wrong there.
+function moment(e, at, width, height, n) {
+  const [anchor, from] = e.n < 3 ? ["start", margin] : e.n > n - 4 ? ["end", width - 14] : ["middle", at];
+  return [
+    svg("line", { class: "anomaly", x1: at, y1: 20, x2: at, y2: height - 4 }),
+    svg("text", { class: "anomaly", x: from, y: 14, "text-anchor": anchor }, `▼ ${both(e.anomaly)}`),
+  ];
+}
+
+function bar(s, from, to, y) {
+  const drawn = s.kind === "wait"
+    ? svg("line", { class: "wait", x1: from, y1: y, x2: to, y2: y })
+    : svg("rect", { class: `bar ${s.kind}${s.to < 0 ? " open" : ""}`, x: from, y: y + bars[s.kind], width: Math.max(to - from, 6), height: 9, rx: 4 });
+  drawn.append(svg("title", {}, `${say(s.kind === "wait" ? "waits" : s.kind)} ${s.label}`));
+  return drawn;
+}
+
+function event(e, x, y) {
+  const classes = ["event", e.kind, e.waits && "waits", e.failed && "failed", e.anomaly && "wrong"].filter(Boolean).join(" ");
+  const g = svg("g", { class: classes });
+  g.append(svg("title", {}, `${e.at_ms.toFixed(1)} ms · ${e.actor} · ${e.what}  ${e.note ?? ""}`));
+  g.append(svg("circle", { cx: x, cy: y, r: 5 }));
+  const what = lines(e.what, 3);
+  what.forEach((text, i) => g.append(svg("text", { class: "what", x, y: y + 32 + 12 * i }, text)));
+  lines(e.note ?? "", 2).forEach((text, i) => g.append(svg("text", { class: "note", x, y: y + 32 + 12 * (what.length + i) }, text)));
+  return g;
+}
+
+// lines breaks a text, and ends it with an ellipsis if it is too long.
+function lines(text, most) {
+  const all = [];
+  let line = "";
+  for (let word of text.split(/\s+/)) {
+    for (; word.length > chars; word = word.slice(chars)) {
+      if (line) all.push(line);
+      line = "";
+      all.push(word.slice(0, chars));
+    }
+    if (line && (line + " " + word).length > chars) {
+      all.push(line);
+      line = "";
+    }
+    line = (line + " " + word).trim();
+  }
+  if (line) all.push(line);
+  return all.length > most ? [...all.slice(0, most - 1), all[most - 1] + "…"] : all;
+}

@@ -1,0 +1,159 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// Pulse is what this instance did in the last moments, for whoever watches it live. The
+// registry has all of it too, but since the start and for Prometheus to make sense of.
+type Pulse struct {
+	latencies window
+	held      atomic.Int64
+	waiting   atomic.Int64
+
+	mu   sync.Mutex
+	lent map[int64][]int64 // by coupon and shard
+}
+
+// P99 is the time within which 99 of 100 accepted orders of the last five seconds were
+// answered, to a tenth; 0 if there was none.
+func (p *Pulse) P99() time.Duration { return p.latencies.quantile(time.Now(), 0.99) }
+
+// Locks is how many users' locks are held here now, and how many are waited for.
+func (p *Pulse) Locks() (held, waiting int64) { return p.held.Load(), p.waiting.Load() }
+
+// Lent is how many units each shard of the coupon has lent, through this instance, to
+// buyers who are at home in another.
+func (p *Pulse) Lent(couponID int64, shards int) []int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]int64, shards)
+	copy(all, p.lent[couponID])
+	return all
+}
+
+// maxLent bounds the coupons that are remembered.
+const maxLent = 1024
+
+func (p *Pulse) lend(h order.Hold) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lent == nil || len(p.lent) >= maxLent {
+		p.lent = map[int64][]int64{}
+	}
+	all := p.lent[h.CouponID]
+	if len(all) <= h.Shard {
+		all = append(make([]int64, 0, h.Shards), all...)[:h.Shards]
+		p.lent[h.CouponID] = all
+	}
+	all[h.Shard]++
+}
+
+// Feel gives decorators around stock and locker that keep the pulse. home says on which
+// shard a user is accounted.
+func (p *Pulse) Feel(s order.Stock, l order.Locker, home func(userID int64, shards int) int) (order.Stock, order.Locker) {
+	return feltStock{s, p, home}, feltLocker{l, p}
+}
+
+type feltStock struct {
+	order.Stock
+	p    *Pulse
+	home func(userID int64, shards int) int
+}
+
+func (s feltStock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+	h, err := s.Stock.Reserve(ctx, c)
+	if err == nil && h.Shards > 0 && h.Shard != s.home(c.UserID, h.Shards) {
+		s.p.lend(h)
+	}
+	return h, err //nolint:wrapcheck // it is measured and stays as it is
+}
+
+type feltLocker struct {
+	order.Locker
+	p *Pulse
+}
+
+func (l feltLocker) Do(ctx context.Context, key string,
+	work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option,
+) error {
+	l.p.waiting.Add(1)
+	entered := false
+	defer func() {
+		if !entered {
+			l.p.waiting.Add(-1)
+		}
+	}()
+	return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error { //nolint:wrapcheck // as above
+		entered = true
+		l.p.waiting.Add(-1)
+		l.p.held.Add(1)
+		defer l.p.held.Add(-1)
+		return work(ctx, lease)
+	}, opts...)
+}
+
+// window counts latencies of the last seconds, each in the bucket of its size.
+type window struct {
+	mu   sync.Mutex
+	ring [windowSeconds]windowSecond
+}
+
+type windowSecond struct {
+	at    int64 // the second that it is of
+	count [windowBuckets]int32
+}
+
+const (
+	windowSeconds = 5
+	windowBuckets = 128                    // up to 20 s
+	windowFirst   = 100 * time.Microsecond // everything below is in the first
+	windowGrowth  = 1.1
+)
+
+func (w *window) add(now time.Time, d time.Duration) {
+	bucket := 0
+	if d > windowFirst {
+		bucket = min(windowBuckets-1, int(math.Ceil(math.Log(float64(d)/float64(windowFirst))/math.Log(windowGrowth))))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	second := &w.ring[now.Unix()%windowSeconds]
+	if second.at != now.Unix() {
+		*second = windowSecond{at: now.Unix()}
+	}
+	second.count[bucket]++
+}
+
+// quantile is the upper end of the bucket in which the q-th part of all ends.
+func (w *window) quantile(now time.Time, q float64) time.Duration {
+	var sum [windowBuckets]int64
+	var all int64
+	w.mu.Lock()
+	for i := range w.ring {
+		if second := &w.ring[i]; now.Unix()-second.at < windowSeconds {
+			for b, n := range second.count {
+				sum[b] += int64(n)
+				all += int64(n)
+			}
+		}
+	}
+	w.mu.Unlock()
+	if all == 0 {
+		return 0
+	}
+	need := int64(math.Ceil(q * float64(all)))
+	for b, n := range sum {
+		if need -= n; need <= 0 {
+			return time.Duration(float64(windowFirst) * math.Pow(windowGrowth, float64(b)))
+		}
+	}
+	return 0
+}

@@ -1,0 +1,117 @@
+package stock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// instancesKey holds what every instance said last.
+const instancesKey = "seckill:{fleet}:instances"
+
+// beatScript is run by every instance once a beatEvery.
+var beatScript = script("beat")
+
+// beatEvery is the time between two words of an instance, and beatCounts how long one
+// counts: an instance that missed three is not shown any more.
+const (
+	beatEvery  = time.Second
+	beatCounts = 3500 * time.Millisecond
+)
+
+// Instance is what one instance of the fleet said of itself a moment ago.
+type Instance struct {
+	Name    string
+	SoldOut []int64 // the coupons that it refuses without asking, in the order of their ids
+}
+
+// Fleet is this instance among the others, for whoever wants to look at them. Nothing
+// is decided by it: an instance that is not shown may well be alive.
+type Fleet struct {
+	stock *Stock
+	name  string
+
+	mu   sync.Mutex
+	seen []Instance
+}
+
+// NewFleet makes an instance of that name, which must be its own.
+func NewFleet(s *Stock, name string) *Fleet { return &Fleet{stock: s, name: name} }
+
+// Run tells and listens until ctx ends.
+func (f *Fleet) Run(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		seen, err := f.Beat(ctx)
+		if err != nil {
+			seen = nil // nobody was heard, and that is what is shown
+		}
+		f.mu.Lock()
+		f.seen = seen
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Beat tells what this instance calls sold out, and gives what every instance told, by
+// name. The error is order.ErrUnavailable.
+func (f *Fleet) Beat(ctx context.Context) ([]Instance, error) {
+	answer, err := beatScript.Run(ctx, f.stock.client, []string{instancesKey},
+		f.name, join(f.stock.flags.raised()), beatCounts.Milliseconds()).StringSlice()
+	if err != nil {
+		return nil, fmt.Errorf("%w: tell the fleet: %w", order.ErrUnavailable, err)
+	}
+	all := make([]Instance, 0, len(answer)/2)
+	for i := 0; i+1 < len(answer); i += 2 {
+		all = append(all, Instance{Name: answer[i], SoldOut: split(answer[i+1])})
+	}
+	slices.SortFunc(all, func(a, b Instance) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Seen is what the last Beat of Run heard: nothing, if Redis is away. This instance
+// says of itself what is true now.
+func (f *Fleet) Seen() []Instance {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := slices.Clone(f.seen)
+	for i := range all {
+		if all[i].Name == f.name {
+			all[i].SoldOut = f.stock.flags.raised()
+		}
+	}
+	return all
+}
+
+// Name is this instance's.
+func (f *Fleet) Name() string { return f.name }
+
+func join(ids []int64) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.FormatInt(id, 10)
+	}
+	return strings.Join(words, ",")
+}
+
+// split reads what join wrote, and leaves out what is no id.
+func split(text string) (ids []int64) {
+	for word := range strings.SplitSeq(text, ",") {
+		if id, err := strconv.ParseInt(word, 10, 64); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
