@@ -59,6 +59,7 @@ var rooms = map[string][]string{
 
 	"internal/bench":           {"internal/rush", "internal/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},
+	"internal/bench/cmd/shop":  {"internal/bench"},
 	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with
 
 	"internal/breaks":            {},

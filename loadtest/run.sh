@@ -1,39 +1,68 @@
 #!/usr/bin/env bash
-# Runs a k6 script against a server that it starts, with embedded stores, and leaves
-# loadtest/report.html. The first run compiles k6, which takes minutes.
+# Runs the k6 scripts against a server that it starts, on a private MariaDB and Redis
+# if they are installed and on embedded stores otherwise, and leaves a report for each
+# in loadtest/report/. The first run compiles k6, which takes minutes.
 #
-#   loadtest/run.sh [script, default loadtest/sale.js]
+#   loadtest/run.sh                          smoke ramp spike soldout taps pay
+#   SCENARIO="spike soak" loadtest/run.sh    only these; soak takes 30 minutes (SOAK=2m for less)
+#   PEAK=3000 TIME=2 loadtest/run.sh         taps a second at the peak; everything twice as long
 #
-# A server of your own: SECKILL_URL, COUPON, ADMIN_TOKEN and TOKENS (a file with a
-# token a line) go to k6 as they are; see the README.
-set -euo pipefail
+# A server of your own: SECKILL_URL, ADMIN_TOKEN and TOKENS (a file with a token a
+# line, made by seckill token --users 1-20000), and METRICS for soak's eye.
+set -uo pipefail
 cd "$(dirname "$0")/.."
-script=${1:-loadtest/sale.js}
+scenarios=${SCENARIO:-smoke ramp spike soldout taps pay}
+for name in $scenarios; do
+	[[ $name != shop && -f loadtest/$name.js ]] || { echo "there is no scenario $name" >&2; exit 2; }
+done
 folder=$(mktemp -d)
 server=
 stop() {
-	[ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
+	[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null
 	rm -rf "$folder"
 }
 trap stop EXIT
 
-go build -o "$folder/seckill" ./cmd/seckill
-SECKILL_AUTH__SECRET=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
-export SECKILL_AUTH__SECRET SECKILL_HTTP__ADDR=127.0.0.1:0 SECKILL_ADMIN__ADDR=127.0.0.1:0 SECKILL_LOG__LEVEL=warn
-"$folder/seckill" serve >"$folder/out" &
-server=$!
-for _ in $(seq 100); do
-	grep -q 'coupon on sale' "$folder/out" && break
-	kill -0 "$server" || exit 1
-	sleep 0.1
+touch "$folder/env"
+if [ -z "${SECKILL_URL:-}" ]; then
+	go build -o "$folder/shop" ./internal/bench/cmd/shop || exit 1
+	"$folder/shop" -users "${USERS:-20000}" >"$folder/env" &
+	server=$!
+	until grep -q '^#' "$folder/env"; do
+		kill -0 "$server" 2>/dev/null || { echo "the server did not start" >&2; exit 1; }
+		sleep 0.1
+	done
+	sed -n 's/^# /server: /p' "$folder/env"
+	set -a
+	# shellcheck disable=SC1091
+	. "$folder/env"
+	set +a
+else
+	: "${ADMIN_TOKEN:?is needed beside SECKILL_URL}" "${TOKENS:?is needed beside SECKILL_URL}"
+	TOKENS=$(realpath "$TOKENS")
+	export SECKILL_URL ADMIN_TOKEN TOKENS
+fi
+
+rm -rf loadtest/report
+mkdir -p loadtest/report
+worst=0
+rows=
+for name in $scenarios; do
+	echo "== $name"
+	K6_WEB_DASHBOARD=true K6_WEB_DASHBOARD_PERIOD=1s K6_WEB_DASHBOARD_PORT=-1 \
+		K6_WEB_DASHBOARD_EXPORT=loadtest/report/$name.html K6_NO_USAGE_REPORT=true \
+		go tool -modfile=loadtest/go.mod k6 run --quiet "loadtest/$name.js" 2>&1 | tee "loadtest/report/$name.txt"
+	code=${PIPESTATUS[0]}
+	verdict=passed
+	[ "$code" = 0 ] || { verdict="failed ($code)" worst=1; }
+	rows+="<tr><td><a href=\"$name.html\">$name</a></td><td><a href=\"$name.txt\">summary</a></td><td>$verdict</td></tr>"
+	echo "== $name $verdict"
 done
-SECKILL_URL=$(awk 'NR == 1 { print $1 }' "$folder/out")
-ADMIN_TOKEN=$("$folder/seckill" token --user 1 --role admin)
-TOKENS=$folder/tokens
-"$folder/seckill" token --users 1-20000 >"$TOKENS"
-export SECKILL_URL ADMIN_TOKEN TOKENS
-# The rest of the environment is the server's: k6 knows no SECKILL_ but the address.
-unset SECKILL_AUTH__SECRET
-K6_WEB_DASHBOARD=true K6_WEB_DASHBOARD_PERIOD=1s K6_WEB_DASHBOARD_PORT=-1 K6_WEB_DASHBOARD_EXPORT=loadtest/report.html \
-	go tool -modfile=loadtest/go.mod k6 run --quiet "$script"
-echo "report: loadtest/report.html"
+cat >loadtest/report/index.html <<-HTML
+	<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+	<title>Load test</title><style>body{font:16px system-ui;margin:2rem}td{padding:.3rem 1.5rem .3rem 0}</style>
+	<h1>Load test</h1><p>$(date -u '+%Y-%m-%d %H:%M UTC'), $(git rev-parse --short HEAD 2>/dev/null || echo "no revision")</p>
+	<table>$rows</table></html>
+HTML
+echo "report: loadtest/report/index.html"
+exit $worst

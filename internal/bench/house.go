@@ -33,35 +33,48 @@ const openWithin = 5 * time.Minute // the first build of the program takes minut
 // openHouse builds both programs from the module at root and starts the servers. On
 // an error nothing is left running.
 func openHouse(ctx context.Context, root string) (_ *house, err error) {
-	h := &house{secret: rand.Text() + rand.Text()}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, h.close())
-		}
-	}()
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
+	h, err := newHouse(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	if h.bare, err = h.build(ctx, root, "./internal/bench/cmd/bare"); err == nil {
+		err = h.openServers(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// newHouse has the program and no server yet.
+func newHouse(ctx context.Context, root string) (_ *house, err error) {
+	h := &house{secret: rand.Text() + rand.Text()}
 	if h.dir, err = os.MkdirTemp("", "seckill-bench-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
 	h.stops = append(h.stops, func() error { return os.RemoveAll(h.dir) })
 	if h.program, err = h.build(ctx, root, "./cmd/seckill"); err != nil {
-		return nil, err
+		return nil, errors.Join(err, h.close())
 	}
-	if h.bare, err = h.build(ctx, root, "./internal/bench/cmd/bare"); err != nil {
-		return nil, err
-	}
+	return h, nil
+}
+
+// openServers starts a MariaDB and a Redis. What was started before an error is
+// stopped with the house.
+func (h *house) openServers(ctx context.Context) (err error) {
 	if h.maria, err = servers.StartMariaDB(ctx, filepath.Join(h.dir, "db")); err != nil {
-		return nil, err
+		return err
 	}
 	h.stops = append(h.stops, h.maria.Stop)
 	if h.redis, err = servers.StartRedis(ctx, filepath.Join(h.dir, "redis")); err != nil {
-		return nil, err
+		return err
 	}
 	h.stops = append(h.stops, h.redis.Stop)
 	h.rdb = redis.NewClient(&redis.Options{Addr: h.redis.Addr()})
 	h.stops = append(h.stops, h.rdb.Close)
-	return h, nil
+	return nil
 }
 
 // build compiles a program as a user would get it.
@@ -96,10 +109,16 @@ const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 func (h *house) settings(dsn string) []string {
 	return []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
-		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
-		"SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
+		freePort, freeAdminPort, jsonLog, "SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
 	}
 }
+
+// Wherever the program is started: it says in its log where it serves.
+const (
+	freePort      = "SECKILL_HTTP__ADDR=127.0.0.1:0"
+	freeAdminPort = "SECKILL_ADMIN__ADDR=127.0.0.1:0"
+	jsonLog       = "SECKILL_LOG__FORMAT=json"
+)
 
 // close stops everything, the last first.
 func (h *house) close() (err error) {

@@ -27,6 +27,7 @@ type process struct {
 	cmd  *exec.Cmd
 	gone <-chan struct{}
 	url  string
+	side string // the second listener, of metrics; "" if it has none
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -84,11 +85,12 @@ func (p *process) serving() bool {
 	lines := bufio.NewScanner(bytes.NewReader(p.log.Bytes()))
 	for lines.Scan() {
 		var said struct {
-			Msg string `json:"msg"`
-			URL string `json:"url"`
+			Msg   string `json:"msg"`
+			URL   string `json:"url"`
+			Admin string `json:"admin"`
 		}
 		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" {
-			p.url = said.URL
+			p.url, p.side = said.URL, said.Admin
 			return true
 		}
 	}

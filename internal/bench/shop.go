@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the database's counters
@@ -50,11 +49,9 @@ func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
 	if out, err := command(ctx, h.dir, h.program, env, "migrate").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}
-	admin, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
-	if err != nil {
-		return nil, fmt.Errorf("seckill token: %w", err)
+	if s.admin, err = h.adminToken(ctx, env); err != nil {
+		return nil, err
 	}
-	s.admin = strings.TrimSpace(string(admin))
 	if s.watched.db, err = sql.Open("mysql", h.maria.DSN("")); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}

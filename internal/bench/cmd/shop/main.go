@@ -1,0 +1,42 @@
+// Command shop runs the program on private servers for a load generator, until it is
+// told to stop. It prints what the generator needs to know, a NAME=value a line; the
+// last line begins with #.
+//
+//	go run ./internal/bench/cmd/shop [-users N]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"seckill/internal/bench"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "shop:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	users := flag.Int("users", 20_000, "how many users have a token")
+	flag.Parse()
+	s, err := bench.OpenShop(ctx, ".", *users)
+	if err != nil {
+		return err
+	}
+	if err := s.WriteEnv(os.Stdout); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	<-ctx.Done()
+	return s.Close()
+}

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"seckill/internal/servers"
+)
+
+// Shop is the program on private servers, for a load generator that is not ours.
+type Shop struct {
+	house *house
+	shop  *shop
+
+	URL     string // of the API, as http://host:port
+	Metrics string // where its metrics are
+	Admin   string // an administrator's token
+	Tokens  string // a file with a token a line, of the users 1, 2, 3 …
+	Stores  string // what it runs on, in words
+}
+
+// OpenShop builds the program from the module at root and starts it with its
+// settings as they are by default, on a MariaDB and a Redis of its own if they are
+// installed and on embedded stores otherwise. users is how many tokens there are.
+func OpenShop(ctx context.Context, root string, users int) (_ *Shop, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	h, err := newHouse(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shop{house: h}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	var missing *servers.MissingError
+	switch err := h.openServers(ctx); {
+	case err == nil:
+		s.Stores = "MariaDB with durable commits, and Redis"
+		if s.shop, err = h.open(ctx, path{env: []string{defaultRate}}); err != nil {
+			return nil, err
+		}
+	case errors.As(err, &missing):
+		s.Stores = fmt.Sprintf("embedded stores, because %s is not installed", missing.Program)
+		if s.shop, err = h.openEmbedded(ctx); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	s.URL, s.Admin = s.shop.process.url, s.shop.admin
+	s.Metrics = "http://" + s.shop.process.side + "/metrics"
+	s.Tokens = filepath.Join(h.dir, "tokens")
+	return s, s.writeTokens(ctx, users)
+}
+
+// defaultRate is what one user may ask for, as it is unless somebody sets it: the
+// bench lifts it.
+const defaultRate = "SECKILL_RATE__PER_USER=20"
+
+func (h *house) openEmbedded(ctx context.Context) (_ *shop, err error) {
+	s := &shop{}
+	env := []string{"SECKILL_AUTH__SECRET=" + h.secret, freePort, freeAdminPort, jsonLog}
+	if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
+		return nil, err
+	}
+	s.admin, err = h.adminToken(ctx, env)
+	if err != nil {
+		err = errors.Join(err, s.close())
+	}
+	return s, err
+}
+
+// adminToken is signed by the program itself.
+func (h *house) adminToken(ctx context.Context, env []string) (string, error) {
+	token, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
+	if err != nil {
+		return "", fmt.Errorf("seckill token: %w", err)
+	}
+	return strings.TrimSpace(string(token)), nil
+}
+
+func (s *Shop) writeTokens(ctx context.Context, users int) error {
+	f, err := os.OpenFile(s.Tokens, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the tokens: %w", err)
+	}
+	cmd := command(ctx, s.house.dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
+		"token", "--users", fmt.Sprintf("1-%d", users), "--ttl", "24h")
+	out := bufio.NewWriter(f)
+	cmd.Stdout = out
+	if err := errors.Join(cmd.Run(), out.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("write the tokens: %w", err)
+	}
+	return nil
+}
+
+// WriteEnv writes what a k6 script needs, a NAME=value a line, and then a line that
+// says that this is all.
+func (s *Shop) WriteEnv(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "SECKILL_URL=%s\nADMIN_TOKEN=%s\nTOKENS=%s\nMETRICS=%s\n# on %s\n", s.URL, s.Admin, s.Tokens, s.Metrics, s.Stores)
+	return err //nolint:wrapcheck // there is nothing to add
+}
+
+// Close ends the program and the servers, and removes what they left.
+func (s *Shop) Close() (err error) {
+	if s.shop != nil {
+		err = s.shop.close()
+	}
+	return errors.Join(err, s.house.close())
+}

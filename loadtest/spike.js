@@ -1,0 +1,30 @@
+// The opening second: a few impatient ones are told that it has not begun, then
+// everybody taps at once, then come those who were late.
+import { arrivals, buy, nth, peak, seconds, sell, soldAll, verdicts } from './shop.js';
+
+const waiting = 5; // seconds from the publication to the opening
+
+export const options = {
+  scenarios: {
+    spike: arrivals([
+      { target: 20, duration: `${waiting}s` },
+      { target: 2 * peak, duration: '1s' }, // the opening second
+      { target: 2 * peak, duration: seconds(5) },
+      { target: peak / 5, duration: seconds(4) },
+    ]),
+  },
+  thresholds: {
+    ...verdicts,
+    'orders_refused{code:not_started}': ['count>=1'],
+    'orders_refused{code:sold_out}': ['count>=1'],
+    'http_req_duration{name:buy}': ['p(99)<2000'],
+  },
+};
+
+export const setup = () => sell(peak, { opensIn: waiting });
+
+export default function ({ coupon }) {
+  buy(coupon, nth());
+}
+
+export const teardown = soldAll;
