@@ -32,7 +32,8 @@ if [ -z "${SECKILL_URL:-}" ]; then
 		kill -0 "$server" 2>/dev/null || { echo "the server did not start" >&2; exit 1; }
 		sleep 0.1
 	done
-	sed -n 's/^# /server: /p' "$folder/env"
+	stores=$(sed -n 's/^# on //p' "$folder/env")
+	echo "server: on $stores"
 	set -a
 	# shellcheck disable=SC1091
 	. "$folder/env"
@@ -41,6 +42,7 @@ else
 	: "${ADMIN_TOKEN:?is needed beside SECKILL_URL}" "${TOKENS:?is needed beside SECKILL_URL}"
 	TOKENS=$(realpath "$TOKENS")
 	export SECKILL_URL ADMIN_TOKEN TOKENS
+	stores="the server at $SECKILL_URL"
 fi
 
 rm -rf loadtest/report
@@ -55,14 +57,17 @@ for name in $scenarios; do
 	code=${PIPESTATUS[0]}
 	verdict=passed
 	[ "$code" = 0 ] || { verdict="failed ($code)" worst=1; }
-	rows+="<tr><td><a href=\"$name.html\">$name</a></td><td><a href=\"$name.txt\">summary</a></td><td>$verdict</td></tr>"
+	rows+="<h2>$name: $verdict</h2><p><a href=\"$name.html\">charts</a><details><summary>thresholds and counts</summary><pre>$(
+		sed 's/&/\&amp;/g; s/</\&lt;/g' "loadtest/report/$name.txt"
+	)</pre></details>"
 	echo "== $name $verdict"
 done
 cat >loadtest/report/index.html <<-HTML
 	<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-	<title>Load test</title><style>body{font:16px system-ui;margin:2rem}td{padding:.3rem 1.5rem .3rem 0}</style>
+	<title>Load test</title><style>body{font:16px system-ui;margin:2rem}h2{margin-bottom:.2rem}pre{font-size:13px;overflow:auto}</style>
 	<h1>Load test</h1><p>$(date -u '+%Y-%m-%d %H:%M UTC'), $(git rev-parse --short HEAD 2>/dev/null || echo "no revision")</p>
-	<table>$rows</table></html>
+	<p>On $stores.</p>
+	$rows</html>
 HTML
 echo "report: loadtest/report/index.html"
 exit $worst

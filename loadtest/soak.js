@@ -18,7 +18,9 @@ export const options = {
   scenarios: {
     business: {
       executor: 'constant-arrival-rate', rate: Math.ceil(peak / 10), timeUnit: '1s', duration: long,
-      preAllocatedVUs: 100, maxVUs: 1000, exec: 'business', gracefulStop: '15s',
+      // As many connections from the first minute to the last: the program's goroutines
+      // and open files should follow from nothing but time.
+      preAllocatedVUs: 100, maxVUs: 100, exec: 'business', gracefulStop: '15s',
     },
     eye: { executor: 'per-vu-iterations', vus: 1, iterations: 1, exec: 'eye', maxDuration: `${Math.ceil(minutes + 2)}m` },
   },
@@ -61,7 +63,7 @@ export function eye() {
     const before = middle(values.slice(third, 2 * third));
     const after = middle(values.slice(-third));
     console.log(`${name}: ${before.toFixed(1)} in the middle third, ${after.toFixed(1)} in the last`);
-    check(after, { [`${name} does not grow`]: (v) => v <= before * 1.2 + 10 }, { growth: 'none' });
+    check(after, { [`${name} does not grow`]: (v) => v <= before * 1.2 + 20 }, { growth: 'none' });
   }
 }
 

@@ -6,7 +6,9 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +100,38 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, absent)
 	})
+}
+
+// A generator that is not ours gets a shop with everything that it needs.
+func TestAShopForAnotherGenerator(t *testing.T) {
+	s, err := OpenShop(t.Context(), "../..", 3)
+	require.NoError(t, err)
+	var env bytes.Buffer
+	require.NoError(t, s.WriteEnv(&env))
+	assert.Contains(t, env.String(), "SECKILL_URL="+s.URL+"\nADMIN_TOKEN="+s.Admin+"\nTOKENS="+s.Tokens+"\n")
+	assert.Contains(t, env.String(), "# on MariaDB")
+	tokens, err := os.ReadFile(s.Tokens)
+	require.NoError(t, err)
+	lines := strings.Fields(string(tokens))
+	require.Len(t, lines, 3, "a token for each user")
+
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	status := func(method, url, token string) int {
+		q, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+		require.NoError(t, err)
+		q.Header.Set("Authorization", "Bearer "+token)
+		a, err := client.Do(q)
+		require.NoError(t, err)
+		require.NoError(t, a.Body.Close())
+		return a.StatusCode
+	}
+	id, err := s.shop.sell(t.Context(), 10, time.Now().Add(-time.Second))
+	require.NoError(t, err, "the administrator's token is one")
+	assert.Equal(t, http.StatusCreated, status(http.MethodPost, s.URL+"/api/v1/coupons/"+id+"/orders", lines[2]))
+	assert.Equal(t, http.StatusOK, status(http.MethodGet, s.Metrics, ""))
+	require.NoError(t, s.Close())
+	_, err = os.Stat(s.Tokens)
+	require.ErrorIs(t, err, os.ErrNotExist, "nothing is left")
 }
 
 func TestFiguresOfRounds(t *testing.T) {

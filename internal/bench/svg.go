@@ -18,8 +18,8 @@ func (r *Report) WriteSVG(w io.Writer) error {
 		chartWidth, 2*chartHeight+56, "Throughput and latency against offered load")
 	b.WriteString(chartStyle)
 	fmt.Fprintf(&b, `<rect class="ground" width="%d" height="%d"/>`, chartWidth, 2*chartHeight+56)
-	r.chart(&b, 0, "orders per second, committed", []series{{"committed", "good", rate}}, true)
-	r.chart(&b, chartHeight, "latency from the moment a buyer was due, ms", []series{{"p99", "slow", p99}, {"p50", "good", p50}}, false)
+	r.chart(&b, 0, "orders per second, committed; dashed: what was offered", []series{{"committed", "good", rate}}, linear)
+	r.chart(&b, chartHeight, "latency from the moment a buyer was due, ms", []series{{"p99", "slow", p99}, {"p50", "good", p50}}, decades)
 	for i, line := range append([]string{r.Ordering}, r.Stamp[:min(2, len(r.Stamp))]...) {
 		fmt.Fprintf(&b, `<text class="quiet" x="%d" y="%d">%s</text>`, left, 2*chartHeight+12+16*i, escape(line))
 	}
@@ -51,9 +51,32 @@ type series struct {
 	of          metric
 }
 
-// chart draws one of the two. With ideal it has the line on which whatever is
-// offered is served.
-func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, ideal bool) {
+// A scale turns the highest value into ticks and each value into a share of the
+// chart's height.
+type scale func(most float64) (ticks []float64, height func(float64) float64)
+
+// linear begins at zero.
+func linear(most float64) (ticks []float64, height func(float64) float64) {
+	step := niceStep(most)
+	most = math.Ceil(most/step) * step
+	for v := 0.0; v <= most*1.001; v += step {
+		ticks = append(ticks, v)
+	}
+	return ticks, func(v float64) float64 { return v / most }
+}
+
+// decades has a line for every power of ten, from one: a queue makes a latency a
+// hundred times longer, and what it was before should be seen too.
+func decades(most float64) (ticks []float64, height func(float64) float64) {
+	n := max(1, math.Ceil(math.Log10(max(most, 1))))
+	for i := range int(n) + 1 {
+		ticks = append(ticks, math.Pow10(i))
+	}
+	return ticks, func(v float64) float64 { return math.Log10(max(v, 1)) / n }
+}
+
+// chart draws one of the two.
+func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, scaled scale) {
 	var most, wide float64
 	for _, row := range r.Load {
 		wide = max(wide, row.At)
@@ -61,22 +84,20 @@ func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, i
 			most = max(most, row.figures[s.of])
 		}
 	}
-	stepX, stepY := niceStep(wide), niceStep(most)
-	wide, most = math.Ceil(wide/stepX)*stepX, math.Ceil(most/stepY)*stepY
-	x := func(v float64) float64 { return left + v/wide*(chartWidth-left-right) }
-	y := func(v float64) float64 {
-		return float64(y0+chartHeight-bottom) - v/most*(chartHeight-top-bottom)
-	}
+	across, along := linear(wide)
+	up, height := scaled(most)
+	x := func(v float64) float64 { return left + along(v)*(chartWidth-left-right) }
+	y := func(v float64) float64 { return float64(y0+chartHeight-bottom) - height(v)*(chartHeight-top-bottom) }
 	fmt.Fprintf(b, `<text class="title" x="%d" y="%d">%s</text>`, left, y0+24, escape(title))
-	for v := 0.0; v <= most*1.001; v += stepY {
+	for _, v := range up {
 		fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="quiet" text-anchor="end" x="%d" y="%.1f">%s</text>`,
 			left, chartWidth-right, y(v), y(v), left-8, y(v)+4, tickText(v))
 	}
-	for v := 0.0; v <= wide*1.001; v += stepX {
+	for _, v := range across {
 		fmt.Fprintf(b, `<text class="quiet" text-anchor="middle" x="%.1f" y="%d">%s</text>`, x(v), y0+chartHeight-bottom+18, tickText(v))
 	}
 	fmt.Fprintf(b, `<text class="quiet" text-anchor="end" x="%d" y="%d">arrivals per second</text>`, chartWidth-8, y0+chartHeight-bottom+34)
-	if end := min(wide, most); ideal {
+	if end := min(wide, up[len(up)-1]); y0 == 0 {
 		fmt.Fprintf(b, `<path class="ideal" d="M%.1f %.1fL%.1f %.1f"/>`, x(0), y(0), x(end), y(end))
 	}
 	for _, s := range all {
