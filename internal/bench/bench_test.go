@@ -180,6 +180,7 @@ func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
 	assert.Contains(t, text.String(), "audit: clean after every one of 2 measurements")
 	require.NoError(t, r.Verdict())
 	r.Violations = []string{"a unit was sold twice"}
+	require.ErrorIs(t, r.Verdict(), ErrNoSpeed)
 	text.Reset()
 	require.NoError(t, r.WriteText(&text))
 	assert.Contains(t, text.String(), "VIOLATED, so these are no speeds\n  - a unit was sold twice")
