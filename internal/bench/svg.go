@@ -100,7 +100,8 @@ func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, s
 	if end := min(wide, up[len(up)-1]); y0 == 0 {
 		fmt.Fprintf(b, `<path class="ideal" d="M%.1f %.1fL%.1f %.1f"/>`, x(0), y(0), x(end), y(end))
 	}
-	for _, s := range all {
+	label := math.Inf(-1)
+	for _, s := range all { // the higher line first: its name stands above the other's
 		var line strings.Builder
 		for i, row := range r.Load {
 			verb := "L"
@@ -113,8 +114,9 @@ func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, s
 				s.class, px, py, escape(row.Name), row.At, s.name, row.figures[s.of])
 		}
 		last := r.Load[len(r.Load)-1]
+		label = max(label+14, y(last.figures[s.of])+4)
 		fmt.Fprintf(b, `<path class="%s" d="%s"/><text class="%s" x="%.1f" y="%.1f">%s</text>`,
-			s.class, line.String(), s.class, x(last.At)+8, y(last.figures[s.of])+4, s.name)
+			s.class, line.String(), s.class, x(last.At)+8, label, s.name)
 	}
 }
 
