@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type kind string
 const (
 	plain    kind = "plain"    // a MariaDB, and a Redis that keeps its data
 	expiring kind = "expiring" // the same, and orders must be paid within a moment
+	patient  kind = "patient"  // the same as plain, and a transaction may wait for longer than the server lets it
 	cluster  kind = "cluster"  // a MariaDB and a Redis Cluster
 	proxied  kind = "proxied"  // both behind a fault proxy, and a replica of the Redis
 )
@@ -37,7 +39,8 @@ const (
 	lease       = 1400 * time.Millisecond
 	settleAfter = time.Second
 	workEvery   = 250 * time.Millisecond
-	payWithin   = 600 * time.Millisecond // on an expiring bed
+	payWithin   = 600 * time.Millisecond  // on an expiring bed
+	patience    = 2400 * time.Millisecond // of a transaction on a patient bed, where the server gives up a row after 1 s
 	paused      = 1800 * time.Millisecond
 )
 
@@ -62,7 +65,10 @@ type bed struct {
 	users int64 // the last user id that was given out
 }
 
-const instances = 2
+const (
+	instances = 2
+	shards    = 4
+)
 
 // openBed starts the stores and the fleet. On an error nothing is left running.
 func openBed(ctx context.Context, program, lock string, k kind) (*bed, error) {
@@ -164,14 +170,18 @@ func (b *bed) environ(lock string) ([]string, error) {
 		addrs, mode = strings.Join(b.nodes.Addrs(), ","), "cluster"
 	case proxied:
 		addrs, cfg.Addr = b.toR.addr(), b.toDB.addr()
-	case plain, expiring:
+	case plain, expiring, patient:
 		addrs = b.redis.Addr()
+	}
+	budget, held, old := txTimeout, lease, settleAfter
+	if b.kind == patient {
+		budget, held, old, cfg.ReadTimeout = patience, 2*patience, patience, 2*patience
 	}
 	env := []string{
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
-		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_STOCK__SHARDS=4",
-		"SECKILL_ORDER__TX_TIMEOUT=" + txTimeout.String(), "SECKILL_LOCK__LEASE=" + lease.String(),
-		"SECKILL_ORDER__SETTLE_AFTER=" + settleAfter.String(), "SECKILL_ORDER__EXPIRE_EVERY=" + workEvery.String(),
+		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards),
+		"SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
+		"SECKILL_ORDER__SETTLE_AFTER=" + old.String(), "SECKILL_ORDER__EXPIRE_EVERY=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock,
 	}
 	if lock == "none" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,8 @@ type Cell struct {
 	kind  kind
 	arm   func(r *round) map[int]string // faults of each instance, before the crowd comes
 	harm  func(ctx context.Context, r *round) (struck bool, err error)
-	races bool // buyers pay in the moment in which their order expires
+	pause time.Duration // of an instance that is stopped; 0: paused
+	races bool          // buyers pay in the moment in which their order expires
 }
 
 // Cells lists every cell whose name the pattern matches; an empty one matches all.
@@ -28,7 +30,7 @@ func Cells(pattern string) ([]Cell, error) {
 		return nil, fmt.Errorf("the pattern of cells: %w", err)
 	}
 	var some []Cell
-	for _, c := range append(stepCells(), storeCells()...) {
+	for _, c := range slices.Concat(stepCells(), storeCells(), handCells()) {
 		if match.MatchString(c.Name) {
 			some = append(some, c)
 		}
@@ -139,12 +141,16 @@ func stepCells() []Cell {
 			}
 			all = append(all, Cell{
 				Name: s.point + ":" + action, kind: k,
-				arm:  func(r *round) map[int]string { return s.specs(r.rng, action, len(r.wishes)) },
+				arm:  s.arm(action),
 				harm: s.await(action),
 			})
 		}
 	}
 	return all
+}
+
+func (s stepCell) arm(action string) func(r *round) map[int]string {
+	return func(r *round) map[int]string { return s.specs(r.rng, action, len(r.wishes)) }
 }
 
 // specs are the faults of each instance. A reply is lost again and again, because

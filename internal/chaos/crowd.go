@@ -89,6 +89,7 @@ func (c *crowd) tap(ctx context.Context, w *wish, until func() time.Time) {
 
 // insist is false if there was no answer that stands.
 func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) bool {
+	givenUp := false
 	for try := 0; ctx.Err() == nil; try++ {
 		if try > 0 {
 			if time.Now().After(until()) {
@@ -114,12 +115,12 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 			return true // followed to its end when the faults are over
 		case a.status == 0:
 			c.rec.count(&c.rec.lost)
+		case a.code == "conflict" && !givenUp: // for ever: whoever asks once more is told the same
+			givenUp = true
+			c.rec.mu.Lock()
+			w.gone = true
+			c.rec.mu.Unlock()
 		case !a.again():
-			if a.code == "conflict" {
-				c.rec.mu.Lock()
-				w.gone = true
-				c.rec.mu.Unlock()
-			}
 			c.rec.refuse(a.code)
 			return true
 		}

@@ -11,8 +11,9 @@ import (
 // nurse looks after the fleet during a round: what was killed is started again, what
 // was stopped goes on after longer than a lease.
 type nurse struct {
-	bed *bed
-	rec *record
+	bed   *bed
+	rec   *record
+	pause time.Duration
 
 	cases  atomic.Int64 // kills and stops that were seen
 	ill    atomic.Int64 // instances that are down or stopped now
@@ -55,7 +56,7 @@ func (n *nurse) look(ctx context.Context, i *instance) {
 		n.ill.Add(1)
 		defer n.ill.Add(-1)
 		n.cases.Add(1)
-		_ = sleep(context.WithoutCancel(ctx), paused)
+		_ = sleep(context.WithoutCancel(ctx), n.pause)
 		l.signal(syscall.SIGCONT)
 		for l.stopped() && !l.ended() {
 			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)

@@ -95,6 +95,14 @@ func TestTheStoresAreCounted(t *testing.T) {
 	assert.Equal(t, 1, whole.above())
 }
 
+func TestWhatTheDatabaseMayNeverShow(t *testing.T) {
+	orders := map[int64]row{1: {7, "pending"}, 2: {7, "paid"}, 3: {8, "cancelled"}}
+	require.NoError(t, truth{total: 5, stock: 3, limit: 2, orders: orders}.broken())
+	require.ErrorContains(t, truth{total: 5, stock: 2, limit: 2, orders: orders}.broken(), "D 2 + A 2, and T is 5")
+	require.ErrorContains(t, truth{total: 1, stock: -1, limit: 2, orders: orders}.broken(), "D -1")
+	require.ErrorContains(t, truth{total: 5, stock: 3, limit: 1, orders: orders}.broken(), "1 orders are above the limit")
+}
+
 func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.jsonl")
 	for range 2 {

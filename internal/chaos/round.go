@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ func (b *bed) play(ctx context.Context, cell Cell, seed uint64, requests int, bo
 		return Result{}, err
 	}
 	r.plan(rng, requests)
-	r.nurse = &nurse{bed: b, rec: r.rec}
+	r.nurse = &nurse{bed: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
 	r.nurse.begin(ctx)
 	struck, err := r.sell(ctx)
 	r.nurse.end()
@@ -84,6 +85,7 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 		}
 	}
 	r.last.Store(r.rec.heal().UnixNano())
+	r.askAgain(ctx) // while there are units that a request could get a second time
 	<-r.done
 	if err != nil {
 		return struck, err

@@ -40,6 +40,7 @@ func storeCells() []Cell {
 		{Name: "database:commits-stalled", harm: session("BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT")},
 		{Name: "database:read-locked", harm: session("FLUSH TABLES WITH READ LOCK")},
 		{Name: "database:row-held", harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
+		{Name: "database:row-held-for-long", kind: patient, harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
 		{Name: "payment:races-expiry", kind: expiring, harm: nothing, races: true},
 		{Name: "redis:failover-to-old-data", kind: proxied, harm: failover},
 		{Name: "network:redis-cut", kind: proxied, harm: network(false, briefly, cutting)},

@@ -74,6 +74,17 @@ func (t truth) rest() error {
 	return nil
 }
 
+// broken says what is wrong in the database alone, which at no moment may be so.
+func (t truth) broken() error {
+	switch {
+	case t.stock < 0 || t.stock+t.live() != t.total:
+		return fmt.Errorf("in the database D %d + A %d, and T is %d", t.stock, t.live(), t.total)
+	case t.above() > 0:
+		return fmt.Errorf("%d orders are above the limit", t.above())
+	}
+	return nil
+}
+
 // truth reads the database at one moment and then Redis.
 func (b *bed) truth(ctx context.Context, coupon string) (t truth, err error) {
 	t.orders = map[int64]row{}

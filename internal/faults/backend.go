@@ -63,11 +63,12 @@ func (b backend) Acquire(ctx context.Context, key, token string, lease time.Dura
 		g, err = b.Backend.Acquire(ctx, key, token, lease)
 		return err
 	})
-	return g, err
+	return b.p.grant(token, g, err)
 }
 
 // Release is lock.Backend's.
 func (b backend) Release(ctx context.Context, key, token string) error {
+	b.p.witness.releases(token)
 	return b.p.atUser(ctx, key, "unlock", func() error { return b.Backend.Release(ctx, key, token) })
 }
 
@@ -82,5 +83,5 @@ func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time
 		g, err = q.Queuer.AcquireInTurn(ctx, key, token, lease)
 		return err
 	})
-	return g, err
+	return q.p.grant(token, g, err)
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"seckill/internal/lock"
@@ -83,7 +84,11 @@ type orders struct {
 
 // Void is order.Orders'.
 func (o orders) Void(ctx context.Context, void order.Order) error {
-	return o.p.at(ctx, o.prefix+"void", order.ErrUnavailable, func() error { return o.Orders.Void(ctx, void) })
+	err := o.p.at(ctx, o.prefix+"void", order.ErrUnavailable, func() error { return o.Orders.Void(ctx, void) })
+	if err == nil || errors.Is(err, order.ErrDuplicate) {
+		o.p.witness.ends(void.Fence, nil)
+	}
+	return err
 }
 
 type outbox struct {
@@ -110,6 +115,7 @@ func (l locker) Do(ctx context.Context, key string, work func(context.Context, *
 	if !strings.HasPrefix(key, ofUser) {
 		return l.Locker.Do(ctx, key, work, opts...)
 	}
+	l.p.witness.asks(ctx)
 	return l.p.at(ctx, "lock", lock.ErrUnavailable, func() error {
 		return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
 			return l.p.at(ctx, "work", order.ErrUnavailable, func() error { return work(ctx, lease) })

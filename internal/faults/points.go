@@ -19,6 +19,8 @@ type Points struct {
 	passes map[string]int // since the faults were armed
 	struck map[string]int // faults by their text: how often each struck
 
+	witness witness
+
 	die func(Action) // tests are not killed; nil is the real thing
 }
 
@@ -35,13 +37,16 @@ type State struct {
 	Armed  []string       `json:"armed"`
 	Passes map[string]int `json:"passes"` // by point
 	Struck map[string]int `json:"struck"` // by fault
+	// Broken are rules about the locks of users that this process has broken, ever:
+	// how often each.
+	Broken map[string]int `json:"broken"`
 }
 
 // State tells what is armed and what has happened.
 func (p *Points) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := State{Armed: []string{}, Passes: maps.Clone(p.passes), Struck: maps.Clone(p.struck)}
+	s := State{Armed: []string{}, Passes: maps.Clone(p.passes), Struck: maps.Clone(p.struck), Broken: p.witness.said()}
 	for _, f := range p.armed {
 		s.Armed = append(s.Armed, f.String())
 	}

@@ -21,12 +21,12 @@ var errNotSent = errors.New("faults: the commit was lost on its way")
 // order, a payment, a cancellation or an expiry. The points before a commit are
 // crossed inside the transaction, those after it outside.
 func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	commit := ""
-	err := t.Transactor.InTx(ctx, func(ctx context.Context, inner order.Tx) error {
+	commit, fence := "", uint64(0)
+	err := t.Transactor.InTx(context.WithValue(ctx, inside{}, true), func(ctx context.Context, inner order.Tx) error {
 		if err := t.p.hit(ctx, "begin.after", nil); err != nil {
 			return err
 		}
-		w := &watched{Tx: inner, p: t.p}
+		w := &watched{Tx: inner, p: t.p, begun: &fence}
 		if err := work(ctx, w); err != nil {
 			return err
 		}
@@ -41,23 +41,29 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	})
 	switch {
 	case errors.Is(err, errNotSent):
-		return fmt.Errorf("%w: %w", order.ErrCommitUnknown, errCut)
-	case err != nil || commit == "":
-		return err
+		err = fmt.Errorf("%w: %w", order.ErrCommitUnknown, errCut)
+	case err == nil && commit != "":
+		err = t.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
 	}
-	return t.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
+	t.p.witness.ends(fence, err)
+	return err
 }
 
 // watched is a transaction whose statements are steps. A statement whose connection
 // is lost poisons it: the caller gives it up.
 type watched struct {
 	order.Tx
-	p    *Points
-	what string // "" for an order, else "pay.", "cancel." or "expire."
+	p     *Points
+	begun *uint64 // the fence that the order is written under; 0: no order yet
+	what  string  // "" for an order, else "pay.", "cancel." or "expire."
 }
 
 // Fence is order.Tx's.
 func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
+	if w.begun != nil && *w.begun == 0 { // the work may be run again
+		*w.begun = fence
+		w.p.witness.begins(fence)
+	}
 	return w.p.at(ctx, "fence", nil, func() error { return w.Tx.Fence(ctx, userID, fence) })
 }
 

@@ -1,0 +1,133 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// handCells are faults for which somebody has a hand in Redis: he takes the locks of an
+// instance that is stopped, lets its holds get lost, or adds to the counters.
+func handCells() []Cell {
+	unlock := stepCell{point: "unlock.before", pass: 60}
+	reserved := stepCell{point: "lock.before", pass: 60}
+	return []Cell{
+		{Name: "lock:passed-on", kind: plain, arm: unlock.arm("stop"), harm: passedOn},
+		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: 2400 * time.Millisecond},
+		{Name: "redis:counted-too-high", kind: plain, harm: countedTooHigh},
+	}
+}
+
+// whileStopped does something while an instance is stopped, and returns when it goes on.
+func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) {
+	for r.nurse.ill.Load() == 0 {
+		if r.through() && r.nurse.cases.Load() == 0 || !sleep(ctx, time.Millisecond) {
+			return false, ctx.Err()
+		}
+	}
+	if err := do(); err != nil {
+		return false, err
+	}
+	for !r.nurse.well() {
+		if !sleep(ctx, 5*time.Millisecond) {
+			break
+		}
+	}
+	return true, ctx.Err()
+}
+
+// intruder is whoever has a user's lock next.
+const (
+	intruder      = "somebody else"
+	intruderLease = 8 * time.Second
+)
+
+// passedOn takes the locks of a stopped instance as soon as their leases have run out.
+// When it goes on, it gives back what is not its own any more: that must be nothing.
+func passedOn(ctx context.Context, r *round) (bool, error) {
+	taken := map[string]bool{}
+	rdb := r.bed.rdb
+	struck, err := whileStopped(ctx, r, func() error {
+		until := time.Now().Add(paused - 100*time.Millisecond)
+		locks, _, err := rdb.Scan(ctx, 0, "seckill:{lock:*}:user:*", 1_000_000).Result()
+		if err != nil {
+			return fmt.Errorf("look for locks: %w", err)
+		}
+		for time.Now().Before(until) && sleep(ctx, 10*time.Millisecond) {
+			for _, key := range locks {
+				ours, err := rdb.SetNX(ctx, key, intruder, intruderLease).Result()
+				if err != nil {
+					return fmt.Errorf("take a lock: %w", err)
+				}
+				taken[key] = taken[key] || ours
+			}
+		}
+		return nil
+	})
+	if !struck {
+		return false, err
+	}
+	_ = sleep(ctx, briefly/2) // what was on its way has arrived
+	for key, ours := range taken {
+		if !ours { // it never became free
+			continue
+		}
+		switch holder, err := rdb.GetDel(ctx, key).Result(); {
+		case errors.Is(err, redis.Nil):
+			r.rec.problem("%s was given back by somebody who did not have it", key)
+		case err != nil:
+			return false, fmt.Errorf("give a lock back: %w", err)
+		case holder != intruder:
+			r.rec.problem("%s was taken from its holder", key)
+		}
+	}
+	return true, nil
+}
+
+// flushedUnderAHold lets Redis lose its data while an instance that has just reserved is
+// stopped. It goes on when the other one has loaded the stock again.
+func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
+	return whileStopped(ctx, r, func() error {
+		if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
+			return fmt.Errorf("flush Redis: %w", err)
+		}
+		return nil
+	})
+}
+
+// countedTooHigh lets the shards admit twice as many as there are: the database has the
+// last word. When the crowd is through, it takes away what it has added, wherever it is.
+func countedTooHigh(ctx context.Context, r *round) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	var counters []string
+	for k := range shards {
+		counters = append(counters, fmt.Sprintf("seckill:{%s:%d}:stock", r.coupon, k))
+	}
+	each := int64(len(r.wishes)/3/shards + 1)
+	for _, key := range counters {
+		if err := r.bed.rdb.IncrBy(ctx, key, each).Err(); err != nil {
+			return false, fmt.Errorf("add to a counter: %w", err)
+		}
+	}
+	<-r.done
+	for last := time.Now().Add(r.bound); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
+		if t, err := r.bed.truth(ctx, r.coupon); err == nil && t.holds == 0 && t.returns == 0 {
+			break
+		}
+	}
+	added := each * shards
+	for _, key := range counters {
+		left, err := r.bed.rdb.Get(ctx, key).Int64()
+		if err == nil {
+			err = r.bed.rdb.DecrBy(ctx, key, min(left, added)).Err()
+		}
+		if err != nil {
+			return false, fmt.Errorf("take from a counter: %w", err)
+		}
+		added -= min(left, added)
+	}
+	return true, ctx.Err()
+}

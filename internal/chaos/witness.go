@@ -1,0 +1,17 @@
+package chaos
+
+import "context"
+
+// witnesses asks the instances which rules about the locks of users they have broken: no
+// data tell.
+func (r *round) witnesses(ctx context.Context) {
+	for _, i := range r.bed.fleet {
+		state, err := i.state(ctx)
+		if err != nil {
+			r.rec.problem("%v", err)
+		}
+		for rule, n := range state.Broken {
+			r.rec.problem("%s: %s (%d times)", i.name, rule, n)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// witness watches in what order things are done with a user's lock. The data stay right
+// whatever is done with it, so nobody can tell from the data:
+//
+//	acquire ─▶ [ fence ─▶ … ─▶ the outcome is known ] ─▶ release
+//
+// It sees what this process does and hears nothing from the server. Fences of different
+// users may be equal: where that leaves a doubt, nothing is said to be broken.
+type witness struct {
+	mu     sync.Mutex
+	fences map[string]uint64 // by token, of the leases that were granted and not given back
+	held   map[uint64]int    // leases of a fence
+	open   map[uint64]int    // orders of a fence whose outcome is not known
+	broken map[string]int
+}
+
+// The rules, as they are told when they were broken.
+const (
+	earlyRelease = "a lock was given back before the outcome of its order was known"
+	lateWrite    = "an order was written under a lock that was given back"
+	lockInside   = "a lock was asked for inside of a transaction"
+)
+
+func (w *witness) breaks(rule string) {
+	if w.broken == nil {
+		w.broken = map[string]int{}
+	}
+	w.broken[rule]++
+}
+
+// granted notes a lease.
+func (w *witness) granted(token string, fence uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fences == nil {
+		w.fences, w.held, w.open = map[string]uint64{}, map[uint64]int{}, map[uint64]int{}
+	}
+	if _, again := w.fences[token]; !again { // the answer to a call whose reply was lost
+		w.held[fence]++
+	}
+	w.fences[token] = fence
+}
+
+// releases notes that a lease is about to be given back. One that was never seen to be
+// granted is nobody's.
+func (w *witness) releases(token string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fence, ours := w.fences[token]
+	if !ours {
+		return
+	}
+	if w.open[fence] > 0 && w.held[fence] == 1 {
+		w.breaks(earlyRelease)
+	}
+	delete(w.fences, token)
+	less(w.held, fence)
+}
+
+// begins notes that an order is being written under the fence.
+func (w *witness) begins(fence uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil { // whatever grants the locks is not watched
+		return
+	}
+	if w.held[fence] == 0 {
+		w.breaks(lateWrite)
+	}
+	w.open[fence]++
+}
+
+// ends notes that the outcome is known, unless err says that it is not.
+func (w *witness) ends(fence uint64, err error) {
+	if errors.Is(err, order.ErrCommitUnknown) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		return
+	}
+	less(w.open, fence)
+}
+
+func less(of map[uint64]int, fence uint64) {
+	if of[fence]--; of[fence] <= 0 {
+		delete(of, fence)
+	}
+}
+
+// inside marks the context of a transaction.
+type inside struct{}
+
+// asks notes that a lock is asked for.
+func (w *witness) asks(ctx context.Context) {
+	if ctx.Value(inside{}) == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.breaks(lockInside)
+}
+
+func (w *witness) said() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.broken)
+}
+
+// grant is the backend's answer, noted.
+func (p *Points) grant(token string, g lock.Grant, err error) (lock.Grant, error) {
+	if err == nil {
+		p.witness.granted(token, g.Fence)
+	}
+	return g, err
+}
