@@ -24,7 +24,9 @@ func (r *round) judge(ctx context.Context) Result {
 		r.adopt(ctx, t)
 	}
 	r.readBack(ctx)
-	r.askAgain(ctx)
+	if settled <= r.bound {
+		r.askAgain(ctx)
+	}
 	if r.bed.kind != expiring && settled <= r.bound {
 		r.mopUp(ctx, t.stock)
 		t, _ = r.rest(ctx, time.Now())
