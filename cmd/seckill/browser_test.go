@@ -61,17 +61,14 @@ type look struct {
 }
 
 func (l look) String() string {
-	name := l.language
-	for word, is := range map[string]bool{"dark": l.dark, "light": !l.dark, "phone": l.phone, "desktop": !l.phone} {
-		if is {
-			name += "-" + word
-		}
+	name := []string{l.language, "light", "desktop"}
+	if l.dark {
+		name[1] = "dark"
 	}
-	parts := strings.Split(name, "-") // a map has no order
-	if len(parts) == 3 && (parts[2] == "dark" || parts[2] == "light") {
-		parts[1], parts[2] = parts[2], parts[1]
+	if l.phone {
+		name[2] = "phone"
 	}
-	return strings.Join(parts, "-")
+	return strings.Join(name, "-")
 }
 
 // tab is one page of a visitor who has never been here.
@@ -151,8 +148,9 @@ func (v *tab) hear(event any) {
 		said = e.ExceptionDetails.Error()
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+			said = "console:"
 			for _, arg := range e.Args {
-				said += string(arg.Value) + arg.Description + " "
+				said = fmt.Sprint(said, " ", string(arg.Value), arg.Description)
 			}
 		}
 	}

@@ -19,6 +19,9 @@ type sale struct {
 	users, shards, limit int
 	stock                int64
 	keep, json           bool
+
+	opensIn time.Duration // before the sale begins
+	rate    float64       // taps per second; 0 is as fast as it goes
 }
 
 func newDemo(c console) *cobra.Command {
@@ -27,7 +30,11 @@ func newDemo(c console) *cobra.Command {
 		Short: "A whole flash sale in this process, over real HTTP, with nothing installed",
 		Long: `Starts the application with embedded stores on a free port, lets simulated buyers
 rush in over HTTP, every third of them tapping twice, and audits the result.
-The exit code is 0 only if the audit is clean.`,
+The exit code is 0 only if the audit is clean.
+
+With --keep the sale is one to watch on the page: it begins a few seconds after the
+address is printed, with fewer buyers unless --users says how many, who come one after
+the other, and the page stays until Ctrl-C.`,
 		Example: "  seckill demo\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
 		Args:    noArgs,
 	}
@@ -37,10 +44,31 @@ The exit code is 0 only if the audit is clean.`,
 	f.Int64Var(&d.stock, "stock", 500, "units on sale")
 	f.IntVar(&d.shards, "shards", 8, "Redis counters that the stock is split over")
 	f.IntVar(&d.limit, "limit", 1, "units that one user may buy")
-	f.BoolVar(&d.keep, "keep", false, "go on serving the page afterwards, until Ctrl-C")
+	f.BoolVar(&d.keep, "keep", false, "a sale to be watched on the page, which is served until Ctrl-C")
+	f.DurationVar(&d.opensIn, "opens-in", 0, "how long before the sale begins (default 8s with --keep)")
+	f.Float64Var(&d.rate, "rate", 0, "taps per second, 0 is as fast as it goes (with --keep: for five seconds of stock)")
 	f.BoolVar(&d.json, "json", false, "print the report as one JSON object")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return d.run(cmd.Context(), c) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if d.keep {
+			d.slow(cmd.Flags().Changed)
+		}
+		return d.run(cmd.Context(), c)
+	}
 	return cmd
+}
+
+// slow makes it a sale that can be watched, as far as nobody has said otherwise: a
+// countdown, five seconds in which the stock falls, and at most twenty of refusals.
+func (d *sale) slow(said func(flag string) bool) {
+	if !said("opens-in") {
+		d.opensIn = 8 * time.Second
+	}
+	if !said("users") {
+		d.users = int(min(plenty*d.stock, int64(d.users)))
+	}
+	if !said("rate") {
+		d.rate = max(float64(d.stock)/5, float64(d.users)/15, 50)
+	}
 }
 
 func (d sale) config() (config.Config, error) {
@@ -55,6 +83,10 @@ func (d sale) config() (config.Config, error) {
 		return cfg, usage(fmt.Errorf("--stock must be from 1 to %d", coupon.MaxStock))
 	case d.limit < 1 || d.limit > coupon.MaxLimit:
 		return cfg, usage(fmt.Errorf("--limit must be from 1 to %d", coupon.MaxLimit))
+	case d.opensIn < 0 || d.opensIn > time.Hour:
+		return cfg, usage(errors.New("--opens-in must be from 0s to 1h"))
+	case d.rate < 0:
+		return cfg, usage(errors.New("--rate cannot be negative"))
 	case d.shards < 1 || d.shards > 1024:
 		return cfg, usage(errors.New("--shards must be from 1 to 1024"))
 	}
@@ -75,10 +107,10 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 			err = errors.Join(err, fmt.Errorf("stop: %w", stopped))
 		}
 	}()
-	now := time.Now()
+	begins := time.Now().Add(d.opensIn)
 	err = s.sell(ctx, coupon.Coupon{
 		Title: "Flash sale", Total: d.stock, LimitPerUser: d.limit, PriceCents: 990,
-		BeginsAt: now.Add(-time.Second), EndsAt: now.Add(24 * time.Hour),
+		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
 	})
 	if err != nil {
 		return err
@@ -91,8 +123,17 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 		_, _ = fmt.Fprintf(c.out, "%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
 			s.url, d.users, d.stock, d.shards, d.limit)
 	}
+	if d.opensIn > 0 {
+		if !d.json {
+			_, _ = fmt.Fprintf(c.out, "open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+		}
+		select {
+		case <-time.After(time.Until(begins)):
+		case <-ctx.Done():
+		}
+	}
 	report, err := rush.Run(ctx, rush.Options{
-		URL: s.url, Users: d.users, DoubleTapEvery: 3, Keys: true,
+		URL: s.url, Users: d.users, Rate: d.rate, DoubleTapEvery: 3, Keys: true,
 		Token: rush.Signed(s.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, Progress: c.err,
 	})
 	if err != nil {

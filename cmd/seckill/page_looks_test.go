@@ -14,8 +14,10 @@ func TestThePageFitsEverywhere(t *testing.T) {
 	b := newBrowser(t)
 	shop := serve(t)
 	for _, l := range []look{
-		{language: "en"}, {language: "zh", dark: true},
-		{language: "zh", phone: true}, {language: "en", phone: true, dark: true},
+		{language: "en"},
+		{language: "zh", dark: true},
+		{language: "zh", phone: true},
+		{language: "en", phone: true, dark: true},
 	} {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)

@@ -73,7 +73,7 @@ func (s feltStock) Reserve(ctx context.Context, c order.Claim) (order.Hold, erro
 	if err == nil && h.Shards > 0 && h.Shard != s.home(c.UserID, h.Shards) {
 		s.p.lend(h)
 	}
-	return h, err //nolint:wrapcheck // it is measured and stays as it is
+	return h, err
 }
 
 type feltLocker struct {
@@ -91,7 +91,7 @@ func (l feltLocker) Do(ctx context.Context, key string,
 			l.p.waiting.Add(-1)
 		}
 	}()
-	return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error { //nolint:wrapcheck // as above
+	return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
 		entered = true
 		l.p.waiting.Add(-1)
 		l.p.held.Add(1)

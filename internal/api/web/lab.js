@@ -76,6 +76,10 @@ function show() {
   set("x-needs", result?.servers?.length ? say("x_servers", result.servers.join(", ")) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
   set("x-note", x.why ? `${say(x.state)}: ${x.why}` : note());
   $("x-cases").replaceChildren(...(result?.cases ?? []).map(oneCase));
+  for (const scroll of document.querySelectorAll(".scroll")) { // to the moment that it is about
+    const moment = scroll.querySelector("line.anomaly");
+    if (moment) scroll.scrollLeft = moment.getAttribute("x1") - scroll.clientWidth / 2;
+  }
 }
 
 // oneCase is one way of doing the work: what was counted, the drawing, and every step
@@ -97,7 +101,7 @@ function oneCase(c) {
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "group");
   scroll.setAttribute("aria-label", say("timeline", both(c.label)));
-  scroll.append(timeline(c));
+  scroll.append(timeline(c, $("experiment").clientWidth - 48));
   const steps = make("details");
   steps.append(make("summary", say("steps")), stepList(c));
   box.append(numbers, scroll, steps);

@@ -20,8 +20,8 @@ export async function loadCoupons(cursor = "") {
 export function choose(id) {
   app.chosen = id;
   app.event = null;
-  tell("chosen");
   tell("coupons");
+  tell("chosen");
   watch();
 }
 
@@ -96,7 +96,11 @@ function wrong(word) {
 }
 
 on("coupons words", showCoupons);
+on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
 on("words", () => trouble && notice(say(trouble)));
 $("more").addEventListener("click", () => loadCoupons(app.cursor));
-document.addEventListener("visibilitychange", watch);
+document.addEventListener("visibilitychange", () => {
+  watch();
+  if (!document.hidden && app.cursor === "") loadCoupons();
+});
 setInterval(() => !document.hidden && app.cursor === "" && loadCoupons(), 5_000);

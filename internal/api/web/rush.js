@@ -92,7 +92,7 @@ function showReport(r) {
   for (const v of r.violations) list.append(make("li", v));
   $("rush-report").replaceChildren(verdict, figures([
     ["committed", r.committed], ["oversold", r.oversold], ["duplicates", r.duplicates], ["seconds", r.seconds],
-    ["orders_s", r.orders_per_second], ["requests_s", r.requests_per_second], ["p50", r.p50_ms], ["p99", r.p99_ms],
+    ["orders_s", r.orders_per_second], ["requests_s", r.requests_per_second], ["p50", Math.round(r.p50_ms)], ["p99", Math.round(r.p99_ms)],
   ].map(([name, n]) => [say(name), number(n)])), list);
 }
 

@@ -3,10 +3,9 @@
 import { both, say } from "./core.js";
 
 const margin = 96;  // left of the first column, for the actors' names
-const column = 104;
 const lane = 112;
 const above = 34;   // over the first lane, for the mark of the anomaly
-const chars = 15;   // of a line under an event
+const char = 6.8;   // the width of a character under an event
 
 const bars = { lease: -27, transaction: -16, inside: 9 };
 
@@ -17,8 +16,11 @@ function svg(tag, attributes, text) {
   return e;
 }
 
-export function timeline(c) {
+// timeline draws c over so many pixels, or more if its steps need them.
+export function timeline(c, room) {
   const events = c.events ?? [];
+  const column = Math.min(116, Math.max(78, Math.floor((room - margin - 24) / Math.max(1, events.length))));
+  const chars = Math.floor(column / char);
   const width = margin + column * events.length + 24;
   const height = above + lane * c.actors.length + 8;
   const y = (actor) => above + lane * c.actors.indexOf(actor) + 36;
@@ -31,7 +33,7 @@ export function timeline(c) {
   }
   for (const e of events) if (e.anomaly) root.append(...moment(e, x(e.n), width, height, events.length));
   for (const s of c.spans ?? []) root.append(bar(s, x(s.from), s.to < 0 ? width - 14 : x(s.to), y(s.actor)));
-  for (const e of events) if (c.actors.includes(e.actor)) root.append(event(e, x(e.n), y(e.actor)));
+  for (const e of events) if (c.actors.includes(e.actor)) root.append(event(e, x(e.n), y(e.actor), chars));
   return root;
 }
 
@@ -52,19 +54,19 @@ function bar(s, from, to, y) {
   return drawn;
 }
 
-function event(e, x, y) {
+function event(e, x, y, chars) {
   const classes = ["event", e.kind, e.waits && "waits", e.failed && "failed", e.anomaly && "wrong"].filter(Boolean).join(" ");
   const g = svg("g", { class: classes });
   g.append(svg("title", {}, `${e.at_ms.toFixed(1)} ms · ${e.actor} · ${e.what}  ${e.note ?? ""}`));
   g.append(svg("circle", { cx: x, cy: y, r: 5 }));
-  const what = lines(e.what, 3);
+  const what = lines(e.what, 3, chars);
   what.forEach((text, i) => g.append(svg("text", { class: "what", x, y: y + 32 + 12 * i }, text)));
-  lines(e.note ?? "", 2).forEach((text, i) => g.append(svg("text", { class: "note", x, y: y + 32 + 12 * (what.length + i) }, text)));
+  lines(e.note ?? "", 2, chars).forEach((text, i) => g.append(svg("text", { class: "note", x, y: y + 32 + 12 * (what.length + i) }, text)));
   return g;
 }
 
 // lines breaks a text, and ends it with an ellipsis if it is too long.
-function lines(text, most) {
+function lines(text, most, chars) {
   const all = [];
   let line = "";
   for (let word of text.split(/\s+/)) {

@@ -1,0 +1,311 @@
+package main_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// visitors are how the tests of the page come to it.
+var visitors = []look{{language: "en"}, {language: "zh", dark: true, phone: true}}
+
+// embeddedShop is a server with embedded stores whose secret the tests know.
+func embeddedShop(t *testing.T, env ...string) *instance {
+	t.Helper()
+	i := serve(t, append([]string{"SECKILL_AUTH__SECRET=" + secret, "SECKILL_AUTH__DEMO_LOGIN=true"}, env...)...)
+	within(t, 10*time.Second, func() error {
+		if !strings.Contains(i.out.String(), "admin token: ") {
+			return assert.AnError
+		}
+		return nil
+	})
+	return i
+}
+
+// word is what the page calls something in the visitor's language, without its number.
+func (v *tab) word(name string) string {
+	v.t.Helper()
+	text := js[string](v, fmt.Sprintf(`import("/words.js").then((m) => m.words[document.documentElement.lang.slice(0, 2)][%q])`, name))
+	longest := slices.MaxFunc(strings.Split(text, "{n}"), func(a, b string) int { return len(a) - len(b) })
+	require.NotEmpty(v.t, longest, name)
+	return strings.TrimSpace(longest)
+}
+
+// means waits until an element says what the page calls name.
+func (v *tab) means(selector, name string) {
+	v.t.Helper()
+	v.says(selector, v.word(name))
+}
+
+// choose picks a coupon as soon as it is listed.
+func (v *tab) choose(id string) {
+	v.t.Helper()
+	js[bool](v, `document.dispatchEvent(new Event("visibilitychange"))`) // it looks again when somebody comes back
+	v.click(`#coupons button[value="` + id + `"]`)
+	v.until(fmt.Sprintf(`document.querySelector('#coupons button[value="%s"]').getAttribute("aria-pressed") === "true"`, id))
+}
+
+// saleFrom makes a coupon whose window begins so much from now, and publishes it.
+func (i *instance) saleFrom(t *testing.T, title string, stock int, from time.Duration) string {
+	t.Helper()
+	begins := time.Now().UTC().Add(from)
+	r := i.asAdmin(t).do(http.MethodPost, "/api/v1/admin/coupons", fmt.Sprintf(
+		`{"title":%q,"stock":%d,"price_cents":990,"begins_at":%q,"ends_at":%q}`,
+		title, stock, begins.Format(time.RFC3339Nano), begins.Add(time.Hour).Format(time.RFC3339Nano)))
+	id := r.sold(t, http.StatusCreated).ID
+	r = i.asAdmin(t).do(http.MethodPost, "/api/v1/admin/coupons/"+id+"/publication", "")
+	require.Equal(t, http.StatusOK, r.status, r.body)
+	return id
+}
+
+func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			one := shop.saleFrom(t, "<img src=x onerror=alert(1)>", 1, -time.Minute)
+			two := shop.saleFrom(t, "Tea", 2, -time.Minute)
+			v := b.open(t, shop.url, l)
+			v.choose(two)
+			v.means("#outcome", "loginFirst")
+			v.login(itoa(100 + n))
+			v.says("#left", "2")
+			v.click("#buy")
+			v.means("#outcome", "bought")
+			v.means("#orders .badge", "pending")
+			v.says("#left", "1")
+			v.means("#orders .due", "payIn")
+
+			v.click("#buy")
+			v.means("#outcome", "limit_reached")
+			require.Equal(t, http.StatusCreated, shop.as(t, int64(200+n)).buy(two, "").status, "somebody else buys the last one")
+			v.says("#left", "0")
+			v.until(`document.querySelector("#gauge").getAttribute("aria-valuenow") === "0"`)
+
+			v.do(chromedp.Focus("#orders button", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter)) // without a mouse
+			v.means("#orders .badge", "paid")
+
+			require.Equal(t, http.StatusCreated, shop.as(t, int64(300+n)).buy(one, "").status)
+			v.choose(one)
+			v.says("#stage-title", "<img src=x onerror=alert(1)>")
+			v.says("#left", "0")
+			v.click("#buy")
+			v.means("#outcome", "sold_out")
+
+			three := shop.saleFrom(t, "Cake", 5, -time.Minute)
+			v.choose(three)
+			v.click("#buy")
+			v.means("#outcome", "bought")
+			v.click("#orders button.quiet")
+			v.means("#orders .badge", "cancelled")
+			v.says("#left", "5")
+		})
+	}
+}
+
+func TestTheCountdownOpensTheSale(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.login(itoa(400 + n))
+			id := shop.saleFrom(t, "Soon", 5, 4*time.Second)
+			v.choose(id)
+			v.means("#countdown", "starts")
+			v.means("#stage-state", "draft")
+			v.click("#buy")
+			v.means("#outcome", "not_started")
+			v.means("#countdown", "ends")
+			v.click("#buy")
+			v.means("#outcome", "bought")
+		})
+	}
+}
+
+// TestThePageOutlivesItsServer is on real stores, which outlive it too.
+func TestThePageOutlivesItsServer(t *testing.T) {
+	b := newBrowser(t)
+	shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAY_WITHIN=5s")...).instance(t)
+	id := shop.sale(t, 10, 1)
+	for n, l := range visitors {
+		top := t // the server that is started anew is for the next visitor too
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.choose(id)
+			v.login(itoa(500 + n))
+			v.click("#buy")
+			v.means("#outcome", "bought")
+			v.means("#orders .badge", "expired") // nobody has paid in time
+			v.says("#left", "10")
+
+			require.Zero(t, shop.stop(t))
+			v.means("#notice", "lost")
+			shop.restart(top)
+			v.until(fmt.Sprintf("document.querySelector('#notice').textContent !== %q", v.word("lost")))
+			require.Equal(t, http.StatusCreated, shop.as(t, int64(600+n)).buy(id, "").status)
+			v.says("#left", "9") // the stream is there again
+			v.click("#buy")
+			v.means("#outcome", "bought")
+			v.click("#orders button")
+			v.means("#orders .badge", "paid")
+			id = shop.sale(t, 10, 1)
+		})
+	}
+}
+
+func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
+	b := newBrowser(t)
+	shop := newShop(t).instance(t)
+	shop.sale(t, 10, 1)
+	for _, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.fill("#token", token(t, 700, "user"))
+			v.click("#paste button")
+			v.says("#who-name", "700")
+			for view, word := range map[string]string{"rush": "no_rush", "lab": "no_lab"} {
+				v.view(view)
+				v.means("#"+strings.ReplaceAll(word, "_", "-"), word)
+				v.until(fmt.Sprintf("document.querySelector('#no-%s').checkVisibility()", view))
+			}
+			v.view("engine")
+			v.click("#audit-admin")
+			v.until(`location.hash === "#admin"`)
+			v.fill("#admin-token", token(t, 700, "user"))
+			v.click("#admin-paste button")
+			v.means("#notice", "not_admin")
+			v.fill("#admin-token", token(t, 1, "admin"))
+			v.click("#admin-paste button")
+			v.means("#gate-note", "admin_who")
+			v.click("#audit")
+			v.says("#admin-note", v.word("clean"))
+			kept := js[string](v, `JSON.stringify({...sessionStorage, ...localStorage}) + location.href + document.cookie`)
+			assert.NotContains(t, kept, token(t, 1, "admin")[:60], "an administrator's token is in memory only")
+			v.do(chromedp.Reload())
+			v.until("document.querySelector('#admin-paste')?.checkVisibility()")
+		})
+	}
+}
+
+func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("admin")
+			v.click("#demo-admin")
+			v.means("#gate-note", "admin_who")
+			v.fill("#c-title", "Plum "+l.language)
+			v.fill("#c-stock", "7")
+			v.click("#create button")
+			v.means("#admin-note", "created")
+			v.says("#a-title", "Plum "+l.language)
+			v.means("#a-state", "draft")
+			v.click("#publish")
+			v.means("#a-state", "on_sale")
+			id := js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`)
+			require.Equal(t, http.StatusCreated, shop.as(t, int64(800+n)).buy(id, "").status)
+			v.click("#audit")
+			v.says("#admin-note", v.word("clean"))
+			v.until("document.querySelectorAll('#report .lamp.ok').length === 9")
+			v.click("#pause")
+			v.means("#a-state", "paused")
+			v.click("#repair")
+			v.means("#admin-note", "repaired")
+			v.click("#end")
+			v.means("#end", "end_sure")
+			v.means("#a-state", "paused")
+			v.click("#end")
+			v.means("#a-state", "ended")
+			v.until("document.querySelector('#publish').disabled")
+			v.view("sale")
+			v.means("#countdown", "over")
+		})
+	}
+}
+
+func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for _, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("rush")
+			for field, value := range map[string]string{"users": "30", "rate": "0", "stock": "24", "pay": "50", "cancel": "0"} {
+				v.fill("#rush-"+field, value)
+			}
+			v.click("#rush-start")
+			v.means("#rush-report .verdict", "clean")
+			v.means("#rush-note", "rush_done")
+			v.says("#r-left", "0")
+			v.says("#r-accepted", "24")
+			assert.Equal(t, "40", v.text("#r-asked"), "every third of 30 taps twice")
+			v.picture("rushed-" + l.String())
+
+			v.view("engine")
+			v.says("#e-sold", "24")
+			v.until(`[...document.querySelectorAll("#shards li")].length === 8 && document.querySelectorAll("#shards .empty").length === 8`)
+			late := shop.as(t, 900)
+			flag := v.word("flag_up")
+			within(t, patience, func() error { // it falls by itself, and the next buyer raises it again
+				if late.buy(js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`), "").code() != "sold_out" ||
+					!strings.Contains(v.text("#instances li span"), flag) {
+					return assert.AnError
+				}
+				return nil
+			})
+			lent, err := strconv.Atoi(v.text("#e-lent"))
+			require.NoError(t, err)
+			assert.Positive(t, lent, "30 buyers are not at home in equal numbers")
+			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 9")
+			v.picture("engine-rushed-" + l.String())
+		})
+	}
+}
+
+func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for _, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("lab")
+			v.click(`#experiments button[value="delete-anothers-lock"]`)
+			v.click("#x-run")
+			v.means("#x-state", "as_expected")
+			v.until("document.querySelectorAll('#x-cases .timeline .event').length > 4")
+			v.means("#x-cases .case .badge", "wrong")
+			v.says("#x-cases text.anomaly", "▼")
+			v.picture("experiment-" + l.String())
+		})
+	}
+}
+
+func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t, "PATH=/nowhere")
+	v := b.open(t, shop.url, visitors[0])
+	v.view("lab")
+	v.click(`#experiments button[value="read-before-lock"]`)
+	v.click("#x-run")
+	v.means("#x-state", "not_run")
+	v.says("#x-note", "no server")
+}
+
+func TestTheLanguageAndTheLightAreRemembered(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	v := b.open(t, shop.url, look{language: "zh"})
+	require.Equal(t, "zh-Hans", js[string](v, "document.documentElement.lang"))
+	v.click("#language")
+	v.says("#views a", "Sale")
+	v.click("#theme")
+	v.do(chromedp.Reload())
+	v.until(`document.querySelector("#coupons button") !== null`)
+	v.says("#views a", "Sale")
+	require.Equal(t, "dark", js[string](v, "document.documentElement.dataset.theme"))
+}

@@ -1,0 +1,70 @@
+package stock
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/redisconn"
+)
+
+func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		client := dial(t, o)
+		require.NoError(t, client.Del(t.Context(), instancesKey).Err())
+		s := open(t, client, 0, 2)
+		require.ErrorIs(t, s.try(1), coupon.ErrSoldOut)
+		one, two := NewFleet(s.Stock, "one"), NewFleet(New(client, time.Minute), "two")
+		_, err := two.Beat(t.Context())
+		require.NoError(t, err)
+		seen, err := one.Beat(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []Instance{{Name: "one", SoldOut: []int64{s.load.CouponID}}, {Name: "two"}}, seen)
+	})
+}
+
+func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		client := dial(t, o)
+		require.NoError(t, client.Del(t.Context(), instancesKey).Err())
+		require.NoError(t, client.HSet(t.Context(), instancesKey, "dead", "1000 7").Err())
+		seen, err := NewFleet(New(client, time.Minute), "alive").Beat(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []Instance{{Name: "alive"}}, seen)
+		require.False(t, client.HExists(t.Context(), instancesKey, "dead").Val())
+		require.Positive(t, client.PTTL(t.Context(), instancesKey).Val(), "a fleet that is gone leaves no key")
+	})
+}
+
+func TestNobodyIsSeenWhileRedisIsAway(t *testing.T) {
+	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	t.Cleanup(func() { _ = away.Close() })
+	f := NewFleet(New(away, time.Minute), "one")
+	f.seen = []Instance{{Name: "one"}}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { f.Run(ctx); close(done) }()
+	require.Eventually(t, func() bool { return len(f.Seen()) == 0 }, 5*time.Second, time.Millisecond)
+	stop()
+	<-done
+}
+
+func TestWhatIsOpenIsCountedInEachShard(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 10, 2)
+		h := s.buy(s.at(0, 1))
+		s.buy(s.at(0, 2))
+		s.buy(s.at(1, 1))
+		open, err := s.Open(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		require.Equal(t, []int64{2, 1}, open)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		open, err = s.Open(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		require.Equal(t, []int64{1, 1}, open)
+	})
+}
