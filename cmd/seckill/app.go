@@ -78,7 +78,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	})
 	a.settler = order.NewSettler(faultySettler(order.SettlerParts{
 		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
-		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
+		Orders: a.store, Outbox: a.store, Sales: a.cache, Waits: cfg.Order.QueueWait, Log: log,
 	}))
 	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.SettleAfter)
 	return a, nil
@@ -172,7 +172,9 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	}
 	a.onStop(ids.Close)
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
+	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
+		Queue: queue, Room: cfg.Order.QueueLength,
 		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
@@ -180,6 +182,10 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	a.metrics.Pools(a.store.Pool, a.redis)
 	a.metrics.Shards(a.cache.Known, a.stock.Left)
 	a.work(ctx)
+	if queue != nil {
+		a.metrics.Queues(a.cache.Known, a.stock.Queues)
+		a.consume(ctx)
+	}
 	return a, nil
 }
 
@@ -221,6 +227,36 @@ func (a *app) work(ctx context.Context) {
 		running.Wait()
 		return nil
 	})
+}
+
+// hands is how many entries of the queues an instance serves at once: with group
+// commit a few groups' worth.
+const hands = 256
+
+// consume serves the queues. It is the first to stop, with what it has in hand
+// finished.
+func (a *app) consume(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		a.orders.Consume(ctx, order.Consuming{
+			Loaded: a.queues, Waits: a.cfg.Order.QueueWait, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.Did,
+		})
+	})
+	a.onStop(func(context.Context) error {
+		cancel()
+		running.Wait()
+		return nil
+	})
+}
+
+// queues lists the coupons that may have requests in their queues: those on sale or
+// paused, and those whose sale has just ended.
+func (a *app) queues(ctx context.Context) ([]coupon.Coupon, error) {
+	loaded, err := a.store.Coupons().Loaded(ctx)
+	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
+		return time.Since(c.EndsAt) > time.Minute
+	}), err
 }
 
 // watchEvery is how soon an instance notices that Redis has lost or forgotten

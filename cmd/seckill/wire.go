@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,6 +23,7 @@ import (
 	"seckill/internal/metrics"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
+	"seckill/internal/stock"
 	"seckill/internal/store"
 )
 
@@ -63,6 +66,16 @@ func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Tra
 		return db
 	}
 	return db.Group(store.GroupOptions{Committed: m.Grouped})
+}
+
+// shardQueue gives the queues that order.mode asks for, or nil: every order is
+// committed before its answer. An entry is taken over from an instance that has had it
+// for longer than a transaction may take.
+func shardQueue(cfg config.Order, s *stock.Stock) order.Queue {
+	if cfg.Mode != "queue" {
+		return nil
+	}
+	return s.Queue(rand.Text(), cfg.TxTimeout+time.Second)
 }
 
 // lockBackend gives the backend that lock.backend names, and what closes it.

@@ -20,13 +20,18 @@ type orderJSON struct {
 	CreatedAt  time.Time    `json:"created_at"`
 	ExpiresAt  time.Time    `json:"expires_at"`
 	RequestID  string       `json:"request_id"`
+	Position   int64        `json:"position,omitempty"` // in its queue, from 1, about; while it is queued
 }
 
 func showOrder(o order.Order) orderJSON {
-	return orderJSON{
+	shown := orderJSON{
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
 	}
+	if o.Status == order.Queued {
+		shown.Position = o.Turn.Ahead + 1
+	}
+	return shown
 }
 
 type placeRequest struct{ order.Request }
@@ -41,6 +46,10 @@ type placed struct{ orderJSON }
 
 func (p placed) head(h http.Header) int {
 	h["Location"] = []string{"/api/v1/orders/" + strconv.FormatInt(p.ID, 10)}
+	if p.Status == order.Queued {
+		h["Retry-After"] = []string{"1"}
+		return http.StatusAccepted
+	}
 	return http.StatusCreated
 }
 

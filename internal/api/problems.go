@@ -67,6 +67,7 @@ var problems = []problem{
 	{err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
 	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
 	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", detail: "Too many requests at once; nothing was done."},
+	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", detail: "The queue is full; nothing was done."},
 	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The stock is not loaded yet."},
 	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
 	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},

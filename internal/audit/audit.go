@@ -33,6 +33,7 @@ type Shards interface {
 	History(ctx context.Context, couponID int64, shard int) (map[string]int64, error)
 	Buyers(ctx context.Context, couponID int64, shards int) (map[int64]int64, error)
 	Applied(ctx context.Context, returns []order.Return) ([]bool, error)
+	Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
 }
 
 // Mender does the repairs that are always safe. *order.Settler is one.
@@ -96,6 +97,7 @@ type evidence struct {
 	applied []bool           // of the outbox, whether the shards have it
 	history map[string]int64 // requests that Redis remembers as ordered
 	buyers  map[int64]int64  // the shards' account of each user's orders
+	waiting []map[int64]bool // the orders in each shard's queue
 	quiet   bool             // nothing changed in Redis during the reading
 	at      time.Time
 }
@@ -122,6 +124,11 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		if err != nil {
 			return e, err
 		}
+		waiting, err := a.shards.Waiting(ctx, couponID, k)
+		if err != nil {
+			return e, err
+		}
+		e.waiting = append(e.waiting, waiting)
 		for request, id := range history {
 			asked = append(asked, request)
 			if !open[request] {

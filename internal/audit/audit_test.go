@@ -17,7 +17,7 @@ import (
 	"seckill/internal/stock"
 )
 
-var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9"}
+var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
 
 func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {

@@ -45,6 +45,8 @@ func (*busy) Buyers(context.Context, int64, int) (map[int64]int64, error) {
 
 func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return nil, nil }
 
+func (*busy) Waiting(context.Context, int64, int) (map[int64]bool, error) { return nil, nil }
+
 func (b *busy) Settle(context.Context, coupon.Coupon, time.Duration) (int, error) { return 0, b.settle }
 
 func (b *busy) Relay(context.Context) (int, error) { return 0, b.relay }

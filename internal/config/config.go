@@ -107,11 +107,13 @@ type Lock struct {
 // Order is the order path.
 type Order struct {
 	Commit      string        `koanf:"commit" oneof:"single group"`
-	Mode        string        `koanf:"mode"`
-	PayWithin   time.Duration `koanf:"pay_within" min:"1ms" max:"720h"`  // from pending to expired
-	TxTimeout   time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`    // the transaction's budget
-	SettleAfter time.Duration `koanf:"settle_after" min:"1ms" max:"25s"` // the age at which an open hold is settled
-	ExpireEvery time.Duration `koanf:"expire_every" min:"1ms" max:"1m"`  // between two looks for unpaid orders
+	Mode        string        `koanf:"mode" oneof:"sync queue"`
+	QueueLength int           `koanf:"queue_length" min:"1" max:"1000000"` // entries of one shard; the rest is refused
+	QueueWait   time.Duration `koanf:"queue_wait" min:"1ms" max:"20s"`     // an entry that is older is refused
+	PayWithin   time.Duration `koanf:"pay_within" min:"1ms" max:"720h"`    // from pending to expired
+	TxTimeout   time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`      // the transaction's budget
+	SettleAfter time.Duration `koanf:"settle_after" min:"1ms" max:"25s"`   // the age at which an open hold is settled
+	ExpireEvery time.Duration `koanf:"expire_every" min:"1ms" max:"1m"`    // between two looks for unpaid orders
 }
 
 // ID is how order ids are made.
@@ -162,6 +164,8 @@ func Default() Config {
 		Order: Order{
 			Commit:      "group",
 			Mode:        "sync",
+			QueueLength: 2000,
+			QueueWait:   15 * time.Second,
 			PayWithin:   15 * time.Minute,
 			TxTimeout:   2 * time.Second,
 			SettleAfter: 10 * time.Second,

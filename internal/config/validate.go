@@ -171,7 +171,6 @@ func (c Config) checkLockServers(wrong *problems) {
 }
 
 func (c Config) checkOrder(wrong *problems) {
-	checkBuilt(wrong, "order.mode", c.Order.Mode, "sync", "queue", "this build answers after the commit")
 	if c.Order.TxTimeout > c.HTTP.RequestTimeout {
 		wrong.add("order.tx_timeout must not exceed http.request_timeout: it is a part of it",
 			"order.tx_timeout", "http.request_timeout")
@@ -180,16 +179,11 @@ func (c Config) checkOrder(wrong *problems) {
 		wrong.add("order.settle_after must be at least order.tx_timeout: it would settle orders that are still being placed",
 			"order.settle_after", "order.tx_timeout")
 	}
-}
-
-// checkBuilt checks a key with one built value and one that is known and not
-// built.
-func checkBuilt(wrong *problems, key, got, built, known, why string) {
-	switch got {
-	case built:
-	case known:
-		wrong.add(fmt.Sprintf("%s %s is not in this build: %s; use %s", key, known, why, built), key)
-	default:
-		wrong.add(key+" must be "+built, key)
+	if c.Order.Mode == "queue" && c.Order.QueueWait+c.Order.SettleAfter > longestQueue {
+		wrong.add("order.queue_wait and order.settle_after must not exceed 28s together: a 202 has to end within 30s",
+			"order.queue_wait", "order.settle_after")
 	}
 }
+
+// longestQueue leaves a pass of the background work for what a queue has not ended.
+const longestQueue = 28 * time.Second

@@ -14,6 +14,8 @@ type Claim struct {
 	Limit     int   // units that the user may have
 	Epoch     int64
 	Shards    int
+	Queue     *Order // goes into the shard's queue with the hold; nil: nothing is queued
+	Room      int    // entries that a shard's queue may have
 }
 
 // Hold is a unit taken from a shard for one request and not yet an order.
@@ -26,6 +28,8 @@ type Hold struct {
 	Epoch     int64
 	Shards    int
 	Shard     int           // where the unit came from
+	Queued    bool          // an entry of the shard's queue will end it
+	Number    int64         // of that entry, counted by the shard's queue from 1; 0 for the mark of a borrower
 	Age       time.Duration // by the server's clock; only set by OpenHolds
 }
 
@@ -36,7 +40,9 @@ type Stock interface {
 	SoldOut(couponID, epoch int64) bool
 	// Reserve takes one unit: from the user's home shard, else from a sibling.
 	// coupon.ErrSoldOut only after every shard was seen empty; ErrLimitReached,
-	// ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded, ErrUnavailable.
+	// ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded, ErrUnavailable. A
+	// Claim with a Queue also writes the entry, in the same step and once only;
+	// ErrOverloaded if there is no room for it.
 	Reserve(ctx context.Context, c Claim) (Hold, error)
 	// Confirm makes the hold history: its order is committed.
 	Confirm(ctx context.Context, h Hold) error

@@ -35,6 +35,9 @@ const (
 	// InDoubt is never stored: it is what is known of an order while the outcome
 	// of its commit is not. It ends in an order or in Void.
 	InDoubt Status = "in_doubt"
+	// Queued is never stored either: the request has a unit and waits for its turn.
+	// It ends in an order or in Void.
+	Queued Status = "queued"
 )
 
 // Live says whether an order of this status has a unit and a slot.
@@ -53,6 +56,14 @@ type Order struct {
 	Fence      uint64 // of the lock that it was made under
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // when it expires unless it is paid
+	Turn       Turn      // while it is Queued
+}
+
+// Turn is the place of an order in the queue of its shard.
+type Turn struct {
+	Epoch  int64 // the queue ends with its epoch
+	Number int64 // counted by the shard's queue from 1
+	Ahead  int64 // how many come before it, about; only known by Get
 }
 
 // Why an order was not made, found or changed. That a coupon is not on sale or
@@ -70,6 +81,9 @@ var (
 	// ErrCommitUnknown: the commit failed and may have happened. The order that
 	// comes with it says where to ask again.
 	ErrCommitUnknown = errors.New("order: the outcome of the commit is not known")
+
+	// ErrOverloaded: the queue has no room.
+	ErrOverloaded = errors.New("order: the queue is full")
 
 	// ErrStaleEpoch: the stock was loaded again since the hold was taken.
 	ErrStaleEpoch = errors.New("order: the stock was loaded again")

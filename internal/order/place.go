@@ -54,13 +54,23 @@ func (s *Service) place(ctx context.Context, r Request) (Order, error) {
 		return Order{}, err
 	}
 
+	if s.queue != nil {
+		return s.enqueue(ctx, sale, o) // the other page: queue.go
+	}
+
 	hold, err := s.stock.Reserve(ctx, claim(o, sale))
 	if err != nil {
 		return Order{}, err
 	}
 	o.ID, o.Shard = hold.OrderID, hold.Shard
+	o, err = s.sell(ctx, sale, o)
+	return s.finish(ctx, hold, o, err)
+}
 
-	err = s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
+// sell makes the order out of its hold, inside the user's lock, and gives it as it was
+// committed: o, or the one that its request had from before.
+func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
 		return s.known(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
 			if err := tx.Fence(ctx, o.UserID, fence); err != nil {
 				return err
@@ -77,8 +87,7 @@ func (s *Service) place(ctx context.Context, r Request) (Order, error) {
 			return tx.TakeOne(ctx, o.CouponID, sale.Epoch)
 		}))
 	})
-
-	return s.finish(ctx, hold, o, err)
+	return o, err
 }
 
 // locked runs work inside the user's lock, and once more if the database had seen

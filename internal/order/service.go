@@ -42,6 +42,8 @@ type Parts struct {
 	Tx        Transactor
 	Orders    Orders
 	IDs       IDs
+	Queue     Queue            // nil: an order is committed before its answer
+	Room      int              // entries that a shard's queue may have
 	PayWithin time.Duration    // how long a pending order awaits its payment
 	Cleanup   time.Duration    // bounds what must be done although the request is over
 	Now       func() time.Time // nil is time.Now
@@ -58,6 +60,9 @@ type Service struct {
 	tx        Transactor
 	orders    Orders
 	ids       IDs
+	queue     Queue
+	room      int
+	woken     chan struct{} // something was queued here
 	payWithin time.Duration
 	cleanupIn time.Duration
 	now       func() time.Time
@@ -75,6 +80,7 @@ func NewService(p Parts) *Service {
 	return &Service{
 		sales: p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
 		tx: p.Tx, orders: p.Orders, ids: p.IDs,
+		queue: p.Queue, room: p.Room, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 }
@@ -132,7 +138,10 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o.UserID != userID {
 		return Order{}, ErrNotFound
 	}
-	return s.doubtful(ctx, o)
+	if o.Status == Queued {
+		return s.queued(ctx, o)
+	}
+	return s.doubtful(ctx, o, s.now().Sub(o.CreatedAt) >= doubtLasts)
 }
 
 // doubtLasts is after which an order in doubt that is asked for is given up. Nothing
@@ -143,9 +152,9 @@ const doubtLasts = 30 * time.Second
 // the order that its request had from before, or Void if it can never be one. An old
 // doubt is ended here: its hold may be gone with an older epoch, and then there is
 // nothing that the settler would find.
-func (s *Service) doubtful(ctx context.Context, o Order) (Order, error) {
+func (s *Service) doubtful(ctx context.Context, o Order, old bool) (Order, error) {
 	found, err := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
-	if errors.Is(err, ErrNotFound) && s.now().Sub(o.CreatedAt) >= doubtLasts {
+	if errors.Is(err, ErrNotFound) && old {
 		if err = s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
 			return Order{}, err
 		}

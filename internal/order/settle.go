@@ -28,6 +28,7 @@ type Settler struct {
 	orders  Orders
 	outbox  Outbox
 	sales   Sales
+	waits   time.Duration
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -42,6 +43,7 @@ type SettlerParts struct {
 	Orders  Orders
 	Outbox  Outbox
 	Sales   Sales
+	Waits   time.Duration    // how long a request may be queued: so much older its hold must be
 	Now     func() time.Time // nil is time.Now
 	Log     *slog.Logger     // nil is slog.Default
 }
@@ -56,7 +58,7 @@ func NewSettler(p SettlerParts) *Settler {
 	}
 	return &Settler{
 		holds: p.Holds, stock: p.Stock, returns: p.Returns, locker: p.Locker, tx: p.Tx,
-		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, now: p.Now, log: p.Log,
+		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, waits: p.Waits, now: p.Now, log: p.Log,
 	}
 }
 
@@ -89,13 +91,13 @@ func (t *trouble) enough(err error) bool {
 }
 
 // Settle ends the coupon's holds that are older than age, and says how many it
-// ended. A hold whose user has a request in progress is left for the next pass.
+// ended. A queued one is first left to its entry for as long as that may wait. A hold whose user has a request in progress is left for the next pass.
 func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
 	open, failed := s.holds.OpenHolds(ctx, c.ID, c.Shards)
 	settled := 0
 	var met trouble
 	for _, h := range open {
-		if h.Age < age || ctx.Err() != nil {
+		if h.Age < age || h.Queued && h.Age < age+s.waits || ctx.Err() != nil {
 			continue
 		}
 		if settled == batch {

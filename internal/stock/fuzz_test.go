@@ -60,7 +60,7 @@ func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		answer := strings.Split(text, "|")
-		if _, err := heldOrder(answer); err != nil {
+		if _, _, err := heldOrder(answer); err != nil {
 			require.Contains(t, err.Error(), "answer")
 			return
 		}

@@ -36,30 +36,40 @@ func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow boo
 	if borrow {
 		flag = "1"
 	}
-	answer, err := s.run(ctx, reserveScript, c.CouponID, home, c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag)
+	entry, err := entryText(c)
+	if err != nil {
+		return order.Hold{}, false, err
+	}
+	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
+		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entry, c.Room)
 	if err != nil {
 		return order.Hold{}, false, err
 	}
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
 	}
-	id, err := heldOrder(answer)
+	id, number, err := heldOrder(answer)
 	if err != nil {
 		return order.Hold{}, false, fmt.Errorf("hold of coupon %d: %w", c.CouponID, err)
 	}
-	return hold(c, id, home), answer[0] == "MARKED", nil
+	h = hold(c, id, home)
+	h.Queued, h.Number = number > 0, number
+	return h, answer[0] == "MARKED", nil
 }
 
-// heldOrder reads the order that an answer says the hold is for.
-func heldOrder(answer []string) (int64, error) {
-	if len(answer) != 2 {
-		return 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
+// heldOrder reads the order that an answer says the hold is for, and its number in the
+// queue, which is 0 if it is in none.
+func heldOrder(answer []string) (id, number int64, err error) {
+	if len(answer) != 2 && len(answer) != 3 {
+		return 0, 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
 	}
-	id, err := strconv.ParseInt(answer[1], 10, 64)
+	if id, err = strconv.ParseInt(answer[1], 10, 64); err == nil && len(answer) == 3 {
+		number, err = strconv.ParseInt(answer[2], 10, 64)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("the answer %q: %w", answer, err)
+		return 0, 0, fmt.Errorf("the answer %q: %w", answer, err)
 	}
-	return id, nil
+	return id, number, nil
 }
 
 // hold is the Hold that answers the Claim with a unit of the shard.
@@ -112,24 +122,43 @@ func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold
 // so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
 // asked twice: the first question may arrive yet, when it has a unit again.
 func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
+	entry, err := entryText(c)
+	if err != nil {
+		return order.Hold{}, err
+	}
+	none := errEmpty
 	for _, shard := range lenders {
 		if shard == home {
 			continue
 		}
-		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
+		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.Room)
 		if err == nil {
 			err = refusals[answer[0]]
 		}
+		refused := errors.Is(err, errEmpty) || errors.Is(err, order.ErrOverloaded)
 		switch {
 		case err == nil:
-			return hold(c, c.OrderID, shard), nil
-		case errors.Is(err, errEmpty) && twice:
+			return loan(c, shard, answer)
+		case refused && twice:
 			return order.Hold{}, fmt.Errorf("%w: whether shard %d of coupon %d lends is not known", order.ErrUnavailable, shard, c.CouponID)
-		case !errors.Is(err, errEmpty):
+		case !refused:
 			return order.Hold{}, err
+		case errors.Is(err, order.ErrOverloaded):
+			none = err // it has units, and no room in its queue: that is not "sold out"
 		}
 	}
-	return order.Hold{}, errEmpty
+	return order.Hold{}, none
+}
+
+// loan is the hold on the unit that a sibling lends.
+func loan(c order.Claim, shard int, answer []string) (order.Hold, error) {
+	id, number, err := heldOrder(answer)
+	if err != nil {
+		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
+	}
+	h := hold(c, id, shard)
+	h.Queued, h.Number = number > 0, number
+	return h, nil
 }
 
 // unmarkWithin bounds taking a mark away, which is done for a buyer who has gone too.

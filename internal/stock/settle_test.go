@@ -119,7 +119,7 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Confirm(t.Context(), h))
 
-		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID)
+		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, "", 0)
 		require.NoError(t, err)
 		require.Equal(t, "DUPLICATE", answer[0])
 		_, _, err = s.reserve(t.Context(), c, 0, true)

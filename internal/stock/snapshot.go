@@ -51,17 +51,21 @@ func parseShard(answer []string, couponID int64, k, shards int) (Shard, error) {
 	now := p.number(answer[3])
 	for i := 4; i < len(answer); i += 2 {
 		f := strings.Fields(answer[i+1])
-		if len(f) != 5 {
+		if len(f) != 5 && len(f) != 6 {
 			return Shard{}, fmt.Errorf("hold %q of %d parts", answer[i], len(f))
 		}
-		shard.Holds = append(shard.Holds, Held{
+		h := Held{
 			Unit: f[0] != "mark",
 			Hold: order.Hold{
 				CouponID: couponID, OrderID: p.number(answer[i]), RequestID: f[1], UserID: p.number(f[2]),
 				Epoch: shard.Epoch, Shards: shards, Shard: k,
 				Age: time.Duration(now-p.number(f[3])) * time.Millisecond,
 			},
-		})
+		}
+		if h.Queued = len(f) == 6; h.Queued {
+			h.Number = p.number(f[5])
+		}
+		shard.Holds = append(shard.Holds, h)
 	}
 	return shard, p.err
 }

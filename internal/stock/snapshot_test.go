@@ -67,7 +67,7 @@ func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
 		first.Attempt = 0
 		require.NoError(t, s.Release(t.Context(), first))
 		grown("release")
-		lend := []any{1, "other", lastID.Add(1), 8}
+		lend := []any{1, "other", lastID.Add(1), 8, "", 0}
 		_, err = s.run(t.Context(), lendScript, s.load.CouponID, 0, lend...)
 		require.NoError(t, err)
 		grown("lend")

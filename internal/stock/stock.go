@@ -54,6 +54,8 @@ var (
 	openScript     = script("open")
 	loadedScript   = script("loaded")
 	snapshotScript = script("snapshot")
+	ackScript      = script("acknowledge")
+	buryScript     = script("bury")
 )
 
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
@@ -95,7 +97,7 @@ func tag(couponID int64, shard int) string {
 // keys lists a shard's keys in the order in which every script names them.
 func keys(couponID int64, shard int) []string {
 	t := tag(couponID, shard)
-	return []string{t + "stock", t + "meta", t + "holds", t + "open", t + "buyers", t + "requests", t + "returned"}
+	return []string{t + "stock", t + "meta", t + "holds", t + "open", t + "buyers", t + "requests", t + "returned", t + "queue", t + "dead"}
 }
 
 // run executes a script on a shard and, because every script is idempotent, once
@@ -135,4 +137,5 @@ var refusals = map[string]error{
 	"BUSY":      order.ErrBusy,
 	"LIMIT":     order.ErrLimitReached,
 	"EMPTY":     errEmpty,
+	"FULL":      order.ErrOverloaded,
 }

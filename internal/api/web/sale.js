@@ -57,6 +57,7 @@ async function purchase() {
   buying = true;
   report("wait", () => say("buying"));
   const a = await buy(id, (early) => report("wait", () =>
+    early.body.status === "queued" ? say("inLine", early.body.position) :
     early.status === 202 ? say("wait", early.body.id) : say("again", problem(early))));
   buying = false;
   if (a.status === 201) report("good", () => say("bought", a.body.id));

@@ -78,7 +78,8 @@ export async function buy(couponID, said) {
     await sleep(a.after || 1000);
     const now = await call("GET", a.location.replace("/api/v1", ""));
     if (now.status === 404 || now.body.status === "void") return { ...now, status: 410, body: { code: "given_up" } };
-    if (now.status === 200 && now.body.status !== "in_doubt") return { ...now, status: 201 };
+    if (now.body.status === "queued") said(now);
+    if (now.status === 200 && !["in_doubt", "queued"].includes(now.body.status)) return { ...now, status: 201 };
   }
   return { status: 0, body: {}, after: 0 };
 }

@@ -1,23 +1,38 @@
 -- Takes one unit of this shard for a buyer whose home shard is empty.
 --
--- KEYS: stock meta holds open buyers requests …   ARGV: epoch, request, order, user
--- Gives HELD <order>, or NOTLOADED, STALE, DUPLICATE <order>, EMPTY with nothing written.
-local stock, meta, holds, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[6]
-local epoch, request, order, user = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- KEYS: stock meta holds open buyers requests returned queue
+-- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room
+-- Gives HELD <order>, with its number in the queue if it is in it, or NOTLOADED, STALE,
+-- DUPLICATE <order>, EMPTY, FULL with nothing written.
+--
+-- The entry stands where the unit is from: there hold and entry are one step.
+local stock, meta, holds, requests, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[8]
+local epoch, request, order, user, entry, room = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local left = redis.call('GET', stock)
 local current = redis.call('HGET', meta, 'epoch')
 if not left or not current then return {'NOTLOADED'} end
 if current ~= epoch then return {'STALE'} end
-if redis.call('HEXISTS', holds, order) == 1 then return {'HELD', order} end
+local hold = redis.call('HGET', holds, order)
+if hold then
+  local number = string.match(hold, '^%a+ %S+ %d+ %d+ %S+ (%d+)$')
+  return {'HELD', order, number}
+end
 -- It is sold already: this call was longer on its way than its sender waited for it.
 if redis.call('HGET', requests, request) == order then return {'DUPLICATE', order} end
 if tonumber(left) <= 0 then return {'EMPTY'} end
+if entry ~= '' and redis.call('XLEN', queue) >= room then return {'FULL'} end
 
 local time = redis.call('TIME')
 local since = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
+local text = {'lent', request, user, since, ',' .. order .. ','}
+if entry ~= '' then text[6] = tostring(redis.call('HINCRBY', meta, 'queued', 1)) end
 redis.call('DECR', stock)
-redis.call('HSET', holds, order, table.concat({'lent', request, user, since, ',' .. order .. ','}, ' '))
+redis.call('HSET', holds, order, table.concat(text, ' '))
 redis.call('HSET', requests, request, order)
 redis.call('HINCRBY', meta, 'ops', 1)
-return {'HELD', order}
+if entry ~= '' then
+  if redis.call('EXISTS', queue) == 0 then redis.call('XGROUP', 'CREATE', queue, 'orders', '0', 'MKSTREAM') end
+  redis.call('XADD', queue, '*', 'order', order, 'attempt', order, 'entry', entry)
+end
+return {'HELD', order, text[6]}

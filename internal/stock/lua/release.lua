@@ -11,13 +11,13 @@ local epoch, order, attempt = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('HGET', meta, 'epoch') ~= epoch or redis.call('EXISTS', stock) == 0 then return {'STALE'} end
 local hold = redis.call('HGET', holds, order)
 if not hold then return {'NONE'} end
-local kind, request, user, since, attempts = string.match(hold, '^(%a+) (%S+) (%d+) (%d+) (%S+)$')
+local kind, request, user, since, attempts, number = string.match(hold, '^(%a+) (%S+) (%d+) (%d+) (%S+)(.*)$')
 if attempt ~= '0' then
   local first, last = string.find(attempts, ',' .. attempt .. ',', 1, true)
   if not first then return {'NONE'} end
   attempts = string.sub(attempts, 1, first) .. string.sub(attempts, last + 1)
   if attempts ~= ',' then
-    redis.call('HSET', holds, order, table.concat({kind, request, user, since, attempts}, ' '))
+    redis.call('HSET', holds, order, table.concat({kind, request, user, since, attempts}, ' ') .. number)
     redis.call('HINCRBY', meta, 'ops', 1)
     return {'SHARED'}
   end

@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Queues shows the queues of the coupons on sale, read when the registry is. What was
+// claimed from dead consumers, and buried, is in seckill_background_total.
+func (m *Metrics) Queues(known func() []coupon.Coupon,
+	read func(ctx context.Context, id int64, shards int) (order.Waiting, error),
+) {
+	m.registry.MustRegister(queueCollector{known, read})
+}
+
+type queueCollector struct {
+	known func() []coupon.Coupon
+	read  func(ctx context.Context, id int64, shards int) (order.Waiting, error)
+}
+
+var (
+	queueEntries = prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.", []string{"coupon"}, nil)
+	queueOldest  = prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.",
+		[]string{"coupon"}, nil)
+	queueDead = prometheus.NewDesc("seckill_queue_dead_letters", "Entries that nobody could serve, of a coupon.", []string{"coupon"}, nil)
+)
+
+// Describe names the metrics.
+func (queueCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- queueEntries
+	to <- queueOldest
+	to <- queueDead
+}
+
+// Collect reads the queues. Those that cannot be read are left out.
+func (c queueCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, one := range c.known() {
+		w, err := c.read(ctx, one.ID, one.Shards)
+		if one.State != coupon.OnSale || err != nil {
+			continue
+		}
+		id := strconv.FormatInt(one.ID, 10)
+		to <- prometheus.MustNewConstMetric(queueEntries, prometheus.GaugeValue, float64(w.Entries), id)
+		to <- prometheus.MustNewConstMetric(queueOldest, prometheus.GaugeValue, w.Oldest.Seconds(), id)
+		to <- prometheus.MustNewConstMetric(queueDead, prometheus.GaugeValue, float64(w.Dead), id)
+	}
+}

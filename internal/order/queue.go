@@ -1,0 +1,169 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// Queue is where requests wait that were answered before their commit: a stream in
+// each shard, which every instance reads. An entry comes with its hold, by
+// Stock.Reserve, and goes when it is acknowledged. It may be delivered more than once.
+type Queue interface {
+	// Next gives up to most entries that nobody was given yet. It does not wait. With an
+	// error it gives what could be read.
+	Next(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
+	// Abandoned gives up to most entries that somebody else was given, and has neither
+	// acknowledged nor asked for again for too long.
+	Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
+	// Done acknowledges an entry and takes it out. With a row the order is known to the
+	// database under its own id, and its ticket is needed no more.
+	Done(ctx context.Context, e Entry, row bool) error
+	// Bury acknowledges an entry that nobody could serve, and keeps it with the reason.
+	Bury(ctx context.Context, e Entry, why error) error
+	// Ahead says about how many entries are before the order's in its queue.
+	Ahead(ctx context.Context, o Order) (int64, error)
+}
+
+// Waiting is how full the queues of a coupon are.
+type Waiting struct {
+	Entries int64
+	Oldest  time.Duration // of the entries, by the server's clock
+	Dead    int64         // letters that nobody could serve
+}
+
+// Entry is a request in a queue.
+type Entry struct {
+	ID         string
+	Order      Order // as it will be, if it will be
+	Hold       Hold  // on the unit; without a RequestID it is not known
+	Deliveries int   // how often it was given to somebody, this time included
+	Broken     error // why it cannot be read; Order is empty then
+}
+
+// enqueue is the order of things up to the answer, when it is given before the commit.
+// It takes over where place has let the request in:
+//
+//	─▶ RESERVE  a hold and an entry in the shard's queue, in one step ─▶ ticket ─▶ answer
+//
+// The ticket is what any instance can be asked by. Without it nothing is promised: the
+// client asks again with its key, and finds its hold and its entry.
+func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	o.Status = Queued
+	c := claim(o, sale)
+	c.Queue, c.Room = &o, s.room
+	hold, err := s.stock.Reserve(ctx, c)
+	if err != nil {
+		return Order{}, err
+	}
+	if hold.OrderID != o.ID { // it was asked before
+		if known, err := s.tickets.Ticket(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
+			return known, err
+		}
+	}
+	o.ID, o.Shard, o.Turn = hold.OrderID, hold.Shard, Turn{Epoch: hold.Epoch, Number: hold.Number}
+	if err := s.tickets.PutTicket(ctx, o); err != nil {
+		return Order{}, err
+	}
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+	return o, nil
+}
+
+// errTooLate: the request has waited in the queue for longer than it may.
+var errTooLate = errors.New("order: it waited for too long")
+
+// serve is the order of things for an entry of the queue:
+//
+//	entry ─▶ LOCK ─▶ BEGIN … COMMIT ─▶ UNLOCK ─▶ CONFIRM or RELEASE ─▶ ACKNOWLEDGE
+//
+// An entry may come again, or to two at once, or after its hold was settled. So it is
+// acknowledged only when a row has ended it for ever: its order, or a void one in its
+// place. A refusal is not remembered by anything else, and what was refused now could
+// be sold by the next delivery, without its unit.
+func (s *Service) serve(ctx context.Context, e Entry, waits time.Duration) error {
+	sale, err := s.sales.Get(ctx, e.Order.CouponID)
+	if err != nil {
+		return err
+	}
+	sale.Epoch = e.Hold.Epoch // the unit is of this epoch, and is sold in no other
+	o, err := e.Order, errTooLate
+	if s.now().Sub(o.CreatedAt) < waits {
+		o, err = s.sell(ctx, sale, o)
+	}
+	if err != nil && !refused(err) {
+		return err
+	}
+	return s.end(ctx, e, o, err, func(ctx context.Context, row bool) error { return s.queue.Done(ctx, e, row) })
+}
+
+// refused says whether an entry was served, and is no order. Anything else is either
+// not known yet or may be tried again.
+func refused(err error) bool {
+	for _, no := range []error{errTooLate, ErrLimitReached, ErrVoided, ErrKeyReused, ErrStaleEpoch, coupon.ErrSoldOut} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// bury gives an entry up that nobody can serve. Its unit goes back as that of any
+// refused request: after the database has said that it can never be sold.
+func (s *Service) bury(ctx context.Context, e Entry, why error) error {
+	gone := func(ctx context.Context, _ bool) error { return s.queue.Bury(ctx, e, why) }
+	if e.Hold.RequestID == "" {
+		return gone(ctx, false) // whatever it held is the settler's
+	}
+	o := e.Order
+	o.ID, o.CouponID, o.UserID, o.RequestID = e.Hold.OrderID, e.Hold.CouponID, e.Hold.UserID, e.Hold.RequestID
+	if o.CreatedAt.IsZero() {
+		o.CreatedAt, o.ExpiresAt = s.now(), s.now()
+	}
+	return s.end(ctx, e, o, why, gone)
+}
+
+// end brings an entry with a known outcome to its end. A refused one is settled as a
+// doubt is: a void order is written, which also decides it.
+func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone func(ctx context.Context, row bool) error) error {
+	if err != nil {
+		if err = s.known(ctx, &o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
+			return err
+		}
+	}
+	row := err == nil && o.ID == e.Hold.OrderID
+	if !row {
+		// Its answer was a place to ask: from there the outcome must be found.
+		t := e.Order
+		if t.Status = InDoubt; t.ID != 0 {
+			if err := s.tickets.PutTicket(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	_, _ = s.finish(ctx, e.Hold, o, err) // what it could not do is the settler's
+	return gone(ctx, row)
+}
+
+// queued says where in the queue an order is. When it should have come to its end
+// long ago, or its queue has ended with its epoch, it is decided here.
+func (s *Service) queued(ctx context.Context, o Order) (Order, error) {
+	over := s.now().Sub(o.CreatedAt) >= doubtLasts
+	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Turn.Epoch {
+		over = true
+	}
+	if over {
+		return s.doubtful(ctx, o, true)
+	}
+	if s.queue != nil {
+		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for
+			o.Turn.Ahead = ahead
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,243 @@
+package stock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// group is the consumer group of every queue; reserve.lua and lend.lua make it.
+const group = "orders"
+
+// letters is about how many dead letters a shard keeps.
+const letters = 1000
+
+// Queue reads the queues of the shards, one stream each, for one consumer:
+//
+//	reserve.lua, lend.lua ─▶ XADD ─▶ stream ─▶ Next ─▶ pending ─▶ Done: XACK, XDEL
+//	  with the hold                    a consumer died │ ▲        └▶ Bury: dead letters
+//	                                                   └─┘ Abandoned: XCLAIM
+//
+// An entry lives as long as its epoch: loading the shards anew, or the loss of Redis'
+// data, ends the queue. It does not promise an order of service between shards, nor
+// that an entry is given to one consumer only.
+type Queue struct {
+	stock    *Stock
+	consumer string
+	idle     time.Duration
+	turn     atomic.Uint64 // which shard is read first
+}
+
+// Queue gives the queues to a consumer of that name, unique in the fleet. What another
+// consumer has neither acknowledged nor been given again for idle is abandoned.
+func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
+	return &Queue{stock: s, consumer: consumer, idle: idle}
+}
+
+// entryText is what a claim puts into the queue, or empty.
+func entryText(c order.Claim) (string, error) {
+	if c.Queue == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(queued{*c.Queue, c.Epoch, c.Shards}) //nolint:musttag // written and read here alone
+	if err != nil {
+		return "", fmt.Errorf("queue order %d: %w", c.OrderID, err)
+	}
+	return string(text), nil
+}
+
+// queued is the text of an entry.
+type queued struct {
+	Order  order.Order
+	Epoch  int64
+	Shards int
+}
+
+// shardsOf lists which shards are asked for how many entries each, so that there are
+// not more than most: another one is the first each time.
+func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
+	first := int(q.turn.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards
+	for i := range min(most, c.Shards) {
+		shards = append(shards, (first+i)%c.Shards)
+	}
+	return shards, int64(max(1, most/max(1, c.Shards)))
+}
+
+// Next is order.Queue's.
+func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+	shards, each := q.shardsOf(c, most)
+	reads := make([]*redis.XStreamSliceCmd, len(shards))
+	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, shard := range shards {
+			reads[i] = p.XReadGroup(ctx, &redis.XReadGroupArgs{
+				Group: group, Consumer: q.consumer, Streams: []string{tag(c.ID, shard) + "queue", ">"}, Count: each, Block: -1,
+			})
+		}
+		return nil
+	})
+	var all []order.Entry
+	var failed error
+	for i, read := range reads {
+		streams, err := read.Result()
+		if err != nil && !empty(err) {
+			failed = fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, shards[i], c.ID, err)
+		}
+		for _, stream := range streams {
+			for _, m := range stream.Messages {
+				all = append(all, q.entry(ctx, c, shards[i], m, 1))
+			}
+		}
+	}
+	return all, failed
+}
+
+// empty says that there is nothing to read: no new entry, or no queue yet.
+func empty(err error) bool {
+	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
+}
+
+// Abandoned is order.Queue's.
+func (q *Queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+	var all []order.Entry
+	var failed error
+	for _, shard := range first(q.shardsOf(c, c.Shards)) {
+		if len(all) >= most {
+			break
+		}
+		found, err := q.claim(ctx, c, shard, most-len(all))
+		all = append(all, found...)
+		if err != nil && !empty(err) {
+			failed = fmt.Errorf("%w: pending in the queue of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.ID, err)
+		}
+	}
+	return all, failed
+}
+
+func first(shards []int, _ int64) []int { return shards }
+
+// claim asks who has had what for how long, and then for the entries. Each is claimed
+// by one consumer only, because claiming it begins its time anew.
+func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
+	stream := tag(c.ID, shard) + "queue"
+	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
+		Stream: stream, Group: group, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
+	}).Result()
+	if err != nil || len(pending) == 0 {
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	ids, deliveries := make([]string, len(pending)), map[string]int{}
+	for i, p := range pending {
+		ids[i], deliveries[p.ID] = p.ID, int(p.RetryCount)+1
+	}
+	messages, err := q.stock.client.XClaim(ctx, &redis.XClaimArgs{
+		Stream: stream, Group: group, Consumer: q.consumer, MinIdle: q.idle, Messages: ids,
+	}).Result()
+	all := make([]order.Entry, len(messages))
+	for i, m := range messages {
+		all[i] = q.entry(ctx, c, shard, m, deliveries[m.ID])
+	}
+	return all, err //nolint:wrapcheck // the caller does
+}
+
+// entry reads a message. Of one that cannot be read, the hold is looked up that its
+// shard has for it.
+func (q *Queue) entry(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage, deliveries int) order.Entry {
+	e, err := parseEntry(m, c.ID, shard)
+	e.ID, e.Deliveries, e.Broken = m.ID, deliveries, err
+	if err != nil {
+		e.Order = order.Order{}
+		e.Hold = q.held(ctx, c, shard, m)
+	}
+	return e
+}
+
+func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error) {
+	var p parser
+	id, attempt := p.number(text(m, "order")), p.number(text(m, "attempt"))
+	var is queued
+	if err := json.Unmarshal([]byte(text(m, "entry")), &is); err != nil { //nolint:musttag // as above
+		return order.Entry{}, fmt.Errorf("entry %s: %w", m.ID, err)
+	}
+	o := is.Order
+	switch {
+	case p.err != nil:
+		return order.Entry{}, fmt.Errorf("entry %s: %w", m.ID, p.err)
+	case id == 0 || attempt == 0 || o.CouponID != couponID || o.UserID == 0 || o.RequestID == "" || is.Epoch == 0 || is.Shards <= shard:
+		return order.Entry{}, fmt.Errorf("entry %s lacks a part, or is not of this shard", m.ID)
+	}
+	o.ID, o.Shard, o.Status, o.Turn = id, shard, order.Pending, order.Turn{}
+	return order.Entry{Order: o, Hold: order.Hold{
+		CouponID: couponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: id, Attempt: attempt,
+		Epoch: is.Epoch, Shards: is.Shards, Shard: shard, Queued: true,
+	}}, nil
+}
+
+// text is a field of a message, or empty.
+func text(m redis.XMessage, field string) string {
+	s, _ := m.Values[field].(string)
+	return s
+}
+
+// held is the hold of an entry that says no more than its order's id, with all its
+// shares; one without a RequestID if there is none.
+func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage) order.Hold {
+	none := order.Hold{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards, Shard: shard}
+	id := text(m, "order")
+	hold, err := q.stock.client.HGet(ctx, tag(c.ID, shard)+"holds", id).Result()
+	if err != nil {
+		return none
+	}
+	read, err := parseShard([]string{strconv.FormatInt(c.Epoch, 10), "", "", "0", id, hold}, c.ID, shard, c.Shards)
+	if err != nil || len(read.Holds) != 1 {
+		return none
+	}
+	return read.Holds[0].Hold
+}
+
+// ticketAfter is how long the ticket of an order stays that the database knows:
+// whoever asked the database a moment before asks for the ticket next.
+const ticketAfter = 10 * time.Second
+
+// Done is order.Queue's.
+func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
+	h := e.Hold
+	var answer *redis.Cmd
+	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		answer = ackScript.Eval(ctx, p, keys(h.CouponID, h.Shard), h.Epoch, e.ID)
+		if row {
+			p.Expire(ctx, ticketKey(h.OrderID), ticketAfter)
+		}
+		return nil
+	})
+	if err := answer.Err(); err != nil {
+		return fmt.Errorf("%w: acknowledge entry %s of shard %d of coupon %d: %w", order.ErrUnavailable, e.ID, h.Shard, h.CouponID, err)
+	}
+	return nil
+}
+
+// Bury is order.Queue's.
+func (q *Queue) Bury(ctx context.Context, e order.Entry, why error) error {
+	h := e.Hold
+	_, err := q.stock.run(ctx, buryScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), letters)
+	return err
+}
+
+// Ahead is order.Queue's: the entries that were queued before it and not acknowledged
+// since. Those behind it that were faster make it a little less.
+func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
+	served, err := q.stock.client.HGet(ctx, tag(o.CouponID, o.Shard)+"meta", "served").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, o.Shard, o.CouponID, err)
+	}
+	return max(0, o.Turn.Number-1-served), nil
+}
