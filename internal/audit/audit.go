@@ -124,11 +124,6 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		if err != nil {
 			return e, err
 		}
-		waiting, err := a.shards.Waiting(ctx, couponID, k)
-		if err != nil {
-			return e, err
-		}
-		e.waiting = append(e.waiting, waiting)
 		for request, id := range history {
 			asked = append(asked, request)
 			if !open[request] {
@@ -140,6 +135,9 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		asked = append(asked, request)
 	}
 	if e.buyers, err = a.shards.Buyers(ctx, couponID, parts); err != nil {
+		return e, err
+	}
+	if e.waiting, err = a.waiting(ctx, couponID, parts); err != nil {
 		return e, err
 	}
 	e.at = time.Now().UTC()

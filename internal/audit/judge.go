@@ -13,8 +13,6 @@ type count struct {
 	Report
 	loaded   bool // every shard is open, with the coupon's epoch
 	negative int  // shards below 0
-	queued   int  // open holds of requests that are queued
-	dropped  int  // of these, those whose entry is gone
 	lost     int  // requests that Redis knows as ordered and the database does not
 	other    int  // requests that have different orders in the two
 }
@@ -27,7 +25,7 @@ func (e evidence) count() count {
 		Voids: b.Voids, Shards: []int64{}, Violations: []string{}, TakenAt: e.at,
 		Oversold: max(0, b.Live-b.Coupon.Total), Duplicates: b.OverLimit + b.SameID,
 	}}
-	for k, s := range e.shards {
+	for _, s := range e.shards {
 		c.loaded = c.loaded && s.Open && s.Epoch == b.Coupon.Epoch
 		c.Redis += s.Units
 		c.Shards = append(c.Shards, s.Units)
@@ -37,12 +35,6 @@ func (e evidence) count() count {
 		for _, h := range s.Holds {
 			if h.Unit && !e.ordered(h.RequestID, h.OrderID) {
 				c.Holds++
-				if h.Queued {
-					c.queued++
-					if !e.waiting[k][h.OrderID] {
-						c.dropped++
-					}
-				}
 			}
 		}
 	}
@@ -148,8 +140,9 @@ func (e evidence) judge() Report {
 		"%d share a request, %d differ", b.SameID, c.other)
 	c.add("I9", "states, slots and returns agree; fences grow", verdict(b.BadState == 0 && b.Stale == 0),
 		"%d in a bad state, %d above their fence", b.BadState, b.Stale)
-	c.add("I11", "a queued request is acknowledged only after its commit", quiet(c.dropped == 0),
-		"%d queued, %d without an entry", c.queued, c.dropped)
+	queued, dropped := e.inQueue()
+	c.add("I11", "a queued request is acknowledged only after its commit", quiet(dropped == 0),
+		"%d queued, %d without an entry", queued, dropped)
 	c.loading = b.Coupon.Loading
 	c.Clean = len(c.Violations) == 0
 	c.Settled = e.quiet && c.Holds == 0 && c.Returns == 0

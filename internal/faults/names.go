@@ -24,6 +24,8 @@ var steps = []struct {
 	{"release", "bda"},
 	{"ticket", "ba"}, // what a request in doubt leaves behind
 
+	{"acknowledge", "bda"}, // the entry of a queued request goes
+
 	{"pay", "ba"}, // the statement, and its transaction's commit
 	{"pay.commit", "bda"},
 	{"cancel", "ba"},

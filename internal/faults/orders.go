@@ -17,7 +17,20 @@ func (p *Points) Service(parts order.Parts) order.Parts {
 	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
 	parts.Orders = orders{parts.Orders, p, ""}
+	if parts.Queue != nil {
+		parts.Queue = queue{parts.Queue, p}
+	}
 	return parts
+}
+
+type queue struct {
+	order.Queue
+	p *Points
+}
+
+// Done is order.Queue's.
+func (q queue) Done(ctx context.Context, e order.Entry, row bool) error {
+	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.Done(ctx, e, row) })
 }
 
 // Settler puts the points of the background work around its parts.

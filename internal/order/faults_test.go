@@ -75,6 +75,18 @@ func (f *faults) into(p *order.Parts) {
 	p.Tx = faultyTransactor{p.Tx, f}
 	p.Orders = faultyOrders{p.Orders, f}
 	p.IDs = faultyIDs{p.IDs, f}
+	if p.Queue != nil {
+		p.Queue = faultyQueue{p.Queue, f}
+	}
+}
+
+type faultyQueue struct {
+	order.Queue
+	f *faults
+}
+
+func (q faultyQueue) Done(ctx context.Context, e order.Entry, row bool) error {
+	return q.f.store("done", func() error { return q.Queue.Done(ctx, e, row) })
 }
 
 type faultyStock struct {

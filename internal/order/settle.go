@@ -91,7 +91,8 @@ func (t *trouble) enough(err error) bool {
 }
 
 // Settle ends the coupon's holds that are older than age, and says how many it
-// ended. A queued one is first left to its entry for as long as that may wait. A hold whose user has a request in progress is left for the next pass.
+// ended. A queued one is first left to its entry for as long as that may wait. A hold
+// whose user has a request in progress is left for the next pass.
 func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
 	open, failed := s.holds.OpenHolds(ctx, c.ID, c.Shards)
 	settled := 0

@@ -64,6 +64,6 @@ func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
 			require.Contains(t, err.Error(), "answer")
 			return
 		}
-		require.Len(t, answer, 2)
+		require.Contains(t, []int{2, 3}, len(answer))
 	})
 }

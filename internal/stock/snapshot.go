@@ -50,7 +50,7 @@ func parseShard(answer []string, couponID int64, k, shards int) (Shard, error) {
 	shard := Shard{Open: answer[2] != "", Epoch: p.number(answer[0]), Ops: p.number(answer[1]), Units: p.number(answer[2])}
 	now := p.number(answer[3])
 	for i := 4; i < len(answer); i += 2 {
-		f := strings.Fields(answer[i+1])
+		f := strings.Fields(answer[i+1]) //nolint:gosec // its length is even
 		if len(f) != 5 && len(f) != 6 {
 			return Shard{}, fmt.Errorf("hold %q of %d parts", answer[i], len(f))
 		}

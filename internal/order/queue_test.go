@@ -1,0 +1,409 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+	"seckill/internal/shoptest"
+	"seckill/internal/stock"
+)
+
+// queueing is another instance, which answers before the commit. It takes over from
+// another at once.
+func (s *shop) queueing(name string, alter ...func(p *order.Parts)) *order.Service {
+	return s.with(func(p *order.Parts) {
+		p.Queue, p.Room = s.stock.Queue(name, 0), 1000
+		p.Locker = brisk{p.Locker}
+		for _, a := range alter {
+			a(p)
+		}
+	})
+}
+
+// brisk does not wait for a lock.
+type brisk struct{ order.Locker }
+
+func (b brisk) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	return b.Locker.Do(ctx, key, work, append(opts, lock.WithWait(0))...)
+}
+
+// consuming lets instances work on the queues until until says so, and at most for as
+// long as a test is patient.
+func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, one := range all {
+		running.Go(func() {
+			one.Consume(ctx, order.Consuming{
+				Loaded: s.db.Coupons().Loaded, Waits: 15 * time.Second, Budget: patient, Hands: 32,
+			})
+		})
+	}
+	defer running.Wait()
+	defer stop()
+	require.Eventually(t, until, patient, soon)
+}
+
+// drained says whether nothing is left in the queues of the coupon.
+func (s *shop) drained(t *testing.T, c coupon.Coupon) func() bool {
+	return func() bool { return s.waiting(t, c).Entries == 0 }
+}
+
+func (s *shop) waiting(t *testing.T, c coupon.Coupon) order.Waiting {
+	w, err := s.stock.Queues(context.Background(), c.ID, shards)
+	require.NoError(t, err)
+	return w
+}
+
+func queued(t *testing.T, s *order.Service, c coupon.Coupon, user int64, key string) order.Order {
+	t.Helper()
+	o, err := s.Place(t.Context(), wish(c, user, key))
+	require.NoError(t, err)
+	require.Equal(t, order.Queued, o.Status)
+	return o
+}
+
+func TestAQueuedRequestHasAPlaceToAskAndBecomesAnOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here, elsewhere := s.queueing("here"), s.queueing("elsewhere")
+		o := queued(t, here, c, 7, "k")
+		for _, instance := range []*order.Service{here, elsewhere, s.Service} {
+			shown, err := instance.Get(t.Context(), o.ID, 7)
+			require.NoError(t, err)
+			require.Equal(t, o, shown)
+			_, err = instance.Get(t.Context(), o.ID, 8)
+			require.ErrorIs(t, err, order.ErrNotFound, "somebody else's")
+		}
+		report, err := s.auditor.Audit(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.True(t, report.Clean, report.Violations)
+		require.EqualValues(t, 1, report.Holds, "h includes what is queued")
+
+		consuming(t, s, s.drained(t, c), elsewhere)
+		shown, err := here.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Pending, shown.Status)
+		require.Equal(t, o.CreatedAt, shown.CreatedAt)
+		again, err := here.Place(t.Context(), wish(c, 7, "k"))
+		require.NoError(t, err)
+		require.Equal(t, shown, again, "the same order, however often")
+		s.atRest(t, c, 1)
+	})
+}
+
+func TestAskingAgainWhileItIsQueuedIsOneHoldAndOneEntry(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 5)
+		one, other := s.queueing("one"), s.queueing("other")
+		first := queued(t, one, c, 7, "k")
+		for _, instance := range []*order.Service{one, other, one} {
+			require.Equal(t, first, queued(t, instance, c, 7, "k"))
+		}
+		require.EqualValues(t, 1, s.waiting(t, c).Entries)
+		consuming(t, s, s.drained(t, c), one, other)
+		s.atRest(t, c, 1)
+	})
+}
+
+func TestAPlaceInTheQueueMovesUp(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 40, 9)
+	here := s.queueing("here")
+	var mine []order.Order
+	for n := range 3 {
+		mine = append(mine, queued(t, here, c, 7, strconv.Itoa(n)))
+	}
+	shown, err := here.Get(t.Context(), mine[2].ID, 7)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, shown.Turn.Ahead)
+	entries, err := s.stock.Queue("x", 0).Next(t.Context(), c, 4)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "as many as are asked for, of all shards")
+	require.NoError(t, s.stock.Queue("x", 0).Done(t.Context(), entries[0], false))
+	shown, err = here.Get(t.Context(), mine[2].ID, 7)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, shown.Turn.Ahead)
+}
+
+func TestACrowdInTheQueueBuysExactlyTheStock(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		const units, users = 60, 200
+		c := s.sell(t, units, 1)
+		one, other := s.queueing("one"), s.queueing("other")
+		var asked []answer
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			asked = together(users, func(i int) (order.Order, error) {
+				instance := one
+				if i%2 == 0 {
+					instance = other
+				}
+				return instance.Place(context.Background(), wish(c, int64(i+1), "k"))
+			})
+		}()
+		consuming(t, s, func() bool {
+			select {
+			case <-done:
+				return s.drained(t, c)()
+			default:
+				return false
+			}
+		}, one, other)
+		accepted := 0
+		for i, a := range asked {
+			if a.err != nil {
+				require.True(t, errors.Is(a.err, coupon.ErrSoldOut) || errors.Is(a.err, order.ErrBusy), "%v", a.err)
+				continue
+			}
+			accepted++
+			o, err := one.Get(t.Context(), a.order.ID, int64(i+1))
+			require.NoError(t, err)
+			require.Equal(t, order.Pending, o.Status)
+		}
+		require.LessOrEqual(t, accepted, units)
+		s.settled(t, c, int64(accepted))
+	})
+}
+
+// What the entry asked for is known only after the commit: an entry that was
+// acknowledged before would be lost with the instance.
+func TestAnEntryIsAcknowledgedOnlyWhenItsOutcomeIsKnown(t *testing.T) {
+	s := open(t)
+	for name, tc := range map[string]struct {
+		commit string
+		live   int64
+	}{
+		"it was committed":     {"after commit", 1},
+		"it was not committed": {"before commit", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, shards, 1)
+			f := failing(tc.commit, "before void")
+			dying := s.queueing("dying", f.into)
+			o := queued(t, dying, c, 7, name)
+			consuming(t, s, func() bool { return len(f.left()) == 0 }, dying)
+			require.EqualValues(t, 1, s.waiting(t, c).Entries, "the entry waits for somebody who knows")
+			s.runOut(t, 7)
+			consuming(t, s, s.drained(t, c), s.queueing("heir"))
+			shown, err := s.Get(t.Context(), o.ID, 7)
+			require.NoError(t, err)
+			require.Equal(t, order.Pending, shown.Status)
+			s.settled(t, c, tc.live)
+		})
+	}
+}
+
+func TestWhatADeadConsumerWasGivenIsServedByAnother(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		heir := s.queueing("heir")
+		o := queued(t, heir, c, 7, "k")
+		entries, err := s.stock.Queue("dead", 0).Next(t.Context(), c, 16)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		consuming(t, s, s.drained(t, c), heir)
+		shown, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Pending, shown.Status)
+		s.atRest(t, c, 1)
+	})
+}
+
+// A refused request is remembered by its void order alone: another delivery of its
+// entry, after the unit went back, must not sell what nobody holds.
+func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	f := failing("before done")
+	here := s.queueing("here", f.into)
+	o := queued(t, here, c, 7, "k")
+	s.later(16 * time.Second)
+	defer s.later(0)
+	consuming(t, s, func() bool { return len(f.left()) == 0 }, here)
+	s.later(0)
+	consuming(t, s, s.drained(t, c), s.queueing("heir"))
+	shown, err := s.Get(t.Context(), o.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.Void, shown.Status)
+	s.atRest(t, c, 0)
+}
+
+func TestAnEntryThatNobodyCanReadIsBuriedAndItsUnitGoesBackAfterAVoid(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		f := failing("before void")
+		here := s.queueing("here", f.into)
+		o := queued(t, here, c, 7, "k")
+		s.spoil(t, c, o)
+		consuming(t, s, s.drained(t, c), here)
+		require.Empty(t, f.left(), "the void was tried, and tried again")
+		require.EqualValues(t, 1, s.waiting(t, c).Dead)
+		void, err := s.db.ByRequest(t.Context(), o.RequestID)
+		require.NoError(t, err)
+		require.Equal(t, order.Void, void.Status)
+		s.atRest(t, c, 0)
+		shown, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Void, shown.Status)
+	})
+}
+
+// spoil makes the order's entry unreadable.
+func (s *shop) spoil(t *testing.T, c coupon.Coupon, o order.Order) {
+	t.Helper()
+	stream := shoptest.Key(c, o.Shard, "queue")
+	found, err := s.redis.XRange(t.Context(), stream, "-", "+").Result()
+	require.NoError(t, err)
+	for _, m := range found {
+		require.NoError(t, s.redis.XDel(t.Context(), stream, m.ID).Err())
+		m.Values["entry"] = "{"
+		require.NoError(t, s.redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: m.Values}).Err())
+	}
+}
+
+func TestAnEntryThatFiveConsumersLeftIsBuried(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here := s.queueing("here")
+		o := queued(t, here, c, 7, "k")
+		dead := s.stock.Queue("dead", 0)
+		left, err := dead.Next(t.Context(), c, 16)
+		for n := 1; n < 5; n++ {
+			require.NoError(t, err)
+			require.Len(t, left, 1)
+			require.Equal(t, n, left[0].Deliveries)
+			left, err = dead.Abandoned(t.Context(), c, 16)
+		}
+		require.NoError(t, err)
+		consuming(t, s, s.drained(t, c), here)
+		require.EqualValues(t, 1, s.waiting(t, c).Dead)
+		shown, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Void, shown.Status)
+		s.atRest(t, c, 0)
+	})
+}
+
+func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	here := s.queueing("here")
+	o := queued(t, here, c, 7, "k")
+	held, free := make(chan struct{}), make(chan struct{})
+	var user sync.WaitGroup
+	user.Go(func() {
+		_ = s.locker(t, patient).Do(context.Background(), "user:7", func(context.Context, *lock.Lease) error {
+			close(held)
+			<-free
+			return nil
+		})
+	})
+	<-held
+	time.AfterFunc(300*time.Millisecond, func() { close(free) })
+	consuming(t, s, s.drained(t, c), here)
+	user.Wait()
+	shown, err := s.Get(t.Context(), o.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.Pending, shown.Status)
+	s.atRest(t, c, 1)
+}
+
+func TestTheSettlerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here := s.queueing("here")
+		o := queued(t, here, c, 7, "k")
+		n, err := s.settlerWith(func(p *order.SettlerParts) { p.Waits = time.Hour }).Settle(t.Context(), c, 0)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		n, err = s.Settle(t.Context(), c, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		consuming(t, s, s.drained(t, c), here)
+		shown, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Void, shown.Status, "what was settled is never sold")
+		s.atRest(t, c, 0)
+	})
+}
+
+func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here := s.queueing("here")
+		o := queued(t, here, c, 7, "k")
+		given, err := s.stock.Queue("slow", 0).Next(t.Context(), c, 16)
+		require.NoError(t, err)
+		c = s.reload(t, c)
+		require.Zero(t, s.waiting(t, c).Entries)
+		require.Eventually(t, func() bool {
+			shown, err := here.Get(t.Context(), o.ID, 7)
+			return err == nil && shown.Status == order.Void
+		}, patient, soon)
+		require.NoError(t, s.stock.Queue("slow", 0).Done(t.Context(), given[0], false), "a late acknowledgement")
+		s.atRest(t, c, 0)
+		other := queued(t, here, c, 7, "another key")
+		consuming(t, s, s.drained(t, c), here)
+		shown, err := here.Get(t.Context(), other.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Pending, shown.Status)
+		s.atRest(t, c, 1)
+	})
+}
+
+func TestAFullQueueTakesNobody(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 40, 9)
+		here := s.queueing("here", func(p *order.Parts) { p.Room = 2 })
+		for n := range 2 {
+			queued(t, here, c, 7, strconv.Itoa(n))
+		}
+		_, err := here.Place(t.Context(), wish(c, 7, "2"))
+		require.ErrorIs(t, err, order.ErrOverloaded)
+		consuming(t, s, s.drained(t, c), here)
+		s.atRest(t, c, 2)
+	})
+}
+
+// The unit's entry is where the unit is from, in one step with it.
+func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 2)
+		here := s.queueing("here")
+		first, second := queued(t, here, c, 7, "first"), queued(t, here, c, 7, "second")
+		require.Equal(t, stock.Home(7, shards), first.Shard)
+		require.NotEqual(t, first.Shard, second.Shard)
+		waiting, err := s.stock.Waiting(t.Context(), c.ID, second.Shard)
+		require.NoError(t, err)
+		require.Equal(t, map[int64]bool{second.ID: true}, waiting)
+		require.EqualValues(t, 2, s.waiting(t, c).Entries)
+		consuming(t, s, s.drained(t, c), here)
+		s.atRest(t, c, 2)
+	})
+}
+
+func TestALenderWithoutRoomIsNotSoldOut(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards*2, 9)
+	here, full := s.queueing("here"), s.queueing("full", func(p *order.Parts) { p.Room = 0 })
+	for n := range 2 {
+		queued(t, here, c, 7, strconv.Itoa(n))
+	}
+	_, err := full.Place(t.Context(), wish(c, 7, "another"))
+	require.ErrorIs(t, err, order.ErrOverloaded)
+	consuming(t, s, s.drained(t, c), here)
+	s.atRest(t, c, 2)
+}
