@@ -15,6 +15,7 @@ import (
 func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 	t.Run("group", func(t *testing.T) { diesInMidRush(t, "SECKILL_ORDER__COMMIT=group") })
 	t.Run("single", func(t *testing.T) { diesInMidRush(t, "SECKILL_ORDER__COMMIT=single") })
+	t.Run("queue", func(t *testing.T) { diesInMidRush(t, "SECKILL_ORDER__MODE=queue") })
 }
 
 func diesInMidRush(t *testing.T, commit string) {

@@ -19,10 +19,16 @@ import (
 )
 
 func TestTheStockIsSoldExactlyOnARedisCluster(t *testing.T) {
+	for _, mode := range []string{"sync", "queue"} {
+		t.Run(mode, func(t *testing.T) { sellsOnACluster(t, "SECKILL_ORDER__MODE="+mode) })
+	}
+}
+
+func sellsOnACluster(t *testing.T, mode string) {
 	nodes := testservers.NewCluster(t).Addrs()
 	s := shop{redis: redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(nodes, ",")).migrated(t, testservers.DSN(t))
+	s = s.with(mode, "SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(nodes, ",")).migrated(t, testservers.DSN(t))
 	fleet := s.fleet(t)
 	id := fleet[0].sale(t, 600, 1)
 	sum := total(crowd(t, fleet, rush.Options{

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"testing"
@@ -13,14 +14,15 @@ import (
 func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 	for name, c := range map[string]struct {
 		users, stock, limit, doubleTap int
-		commit                         string
+		commit, mode                   string
 	}{
 		"one unit per user":        {users: 20_000, stock: 2_000, limit: 1, doubleTap: 20, commit: "group"},
 		"two units per user":       {users: 3_000, stock: 450, limit: 2, doubleTap: 2, commit: "group"},
 		"one transaction an order": {users: 1_500, stock: 300, limit: 2, doubleTap: 4, commit: "single"},
+		"through the queues":       {users: 6_000, stock: 1_000, limit: 1, doubleTap: 10, commit: "group", mode: "queue"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit)
+			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit, "SECKILL_ORDER__MODE="+cmp.Or(c.mode, "sync"))
 			fleet := s.fleet(t)
 			id := fleet[0].sale(t, c.stock, c.limit)
 			sum := total(crowd(t, fleet, rush.Options{

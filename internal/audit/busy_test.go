@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,7 @@ func TestASaleThatIsNeverQuietIsUnsettledAndIsNotLoadedAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Clean)
 		require.False(t, r.Settled)
-		require.Equal(t, []string{"I4", "I6", "I7"}, with(r, audit.Unsettled))
+		require.Equal(t, []string{"I4", "I6", "I7", "I11"}, with(r, audit.Unsettled))
 		require.Zero(t, b.reloaded)
 	})
 }
@@ -109,7 +110,7 @@ func TestTheReportIsReadByPeopleAndPrograms(t *testing.T) {
 	require.Contains(t, text.String(), "T 5 on sale")
 	require.Contains(t, text.String(), "audit: clean\n")
 	for _, id := range all {
-		require.Contains(t, text.String(), "  "+id+"  ok")
+		require.Contains(t, text.String(), fmt.Sprintf("  %-3s  ok", id))
 	}
 	encoded, err := json.Marshal(r)
 	require.NoError(t, err)

@@ -146,7 +146,14 @@ func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone fun
 			}
 		}
 	}
-	_, _ = s.finish(ctx, e.Hold, o, err) // what it could not do is the settler's
+	// Unlike a request, an entry can come again: it stays until its hold has ended.
+	ended := s.stock.Release
+	if row {
+		ended = s.stock.Confirm
+	}
+	if err := ended(ctx, e.Hold); err != nil {
+		return err
+	}
 	return gone(ctx, row)
 }
 
