@@ -65,7 +65,10 @@ func (b *tries) away(t *testing.T, name string, f fault, known, back time.Durati
 	require.Equal(t, http.StatusCreated, b.buy(t).status)
 	require.NoError(t, f.begin())
 	first, slowest := b.until(t, http.StatusServiceUnavailable, 10*time.Second)
-	time.Sleep(time.Second) // by then the background work has met it too
+	for range 2 { // three silences, and it is known to be away
+		slowest = max(slowest, b.buy(t).took)
+	}
+	time.Sleep(time.Second) // the background work meets it too
 	var worst time.Duration
 	for range 20 {
 		one := b.buy(t)
@@ -76,9 +79,7 @@ func (b *tries) away(t *testing.T, name string, f fault, known, back time.Durati
 	recovered, _ := b.until(t, http.StatusCreated, back)
 	t.Logf("%s: first 503 after %s (slowest answer %s), known to be away %s at most, sold again after %s",
 		name, first, slowest, worst, recovered)
-	// A commit that is under way when its server stops waits for the DSN's readTimeout,
-	// which is 5 s here, and its void order for order.tx_timeout.
-	assert.Less(t, slowest, 8*time.Second, "the first answers")
+	assert.Less(t, slowest, budget, "the first answers")
 	assert.Less(t, worst, known, "the answer once it is known to be away")
 }
 
@@ -104,8 +105,8 @@ func TestWhileTheDatabaseIsAwayAnswersComeWithinTheirBudget(t *testing.T) {
 	s = s.with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_ORDER__SETTLE_AFTER=2s").migrated(t, m.DSN(name))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
-	b.away(t, "stopped", fault{m.Pause, m.Resume}, 3*time.Second, 10*time.Second)
-	b.away(t, "killed", fault{m.Kill, func() error { return m.Restart(t.Context()) }}, 500*time.Millisecond, 10*time.Second)
+	b.away(t, "stopped", fault{m.Pause, m.Resume}, 200*time.Millisecond, 10*time.Second)
+	b.away(t, "killed", fault{m.Kill, func() error { return m.Restart(t.Context()) }}, 200*time.Millisecond, 10*time.Second)
 	b.finish(t, s)
 }
 

@@ -18,6 +18,8 @@ func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 // Cancel cancels a pending order of the user and gives its unit back. Cancelling a
 // cancelled order gives the same answer; any other state is ErrConflict.
 func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
+	ctx, cancel := s.work(ctx)
+	defer cancel()
 	var back *Return
 	o, err := s.move(ctx, id, userID, Cancelled, func(ctx context.Context, tx Tx, o Order) (bool, error) {
 		back = nil

@@ -22,12 +22,14 @@ type Request struct {
 // and whatever has become of the sale since. ErrCommitUnknown comes with the order
 // as it will be, if it will be.
 func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
-	o, err := s.place(ctx, r)
+	work, cancel := s.work(ctx)
+	defer cancel()
+	o, err := s.place(work, r)
 	if errors.Is(err, ErrStaleEpoch) {
 		// The stock was loaded again under this request: its hold is gone with the
 		// old epoch, its transaction was refused, and it may ask once more.
 		s.sales.Forget(r.CouponID)
-		o, err = s.place(ctx, r)
+		o, err = s.place(work, r)
 	}
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
 		return o, err

@@ -118,12 +118,6 @@ func claim(o Order, sale coupon.Coupon) Claim {
 	}
 }
 
-// cleanup is the context of what has to be done whether or not anybody still waits
-// for the answer.
-func (s *Service) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), s.cleanupIn)
-}
-
 // Get reads an order of the user. An order in doubt is one whose outcome no
 // database row tells yet; while the tickets cannot be read, nothing is said to be
 // not found.

@@ -112,7 +112,8 @@ func (g *Group) InTx(ctx context.Context, work func(ctx context.Context, tx orde
 }
 
 // commit waits for the answer. A caller whose context ends leaves the queue; in a
-// group it waits for the answer, which is bounded by the transaction's budget.
+// group it waits for the answer, because it has an order as likely as not, but not
+// past its deadline: then nobody knows what becomes of the order.
 func (g *Group) commit(m *member) error {
 	if err := m.ctx.Err(); err != nil {
 		return classify(fmt.Errorf("before the transaction: %w", err))
@@ -131,7 +132,18 @@ func (g *Group) commit(m *member) error {
 		if m.state.CompareAndSwap(inQueue, hasLeft) {
 			return classify(fmt.Errorf("waiting for a transaction: %w", m.ctx.Err()))
 		}
-		return <-m.done
+	}
+	var over <-chan time.Time
+	if until, bounded := m.ctx.Deadline(); bounded {
+		t := time.NewTimer(time.Until(until))
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case err := <-m.done:
+		return err
+	case <-over:
+		return fmt.Errorf("%w: no time is left to wait for the group", order.ErrCommitUnknown)
 	}
 }
 

@@ -97,7 +97,7 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql.dsn: %w", err)
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(bounded{connector})
 	pool.SetMaxOpenConns(o.MaxOpen)
 	pool.SetMaxIdleConns(o.MaxIdle)
 	pool.SetConnMaxLifetime(o.MaxLife)

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+// A commit that a server stalls, as for a backup, would be waited for until the DSN's
+// readTimeout: database/sql gives the end of a transaction no context. Here it ends
+// with the deadline of the context that the transaction was begun with:
+//
+//	BEGIN ─▶ statements ─▶ COMMIT ──────▶ answered
+//	│                         └ stalled ─▶│ the connection is closed, the outcome unknown
+//	└───────── the deadline ──────────────┘
+//
+// A connection whose commit is on its way never returns to the pool, and nothing waits
+// on after the deadline. The server may still commit, or may not. That the context is
+// cancelled ends no commit: who asked for it may be gone, and the order is made.
+type bounded struct{ driver.Connector }
+
+// connection is what database/sql and gorm use of a connection of the driver.
+type connection interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// Connect connects.
+//
+//nolint:wrapcheck // database/sql and classify are to see what the driver says
+func (b bounded) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := b.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, ok := conn.(connection)
+	if !ok {
+		_ = conn.Close()
+		return nil, fmt.Errorf("store: the driver's %T lacks a method", conn)
+	}
+	return boundedConn{all}, nil
+}
+
+type boundedConn struct{ connection }
+
+// BeginTx begins a transaction that ends by the deadline of ctx.
+//
+//nolint:wrapcheck // as above
+func (c boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.connection.BeginTx(ctx, o)
+	until, has := ctx.Deadline()
+	if err != nil || !has {
+		return tx, err
+	}
+	return boundedTx{c.connection, until}, nil
+}
+
+// boundedTx takes the place of the driver's transaction, which is no more than the two
+// statements.
+type boundedTx struct {
+	conn  connection
+	until time.Time
+}
+
+// Commit commits, or gives the connection up.
+func (t boundedTx) Commit() error { return t.end("COMMIT") }
+
+// Rollback rolls back, or gives the connection up, which rolls back too.
+func (t boundedTx) Rollback() error { return t.end("ROLLBACK") }
+
+func (t boundedTx) end(statement string) error {
+	ctx, cancel := context.WithDeadline(context.Background(), t.until)
+	defer cancel()
+	err := ctx.Err()
+	if err == nil {
+		_, err = t.conn.ExecContext(ctx, statement, nil)
+	}
+	if err != nil && ctx.Err() != nil {
+		// A connection in a transaction is not for the pool: ErrBadConn says so.
+		_ = t.conn.Close()
+		return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
+	}
+	return err //nolint:wrapcheck // as above
+}
