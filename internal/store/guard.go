@@ -17,7 +17,9 @@ const askTimeout = time.Second
 
 // guarded is the pool as gorm sees it, with a breaker before it: a database that is
 // away costs a request nothing, and not the whole of its budget. Statements inside a
-// transaction pass it by, because whoever began has been let through.
+// transaction pass it by, because whoever began has been let through. So does
+// QueryRowContext, whose sql.Row cannot be made to say no: nothing here uses it but
+// the embedded database's fences.
 type guarded struct {
 	*sql.DB
 	b        *breaker.Breaker

@@ -51,6 +51,9 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 			began := time.Now()
 			require.ErrorIs(t, try(), breaker.ErrAway, fault)
 			require.ErrorIs(t, s.Void(t.Context(), wish(c, 5000, 1)), order.ErrUnavailable)
+			_, err := s.NextFence(t.Context(), "k")
+			require.ErrorIs(t, err, breaker.ErrAway)
+			require.ErrorIs(t, s.RaiseFence(t.Context(), "k", 7), breaker.ErrAway)
 			require.Less(t, time.Since(began), 50*time.Millisecond)
 		}
 		require.NoError(t, steps.end())

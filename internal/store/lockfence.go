@@ -55,7 +55,7 @@ func (s *Store) nextFence(ctx context.Context, key string) (fence int64, err err
 		err = s.pools[0].QueryRowContext(ctx, next, key).Scan(&fence)
 		return fence, classify(err)
 	}
-	done, err := s.pools[0].ExecContext(ctx, next, key)
+	done, err := s.write.ConnPool.ExecContext(ctx, next, key) // by the breaker, as all that may wait
 	if err != nil {
 		return 0, classify(err)
 	}
@@ -69,7 +69,7 @@ func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error 
 		return fmt.Errorf("raise the fence of %q above %d: more than can be counted", key, above)
 	}
 	err := s.retried(ctx, func(ctx context.Context) error {
-		_, err := s.pools[0].ExecContext(ctx, fenceStatements[s.dialect].raise, key, above)
+		_, err := s.write.ConnPool.ExecContext(ctx, fenceStatements[s.dialect].raise, key, above)
 		return classify(err)
 	})
 	return wrap(err, "raise the fence of %q", key)

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+	"seckill/internal/servers/testservers"
+)
+
+// The driver would wait for the server's answer until the readTimeout, which is 5 s.
+func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
+	for _, way := range []string{"single", "group"} {
+		t.Run(way, func(t *testing.T) {
+			m := testservers.NewMariaDB(t) // the whole of it stalls
+			name, err := m.CreateDatabase(t.Context())
+			require.NoError(t, err)
+			direct := migrated(t, Options{MySQL: m.DSN(name)})
+			s := opened(t, Options{MySQL: m.DSN(name), TxTimeout: time.Second})
+			if way == "group" {
+				s, _ = s.grouped(GroupOptions{})
+			}
+			c := onSale(t, s, 5)
+			backup := session(t, direct)
+			var stalled time.Time
+			err = placeAnd(t.Context(), s, c, wish(c, 1, 1), func(context.Context) error {
+				for _, statement := range []string{"BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"} {
+					_, err := backup.ExecContext(t.Context(), statement)
+					require.NoError(t, err)
+				}
+				stalled = time.Now()
+				return nil
+			})
+			took := time.Since(stalled)
+			require.ErrorIs(t, err, order.ErrCommitUnknown)
+			require.Less(t, took, 1500*time.Millisecond)
+			require.Zero(t, s.Pool().InUse, "the connection is given up")
+			require.Zero(t, s.Pool().Idle, "and not for others")
+			_, err = backup.ExecContext(t.Context(), "BACKUP STAGE END")
+			require.NoError(t, err)
+			require.NoError(t, backup.Rollback())
+			require.ErrorIs(t, decided(t, direct, wish(c, 1, 1)), order.ErrDuplicate)
+			left(t, direct, c)
+		})
+	}
+}
+
+// Who waits in a group whose server stalls is answered when its own time is over.
+func TestAMemberOfAStalledGroupWaitsNoLongerThanItMay(t *testing.T) {
+	h := newHall(t, onMariaDB(t), GroupOptions{})
+	c := onSale(t, h.subject, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	gone, leave := context.WithCancel(t.Context())
+	h.come(ctx, c, wish(c, 1, 1))
+	h.come(gone, c, wish(c, 2, 2))
+	h.at(stepTake, func(context.Context) error {
+		leave()
+		<-ctx.Done()
+		time.Sleep(200 * time.Millisecond) // the group goes on, and is late
+		return nil
+	})
+	got := h.open()
+	require.ErrorIs(t, got[1], order.ErrCommitUnknown)
+	require.NoError(t, got[2], "who only went away has an order")
+	stock, live := left(t, h.subject, c)
+	require.Equal(t, []int64{8, 2}, []int64{stock, live}, "unknown, and there")
+}
+
+func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {
+	s := onMariaDB(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	err := s.InTx(ctx, func(context.Context, order.Tx) error {
+		<-ctx.Done()
+		return nil
+	})
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	require.Eventually(t, func() bool { return s.Pool().InUse == 0 }, patient, pollEvery)
+	var open int
+	require.NoError(t, s.write.Raw("SELECT @@in_transaction").Scan(&open).Error)
+	require.Zero(t, open)
+}
