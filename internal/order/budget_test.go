@@ -1,0 +1,62 @@
+package order_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+// silent are stores of which nobody answers after a commit that failed.
+type silent struct {
+	order.Orders
+	order.Tickets
+	order.Transactor
+}
+
+func (silent) InTx(context.Context, func(context.Context, order.Tx) error) error {
+	return order.ErrCommitUnknown
+}
+
+func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
+
+func (silent) PutTicket(ctx context.Context, _ order.Order) error { return forever(ctx) }
+
+func forever(ctx context.Context) error {
+	<-ctx.Done()
+	return order.ErrUnavailable
+}
+
+// slow is a transaction that uses up whatever it is given.
+type slow struct{ silent }
+
+func (slow) InTx(ctx context.Context, _ func(context.Context, order.Tx) error) error {
+	<-ctx.Done()
+	return order.ErrCommitUnknown
+}
+
+func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
+	s := open(t)
+	for name, tx := range map[string]order.Transactor{"after a failed commit": silent{}, "after a late one": slow{}} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, 2, 1)
+			const budget = 2 * time.Second
+			ctx, cancel := context.WithTimeout(t.Context(), budget)
+			defer cancel()
+			began := time.Now()
+			o, err := s.with(func(p *order.Parts) {
+				p.Tx, p.Orders, p.Tickets, p.Cleanup = tx, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
+			}).Place(ctx, wish(c, 7, ""))
+			took := time.Since(began)
+			require.ErrorIs(t, err, order.ErrCommitUnknown)
+			require.Equal(t, order.InDoubt, o.Status)
+			require.Less(t, took, budget+250*time.Millisecond)
+			require.Greater(t, took, budget/2, "it is asked for as long as there is time")
+			s.runOut(t, 7)
+			s.settled(t, c, 0)
+		})
+	}
+}
