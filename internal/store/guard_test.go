@@ -65,11 +65,15 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 
 // What the database says, of a deadlock or of a row that is there, is an answer.
 func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
-	s := onMariaDB(t)
+	s := migrated(t, Options{
+		MySQL: testservers.DSN(t), Away: func(string, bool) { t.Error("it was taken to be away") },
+	})
 	c := onSale(t, s, 10)
 	placed(t, s, c, 1, 1)
 	for range 10 {
 		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 1, 1)), order.ErrDuplicate)
+	}
+	for range 10 { // in a row, with nothing between them that succeeds
 		require.ErrorIs(t, s.Void(t.Context(), wish(c, 1, 1)), order.ErrDuplicate)
 	}
 	placed(t, s, c, 2, 2)
