@@ -20,6 +20,7 @@ type Cell struct {
 	arm   func(r *round) map[int]string // faults of each instance, before the crowd comes
 	harm  func(ctx context.Context, r *round) (struck bool, err error)
 	pause time.Duration // of an instance that is stopped; 0: paused
+	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
 }
 

@@ -42,6 +42,7 @@ const (
 	noRequests = `{"name":"a","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`
 	noReplies  = `{"name":"b","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`
 	halfReply  = `{"name":"b","type":"limit_data","stream":"downstream","attributes":{"bytes":5000}}`
+	fewReplies = `{"name":"b","type":"limit_data","stream":"downstream","attributes":{"bytes":400}}`
 	lame       = `{"name":"b","type":"latency","stream":"downstream","attributes":{"latency":30,"jitter":30}}`
 )
 

@@ -29,7 +29,7 @@ const insistFor = 12 * time.Second
 func (b *bed) play(ctx context.Context, cell Cell, seed uint64, requests int, bound time.Duration) (Result, error) {
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
-	stock, limit := max(1, requests/3), 1+rng.IntN(2)
+	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
 	r := &round{cell: cell, rng: rng, done: make(chan struct{}), bound: bound}
 	r.crowd = &crowd{client: newClient(b), rec: newRecord(), races: cell.races}
 	defer r.http.CloseIdleConnections()

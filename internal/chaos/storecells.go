@@ -47,6 +47,7 @@ func storeCells() []Cell {
 		{Name: "network:redis-swallowed", kind: proxied, harm: network(false, longer, noRequests, noReplies)},
 		{Name: "network:redis-replies-lost", kind: proxied, harm: network(false, longer, noReplies)},
 		{Name: "network:redis-replies-cut", kind: proxied, harm: network(false, longer, halfReply)},
+		{Name: "network:redis-replies-cut-often", kind: proxied, harm: network(false, longer, fewReplies), limit: 2},
 		{Name: "network:redis-slow", kind: proxied, harm: network(false, longer, lame)},
 		{Name: "network:database-cut", kind: proxied, harm: network(true, briefly, cutting)},
 		{Name: "network:database-swallowed", kind: proxied, harm: network(true, longer, noRequests, noReplies)},
