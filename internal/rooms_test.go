@@ -50,8 +50,10 @@ var rooms = map[string][]string{
 		"internal/redisconn", "internal/servers/testservers", "internal/stock", "internal/store",
 	},
 
-	"internal/lab": {"internal/lab/bench", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
-		"internal/lock/redlock", "internal/order", "internal/servers", "internal/stock", "internal/store"},
+	"internal/lab": {
+		"internal/lab/bench", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
+		"internal/lock/redlock", "internal/order", "internal/servers", "internal/stock", "internal/store",
+	},
 	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
 	"internal/lab/report": {"internal/lab/bench"},
 	"internal/faults":     {"internal/lock", "internal/order"},

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,6 +99,8 @@ func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
 			h, c := w.prepare(s), s.claim(s.at(0, 0), "r")
 			meddle(s.client, once(w.script, func() { t.Cleanup(proxy.LoseReplies(2)) }))
 			require.ErrorIs(t, w.call(s, c, h), order.ErrUnavailable)
+			// So many silences may have the server left alone, until it has been asked.
+			require.Eventually(t, func() bool { return s.client.Ping(t.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
 			if w.unsure {
 				w.after(s)
 				require.ErrorIs(t, w.call(s, c, h), order.ErrBusy)
