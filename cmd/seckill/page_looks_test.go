@@ -28,7 +28,7 @@ func TestThePageFitsEverywhere(t *testing.T) {
 				v.view(view)
 				if view == "engine" {
 					v.click("#audit-admin")
-					v.until("document.querySelectorAll('#lamps li').length === 9 && document.querySelector('#chart canvas') !== null")
+					v.until("document.querySelectorAll('#lamps li').length === 10 && document.querySelector('#chart canvas') !== null")
 				}
 				if view == "lab" {
 					v.until("document.querySelectorAll('#experiments li').length > 5")

@@ -215,7 +215,7 @@ func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
 			require.Equal(t, http.StatusCreated, shop.as(t, int64(800+n)).buy(id, "").status)
 			v.click("#audit")
 			v.says("#admin-note", v.word("clean"))
-			v.until("document.querySelectorAll('#report .lamp.ok').length === 9")
+			v.until("document.querySelectorAll('#report .lamp.ok').length === 10")
 			v.click("#pause")
 			v.means("#a-state", "paused")
 			v.click("#repair")
@@ -264,7 +264,7 @@ func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 			lent, err := strconv.Atoi(v.text("#e-lent"))
 			require.NoError(t, err)
 			assert.Positive(t, lent, "30 buyers are not at home in equal numbers")
-			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 9")
+			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 10")
 			v.picture("engine-rushed-" + l.String())
 		})
 	}
