@@ -33,6 +33,7 @@ export const words = {
     ok: "holds", violated: "violated", unsettled: "still moving", not_run_yet: "nothing to compare",
     I1: "Units left and live orders make the stock", I2: "No unit is sold twice", I3: "Nobody is above the limit", I4: "Redis and the database add up",
     I5: "No shard is below zero", I6: "No unit is out of reach", I7: "Every acknowledged order has its row", I8: "One order a request", I9: "States, slots and fences agree",
+    I11: "A queued request is acknowledged only after its commit",
     instances: "Instances", instances_help: "An instance that has seen every shard empty raises a flag and refuses without asking Redis.",
     flag_up: "flag up: sold out", flag_down: "selling", self: "this one", none_heard: "Nobody was heard: Redis is away.",
 
@@ -87,7 +88,7 @@ export const words = {
     audit_at: "读取于 {n}。", all_hold: "全部成立。", some_broken: "有不变量被破坏。", stores_busy: "读取期间数据仍在变化。",
     ok: "成立", violated: "被破坏", unsettled: "变动中", not_run_yet: "无可比较",
     I1: "剩余与有效订单之和等于总量", I2: "没有一份被卖两次", I3: "没有人超过限购", I4: "Redis 与数据库对得上",
-    I5: "没有分片小于零", I6: "没有取不到的库存", I7: "已确认的订单都有记录", I8: "一个请求一个订单", I9: "状态、名额与栅栏一致",
+    I5: "没有分片小于零", I6: "没有取不到的库存", I7: "已确认的订单都有记录", I8: "一个请求一个订单", I9: "状态、名额与栅栏一致", I11: "排队的请求提交之后才被确认",
     instances: "实例", instances_help: "实例看到所有分片售空后会举旗，此后不再询问 Redis 直接拒绝。",
     flag_up: "已举旗：售罄", flag_down: "销售中", self: "当前实例", none_heard: "没有听到任何实例：Redis 不可用。",
 
