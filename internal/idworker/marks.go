@@ -32,6 +32,11 @@ func (m marks) read(ctx context.Context, number int64) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("idworker: read the mark of worker %d: %w", number, err)
 	}
+	return markOf(number, v)
+}
+
+// markOf reads the milliseconds, before the fence of who wrote them.
+func markOf(number int64, v string) (int64, error) {
 	text, _, _ := strings.Cut(v, " ")
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

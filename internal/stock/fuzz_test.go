@@ -67,3 +67,14 @@ func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
 		require.Contains(t, []int{2, 3}, len(answer))
 	})
 }
+
+func FuzzWhatInstancesSayOfThemselvesIsReadAsItWasWritten(f *testing.F) {
+	f.Add("1,2,3", "1795248100708-0")
+	f.Add(",x,99999999999999999999", "")
+	f.Add("-1", "x-1")
+	f.Fuzz(func(t *testing.T, ids, entry string) {
+		read := split(ids)
+		require.Equal(t, read, split(join(read)))
+		_ = queuedAt(entry) // whatever it is called
+	})
+}
