@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -204,64 +203,6 @@ func (a *app) checkShards(ctx context.Context) error {
 	}
 	return nil
 }
-
-// work starts what goes on beside the requests; it ends before anything that it
-// needs is closed.
-func (a *app) work(ctx context.Context) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { a.cache.Run(ctx) })
-	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
-	running.Go(func() { a.fleet.Run(ctx) })
-	running.Go(func() {
-		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.Did("restore", n, err) })
-	})
-	running.Go(func() {
-		a.settler.Run(ctx, order.Work{
-			Every: a.cfg.Order.ExpireEvery, SettleAfter: a.cfg.Order.SettleAfter,
-			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
-		})
-	})
-	a.onStop(func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	})
-}
-
-// hands is how many entries of the queues an instance serves at once: with group
-// commit a few groups' worth.
-const hands = 256
-
-// consume serves the queues. It is the first to stop, with what it has in hand
-// finished.
-func (a *app) consume(ctx context.Context) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() {
-		a.orders.Consume(ctx, order.Consuming{
-			Loaded: a.queues, Waits: a.cfg.Order.QueueWait, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.Did,
-		})
-	})
-	a.onStop(func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	})
-}
-
-// queues lists the coupons that may have requests in their queues: those on sale or
-// paused, and those whose sale has just ended.
-func (a *app) queues(ctx context.Context) ([]coupon.Coupon, error) {
-	loaded, err := a.store.Coupons().Loaded(ctx)
-	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
-		return time.Since(c.EndsAt) > time.Minute
-	}), err
-}
-
-// watchEvery is how soon an instance notices that Redis has lost or forgotten
-// something. A look is one script a shard of each coupon that is on sale or paused.
-const watchEvery = time.Second
 
 // loadWait is how long one loading of a coupon waits for another, and loadLease how
 // long it waits at most for an instance that died while it loaded.

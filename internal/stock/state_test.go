@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,28 +42,33 @@ func (x *machine) reserve(t *rapid.T) {
 	}
 }
 
-// any draws a hold of whatever age and fate. An order id that was reserved again, after
-// its hold had ended, may have its unit from another shard now: then nobody has the older
-// hold, because an id is given to one attempt, which asks for the same unit until it has it.
-func (x *machine) any(t *rapid.T) order.Hold {
-	if len(x.given) == 0 {
-		t.Skip("no hold yet")
+// any draws a hold of whatever age and fate, if one can be drawn. An order id that was
+// reserved again, after its hold had ended, may have its unit from another shard now:
+// then nobody has the older hold, because an id is given to one attempt, which asks for
+// the same unit until it has it.
+func (x *machine) any(t *rapid.T) (order.Hold, bool) {
+	had := slices.DeleteFunc(slices.Clone(x.given), func(h order.Hold) bool {
+		now, open := x.m.holds[h.OrderID]
+		return open && now.Shard != h.Shard
+	})
+	if len(had) == 0 {
+		return order.Hold{}, false
 	}
-	h := rapid.SampledFrom(x.given).Draw(t, "hold")
-	if now, open := x.m.holds[h.OrderID]; open && now.Shard != h.Shard {
-		t.Skip("the order id is another shard's now")
-	}
-	return h
+	return rapid.SampledFrom(had).Draw(t, "hold"), true
 }
 
 func (x *machine) confirm(t *rapid.T) {
-	h := x.any(t)
-	x.m.confirm(h)
-	require.NoError(t, x.s.Confirm(t.Context(), h))
+	if h, ok := x.any(t); ok {
+		x.m.confirm(h)
+		require.NoError(t, x.s.Confirm(t.Context(), h))
+	}
 }
 
 func (x *machine) release(t *rapid.T) {
-	h := x.any(t)
+	h, ok := x.any(t)
+	if !ok {
+		return
+	}
 	if rapid.Bool().Draw(t, "all shares") {
 		h.Attempt = 0
 	}
@@ -70,12 +76,12 @@ func (x *machine) release(t *rapid.T) {
 	require.NoError(t, x.s.Release(t.Context(), h))
 }
 
-// giveBack returns an order that was sold, in any epoch since, or returned before.
+// giveBack returns an order that was sold, in any epoch since, or returned before: the
+// database gives nothing else back.
 func (x *machine) giveBack(t *rapid.T) {
-	h := x.any(t)
-	_, sold := x.m.sold[h.OrderID]
-	if !sold && !x.m.returned[h.OrderID] {
-		t.Skip("not sold: the database gives nothing back")
+	h, ok := x.any(t)
+	if _, sold := x.m.sold[h.OrderID]; !ok || !sold && !x.m.returned[h.OrderID] {
+		return
 	}
 	r := back(h)
 	r.Epoch = x.m.epoch

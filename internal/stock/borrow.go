@@ -1,0 +1,132 @@
+package stock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// rounds bounds how often a buyer runs after units that others take first.
+const rounds = 4
+
+// borrow finds a sibling that lends a unit:
+//
+//	read all counters ─▶ all empty: sold out
+//	                  ─▶ mark the buyer at home ─▶ take from the fullest sibling, then the next
+//	                  ─▶ every one was emptied meanwhile: take the mark away, and again
+//
+// The mark is there exactly while a sibling is asked. So a buyer who is refused
+// leaves nothing behind, and one whose own home has a unit again gets that one.
+func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold, error) {
+	for range rounds {
+		lenders, err := s.lenders(ctx, c)
+		if err != nil {
+			return order.Hold{}, err
+		}
+		h, marked, err := s.reserve(ctx, c, home, true)
+		if err != nil || !marked {
+			return h, err
+		}
+		h, err = s.lend(ctx, c, home, lenders)
+		if err == nil || errors.Is(err, order.ErrUnavailable) {
+			return h, err // without an answer a unit may be lent: the mark stays for the settler
+		}
+		twice, left := s.unmark(ctx, c, home)
+		switch {
+		case left != nil || !errors.Is(err, errEmpty):
+			return order.Hold{}, errors.Join(err, left)
+		case twice:
+			// The first sending may arrive yet, and would end whatever this attempt
+			// holds at home by then.
+			return order.Hold{}, order.ErrBusy
+		}
+	}
+	return order.Hold{}, order.ErrBusy
+}
+
+// lend asks one sibling after the other, and the next only after a clear "empty",
+// so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
+// asked twice: the first question may arrive yet, when it has a unit again.
+func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
+	entry, err := entryText(c)
+	if err != nil {
+		return order.Hold{}, err
+	}
+	none := errEmpty
+	for _, shard := range lenders {
+		if shard == home {
+			continue
+		}
+		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.Room)
+		if err == nil {
+			err = refusals[answer[0]]
+		}
+		refused := errors.Is(err, errEmpty) || errors.Is(err, order.ErrOverloaded)
+		switch {
+		case err == nil:
+			return loan(c, shard, answer)
+		case refused && twice:
+			return order.Hold{}, fmt.Errorf("%w: whether shard %d of coupon %d lends is not known", order.ErrUnavailable, shard, c.CouponID)
+		case !refused:
+			return order.Hold{}, err
+		case errors.Is(err, order.ErrOverloaded):
+			none = err // it has units, and no room in its queue: that is not "sold out"
+		}
+	}
+	return order.Hold{}, none
+}
+
+// loan is the hold on the unit that a sibling lends.
+func loan(c order.Claim, shard int, answer []string) (order.Hold, error) {
+	id, number, err := heldOrder(answer)
+	if err != nil {
+		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
+	}
+	h := hold(c, id, shard)
+	h.Queued, h.Number = number > 0, number
+	return h, nil
+}
+
+// unmarkWithin bounds taking a mark away, which is done for a buyer who has gone too.
+const unmarkWithin = time.Second
+
+// unmark takes the mark away, once every sibling that was asked has refused; twice
+// says that it was sent a second time.
+func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) (twice bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkWithin)
+	defer cancel()
+	answer, twice, err := s.runTwice(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
+	if err != nil {
+		return twice, err
+	}
+	return twice, s.cameBack(ctx, c.CouponID, answer)
+}
+
+// lenders lists the shards that have units, the fullest first. When every shard was
+// seen empty it is coupon.ErrSoldOut, and the flag is raised; a shard that could not
+// be read was not seen empty.
+func (s *Stock) lenders(ctx context.Context, c order.Claim) ([]int, error) {
+	version := s.flags.version(c.CouponID)
+	left, err := s.left(ctx, c.CouponID, c.Shards)
+	var with []int
+	for shard, units := range left {
+		if units > 0 {
+			with = append(with, shard)
+		}
+	}
+	slices.SortStableFunc(with, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
+	switch {
+	case len(with) > 0:
+		return with, nil
+	case err != nil:
+		return nil, err
+	}
+	s.flags.raise(c.CouponID, c.Epoch, version)
+	return nil, coupon.ErrSoldOut
+}

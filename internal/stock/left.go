@@ -1,0 +1,66 @@
+package stock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Left reads the units in each shard.
+func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+	left, err := s.left(ctx, couponID, shards)
+	if err != nil {
+		return nil, err
+	}
+	return left, nil
+}
+
+// Open counts what is open in each shard: holds, and the marks of buyers whose unit a
+// sibling lends.
+func (s *Stock) Open(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+	cmds := make([]*redis.IntCmd, shards)
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range cmds {
+			cmds[shard] = p.HLen(ctx, tag(couponID, shard)+"holds")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: count the holds of coupon %d: %w", order.ErrUnavailable, couponID, err)
+	}
+	open := make([]int64, shards)
+	for shard, cmd := range cmds {
+		open[shard] = cmd.Val()
+	}
+	return open, nil
+}
+
+// left reads what can be read: with an error, the shards that could not be are 0.
+func (s *Stock) left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+	cmds := make([]*redis.StringCmd, shards)
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range cmds {
+			cmds[shard] = p.Get(ctx, tag(couponID, shard)+"stock")
+		}
+		return nil
+	})
+	left := make([]int64, shards)
+	var failed error
+	for shard, cmd := range cmds {
+		units, err := cmd.Int64()
+		switch {
+		case errors.Is(err, redis.Nil):
+			failed = cmp.Or(failed, coupon.ErrNotLoaded)
+		case err != nil:
+			failed = fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+		}
+		left[shard] = units
+	}
+	return left, failed
+}
