@@ -58,7 +58,7 @@ func (s suite) fair(t *testing.T) {
 		var held *lock.HeldError
 		require.ErrorAs(t, err, &held)
 		require.Positive(t, held.Remaining, "so long may the first still come")
-		require.LessOrEqual(t, held.Remaining, s.Patience)
+		require.LessOrEqual(t, held.Remaining, s.Patience+time.Millisecond, "a server's milliseconds are rounded up")
 		_, err = b.AcquireInTurn(t.Context(), key, "first", time.Minute)
 		require.NoError(t, err)
 		s.Delete(t, key)
