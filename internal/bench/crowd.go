@@ -68,7 +68,7 @@ func (s *shop) options(c crowd, i int) rush.Options {
 	n := len(c.coupons)
 	part := c.taps / n
 	o := rush.Options{
-		URL: s.process.url, Coupon: c.coupons[i], Users: part, FirstUser: max(1, c.first) + int64(i*part),
+		URL: s.process.URL, Coupon: c.coupons[i], Users: part, FirstUser: max(1, c.first) + int64(i*part),
 		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin,
 	}
 	if c.users > 0 {

@@ -56,8 +56,8 @@ func OpenShop(ctx context.Context, root string, users int) (_ *Shop, err error) 
 	default:
 		return nil, err
 	}
-	s.URL, s.Admin = s.shop.process.url, s.shop.admin
-	s.Metrics = "http://" + s.shop.process.side + "/metrics"
+	s.URL, s.Admin = s.shop.process.URL, s.shop.admin
+	s.Metrics = s.shop.process.Admin + "/metrics"
 	s.Tokens = filepath.Join(h.dir, "tokens")
 	return s, s.writeTokens(ctx, users)
 }

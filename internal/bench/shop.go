@@ -15,11 +15,12 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the database's counters
 
 	"seckill/internal/rush"
+	"seckill/internal/servers"
 )
 
 // shop is one process with stores in which nothing has happened yet.
 type shop struct {
-	process *process
+	process *servers.Program
 	watched watched
 	admin   string // token; "" for the bare route
 	token   func(ctx context.Context, userID int64) (string, error)
@@ -61,11 +62,11 @@ func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
 }
 
 func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) (err error) {
-	if s.process, err = start(ctx, h.dir, program, env, args...); err != nil {
+	if s.process, err = servers.Serve(ctx, command(ctx, h.dir, program, env, args...)); err != nil {
 		return err
 	}
-	s.stops = append(s.stops, s.process.stop)
-	s.watched.program = s.process.pid()
+	s.stops = append(s.stops, s.process.Stop)
+	s.watched.program = s.process.PID()
 	return nil
 }
 
@@ -105,7 +106,7 @@ func (s *shop) post(ctx context.Context, path string, body, into any) error {
 		}
 		text = bytes.NewReader(j)
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.process.url+path, text)
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.process.URL+path, text)
 	if err != nil {
 		return fmt.Errorf("POST %s: %w", path, err)
 	}

@@ -245,7 +245,7 @@ func (b *bed) pick() string {
 			return url
 		}
 	}
-	return b.fleet[0].now().url
+	return b.fleet[0].now().URL
 }
 
 // quietly keeps the Redis client's own log, which is one for the process, from telling

@@ -1,8 +1,6 @@
 package chaos
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"seckill/internal/faults"
@@ -29,126 +26,32 @@ type instance struct {
 	dir     string
 
 	mu    sync.Mutex
-	life  *life
-	out   bool // is given no new requests
+	life  *servers.Program // nil before the first
+	out   bool             // is given no new requests
 	lives int
 }
 
-// life is one process.
-type life struct {
-	cmd   *exec.Cmd
-	gone  <-chan struct{}
-	log   *bytes.Buffer
-	logMu sync.Mutex
-	url   string
-	admin string
-}
-
-const (
-	startWithin = 30 * time.Second
-	stopWithin  = 20 * time.Second
-)
-
 // start starts a process and waits until it serves.
 func (i *instance) start(ctx context.Context) error {
-	l := &life{cmd: exec.Command(i.program, "serve"), log: &bytes.Buffer{}} //nolint:gosec,noctx // our own program, which outlives ctx
-	l.cmd.Args[0] = "seckill"
-	l.cmd.Dir = i.dir
-	l.cmd.Env = append([]string{
+	cmd := exec.Command(i.program, "serve") //nolint:gosec,noctx // our own program, which outlives ctx
+	cmd.Args[0] = "seckill"
+	cmd.Dir = i.dir
+	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "TMPDIR=" + i.dir,
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
 	}, i.env...)
-	l.cmd.Stderr = l
-	gone, err := servers.Start(l.cmd)
+	life, err := servers.Serve(ctx, cmd)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", i.name, err)
-	}
-	l.gone = gone
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	for !l.serving() {
-		select {
-		case <-l.gone:
-			return fmt.Errorf("%s ended at start: %s: %s", i.name, l.cmd.ProcessState, l.tail())
-		case <-ctx.Done():
-			l.signal(syscall.SIGKILL)
-			<-l.gone
-			return fmt.Errorf("%s does not serve: %s", i.name, l.tail())
-		case <-time.After(5 * time.Millisecond):
-		}
+		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	i.mu.Lock()
-	i.life, i.out = l, false
+	i.life, i.out = life, false
 	i.lives++
 	i.mu.Unlock()
 	return nil
 }
 
-// Write keeps what the process says, but for the oldest.
-func (l *life) Write(p []byte) (int, error) {
-	const keep = 64 << 10
-	l.logMu.Lock()
-	defer l.logMu.Unlock()
-	if l.log.Len() > keep {
-		l.log.Next(l.log.Len() / 2)
-	}
-	return l.log.Write(p) //nolint:wrapcheck // a buffer has no errors
-}
-
-func (l *life) text() string {
-	l.logMu.Lock()
-	defer l.logMu.Unlock()
-	return l.log.String()
-}
-
-// tail is the end of what the process said, in one line.
-func (l *life) tail() string {
-	text := strings.TrimSpace(l.text())
-	return strings.ReplaceAll(text[max(0, len(text)-1500):], "\n", " | ")
-}
-
-// serving reads the addresses from the log.
-func (l *life) serving() bool {
-	lines := bufio.NewScanner(strings.NewReader(l.text()))
-	for lines.Scan() {
-		var said struct {
-			Msg   string `json:"msg"`
-			URL   string `json:"url"`
-			Admin string `json:"admin"`
-		}
-		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" {
-			l.url, l.admin = said.URL, "http://"+said.Admin
-			return true
-		}
-	}
-	return false
-}
-
-func (l *life) ended() bool {
-	select {
-	case <-l.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// stopped says whether the process is stopped by SIGSTOP.
-func (l *life) stopped() bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.cmd.Process.Pid))
-	_, state, _ := bytes.Cut(stat, []byte(") "))
-	return err == nil && bytes.HasPrefix(state, []byte("T"))
-}
-
-func (l *life) signal(s syscall.Signal) { _ = l.cmd.Process.Signal(s) } // it may be gone already
-
-// killed says whether the process was ended by SIGKILL.
-func (l *life) killed() bool {
-	status, ok := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
-func (i *instance) now() *life {
+func (i *instance) now() *servers.Program {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.life
@@ -161,7 +64,7 @@ func (i *instance) url() string {
 	if i.out || i.life == nil {
 		return ""
 	}
-	return i.life.url
+	return i.life.URL
 }
 
 // leave keeps new requests away, as a load balancer does with what is not ready.
@@ -174,20 +77,11 @@ func (i *instance) leave() {
 // end ends the process, in order if it can.
 func (i *instance) end() error {
 	l := i.now()
-	if l == nil || l.ended() {
+	if l == nil {
 		return nil
 	}
-	l.signal(syscall.SIGTERM)
-	l.signal(syscall.SIGCONT)
-	select {
-	case <-l.gone:
-	case <-time.After(stopWithin):
-		l.signal(syscall.SIGKILL)
-		<-l.gone
-		return fmt.Errorf("%s did not end within %s of SIGTERM: %s", i.name, stopWithin, l.tail())
-	}
-	if !l.cmd.ProcessState.Success() {
-		return fmt.Errorf("%s ended with %s: %s", i.name, l.cmd.ProcessState, l.tail())
+	if err := l.Stop(); err != nil {
+		return fmt.Errorf("%s: %w", i.name, err)
 	}
 	return nil
 }
@@ -208,10 +102,10 @@ func (i *instance) state(ctx context.Context) (faults.State, error) {
 
 func (i *instance) faults(ctx context.Context, method, body string) (s faults.State, err error) {
 	l := i.now()
-	if l == nil || l.ended() {
+	if l == nil || l.Ended() {
 		return s, errors.New("it does not run")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, l.admin+faults.Path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, l.Admin+faults.Path, strings.NewReader(body))
 	if err != nil {
 		return s, fmt.Errorf("faults of %s: %w", i.name, err)
 	}

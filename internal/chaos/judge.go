@@ -263,7 +263,7 @@ func (r *round) compare(t truth) Result {
 	res.Problems = slices.Clone(rec.problems)
 	if len(res.Problems) > 0 {
 		for _, i := range r.bed.fleet {
-			res.Logs = append(res.Logs, i.name+": "+complaints(i.now().text()))
+			res.Logs = append(res.Logs, i.name+": "+complaints(i.now().Log()))
 		}
 	}
 	return res

@@ -44,21 +44,21 @@ func (n *nurse) look(ctx context.Context, i *instance) {
 		return
 	}
 	switch {
-	case l.ended():
+	case l.Ended():
 		n.ill.Add(1)
 		defer n.ill.Add(-1)
 		n.cases.Add(1)
-		if !l.killed() {
-			n.rec.problem("%s ended by itself with %s: %s", i.name, l.cmd.ProcessState, l.tail())
+		if !l.Killed() {
+			n.rec.problem("%s ended by itself with %s: %s", i.name, l.State(), l.Tail())
 		}
 		n.revive(context.WithoutCancel(ctx), i)
-	case l.stopped():
+	case l.Stopped():
 		n.ill.Add(1)
 		defer n.ill.Add(-1)
 		n.cases.Add(1)
 		_ = sleep(context.WithoutCancel(ctx), n.pause)
-		l.signal(syscall.SIGCONT)
-		for l.stopped() && !l.ended() {
+		l.Signal(syscall.SIGCONT)
+		for l.Stopped() && !l.Ended() {
 			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)
 		}
 	}
@@ -82,7 +82,7 @@ func (n *nurse) well() bool {
 		return false
 	}
 	for _, i := range n.bed.fleet {
-		if l := i.now(); l.ended() || l.stopped() {
+		if l := i.now(); l.Ended() || l.Stopped() {
 			return false
 		}
 	}

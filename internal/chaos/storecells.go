@@ -77,7 +77,7 @@ func nothing(ctx context.Context, r *round) (bool, error) {
 func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		r.bed.fleet[r.rng.IntN(instances)].now().signal(s)
+		r.bed.fleet[r.rng.IntN(instances)].now().Signal(s)
 		for r.nurse.cases.Load() == 0 && ctx.Err() == nil {
 			_ = sleep(ctx, time.Millisecond)
 		}
@@ -96,7 +96,7 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 	began := time.Now()
 	i.leave()
 	l := i.now()
-	l.signal(syscall.SIGTERM)
+	l.Signal(syscall.SIGTERM)
 	if err := i.end(); err != nil {
 		r.rec.problem("%v", err)
 	}

@@ -4,10 +4,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -53,5 +57,11 @@ func serve(log *slog.Logger) error {
 	}
 	log.Info("serving", "url", "http://"+l.Addr().String())
 	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
-	return s.Serve(l) //nolint:wrapcheck // the same
+	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ended, func() { _ = s.Close() })
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err //nolint:wrapcheck // the same
+	}
+	return nil
 }
