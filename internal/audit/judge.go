@@ -137,7 +137,7 @@ func (e evidence) judge() Report {
 	c.add("I7", "every request that Redis knows as ordered has its row", quiet(c.lost == 0),
 		"%d of %d without a row", c.lost, len(e.history))
 	c.add("I8", "one order a request, the same in both stores", verdict(b.SameID == 0 && (c.other == 0 || !e.quiet)),
-		"%d share a request, %d differ", b.SameID, c.other)
+		"%d share an id or a request, %d differ", b.SameID, c.other)
 	c.add("I9", "states, slots and returns agree; fences grow", verdict(b.BadState == 0 && b.Stale == 0),
 		"%d in a bad state, %d above their fence", b.BadState, b.Stale)
 	queued, dropped := e.inQueue()

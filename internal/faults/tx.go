@@ -97,8 +97,8 @@ func (w *watched) Cancel(ctx context.Context, id, userID int64) (bool, error) {
 }
 
 // Expire is order.Tx's.
-func (w *watched) Expire(ctx context.Context, id int64, now time.Time) (bool, error) {
-	return w.move(ctx, "expire", func() (bool, error) { return w.Tx.Expire(ctx, id, now) })
+func (w *watched) Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error) {
+	return w.move(ctx, "expire", func() (bool, error) { return w.Tx.Expire(ctx, id, userID, now) })
 }
 
 // GiveBack is order.Tx's.

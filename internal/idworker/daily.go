@@ -24,8 +24,9 @@ var dailyScript = redis.NewScript(dailySource)
 // of instances do not matter. A number whose reply was lost is a gap.
 //
 // It is as unique as Redis remembers: a failover that forgets the last counts,
-// to a server whose clock is behind, may repeat an id. The unique key of the
-// orders is the last word.
+// to a server whose clock is behind, may repeat an id. The orders' key refuses a
+// repeat to the same user; to another user it is an order of its own, of which
+// the audit tells.
 type Daily struct{ client redis.Scripter }
 
 // NewDaily makes ids with the counters in client.

@@ -61,7 +61,7 @@ func (hidden) Get(context.Context, int64, int64) (order.Order, error) {
 	return order.Order{}, order.ErrNotFound
 }
 
-func (hidden) ByRequest(context.Context, string) (order.Order, error) {
+func (hidden) ByRequest(context.Context, string, int64) (order.Order, error) {
 	return order.Order{}, order.ErrNotFound
 }
 
@@ -143,11 +143,28 @@ func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
 
 func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, shards, 1)
+	c := s.sell(t, shards, 2)
 	first := s.buy(t, c, 7, "")
-	_, err := s.with(func(p *order.Parts) { p.IDs = &ids{} }).Place(t.Context(), wish(c, 8, "k"))
+	again := s.with(func(p *order.Parts) { p.IDs = &ids{} })
+	_, err := again.Place(t.Context(), wish(c, 7, "k"))
 	require.ErrorIs(t, err, order.ErrUnavailable, "id %d was given twice", first.ID)
 	s.atRest(t, c, 1)
+
+	// To two users it may be given: orders are told apart by their users as well, so
+	// that they can be partitioned by them. Ids are made unique; the audit looks.
+	again = s.with(func(p *order.Parts) { p.IDs = &ids{} })
+	theirs, err := again.Place(t.Context(), wish(c, 8, "k"))
+	require.NoError(t, err)
+	require.Equal(t, first.ID, theirs.ID)
+	_, err = s.Pay(t.Context(), first.ID, 7)
+	require.NoError(t, err)
+	theirs, err = s.Get(t.Context(), first.ID, 8)
+	require.NoError(t, err)
+	require.Equal(t, order.Pending, theirs.Status, "it was the other's that was paid")
+	r, err := s.auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Len(t, r.Violations, 1)
+	require.Contains(t, r.Violations[0], "I8: ")
 }
 
 // A holder who is too late is told in time, and its transaction rolls back.

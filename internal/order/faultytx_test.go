@@ -64,8 +64,8 @@ func (t faultyTx) Cancel(ctx context.Context, id, userID int64) (moved bool, err
 	return moved, err
 }
 
-func (t faultyTx) Expire(ctx context.Context, id int64, now time.Time) (moved bool, err error) {
-	err = t.f.store("expire", func() (err error) { moved, err = t.Tx.Expire(ctx, id, now); return err })
+func (t faultyTx) Expire(ctx context.Context, id, userID int64, now time.Time) (moved bool, err error) {
+	err = t.f.store("expire", func() (err error) { moved, err = t.Tx.Expire(ctx, id, userID, now); return err })
 	return moved, err
 }
 
@@ -83,8 +83,8 @@ func (s faultyOrders) Void(ctx context.Context, o order.Order) error {
 	return s.f.store("void", func() error { return s.Orders.Void(ctx, o) })
 }
 
-func (s faultyOrders) ByRequest(ctx context.Context, request string) (o order.Order, err error) {
-	err = s.f.store("read request", func() (err error) { o, err = s.Orders.ByRequest(ctx, request); return err })
+func (s faultyOrders) ByRequest(ctx context.Context, request string, userID int64) (o order.Order, err error) {
+	err = s.f.store("read request", func() (err error) { o, err = s.Orders.ByRequest(ctx, request, userID); return err })
 	return o, err
 }
 
@@ -93,6 +93,6 @@ type faultyOutbox struct {
 	f *faults
 }
 
-func (s faultyOutbox) Returned(ctx context.Context, id int64) error {
-	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, id) })
+func (s faultyOutbox) Returned(ctx context.Context, back order.Return) error {
+	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, back) })
 }

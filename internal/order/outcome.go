@@ -52,11 +52,11 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 // answered reads what a request has led to: its order, ErrVoided, ErrKeyReused if
 // it asked for something else, or ErrNotFound.
 func (s *Service) answered(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
-	o, err := s.orders.ByRequest(ctx, requestID)
+	o, err := s.orders.ByRequest(ctx, requestID, userID)
 	switch {
 	case err != nil:
 		return Order{}, err
-	case o.CouponID != couponID || o.UserID != userID:
+	case o.CouponID != couponID:
 		return Order{}, ErrKeyReused
 	case o.Status == Void:
 		return Order{}, ErrVoided

@@ -251,7 +251,7 @@ func TestAnEntryThatNobodyCanReadIsBuriedAndItsUnitGoesBackAfterAVoid(t *testing
 		consuming(t, s, s.drained(t, c), here)
 		require.Empty(t, f.left(), "the void was tried, and tried again")
 		require.EqualValues(t, 1, s.waiting(t, c).Dead)
-		void, err := s.db.ByRequest(t.Context(), o.RequestID)
+		void, err := s.db.ByRequest(t.Context(), o.RequestID, o.UserID)
 		require.NoError(t, err)
 		require.Equal(t, order.Void, void.Status)
 		s.atRest(t, c, 0)

@@ -136,7 +136,7 @@ func (s *Settler) settle(ctx context.Context, h Hold) error {
 	if !errors.Is(err, ErrDuplicate) {
 		return ofDatabase(err)
 	}
-	o, err := s.orders.ByRequest(ctx, h.RequestID)
+	o, err := s.orders.ByRequest(ctx, h.RequestID, h.UserID)
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
 		return s.stock.Confirm(ctx, h)
@@ -185,7 +185,7 @@ func (s *Settler) relay(ctx context.Context, r Return) error {
 	if err != nil {
 		return err
 	}
-	return ofDatabase(s.outbox.Returned(ctx, r.OrderID))
+	return ofDatabase(s.outbox.Returned(ctx, r))
 }
 
 // Expire ends the pending orders whose time to pay has run out, and says how many.
@@ -204,7 +204,7 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 		}
 		expired := false
 		err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
-			if expired, err = tx.Expire(ctx, o.ID, now); err != nil || !expired {
+			if expired, err = tx.Expire(ctx, o.ID, o.UserID, now); err != nil || !expired {
 				return err
 			}
 			_, err = tx.GiveBack(ctx, o)

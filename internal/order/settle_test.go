@@ -100,16 +100,16 @@ func TestAttemptsOfOneRequestShareItsUnit(t *testing.T) {
 	}
 }
 
-// Its id was another order's: the hold is nobody's and goes back.
+// Its id was another order's of the user: the hold is nobody's and goes back.
 func TestAHoldWhoseOrderIDIsTakenIsReleased(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, shards, 1)
+	c := s.sell(t, shards, 2)
 	s.buy(t, c, 7, "")
 	f := failing("before release")
 	_, err := s.with(func(p *order.Parts) {
 		f.into(p)
 		p.IDs = &ids{}
-	}).Place(t.Context(), wish(c, 8, "k"))
+	}).Place(t.Context(), wish(c, 7, "k"))
 	require.ErrorIs(t, err, order.ErrUnavailable)
 	s.settled(t, c, 1)
 }

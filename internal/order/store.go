@@ -21,7 +21,8 @@ type Tx interface {
 	// FreeSlot counts the user's live orders of the coupon and gives the lowest
 	// free slot, or ErrLimitReached.
 	FreeSlot(ctx context.Context, couponID, userID int64, limit int) (int, error)
-	// Insert writes the order; ErrDuplicate if its request id is taken.
+	// Insert writes the order; ErrDuplicate if its user has its request id or its id
+	// already.
 	Insert(ctx context.Context, o Order) error
 	// TakeOne lowers the coupon's stock by one; coupon.ErrSoldOut if there is none,
 	// ErrStaleEpoch if the coupon is in another epoch.
@@ -32,20 +33,21 @@ type Tx interface {
 	Pay(ctx context.Context, id, userID int64, now time.Time) (bool, error)
 	// Cancel moves a pending order of the user to Cancelled; false if it is none.
 	Cancel(ctx context.Context, id, userID int64) (bool, error)
-	// Expire moves a pending order whose time ran out at now to Expired; false if
-	// it is none.
-	Expire(ctx context.Context, id int64, now time.Time) (bool, error)
+	// Expire moves a pending order of the user whose time ran out at now to Expired;
+	// false if it is none.
+	Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error)
 	// GiveBack raises the coupon's stock by the order's unit and notes in the
 	// outbox that the shards of this epoch are owed it.
 	GiveBack(ctx context.Context, o Order) (Return, error)
 }
 
-// Orders are read, and voided, outside of any transaction of ours.
+// Orders are read, and voided, outside of any transaction of ours. Whoever asks for one
+// names its user, by whom the orders may be partitioned.
 type Orders interface {
 	// Get reads an order of the user, or ErrNotFound: somebody else's is not found.
 	Get(ctx context.Context, id, userID int64) (Order, error)
-	// ByRequest reads the order that a request made, or ErrNotFound.
-	ByRequest(ctx context.Context, requestID string) (Order, error)
+	// ByRequest reads the order that a request of the user made, or ErrNotFound.
+	ByRequest(ctx context.Context, requestID string, userID int64) (Order, error)
 	// List reads up to limit orders of the user with an id below before (0 is
 	// no bound), newest first.
 	List(ctx context.Context, userID, before int64, limit int) ([]Order, error)
@@ -59,8 +61,8 @@ type Outbox interface {
 	// DueReturns lists up to limit units owed to the shards, by order id, from the
 	// order id after on.
 	DueReturns(ctx context.Context, after int64, limit int) ([]Return, error)
-	// Returned notes that the shards have the order's unit.
-	Returned(ctx context.Context, orderID int64) error
+	// Returned notes that the shards have the unit.
+	Returned(ctx context.Context, r Return) error
 	// Overdue lists up to limit pending orders whose time had run out at now.
 	Overdue(ctx context.Context, now time.Time, limit int) ([]Order, error)
 }

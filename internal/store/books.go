@@ -19,7 +19,7 @@ type Books struct {
 	Orders    int64                  // orders ever committed
 	Voids     int64                  // requests that were given up
 	OverLimit int64                  // live orders above their users' limit
-	SameID    int64                  // orders that share a request id with another
+	SameID    int64                  // orders that share their id or request id with another, and twice if both
 	BadState  int64                  // orders whose state, slot and outbox contradict each other
 	Stale     int64                  // orders written under a fence larger than their user's
 	Due       []order.Return         // the outbox
@@ -29,7 +29,8 @@ type Books struct {
 }
 
 // Books reads them in one transaction with one snapshot. It also tells what became
-// of the requests.
+// of the requests. Unlike the order path it asks for them without their users, and so in
+// every partition: it counts in all of them anyway.
 func (s *Store) Books(ctx context.Context, couponID int64, requests []string) (Books, error) {
 	b := Books{Requests: map[string]order.Order{}, ByStatus: map[order.Status]int64{}}
 	o := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
@@ -119,8 +120,9 @@ func (b *Books) count(db *gorm.DB) error {
 			WHERE coupon_id = ? AND status IN ('pending', 'paid') GROUP BY user_id HAVING COUNT(*) > ?) AS over_limit`,
 			[]any{b.Coupon.LimitPerUser, id, b.Coupon.LimitPerUser},
 		},
-		{&b.SameID, `SELECT COUNT(*) - COUNT(DISTINCT request_id) FROM orders WHERE coupon_id = ?`, []any{id}},
-		{&b.BadState, `SELECT COUNT(*) FROM orders AS o LEFT JOIN stock_returns AS r ON r.order_id = o.id WHERE o.coupon_id = ? AND (
+		{&b.SameID, `SELECT 2 * COUNT(*) - COUNT(DISTINCT request_id) - COUNT(DISTINCT id) FROM orders WHERE coupon_id = ?`, []any{id}},
+		{&b.BadState, `SELECT COUNT(*) FROM orders AS o LEFT JOIN stock_returns AS r ON r.order_id = o.id AND r.user_id = o.user_id
+			WHERE o.coupon_id = ? AND (
 			o.status NOT IN ('pending', 'paid', 'cancelled', 'expired', 'void')
 			OR (o.status IN ('pending', 'paid')) <> (o.slot IS NOT NULL)
 			OR (r.order_id IS NOT NULL AND o.status NOT IN ('cancelled', 'expired')))`, []any{id}},

@@ -25,7 +25,7 @@ func cancelOrder(ctx context.Context, s *subject, o order.Order) (moved bool, er
 }
 
 func expire(ctx context.Context, s *subject, o order.Order, now time.Time) (moved bool, err error) {
-	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Expire(ctx, o.ID, now) })
+	return ending(ctx, s, o, func(ctx context.Context, tx order.Tx) (bool, error) { return tx.Expire(ctx, o.ID, o.UserID, now) })
 }
 
 func ending(ctx context.Context, s *subject, o order.Order, end func(context.Context, order.Tx) (bool, error)) (moved bool, err error) {
@@ -55,6 +55,7 @@ func TestWhatBecomesOfAPendingOrder(t *testing.T) {
 			"cancelled":                    {func(o order.Order) (bool, error) { return cancelOrder(t.Context(), s, o) }, order.Cancelled},
 			"cancelled by another user":    {func(o order.Order) (bool, error) { return cancelOrder(t.Context(), s, stranger(o)) }, order.Pending},
 			"expired at its instant":       {func(o order.Order) (bool, error) { return expire(t.Context(), s, o, due) }, order.Expired},
+			"expired as another user's":    {func(o order.Order) (bool, error) { return expire(t.Context(), s, stranger(o), due) }, order.Pending},
 			"not expired a moment earlier": {func(o order.Order) (bool, error) { return expire(t.Context(), s, o, due.Add(-time.Millisecond)) }, order.Pending},
 		} {
 			id++
@@ -125,11 +126,11 @@ func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
 
 		err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { _, err := tx.GiveBack(ctx, o); return err })
 		require.Error(t, err, "a second time is refused")
-		require.NoError(t, s.Returned(t.Context(), 1))
-		require.NoError(t, s.Returned(t.Context(), 1), "noted twice is noted once")
-		due, err = s.DueReturns(t.Context(), 0, 10)
+		require.NoError(t, s.Returned(t.Context(), due[0]))
+		require.NoError(t, s.Returned(t.Context(), due[0]), "noted twice is noted once")
+		owed, err := s.DueReturns(t.Context(), 0, 10)
 		require.NoError(t, err)
-		require.Empty(t, due)
+		require.Empty(t, owed)
 		left(t, s, c)
 	})
 }

@@ -90,7 +90,7 @@ func duplicate(err error) bool {
 // taken says which of the unique indexes of orders refused a row. The name of the
 // index is in the message alone, in MySQL as "table.index", in MariaDB as "index"
 // and in SQLite as the columns. The primary key goes with the request: an id is
-// given to one request only.
+// given to one request of a user only.
 func taken(err error) (slot, request bool) {
 	if !duplicate(err) {
 		return false, false

@@ -25,14 +25,15 @@ func TestAnOrderIsItsOwnersAlone(t *testing.T) {
 		got, err := s.Get(t.Context(), 1, 1)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		got, err = s.ByRequest(t.Context(), "r1")
+		got, err = s.ByRequest(t.Context(), "r1", 1)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		for name, find := range map[string]func() (order.Order, error){
 			"somebody else's":       func() (order.Order, error) { return s.Get(t.Context(), 1, 2) },
 			"an unknown one":        func() (order.Order, error) { return s.Get(t.Context(), 2, 1) },
-			"of an unknown request": func() (order.Order, error) { return s.ByRequest(t.Context(), "r2") },
-			"of another case":       func() (order.Order, error) { return s.ByRequest(t.Context(), "R1") },
+			"of an unknown request": func() (order.Order, error) { return s.ByRequest(t.Context(), "r2", 1) },
+			"of another user":       func() (order.Order, error) { return s.ByRequest(t.Context(), "r1", 2) },
+			"of another case":       func() (order.Order, error) { return s.ByRequest(t.Context(), "R1", 1) },
 		} {
 			_, err := find()
 			require.ErrorIs(t, err, order.ErrNotFound, name)
@@ -90,7 +91,7 @@ func TestDueReturnsAreReadInPages(t *testing.T) {
 			_, err := cancelOrder(t.Context(), s, placed(t, s, c, id, id))
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Returned(t.Context(), 2))
+		require.NoError(t, s.Returned(t.Context(), order.Return{OrderID: 2, UserID: 2}))
 		for after, want := range map[int64][]int64{0: {1, 3}, 3: {4, 5}, 5: nil} {
 			page, err := s.DueReturns(t.Context(), after, 2)
 			require.NoError(t, err)

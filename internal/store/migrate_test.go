@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/order"
 	"seckill/internal/servers/testservers"
 	files "seckill/sql"
 )
@@ -136,5 +137,41 @@ func TestDownTakesEverythingAwayAndUpBringsItBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, every(t, s), applied)
 		placed(t, s, onSale(t, s, 1), 1, 1)
+	})
+}
+
+// Keys are changed under rows that are there, and are changed back.
+func TestOrdersAndTheOutboxStayAsTheyAreWhenTheirKeysChange(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *subject) {
+		c := sold(t, s)
+		p, err := s.migrations()
+		require.NoError(t, err)
+		all := func() (text []string) {
+			for _, query := range []string{"SELECT * FROM orders ORDER BY id", "SELECT * FROM stock_returns ORDER BY order_id"} {
+				var rows []map[string]any
+				require.NoError(t, s.write.Raw(query).Scan(&rows).Error)
+				require.NotEmpty(t, rows)
+				for _, row := range rows {
+					text = append(text, fmt.Sprint(row))
+				}
+			}
+			return text
+		}
+		before := all()
+		for _, version := range []int64{7, 9} {
+			if version == 7 {
+				_, err = p.DownTo(t.Context(), version)
+			} else {
+				_, err = p.UpTo(t.Context(), version)
+			}
+			require.NoError(t, err)
+			require.Equal(t, before, all())
+			again := wish(c, 100+version, 1)
+			again.RequestID = "r1"
+			require.ErrorIs(t, place(t.Context(), s, c, again), order.ErrDuplicate, "at version %d", version)
+			require.ErrorIs(t, s.Void(t.Context(), wish(c, 7, 7)), order.ErrDuplicate)
+		}
+		placed(t, s, c, 101, 1)
+		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 102, 1)), order.ErrLimitReached, "the slots are unique still")
 	})
 }

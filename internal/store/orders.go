@@ -24,9 +24,9 @@ func (s *Store) Get(ctx context.Context, id, userID int64) (order.Order, error) 
 	return s.one(ctx, "id = ? AND user_id = ?", id, userID)
 }
 
-// ByRequest reads the order, or the void order, that a request made.
-func (s *Store) ByRequest(ctx context.Context, requestID string) (order.Order, error) {
-	return s.one(ctx, "request_id = ?", requestID)
+// ByRequest reads the order, or the void order, that a request of the user made.
+func (s *Store) ByRequest(ctx context.Context, requestID string, userID int64) (order.Order, error) {
+	return s.one(ctx, "request_id = ? AND user_id = ?", requestID, userID)
 }
 
 func (s *Store) one(ctx context.Context, where string, args ...any) (order.Order, error) {
@@ -91,7 +91,7 @@ func (s *Store) DueReturns(ctx context.Context, after int64, limit int) ([]order
 }
 
 // Returned deletes an outbox row: the shards have its unit.
-func (s *Store) Returned(ctx context.Context, orderID int64) error {
-	err := s.write.WithContext(ctx).Delete(&returnRow{}, "order_id = ?", orderID).Error
-	return wrap(err, "note the return of order %d", orderID)
+func (s *Store) Returned(ctx context.Context, r order.Return) error {
+	err := s.write.WithContext(ctx).Delete(&returnRow{}, "order_id = ? AND user_id = ?", r.OrderID, r.UserID).Error
+	return wrap(err, "note the return of order %d", r.OrderID)
 }

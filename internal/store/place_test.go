@@ -91,13 +91,14 @@ func TestARequestMakesOneOrderAtMost(t *testing.T) {
 		require.ErrorIs(t, place(t.Context(), s, c, again), order.ErrDuplicate)
 		again.RequestID = "R1"
 		require.NoError(t, place(t.Context(), s, c, again), "ids that differ in case are two")
-		taken := wish(c, 1, 5)
+		placed(t, s, c, 5, 5)
+		taken := wish(c, 5, 5)
 		taken.RequestID = "another"
-		require.ErrorIs(t, place(t.Context(), s, c, taken), order.ErrDuplicate, "an order's id is given once")
-		_, err := s.ByRequest(t.Context(), "another")
+		require.ErrorIs(t, place(t.Context(), s, c, taken), order.ErrDuplicate, "an order's id is given once to a user")
+		_, err := s.ByRequest(t.Context(), "another", 5)
 		require.ErrorIs(t, err, order.ErrNotFound, "and that can be told apart")
 		stock, live := left(t, s, c)
-		require.Equal(t, []int64{8, 2}, []int64{stock, live})
+		require.Equal(t, []int64{7, 3}, []int64{stock, live})
 	})
 }
 

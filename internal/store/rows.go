@@ -46,8 +46,8 @@ func (r couponRow) coupon() coupon.Coupon {
 type orderRow struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement:false"`
 	CouponID   int64
-	UserID     int64
-	Slot       *int // NULL when the order is not live
+	UserID     int64 `gorm:"primaryKey;autoIncrement:false"`
+	Slot       *int  // NULL when the order is not live
 	Status     order.Status
 	PriceCents int64
 	RequestID  string
@@ -91,7 +91,7 @@ func (fenceRow) TableName() string { return "fences" }
 type returnRow struct {
 	OrderID  int64 `gorm:"primaryKey;autoIncrement:false"`
 	CouponID int64
-	UserID   int64
+	UserID   int64 `gorm:"primaryKey;autoIncrement:false"`
 	Shard    int
 	Epoch    int64
 	Shards   int

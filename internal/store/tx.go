@@ -114,9 +114,9 @@ func (t tx) Cancel(ctx context.Context, id, userID int64) (bool, error) {
 	return t.move(ctx, order.Cancelled, "id = ? AND user_id = ? AND status = ?", id, userID, order.Pending)
 }
 
-// Expire moves a pending order whose time has run out and frees its slot.
-func (t tx) Expire(ctx context.Context, id int64, now time.Time) (bool, error) {
-	return t.move(ctx, order.Expired, "id = ? AND status = ? AND expires_at <= ?", id, order.Pending, now.UTC())
+// Expire moves a pending order of the user whose time has run out and frees its slot.
+func (t tx) Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error) {
+	return t.move(ctx, order.Expired, "id = ? AND user_id = ? AND status = ? AND expires_at <= ?", id, userID, order.Pending, now.UTC())
 }
 
 // move changes the state and checks it in one statement, so that of two that race

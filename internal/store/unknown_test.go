@@ -73,7 +73,7 @@ func stalledCommit(t *testing.T, s, direct *subject, _ wire) {
 
 	// Either the stalled commit comes first or the abandoned void does.
 	require.ErrorIs(t, decided(t, direct, o), order.ErrDuplicate)
-	kept, err := direct.ByRequest(t.Context(), o.RequestID)
+	kept, err := direct.ByRequest(t.Context(), o.RequestID, o.UserID)
 	require.NoError(t, err)
 	stock, live := left(t, direct, c)
 	if kept.Status == order.Void {

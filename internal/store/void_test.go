@@ -18,7 +18,7 @@ func TestAVoidRequestCanNeverBecomeAnOrder(t *testing.T) {
 		require.ErrorIs(t, s.Void(t.Context(), o), order.ErrDuplicate, "once is enough")
 		require.ErrorIs(t, place(t.Context(), s, c, o), order.ErrDuplicate)
 
-		kept, err := s.ByRequest(t.Context(), o.RequestID)
+		kept, err := s.ByRequest(t.Context(), o.RequestID, o.UserID)
 		require.NoError(t, err)
 		require.Equal(t, order.Void, kept.Status)
 		require.Zero(t, kept.Slot, "it takes no slot")
