@@ -17,7 +17,7 @@ import (
 const instancesKey = "seckill:{fleet}:instances"
 
 // beatScript is run by every instance once a beatEvery.
-var beatScript = script("beat")
+var beatScript = lua("beat", 1)
 
 // beatEvery is the time between two words of an instance, and beatCounts how long one
 // counts: an instance that missed three is not shown any more.

@@ -14,7 +14,7 @@ import (
 // readAll is the name, beside those of the scripts, of reading all counters.
 const readAll = "read all"
 
-var scripts = map[string]*redis.Script{
+var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
 	"return": returnScript, "clear": clearScript, "buyers": buyersScript, "open": openScript, "snapshot": snapshotScript,
 }

@@ -73,7 +73,7 @@ func (s *Stock) loadBuyers(ctx context.Context, l coupon.Load) error {
 	return nil
 }
 
-func (s *Stock) load(ctx context.Context, sc *redis.Script, l coupon.Load, shard int, args ...any) error {
+func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, shard int, args ...any) error {
 	answer, err := s.run(ctx, sc, l.CouponID, shard, append([]any{l.Epoch}, args...)...)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range answers {
-			answers[shard] = loadedScript.Eval(ctx, p, keys(couponID, shard), epoch)
+			answers[shard] = loadedScript.Eval(ctx, p, keys(couponID, shard, loadedScript.keys), epoch)
 		}
 		return nil
 	})

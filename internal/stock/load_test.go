@@ -113,7 +113,7 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 		s.load.Epoch = 2
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.wants(0, 2, 2)
-		exists, err := s.client.Exists(t.Context(), keys(s.load.CouponID, 0)[2:]...).Result()
+		exists, err := s.client.Exists(t.Context(), keys(s.load.CouponID, 0, len(parts))[2:]...).Result()
 		require.NoError(t, err)
 		require.Zero(t, exists, "holds, open, buyers, requests, returned")
 		s.buy(s.at(0, 1))

@@ -210,15 +210,18 @@ const ticketAfter = 10 * time.Second
 
 // Done is order.Queue's.
 func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
-	h := e.Hold
+	h, names := e.Hold, keys(e.Hold.CouponID, e.Hold.Shard, ackScript.keys)
 	var answer *redis.Cmd
 	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		answer = ackScript.Eval(ctx, p, keys(h.CouponID, h.Shard), h.Epoch, e.ID)
+		answer = ackScript.EvalSha(ctx, p, names, h.Epoch, e.ID)
 		if row {
 			p.Expire(ctx, ticketKey(h.OrderID), ticketAfter)
 		}
 		return nil
 	})
+	if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // a pipeline does not try again by itself
+		answer = ackScript.Eval(ctx, q.stock.client, names, h.Epoch, e.ID)
+	}
 	if err := answer.Err(); err != nil {
 		return fmt.Errorf("%w: acknowledge entry %s of shard %d of coupon %d: %w", order.ErrUnavailable, e.ID, h.Shard, h.CouponID, err)
 	}

@@ -35,27 +35,33 @@ import (
 //go:embed lua/*.lua
 var files embed.FS
 
-func script(name string) *redis.Script {
+// script is one atomic step on a shard.
+type script struct {
+	*redis.Script
+	keys int // of the shard's keys it names so many, from the first
+}
+
+func lua(name string, keys int) script {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
 		panic(err) // the file is compiled in
 	}
-	return redis.NewScript(string(text))
+	return script{redis.NewScript(string(text)), keys}
 }
 
 var (
-	reserveScript  = script("reserve")
-	lendScript     = script("lend")
-	confirmScript  = script("confirm")
-	releaseScript  = script("release")
-	returnScript   = script("return")
-	clearScript    = script("clear")
-	buyersScript   = script("buyers")
-	openScript     = script("open")
-	loadedScript   = script("loaded")
-	snapshotScript = script("snapshot")
-	ackScript      = script("acknowledge")
-	buryScript     = script("bury")
+	reserveScript  = lua("reserve", 8)
+	lendScript     = lua("lend", 8)
+	confirmScript  = lua("confirm", 5)
+	releaseScript  = lua("release", 6)
+	returnScript   = lua("return", 7)
+	clearScript    = lua("clear", 9)
+	buyersScript   = lua("buyers", 5)
+	openScript     = lua("open", 2)
+	loadedScript   = lua("loaded", 2)
+	snapshotScript = lua("snapshot", 3)
+	ackScript      = lua("acknowledge", 8)
+	buryScript     = lua("bury", 9)
 )
 
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
@@ -94,25 +100,31 @@ func tag(couponID int64, shard int) string {
 	return "seckill:{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
 }
 
-// keys lists a shard's keys in the order in which every script names them.
-func keys(couponID int64, shard int) []string {
-	t := tag(couponID, shard)
-	return []string{t + "stock", t + "meta", t + "holds", t + "open", t + "buyers", t + "requests", t + "returned", t + "queue", t + "dead"}
+// parts are what a shard's keys end with, in the order in which every script names them.
+var parts = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead"}
+
+// keys lists the first n of a shard's keys.
+func keys(couponID int64, shard, n int) []string {
+	t, all := tag(couponID, shard), make([]string, n)
+	for i := range all {
+		all[i] = t + parts[i]
+	}
+	return all
 }
 
 // run executes a script on a shard and, because every script is idempotent, once
 // more if the answer was lost. Any failure of Redis is order.ErrUnavailable.
-func (s *Stock) run(ctx context.Context, sc *redis.Script, couponID int64, shard int, args ...any) ([]string, error) {
+func (s *Stock) run(ctx context.Context, sc script, couponID int64, shard int, args ...any) ([]string, error) {
 	answer, _, err := s.runTwice(ctx, sc, couponID, shard, args...)
 	return answer, err
 }
 
 // runTwice is run, and says whether the script was sent a second time: then the first
 // sending may still be on its way, and arrive after whatever is done next.
-func (s *Stock) runTwice(ctx context.Context, sc *redis.Script, couponID int64, shard int, args ...any) (
+func (s *Stock) runTwice(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
 	answer []string, twice bool, err error,
 ) {
-	k := keys(couponID, shard)
+	k := keys(couponID, shard, sc.keys)
 	answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
 	if twice = err != nil && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
