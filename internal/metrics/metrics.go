@@ -10,6 +10,7 @@
 package metrics
 
 import (
+	"cmp"
 	"database/sql"
 	"net/http"
 	"strconv"
@@ -50,7 +51,7 @@ func New() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 		}, []string{"step", "outcome"}),
 		orders: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_orders_total", Help: "Requests to buy by outcome: accepted, in_doubt, or the code of the refusal.",
+			Name: "seckill_orders_total", Help: "Requests to buy by outcome: accepted, queued, in_doubt, or the code of the refusal.",
 		}, []string{"outcome"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "seckill_http_request_seconds", Help: "Time of HTTP requests.",
@@ -109,7 +110,7 @@ func (m *Metrics) ObserveRequest(route, method string, status int, code string, 
 		code = "accepted"
 		m.Pulse.latencies.add(time.Now(), d)
 	case http.StatusAccepted:
-		code = "in_doubt"
+		code = cmp.Or(code, "queued")
 	}
 	m.orders.WithLabelValues(code).Inc()
 }

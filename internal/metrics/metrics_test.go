@@ -61,6 +61,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	const placing = "/api/v1/coupons/:id/orders"
 	m.ObserveRequest(placing, http.MethodPost, http.StatusCreated, "", time.Millisecond)
 	m.ObserveRequest(placing, http.MethodPost, http.StatusAccepted, "in_doubt", time.Millisecond)
+	m.ObserveRequest(placing, http.MethodPost, http.StatusAccepted, "", time.Millisecond)
 	m.ObserveRequest(placing, http.MethodPost, http.StatusConflict, "sold_out", time.Millisecond)
 	m.ObserveRequest(placing, http.MethodGet, http.StatusMethodNotAllowed, "method_not_allowed", time.Millisecond)
 	m.ObserveRequest("/api/v1/coupons", http.MethodGet, http.StatusOK, "", time.Millisecond)
@@ -131,6 +132,7 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 	for _, line := range []string{
 		`seckill_orders_total{outcome="accepted"} 1`,
 		`seckill_orders_total{outcome="in_doubt"} 1`,
+		`seckill_orders_total{outcome="queued"} 1`,
 		`seckill_orders_total{outcome="sold_out"} 1`,
 		`seckill_http_request_seconds_count{method="GET",route="/api/v1/coupons",status="200"} 1`,
 		`seckill_group_orders_sum 12`,
