@@ -134,7 +134,7 @@ func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
 	all := strings.Split(addrs, ",")
 	p := locktest.NewProxy(t, strings.Join(all[:3], ","))
-	b := backend(t, dialAll(t, p.Addr()+","+strings.Join(all[3:], ",")), Options{NodeTimeout: 300 * time.Millisecond})
+	b := backend(t, dialAll(t, p.Addr()+","+strings.Join(all[3:], ",")), Options{NodeTimeout: time.Second})
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", minute)
 	require.NoError(t, err)
 	end := p.SwallowRepliesAfter(0)
