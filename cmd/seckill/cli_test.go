@@ -39,6 +39,7 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 		"token --user 1 --ttl 0s":     "--ttl",
 		"token --user 1 --users 1-3":  "--user",
 		"version --short":             "--short",
+		"chaos --rounds 3":            "make chaos",
 	} {
 		t.Run(line, func(t *testing.T) {
 			p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, strings.Fields(line)...)

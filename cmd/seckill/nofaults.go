@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -23,4 +24,12 @@ func faultySettler(p order.SettlerParts) order.SettlerParts { return p }
 
 func faultyAdmin(h http.Handler) http.Handler { return h }
 
-func extraCommands(console) []*cobra.Command { return nil }
+// extraCommands tells where the one is that only the other build has.
+func extraCommands(console) []*cobra.Command {
+	return []*cobra.Command{{
+		Use: "chaos", Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usage(errors.New("chaos is in builds with fault points alone: make chaos, or go run -tags faults ./cmd/seckill chaos"))
+		},
+	}}
+}
