@@ -56,7 +56,7 @@ var rooms = map[string][]string{
 	},
 	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
 	"internal/lab/report": {"internal/lab/bench"},
-	"internal/faults":     {"internal/lock", "internal/order"},
+	"internal/faults":     {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":      {"internal/faults", "internal/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/servers"},

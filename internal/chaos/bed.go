@@ -42,11 +42,13 @@ const (
 	payWithin   = 600 * time.Millisecond  // on an expiring bed
 	patience    = 2400 * time.Millisecond // of a transaction on a patient bed, where the server gives up a row after 1 s
 	paused      = 1800 * time.Millisecond
+	queueWait   = 5 * time.Second // longer than an entry of a stopped instance waits until it is claimed
 )
 
 // bed is a fleet on stores of its own. It is used for one round after the other.
 type bed struct {
 	kind   kind
+	mode   string // Sync or Queue
 	dir    string
 	secret string
 
@@ -71,9 +73,9 @@ const (
 )
 
 // openBed starts the stores and the fleet. On an error nothing is left running.
-func openBed(ctx context.Context, program, lock string, k kind) (*bed, error) {
+func openBed(ctx context.Context, program, lock, mode string, k kind) (*bed, error) {
 	var err error
-	b := &bed{kind: k, secret: rand.Text() + rand.Text()}
+	b := &bed{kind: k, mode: mode, secret: rand.Text() + rand.Text()}
 	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -183,6 +185,7 @@ func (b *bed) environ(lock string) ([]string, error) {
 		"SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
 		"SECKILL_ORDER__SETTLE_AFTER=" + old.String(), "SECKILL_ORDER__EXPIRE_EVERY=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock,
+		"SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_WAIT=" + queueWait.String(),
 	}
 	if lock == "none" {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")

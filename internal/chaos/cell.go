@@ -22,17 +22,25 @@ type Cell struct {
 	pause time.Duration // of an instance that is stopped; 0: paused
 	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
+	queue bool          // has a meaning in queue mode only
 }
 
-// Cells lists every cell whose name the pattern matches; an empty one matches all.
-func Cells(pattern string) ([]Cell, error) {
+// The modes of a fleet, as order.mode names them.
+const (
+	Sync  = "sync"
+	Queue = "queue"
+)
+
+// Cells lists every cell of a mode whose name the pattern matches; an empty one matches
+// all. In queue mode there are those of the queue besides all others.
+func Cells(mode, pattern string) ([]Cell, error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("the pattern of cells: %w", err)
 	}
 	var some []Cell
-	for _, c := range slices.Concat(stepCells(), storeCells(), handCells()) {
-		if match.MatchString(c.Name) {
+	for _, c := range slices.Concat(stepCells(), storeCells(), handCells(), queueCells()) {
+		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}
 	}
@@ -49,6 +57,7 @@ type stepCell struct {
 	with  string // other faults that lead the way to the point
 	late  bool   // the point is crossed by the background work, of any instance
 	kind  kind
+	queue bool // only what is queued comes there
 }
 
 // unknown makes a part of the commits unknown, and leaves some of them so.
@@ -90,6 +99,12 @@ var stepPoints = []stepCell{
 	{point: "release.before", pass: 2},
 	{point: "release.during", pass: 2},
 	{point: "release.after", pass: 2},
+
+	{point: "next.after", pass: 40, queue: true},
+	{point: "claim.after", pass: 1, with: "next.after:lose:3/5", late: true, queue: true},
+	{point: "acknowledge.before", pass: 60, queue: true},
+	{point: "acknowledge.during", pass: 60, queue: true},
+	{point: "acknowledge.after", pass: 60, queue: true},
 
 	{point: "pay.after", pass: 6},
 	{point: "pay.commit.before", pass: 6},
@@ -141,7 +156,7 @@ func stepCells() []Cell {
 				k = plain
 			}
 			all = append(all, Cell{
-				Name: s.point + ":" + action, kind: k,
+				Name: s.point + ":" + action, kind: k, queue: s.queue,
 				arm:  s.arm(action),
 				harm: s.await(action),
 			})
@@ -192,6 +207,10 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 		patience = waitForWork
 	}
 	return func(ctx context.Context, r *round) (bool, error) {
+		patience := patience
+		if s.late && r.bed.mode == Queue { // the settler leaves a queued hold to its entry for so long
+			patience += queueWait
+		}
 		if action != "lose" && !s.late && r.struckEarly(ctx) {
 			return true, nil
 		}

@@ -51,12 +51,12 @@ func split(pattern string, at rune) []string {
 }
 
 // play plays each cell once, and says of each what was wrong.
-func play(t *testing.T, lock string, cells []chaos.Cell) {
+func play(t *testing.T, lock, mode string, cells []chaos.Cell) {
 	t.Helper()
 	results := map[string]chaos.Result{}
 	seed := uint64(time.Now().UnixMilli())
 	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
-		Program: program, Lock: lock, Cells: cells, Seed: seed, Requests: 300, Lanes: 4, SettleWithin: 15 * time.Second,
+		Program: program, Lock: lock, Mode: mode, Cells: cells, Seed: seed, Requests: 300, Lanes: 4, SettleWithin: 15 * time.Second,
 		Each: func(r chaos.Result) {
 			results[r.Cell] = r
 			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",
@@ -77,9 +77,9 @@ func play(t *testing.T, lock string, cells []chaos.Cell) {
 }
 
 func TestEveryCell(t *testing.T) {
-	cells, err := chaos.Cells(wanted("TestEveryCell"))
+	cells, err := chaos.Cells(chaos.Sync, wanted("TestEveryCell"))
 	require.NoError(t, err)
-	play(t, "redis", cells)
+	play(t, "redis", chaos.Sync, cells)
 }
 
 // The data must stay right with a lock that lets everybody in: what needs the lock is
@@ -89,7 +89,19 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	if pattern == "" {
 		pattern = `^(nothing|(commit|take|reserve|void|settle.void|settle.release|return)\.after:(stop|lose)|instance:(kill|stop))$`
 	}
-	cells, err := chaos.Cells(pattern)
+	cells, err := chaos.Cells(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "none", cells)
+	play(t, "none", chaos.Sync, cells)
+}
+
+// In queue mode a request is answered before it is sold, by whichever instance comes to
+// it: what that changes, and what there is only then.
+func TestAFleetThatQueues(t *testing.T) {
+	pattern := wanted("TestAFleetThatQueues")
+	if pattern == "" {
+		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed)$`
+	}
+	cells, err := chaos.Cells(chaos.Queue, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Queue, cells)
 }

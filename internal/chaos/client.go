@@ -48,6 +48,9 @@ type answer struct {
 	body   []byte
 }
 
+// open says whether the order of an answer is not decided yet.
+func (a answer) open() bool { return a.order.Status == "in_doubt" || a.order.Status == "queued" }
+
 // again says whether the same request may lead to something else in a moment.
 func (a answer) again() bool {
 	switch a.code {

@@ -54,6 +54,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no cell is called":      {"chaos", "--cell", "nosuch"},
 		"neither redis nor none": {"chaos", "--lock", "etcd"},
+		"neither sync nor queue": {"chaos", "--mode", "async"},
 		"must be above 0":        {"chaos", "--lanes", "0"},
 		"takes no argument":      {"chaos", "all"},
 		"there is no such point": {"serve"},

@@ -112,6 +112,9 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 			c.rec.mu.Lock()
 			w.place = a.place
 			c.rec.mu.Unlock()
+			if c.bed.mode == Queue {
+				c.inLine(ctx, w, a.place)
+			}
 			return true // followed to its end when the faults are over
 		case a.status == 0:
 			c.rec.count(&c.rec.lost)
@@ -126,6 +129,36 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 		}
 	}
 	return false
+}
+
+// lineWithin bounds how long a buyer asks after the place in the queue, before that is left
+// to the end of the round.
+const lineWithin = 2 * time.Second
+
+// inLine asks after a queued request until it has ended or the buyer's patience has.
+// Not found is left to be asked again: while Redis has lost its data, the database may
+// not have the order yet.
+func (c *crowd) inLine(ctx context.Context, w *wish, place string) {
+	for last := time.Now().Add(lineWithin); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
+		a := c.ask(ctx, c.bed.pick(), http.MethodGet, place, w.token, "", "")
+		if a.status != http.StatusOK || a.open() {
+			continue
+		}
+		c.ended(ctx, w, a)
+		return
+	}
+}
+
+// ended notes how a request ended that was answered 202.
+func (c *crowd) ended(ctx context.Context, w *wish, a answer) {
+	c.rec.mu.Lock()
+	w.place = ""
+	void := a.order.Status == "void" || a.status == http.StatusNotFound
+	w.gone = w.gone || void
+	c.rec.mu.Unlock()
+	if !void {
+		c.own(ctx, w, a)
+	}
 }
 
 // own takes note of an order, and does with it what this buyer does.

@@ -53,21 +53,16 @@ func (r *round) endDoubts(ctx context.Context) {
 }
 
 func (r *round) endDoubt(ctx context.Context, w *wish) {
+	place := w.place
 	for last := r.rec.healed.Add(r.bound); ; {
-		a := r.ask(ctx, r.bed.pick(), http.MethodGet, w.place, w.token, "", "")
-		switch {
-		case a.status == http.StatusOK && a.order.Status == "void", a.status == http.StatusNotFound:
-			r.rec.mu.Lock()
-			w.gone = true
-			r.rec.mu.Unlock()
-			return
-		case a.status == http.StatusOK && a.order.Status != "in_doubt":
-			r.own(ctx, w, a)
+		a := r.ask(ctx, r.bed.pick(), http.MethodGet, place, w.token, "", "")
+		if a.status == http.StatusNotFound || a.status == http.StatusOK && !a.open() {
+			r.ended(ctx, w, a)
 			return
 		}
 		if time.Now().After(last) {
 			r.rec.problem("user %d was answered 202, and %s after the last fault %s is neither an order nor a refusal (%d %s)",
-				w.user, r.bound, w.place, a.status, a.order.Status)
+				w.user, r.bound, place, a.status, a.order.Status)
 			return
 		}
 		if !sleep(ctx, 50*time.Millisecond) {

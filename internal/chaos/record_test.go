@@ -109,7 +109,7 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 		b, err := OpenBook(path)
 		require.NoError(t, err)
 		b.Add(Result{Cell: "a", Lock: "redis", Struck: true, Asked: 10, Acknowledged: 3, Committed: 3, Settled: time.Second})
-		b.Add(Result{Cell: "b", Lock: "none", Asked: 20, Lost: 1, Leaked: 2, Settled: 3 * time.Second, Problems: []string{"one is lost"}})
+		b.Add(Result{Cell: "b", Lock: "none", Mode: Queue, Asked: 20, Lost: 1, Leaked: 2, Settled: 3 * time.Second, Problems: []string{"one is lost"}})
 		require.NoError(t, b.Close())
 	}
 	b, err := OpenBook(path)
@@ -127,7 +127,7 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 
 	var text bytes.Buffer
 	require.NoError(t, sum.WriteText(&text))
-	assert.Contains(t, text.String(), "b (lock: none)")
+	assert.Contains(t, text.String(), "b (mode: queue) (lock: none)")
 	assert.Contains(t, text.String(), "4 rounds, 60 requests, 6 orders acknowledged: 2 lost, 0 oversold, 0 above the limit, 4 leaked; 2 rounds broke a promise")
 	file := filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, sum.WritePage(file))
@@ -138,7 +138,7 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 }
 
 func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
-	cells, err := Cells("")
+	cells, err := Cells(Queue, "")
 	require.NoError(t, err)
 	o := Options{Cells: cells, Rounds: 2*len(cells) + 5, Seed: 100}.withDefaults()
 	played, seeds := map[string]int{}, map[uint64]bool{}

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -11,16 +12,17 @@ type Result struct {
 	Cell         string         `json:"cell"`
 	Seed         uint64         `json:"seed"` // of this round alone
 	Lock         string         `json:"lock"`
-	Struck       bool           `json:"struck"`       // the fault happened
-	Asked        int            `json:"asked"`        // taps; however often one was sent, it is one
-	Acknowledged int            `json:"acknowledged"` // different orders that buyers were told of
-	Committed    int            `json:"committed"`    // orders in the database
-	Doubts       int            `json:"doubts"`       // answers 202
-	Open         int            `json:"open"`         // taps of which nobody can say how they ended
-	Unanswered   int            `json:"unanswered"`   // requests whose answer was lost
-	Repeats      int            `json:"repeats"`      // requests sent again
-	Refused      map[string]int `json:"refused"`      // by code
-	Lost         int            `json:"lost"`         // acknowledged, and not there or not as told
+	Mode         string         `json:"mode,omitempty"` // of the fleet; none: sync
+	Struck       bool           `json:"struck"`         // the fault happened
+	Asked        int            `json:"asked"`          // taps; however often one was sent, it is one
+	Acknowledged int            `json:"acknowledged"`   // different orders that buyers were told of
+	Committed    int            `json:"committed"`      // orders in the database
+	Doubts       int            `json:"doubts"`         // answers 202, in queue mode those of queued requests too
+	Open         int            `json:"open"`           // taps of which nobody can say how they ended
+	Unanswered   int            `json:"unanswered"`     // requests whose answer was lost
+	Repeats      int            `json:"repeats"`        // requests sent again
+	Refused      map[string]int `json:"refused"`        // by code
+	Lost         int            `json:"lost"`           // acknowledged, and not there or not as told
 	Oversold     int            `json:"oversold"`
 	AboveLimit   int            `json:"above_limit"`
 	Leaked       int            `json:"leaked"`       // units by which Redis and the database differ at the end
@@ -34,6 +36,8 @@ type Result struct {
 
 // Failed says whether a promise was broken.
 func (r Result) Failed() bool { return len(r.Problems) > 0 }
+
+func (r Result) mode() string { return cmp.Or(r.Mode, Sync) }
 
 func into(text []byte, v any) error {
 	if err := json.Unmarshal(text, v); err != nil {

@@ -12,7 +12,8 @@ import (
 type Options struct {
 	Program  string // a seckill that was built with the tag faults
 	Lock     string // redis, or none: the lock that lets everybody in; default redis
-	Cells    []Cell // each is played once before any is played again
+	Mode     string // Sync or Queue; default Sync
+	Cells    []Cell // of that mode; each is played once before any is played again
 	Rounds   int    // in all; default: each cell once
 	Seed     uint64 // of the first round; the next rounds' follow it
 	Requests int    // taps in a round; default 1000
@@ -30,6 +31,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Lock == "" {
 		o.Lock = "redis"
+	}
+	if o.Mode == "" {
+		o.Mode = Sync
 	}
 	if o.Rounds == 0 {
 		o.Rounds = len(o.Cells)
@@ -144,7 +148,7 @@ func (l *lane) play(ctx context.Context, batch []job, told *sync.Mutex) error {
 		if err != nil {
 			return fmt.Errorf("%s, seed %d: %w", j.cell.Name, j.seed, err)
 		}
-		result.Lock = l.Lock
+		result.Lock, result.Mode = l.Lock, l.Mode
 		told.Lock()
 		l.Each(result)
 		told.Unlock()
@@ -171,7 +175,7 @@ func (l *lane) try(ctx context.Context, j job) (result Result, err error) {
 
 func (l *lane) once(ctx context.Context, j job) (_ Result, err error) {
 	if l.bed == nil {
-		if l.bed, err = openBed(ctx, l.Program, l.Lock, j.cell.kind); err != nil {
+		if l.bed, err = openBed(ctx, l.Program, l.Lock, l.Mode, j.cell.kind); err != nil {
 			return Result{}, err
 		}
 	}

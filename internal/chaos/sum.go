@@ -11,7 +11,7 @@ import (
 // Sum is what became of many rounds.
 type Sum struct {
 	Total  Row      `json:"total"`
-	Cells  []Row    `json:"cells"`  // by lock and name
+	Cells  []Row    `json:"cells"`  // by lock, mode and name
 	Failed int      `json:"failed"` // rounds in which a promise was broken
 	Bad    []Result `json:"bad"`    // those rounds
 }
@@ -20,6 +20,7 @@ type Sum struct {
 type Row struct {
 	Cell         string  `json:"cell"`
 	Lock         string  `json:"lock"`
+	Mode         string  `json:"mode,omitempty"`
 	Rounds       int     `json:"rounds"`
 	Struck       int     `json:"struck"` // rounds in which the fault happened
 	Asked        int     `json:"asked"`
@@ -41,12 +42,12 @@ type Row struct {
 
 func sumUp(all []Result) Sum {
 	s := Sum{Total: Row{Cell: "all"}, Bad: []Result{}, Cells: []Row{}}
-	rows := map[[2]string]*Row{}
-	var order [][2]string
+	rows := map[[3]string]*Row{}
+	var order [][3]string
 	for _, r := range all {
-		key := [2]string{r.Lock, r.Cell}
+		key := [3]string{r.Lock, r.mode(), r.Cell}
 		if rows[key] == nil {
-			rows[key] = &Row{Cell: r.Cell, Lock: r.Lock}
+			rows[key] = &Row{Cell: r.Cell, Lock: r.Lock, Mode: r.mode()}
 			order = append(order, key)
 		}
 		rows[key].add(r)
@@ -56,7 +57,7 @@ func sumUp(all []Result) Sum {
 			s.Bad = append(s.Bad, r)
 		}
 	}
-	slices.SortFunc(order, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(order, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
 	for _, key := range order {
 		rows[key].finish()
 		s.Cells = append(s.Cells, *rows[key])
@@ -99,16 +100,25 @@ func seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }
 
+// name is the cell's, with what it was played in unless that is the usual.
+func (w Row) name() string {
+	name := w.Cell
+	if w.Mode == Queue {
+		name += " (mode: queue)"
+	}
+	if w.Lock == "none" {
+		name += " (lock: none)"
+	}
+	return name
+}
+
 // WriteText prints a table with a line for each cell, then what went wrong.
 func (s Sum) WriteText(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(t, "rounds\tstruck\tasked\tacknowledged\tcommitted\tlost\toversold\tabove limit\tleaked\t"+
 		"settled s\tmax s\tbroken\t  \tcell")
 	for _, row := range append(slices.Clone(s.Cells), s.Total) {
-		name := row.Cell
-		if row.Lock == "none" {
-			name += " (lock: none)"
-		}
+		name := row.name()
 		_, _ = fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%d\t  \t%s\n",
 			row.Rounds, row.Struck, row.Asked, row.Acknowledged, row.Committed, row.Lost, row.Oversold, row.AboveLimit,
 			row.Leaked, row.SettleMedian, row.SettleMax, row.Failed, name)
@@ -117,7 +127,7 @@ func (s Sum) WriteText(out io.Writer) error {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	for _, r := range s.Bad {
-		_, _ = fmt.Fprintf(out, "\n%s, seed %d, lock %s:\n", r.Cell, r.Seed, r.Lock)
+		_, _ = fmt.Fprintf(out, "\n%s, seed %d, lock %s, mode %s:\n", r.Cell, r.Seed, r.Lock, r.mode())
 		for _, p := range r.Problems {
 			_, _ = fmt.Fprintln(out, "  "+p)
 		}

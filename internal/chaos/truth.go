@@ -21,6 +21,7 @@ type truth struct {
 	returns      int           // G, as rows of the outbox
 	units        int64         // R
 	holds        int           // h, with marks and shares: anything that is open
+	entries      int64         // of the queues
 	loaded       bool          // every shard has the coupon's epoch and a counter
 	negative     bool          // a shard is below 0
 }
@@ -70,6 +71,9 @@ func (t truth) rest() error {
 		return errors.New("the shards are not loaded with the coupon's epoch")
 	case t.holds > 0 || t.returns > 0 || t.units != t.stock:
 		return fmt.Errorf("units are on their way: R %d, D %d, h %d, G %d", t.units, t.stock, t.holds, t.returns)
+	}
+	if t.entries > 0 {
+		return fmt.Errorf("%d entries are in the queues", t.entries)
 	}
 	return nil
 }
@@ -143,11 +147,16 @@ func (t *truth) readShards(ctx context.Context, rdb redis.UniversalClient, coupo
 		if err != nil {
 			return fmt.Errorf("read Redis: %w", err)
 		}
+		entries, err := rdb.XLen(ctx, tag+"queue").Result()
+		if err != nil {
+			return fmt.Errorf("read Redis: %w", err)
+		}
 		epoch, err := rdb.HGet(ctx, tag+"meta", "epoch").Int64()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return fmt.Errorf("read Redis: %w", err)
 		}
 		t.units += units
+		t.entries += entries
 		t.holds += int(holds)
 		t.negative = t.negative || units < 0
 		t.loaded = t.loaded && epoch == t.epoch

@@ -24,7 +24,10 @@ var steps = []struct {
 	{"release", "bda"},
 	{"ticket", "ba"}, // what a request in doubt leaves behind
 
+	{"next", "a"},          // entries of the queue were given to this instance
+	{"claim", "a"},         // the same, of entries that others have left
 	{"acknowledge", "bda"}, // the entry of a queued request goes
+	{"bury", "bda"},        // it goes to the dead letters
 
 	{"pay", "ba"}, // the statement, and its transaction's commit
 	{"pay.commit", "bda"},

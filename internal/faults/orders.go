@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
 )
@@ -26,6 +27,34 @@ func (p *Points) Service(parts order.Parts) order.Parts {
 type queue struct {
 	order.Queue
 	p *Points
+}
+
+// Next is order.Queue's. Its reply is lost after the entries were given away.
+func (q queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+	entries, err := q.Queue.Next(ctx, c, most)
+	return q.given(ctx, "next.after", entries, err)
+}
+
+// Abandoned is order.Queue's, as Next.
+func (q queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+	entries, err := q.Queue.Abandoned(ctx, c, most)
+	return q.given(ctx, "claim.after", entries, err)
+}
+
+// given crosses a point if there are entries: the queues are looked into all the time.
+func (q queue) given(ctx context.Context, point string, entries []order.Entry, err error) ([]order.Entry, error) {
+	if len(entries) == 0 {
+		return nil, err
+	}
+	if lost := q.p.hit(ctx, point, order.ErrUnavailable); lost != nil {
+		return nil, lost
+	}
+	return entries, err
+}
+
+// Bury is order.Queue's.
+func (q queue) Bury(ctx context.Context, e order.Entry, why error) error {
+	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.Bury(ctx, e, why) })
 }
 
 // Done is order.Queue's.

@@ -4,21 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
 	clusterNodes   = 6
 	clusterMasters = 3
+	clusterSlots   = 16384
 )
 
-// Cluster is a Redis Cluster of three masters, each with a replica. A master
-// that is away for 2 s is replaced by its replica.
+// Cluster is a Redis Cluster of three masters, each with a replica, unless it was made
+// of masters alone. A master that is away for 2 s is replaced by its replica.
 type Cluster struct {
-	nodes []*Redis
+	nodes   []*Redis
+	masters int
 }
 
 // StartCluster starts a Redis Cluster with its files in dir, from nothing: what
@@ -31,15 +36,71 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 		return nil, err
 	}
 	return onFreePorts(ctx, clusterNodes, func(ports []int) (*Cluster, error) {
-		c := &Cluster{}
-		if err := c.start(ctx, cli, dir, ports, settings); err != nil {
+		c := &Cluster{masters: clusterMasters}
+		err := c.start(ctx, dir, ports, settings)
+		if err == nil {
+			create := append([]string{"--cluster", "create"}, c.Addrs()...)
+			create = append(create, "--cluster-replicas", "1", "--cluster-yes")
+			err = run(ctx, filepath.Join(dir, "create.log"), cli, create...)
+		}
+		if err == nil {
+			err = await(ctx, c.whole)
+		}
+		if err != nil {
 			return nil, errors.Join(err, c.Stop())
 		}
 		return c, nil
 	})
 }
 
-func (c *Cluster) start(ctx context.Context, cli, dir string, ports []int, settings []Setting) error {
+// StartMasters starts a Redis Cluster of so many masters, one or more, and no replica:
+// for a look at how work spreads, because the death of a master is the end of its
+// slots. The slots are dealt out as redis-cli does it, in ranges as equal as can be.
+func StartMasters(ctx context.Context, dir string, masters int, settings ...Setting) (*Cluster, error) {
+	return onFreePorts(ctx, masters, func(ports []int) (*Cluster, error) {
+		c := &Cluster{masters: masters}
+		err := c.start(ctx, dir, ports, settings)
+		if err == nil {
+			err = c.join(ctx)
+		}
+		if err == nil {
+			err = await(ctx, c.whole)
+		}
+		if err != nil {
+			return nil, errors.Join(err, c.Stop())
+		}
+		return c, nil
+	})
+}
+
+// join deals out the slots and brings the nodes together.
+func (c *Cluster) join(ctx context.Context) error {
+	first := 0
+	for n, node := range c.nodes {
+		last := (n+1)*clusterSlots/len(c.nodes) - 1
+		if err := node.ask(ctx, func(r *redis.Client) error {
+			if err := r.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+				return err
+			}
+			// Epochs that differ, or two that meet would have to settle whose is the larger.
+			if err := r.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", n+1).Err(); err != nil || n == 0 {
+				return err
+			}
+			host, port, err := net.SplitHostPort(c.nodes[0].Addr())
+			if err != nil {
+				return err
+			}
+			return r.ClusterMeet(ctx, host, port).Err()
+		}); err != nil {
+			return err
+		}
+		first = last + 1
+	}
+	return nil
+}
+
+// start starts the nodes, which know nothing of each other yet.
+func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
 	settings = append([]Setting{
 		Set("cluster-enabled", "yes"),
 		Set("cluster-config-file", "nodes.conf"),
@@ -56,15 +117,10 @@ func (c *Cluster) start(ctx context.Context, cli, dir string, ports []int, setti
 		}
 		c.nodes = append(c.nodes, node)
 	}
-	create := append([]string{"--cluster", "create"}, c.Addrs()...)
-	create = append(create, "--cluster-replicas", "1", "--cluster-yes")
-	if err := run(ctx, filepath.Join(dir, "create.log"), cli, create...); err != nil {
-		return err
-	}
-	return await(ctx, c.whole)
+	return nil
 }
 
-// Nodes are the six servers, running or not, in an order that does not change.
+// Nodes are the servers, running or not, in an order that does not change.
 func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }
 
 // Addrs are the addresses of Nodes, in that order.
@@ -89,15 +145,15 @@ func (c *Cluster) Masters(ctx context.Context) ([]*Redis, error) {
 // files.
 func (c *Cluster) Stop() error { return killAll(c.nodes) }
 
-// whole is nil once every node sees the same: all slots served, three masters,
-// three replicas, each of which follows.
+// whole is nil once every node sees the same: all slots served, all masters and all
+// replicas, each of which follows.
 func (c *Cluster) whole(ctx context.Context) error {
 	for _, n := range c.nodes {
 		view, err := n.clusterView(ctx)
 		if err != nil {
 			return err
 		}
-		if !view.ok || len(view.masters) != clusterMasters || view.replicas != clusterNodes-clusterMasters {
+		if !view.ok || len(view.masters) != c.masters || view.replicas != len(c.nodes)-c.masters {
 			return fmt.Errorf("%s sees ok=%t, %d masters, %d replicas", n.Addr(), view.ok, len(view.masters), view.replicas)
 		}
 		if err := n.attached(ctx); err != nil {

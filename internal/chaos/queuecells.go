@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// queueCells are faults of the queues themselves, for which somebody has a hand in Redis:
+// he writes what nobody can read, or takes entries and never serves them.
+func queueCells() []Cell {
+	bury := func(action string) func(r *round) map[int]string {
+		return func(*round) map[int]string { // whoever comes to it
+			return map[int]string{0: "bury." + action + ":1", 1: "bury." + action + ":1"}
+		}
+	}
+	cells := []Cell{
+		{Name: "queue:poison", harm: poisoned},
+		{Name: "queue:poison-buried-twice", arm: bury("before:kill"), harm: poisoned},
+		{Name: "queue:poison-buried-unheard", arm: bury("after:lose"), harm: poisoned},
+		{Name: "queue:consumer-gone", harm: takenAway(0)},
+		{Name: "queue:consumer-gone-five-times", harm: takenAway(9)},
+	}
+	for n := range cells {
+		cells[n].kind, cells[n].queue = plain, true
+	}
+	return cells
+}
+
+// consumers is the group that serves the queues.
+const consumers = "orders"
+
+func (r *round) queues() (all []string) {
+	for k := range shards {
+		all = append(all, "seckill:{"+r.coupon+":"+strconv.Itoa(k)+"}:queue")
+	}
+	return all
+}
+
+// poisoned writes entries that nobody can read while the crowd comes: of no order, and
+// beside an entry that there is, for the same hold. Each must end as a dead letter.
+func poisoned(ctx context.Context, r *round) (bool, error) {
+	const pause, most = 15 * time.Millisecond, 40
+	written := int64(0)
+	for n := 0; written < most && !r.through() && sleep(ctx, pause); n++ {
+		queue := r.queues()[n%shards]
+		order, attempt := "7", "7" // of nobody
+		if n%2 == 0 {
+			found, err := r.bed.rdb.XRevRangeN(ctx, queue, "+", "-", 1).Result()
+			if err != nil {
+				return false, fmt.Errorf("look into a queue: %w", err)
+			}
+			if len(found) == 0 {
+				continue
+			}
+			order, _ = found[0].Values["order"].(string)
+			attempt, _ = found[0].Values["attempt"].(string)
+		}
+		err := r.bed.rdb.XAdd(ctx, &redis.XAddArgs{
+			Stream: queue, NoMkStream: true, Values: []string{"order", order, "attempt", attempt, "entry", "{"},
+		}).Err()
+		switch {
+		case err == nil:
+			written++
+		case !errors.Is(err, redis.Nil): // there is no queue yet
+			return false, fmt.Errorf("write into a queue: %w", err)
+		}
+	}
+	<-r.done
+	for last := time.Now().Add(r.bound); sleep(ctx, 20*time.Millisecond); {
+		dead, err := r.letters(ctx)
+		if err != nil {
+			return false, err
+		}
+		if dead == written {
+			break
+		}
+		if time.Now().After(last) {
+			r.rec.problem("%d entries cannot be read, and there are %d dead letters after %s", written, dead, r.bound)
+			break
+		}
+	}
+	return written > 0, ctx.Err()
+}
+
+// letters counts the dead letters of the coupon.
+func (r *round) letters(ctx context.Context) (n int64, err error) {
+	for _, queue := range r.queues() {
+		dead, err := r.bed.rdb.XLen(ctx, strings.TrimSuffix(queue, "queue")+"dead").Result()
+		if err != nil {
+			return 0, fmt.Errorf("count the dead letters: %w", err)
+		}
+		n += dead
+	}
+	return n, nil
+}
+
+// takenAway is a consumer that takes entries and is never heard of again. With so many
+// deliveries noted for them, nobody tries them any more: they are given up.
+func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error) {
+	const pause, name = time.Millisecond, "somebody who is gone"
+	return func(ctx context.Context, r *round) (bool, error) {
+		taken := 0
+		for n := 0; taken < len(r.wishes)/10 && !r.through() && sleep(ctx, pause); n++ {
+			queue := r.queues()[n%shards]
+			read, err := r.bed.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
+				Group: consumers, Consumer: name, Streams: []string{queue, ">"}, Count: 4, Block: -1,
+			}).Result()
+			if err != nil || len(read) == 0 {
+				continue // nothing is there, or no queue yet
+			}
+			for _, m := range read[0].Messages {
+				taken++
+				if deliveries == 0 {
+					continue
+				}
+				// XClaimArgs does not know of the count.
+				if err := r.bed.rdb.Do(ctx, "XCLAIM", queue, consumers, name, 0, m.ID, "RETRYCOUNT", deliveries).Err(); err != nil {
+					return false, fmt.Errorf("note deliveries: %w", err)
+				}
+			}
+		}
+		<-r.done
+		return taken > 0, ctx.Err()
+	}
+}
