@@ -105,6 +105,9 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 		c.rec.took(time.Since(began))
 		switch {
 		case a.status == http.StatusCreated:
+			if a.open() || a.order.Status == "void" {
+				c.rec.problem("user %d was answered 201, and the order is %s", w.user, a.order.Status)
+			}
 			c.own(ctx, w, a)
 			return true
 		case a.status == http.StatusAccepted:

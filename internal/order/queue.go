@@ -61,7 +61,7 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	}
 	if hold.OrderID != o.ID { // it was asked before
 		if known, err := s.tickets.Ticket(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
-			return known, err
+			return s.askedAgain(ctx, known, err)
 		}
 	}
 	o.ID, o.Shard, o.Turn = hold.OrderID, hold.Shard, Turn{Epoch: hold.Epoch, Number: hold.Number}
@@ -73,6 +73,20 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	default:
 	}
 	return o, nil
+}
+
+// askedAgain says what became of a request whose ticket there is already. A ticket in
+// doubt is left by an entry that was refused, while its hold is not released yet, and by
+// a commit that failed: it is no order, and only a row is.
+func (s *Service) askedAgain(ctx context.Context, known Order, err error) (Order, error) {
+	if err != nil || known.Status == Queued {
+		return known, err
+	}
+	found, err := s.answered(ctx, known.RequestID, known.CouponID, known.UserID)
+	if errors.Is(err, ErrNotFound) {
+		return known, ErrCommitUnknown
+	}
+	return found, err
 }
 
 // errTooLate: the request has waited in the queue for longer than it may.

@@ -241,6 +241,36 @@ func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
+// Between the refusal and the release of its hold the request is known to Redis, and its
+// ticket with it: that is no order.
+func TestAskingAgainWhileARefusalIsNotOverIsNoOrder(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	asked := errors.New("nobody asked")
+	f := &faults{plan: map[string]func(){"before release": func() {
+		_, asked = s.queueing("other").Place(t.Context(), wish(c, 7, "k"))
+	}}}
+	here := s.queueing("here", f.into)
+	queued(t, here, c, 7, "k")
+	s.later(16 * time.Second)
+	defer s.later(0)
+	consuming(t, s, s.drained(t, c), here)
+	require.ErrorIs(t, asked, order.ErrVoided)
+	s.atRest(t, c, 0)
+}
+
+// A request in doubt that is asked for again is in doubt, until a row says otherwise.
+func TestAskingAgainForARequestInDoubtIsInDoubt(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	o, err := s.with(failing("before commit", "before void").into).Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	again, err := s.queueing("here").Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrCommitUnknown)
+	require.Equal(t, o.ID, again.ID)
+	require.Equal(t, order.InDoubt, again.Status)
+}
+
 func TestAnEntryThatNobodyCanReadIsBuriedAndItsUnitGoesBackAfterAVoid(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
