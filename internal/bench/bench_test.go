@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers"
 )
 
 // One house for all: the program is built once.
@@ -72,6 +74,18 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		require.NoError(t, b.amongCoupons(t.Context(), s, &got, 3))
 		require.Empty(t, got.violations)
 		assert.InDelta(t, taps, got.figures[committed], 0)
+	})
+	t.Run("a crowd is spread over instances and masters", func(t *testing.T) {
+		c, err := servers.StartMasters(t.Context(), t.TempDir(), 2)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Stop()) })
+		b := &bench{house: h, sizes: sizes{taps: taps}}
+		got, err := b.inFleet(t.Context(), pathCalled(group), fleet{instances: 2, cluster: true, nodes: c.Nodes()})
+		require.NoError(t, err)
+		require.Empty(t, got.violations)
+		assert.InDelta(t, taps, got.figures[accepted], 0)
+		assert.InDelta(t, taps, got.figures[committed], 0, "the orders of both, and once")
+		assert.Less(t, got.figures[busiest], 0.9)
 	})
 	t.Run("an audit that is not clean is told", func(t *testing.T) {
 		s, err := h.open(t.Context(), pathCalled(group))

@@ -17,32 +17,42 @@ import (
 type counters struct {
 	program, database, redis, crowd time.Duration // processor time
 
-	scripts, commands, redisBytes            float64
-	statements, commits, written, read, sent float64
+	scripts, commands, redisIn, redisOut, redisUsed float64
+	statements, commits, written, read, in, out     float64
+	fsyncs, redo                                    float64
+	nodes                                           []float64 // scripts of each Redis
 }
 
 // watched is where the counters are. A server that is not there counts nothing.
 type watched struct {
-	program, database, redis int // process ids, 0 = none
-	db                       *sql.DB
-	rdb                      *redis.Client
+	programs, nodes []int // process ids
+	database        int   // the same; 0 = none
+	db              *sql.DB
+	rdb             []*redis.Client // of the nodes
 }
 
 // look reads all counters. It costs the servers a handful of statements, which are
 // counted too: nothing beside the thousands of a round.
 func (w watched) look(ctx context.Context) (c counters, err error) {
 	for _, p := range []struct {
-		pid  int
+		pids []int
 		into *time.Duration
-	}{{w.program, &c.program}, {w.database, &c.database}, {w.redis, &c.redis}, {os.Getpid(), &c.crowd}} {
-		if p.pid != 0 {
-			if *p.into, err = cpuOf(p.pid); err != nil {
+	}{{w.programs, &c.program}, {[]int{w.database}, &c.database}, {w.nodes, &c.redis}, {[]int{os.Getpid()}, &c.crowd}} {
+		for _, pid := range p.pids {
+			if pid == 0 {
+				continue
+			}
+			used, err := cpuOf(pid)
+			if err != nil {
 				return c, err
 			}
+			*p.into += used
 		}
 	}
-	if w.rdb != nil {
-		err = w.lookAtRedis(ctx, &c)
+	for _, rdb := range w.rdb {
+		before := c.scripts
+		err = errors.Join(err, lookAtRedis(ctx, rdb, &c))
+		c.nodes = append(c.nodes, c.scripts-before)
 	}
 	if w.db != nil {
 		err = errors.Join(err, w.lookAtDatabase(ctx, &c))
@@ -50,8 +60,8 @@ func (w watched) look(ctx context.Context) (c counters, err error) {
 	return c, err
 }
 
-func (w watched) lookAtRedis(ctx context.Context, c *counters) error {
-	stats, err := w.rdb.Info(ctx, "stats", "commandstats").Result()
+func lookAtRedis(ctx context.Context, rdb *redis.Client, c *counters) error {
+	stats, err := rdb.Info(ctx, "stats", "commandstats", "memory").Result()
 	if err != nil {
 		return fmt.Errorf("read the counters of Redis: %w", err)
 	}
@@ -59,8 +69,12 @@ func (w watched) lookAtRedis(ctx context.Context, c *counters) error {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		command, isCommand := strings.CutPrefix(name, "cmdstat_")
 		switch {
-		case name == "total_net_input_bytes", name == "total_net_output_bytes":
-			c.redisBytes += number(value)
+		case name == "total_net_input_bytes":
+			c.redisIn += number(value)
+		case name == "total_net_output_bytes":
+			c.redisOut += number(value)
+		case name == "used_memory":
+			c.redisUsed += number(value)
 		case !isCommand:
 		case strings.HasPrefix(command, "eval"), strings.HasPrefix(command, "fcall"):
 			c.scripts += calls(value)
@@ -91,7 +105,8 @@ func (w watched) lookAtDatabase(ctx context.Context, c *counters) error {
 		"Questions": &c.statements, "Com_commit": &c.commits,
 		"Handler_write": &c.written, "Handler_update": &c.written, "Handler_delete": &c.written,
 		"Handler_read_key": &c.read, "Handler_read_next": &c.read, "Handler_read_rnd_next": &c.read,
-		"Bytes_received": &c.sent, "Bytes_sent": &c.sent,
+		"Bytes_received": &c.in, "Bytes_sent": &c.out,
+		"Innodb_os_log_written": &c.redo, "Innodb_data_fsyncs": &c.fsyncs, "Innodb_os_log_fsyncs": &c.fsyncs,
 	}
 	rows, err := w.db.QueryContext(ctx, "SHOW GLOBAL STATUS")
 	if err != nil {
@@ -123,10 +138,18 @@ func (f *figures) each(before, after counters, answers float64) {
 	f[cpuCrowd] = micros(before.crowd, after.crowd)
 	f[redisScripts] = per(before.scripts, after.scripts)
 	f[redisCommands] = per(before.commands, after.commands)
-	f[redisBytes] = per(before.redisBytes, after.redisBytes)
+	f[redisIn] = per(before.redisIn, after.redisIn)
+	f[redisOut] = per(before.redisOut, after.redisOut)
+	f[redisMemory] = per(before.redisUsed, after.redisUsed)
+	for n := range after.nodes {
+		f[busiest] = max(f[busiest], over(after.nodes[n]-before.nodes[n], after.scripts-before.scripts))
+	}
 	f[statements] = per(before.statements, after.statements)
 	f[commits] = per(before.commits, after.commits)
 	f[rowsWritten] = per(before.written, after.written)
 	f[rowsRead] = per(before.read, after.read)
-	f[databaseBytes] = per(before.sent, after.sent)
+	f[databaseIn] = per(before.in, after.in)
+	f[databaseOut] = per(before.out, after.out)
+	f[fsyncs] = per(before.fsyncs, after.fsyncs)
+	f[redoBytes] = per(before.redo, after.redo)
 }

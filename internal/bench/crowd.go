@@ -29,14 +29,15 @@ const lanes = 128
 func (s *shop) meet(ctx context.Context, c crowd) (f figures, violations []string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	b := &barrier{cancel: cancel, waiting: len(c.coupons), running: len(c.coupons), open: make(chan struct{})}
+	parts := len(c.coupons) * len(s.fleet)
+	b := &barrier{ctx: ctx, cancel: cancel, waiting: parts, running: parts, open: make(chan struct{}), over: make(chan struct{})}
 	var before, after counters
 	b.first = func() (err error) { before, err = s.watched.look(ctx); return err }
 	b.last = func() (err error) { after, err = s.watched.look(ctx); return err }
 
-	reports := make([]rush.Report, len(c.coupons))
+	reports := make([]rush.Report, parts)
 	var all sync.WaitGroup
-	for i := range c.coupons {
+	for i := range parts {
 		o := s.options(c, i)
 		o.Ready, o.Done = b.ready, b.done
 		all.Go(func() {
@@ -51,24 +52,36 @@ func (s *shop) meet(ctx context.Context, c crowd) (f figures, violations []strin
 		return f, nil, err
 	}
 	answers := f.add(reports, c.counts)
+	for _, r := range reports[:len(c.coupons)] { // the others are not audited
+		f[committed] += float64(r.Committed)
+	}
 	f.each(before, after, answers)
-	if f[memory], err = peakOf(s.watched.program); err != nil {
-		return f, nil, err
+	for _, pid := range s.watched.programs {
+		peak, err := peakOf(pid)
+		if err != nil {
+			return f, nil, err
+		}
+		f[memory] = max(f[memory], peak)
 	}
 	for i, r := range reports {
-		if s.admin != "" && !r.Clean() {
-			violations = append(violations, fmt.Sprintf("coupon %s: audit %s: %v %v", c.coupons[i], r.Audit, r.Violations, r.Notes))
+		audited := i < len(c.coupons)
+		if s.admin != "" && (audited && !r.Clean() || len(r.Violations) > 0) {
+			violations = append(violations, fmt.Sprintf("coupon %s: audit %s: %v %v", c.coupons[i%len(c.coupons)], r.Audit, r.Violations, r.Notes))
 		}
+	}
+	if s.admin != "" && f[committed] < f[accepted] {
+		violations = append(violations, fmt.Sprintf("%.0f orders were acknowledged and %.0f are committed", f[accepted], f[committed]))
 	}
 	return f, violations, nil
 }
 
-// options are those of the crowd's i-th part.
+// options are those of the crowd's i-th part: each instance has one of each coupon. The
+// first instance is asked for the audit.
 func (s *shop) options(c crowd, i int) rush.Options {
-	n := len(c.coupons)
+	n := len(c.coupons) * len(s.fleet)
 	part := c.taps / n
 	o := rush.Options{
-		URL: s.process.URL, Coupon: c.coupons[i], Users: part, FirstUser: max(1, c.first) + int64(i*part),
+		URL: s.fleet[i/len(c.coupons)].URL, Coupon: c.coupons[i%len(c.coupons)], Users: part, FirstUser: max(1, c.first) + int64(i*part),
 		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin,
 	}
 	if c.users > 0 {
@@ -79,6 +92,9 @@ func (s *shop) options(c crowd, i int) rush.Options {
 	}
 	if s.admin == "" {
 		o.Verify = -1
+	}
+	if i >= len(c.coupons) {
+		o.AdminToken = ""
 	}
 	return o
 }
@@ -92,7 +108,6 @@ func (f *figures) add(reports []rush.Report, counts string) (answers float64) {
 		f[asked] += float64(r.Asked)
 		f[accepted] += float64(r.Accepted)
 		f[failed] += float64(r.Failed)
-		f[committed] += float64(r.Committed)
 		for _, n := range r.Refused {
 			f[refused] += float64(n)
 		}
@@ -114,11 +129,15 @@ func (f *figures) add(reports []rush.Report, counts string) (answers float64) {
 
 // barrier lets the parts of a crowd begin together, and looks at the counters once
 // before the first of them taps and once after the last has its answer.
+//
+// Nobody goes on to the audit before all have their answers: it is of the whole sale.
 type barrier struct {
+	ctx     context.Context //nolint:containedctx // of the crowd, in which nobody waits for ever
 	mu      sync.Mutex
 	waiting int
 	running int
 	open    chan struct{}
+	over    chan struct{}
 	first   func() error
 	last    func() error
 	cancel  context.CancelCauseFunc
@@ -147,13 +166,16 @@ func (b *barrier) ready(ctx context.Context) error {
 
 func (b *barrier) done() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running--
-	if b.running > 0 {
-		return
+	if b.running--; b.running == 0 {
+		if err := b.last(); err != nil {
+			b.cancel(err)
+		}
+		close(b.over)
 	}
-	if err := b.last(); err != nil {
-		b.cancel(err)
+	b.mu.Unlock()
+	select {
+	case <-b.over:
+	case <-b.ctx.Done():
 	}
 }
 

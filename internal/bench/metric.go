@@ -31,13 +31,19 @@ const (
 	cpuCrowd
 	redisScripts  // calls of scripts, each
 	redisCommands // commands beside them and inside them, each
-	redisBytes    // in and out, each
+	redisIn       // bytes that Redis was sent, each
+	redisOut      // bytes that it answered, each
+	redisMemory   // bytes that it keeps more, each
+	busiest       // share of the scripts that the busiest Redis ran
 	statements    // each
 	commits       // each
 	rowsWritten   // each
 	rowsRead      // each
-	databaseBytes // in and out, each
-	memory        // MiB resident of the program, at its highest
+	databaseIn    // bytes, each
+	databaseOut   // bytes, each
+	fsyncs        // that InnoDB counts, each
+	redoBytes     // of its log, each
+	memory        // MiB resident of the program, at its highest; of the largest of several
 
 	metrics
 )
@@ -46,8 +52,9 @@ const (
 var names = [metrics]string{
 	"asked", "accepted", "refused", "failed", "committed", "requests_per_second", "per_second", "queued_per_second",
 	"p50_ms", "p99_ms", "of_bare", "of_single", "cpu_program_us", "cpu_database_us", "cpu_redis_us", "cpu_crowd_us",
-	"redis_scripts", "redis_commands", "redis_bytes", "sql_statements", "sql_commits", "rows_written", "rows_read",
-	"sql_bytes", "memory_mib",
+	"redis_scripts", "redis_commands", "redis_bytes_in", "redis_bytes_out", "redis_bytes_kept", "redis_busiest",
+	"sql_statements", "sql_commits", "rows_written", "rows_read", "sql_bytes_in", "sql_bytes_out", "sql_fsyncs",
+	"sql_redo_bytes", "memory_mib",
 }
 
 // figures are those of one round, or the medians of several.

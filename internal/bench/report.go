@@ -16,6 +16,7 @@ type Report struct {
 	Paths    []Row    `json:"paths,omitempty"`
 	Absent   []string `json:"absent,omitempty"`   // paths whose settings this build refuses
 	Ordering string   `json:"ordering,omitempty"` // the path that the rest is measured on
+	Fleets   []Row    `json:"fleets,omitempty"`   // At: instances
 	Coupons  []Row    `json:"coupons,omitempty"`  // At: coupons on sale at once
 	Buyers   []Row    `json:"buyers,omitempty"`   // At: users who bought before
 	Load     []Row    `json:"load,omitempty"`     // At: arrivals per second

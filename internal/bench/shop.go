@@ -13,14 +13,16 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the database's counters
+	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/rush"
 	"seckill/internal/servers"
 )
 
-// shop is one process with stores in which nothing has happened yet.
+// shop is one process, or a fleet, with stores in which nothing has happened yet.
 type shop struct {
-	process *servers.Program
+	process *servers.Program // the first, which the administrator asks
+	fleet   []*servers.Program
 	watched watched
 	admin   string // token; "" for the bare route
 	token   func(ctx context.Context, userID int64) (string, error)
@@ -28,7 +30,12 @@ type shop struct {
 }
 
 // open starts the program with the path's settings, or the bare route.
-func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
+func (h *house) open(ctx context.Context, p path) (*shop, error) {
+	return h.openFleet(ctx, p, fleet{instances: 1, nodes: []*servers.Redis{h.redis}})
+}
+
+// openFleet is open for several instances, on whatever Redis.
+func (h *house) openFleet(ctx context.Context, p path, f fleet) (_ *shop, err error) {
 	s := &shop{token: rush.Signed(h.secret)}
 	defer func() {
 		if err != nil {
@@ -38,15 +45,20 @@ func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
 	if p.sale == bareRoute {
 		return s, s.serve(ctx, h, h.bare, nil)
 	}
-	if err := h.rdb.FlushAll(ctx).Err(); err != nil {
-		return nil, fmt.Errorf("empty Redis: %w", err)
+	for _, node := range f.nodes {
+		rdb := redis.NewClient(&redis.Options{Addr: node.Addr()})
+		s.stops = append(s.stops, rdb.Close)
+		if err := rdb.FlushAll(ctx).Err(); err != nil {
+			return nil, fmt.Errorf("empty Redis: %w", err)
+		}
+		s.watched.rdb, s.watched.nodes = append(s.watched.rdb, rdb), append(s.watched.nodes, node.PID())
 	}
 	name, err := h.maria.CreateDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return h.maria.DropDatabase(context.WithoutCancel(ctx), name) })
-	env := append(h.settings(h.maria.DSN(name)), p.env...)
+	env := slices.Concat(h.settings(h.maria.DSN(name)), f.settings(), p.env)
 	if out, err := command(ctx, h.dir, h.program, env, "migrate").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}
@@ -57,16 +69,25 @@ func (h *house) open(ctx context.Context, p path) (_ *shop, err error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s.stops = append(s.stops, s.watched.db.Close)
-	s.watched.rdb, s.watched.redis, s.watched.database = h.rdb, h.redis.PID(), h.maria.PID()
-	return s, s.serve(ctx, h, h.program, env, "serve")
+	s.watched.database = h.maria.PID()
+	for range f.instances {
+		if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
-func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) (err error) {
-	if s.process, err = servers.Serve(ctx, command(ctx, h.dir, program, env, args...)); err != nil {
-		return err
+// serve starts one more process of the shop.
+func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) error {
+	p, err := servers.Serve(ctx, command(ctx, h.dir, program, env, args...))
+	if err != nil {
+		return err //nolint:wrapcheck // it says which
 	}
-	s.stops = append(s.stops, s.process.Stop)
-	s.watched.program = s.process.PID()
+	s.stops = append(s.stops, p.Stop)
+	s.fleet = append(s.fleet, p)
+	s.process = s.fleet[0]
+	s.watched.programs = append(s.watched.programs, p.PID())
 	return nil
 }
 

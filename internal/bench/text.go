@@ -48,13 +48,27 @@ var costs = []column{
 	{"of the generator", cpuCrowd, one},
 	{"Redis scripts", redisScripts, three},
 	{"Redis commands, in scripts too", redisCommands, three},
-	{"Redis bytes", redisBytes, whole},
+	{"Redis bytes in", redisIn, whole},
+	{"out", redisOut, whole},
+	{"kept", redisMemory, whole},
 	{"SQL statements", statements, three},
 	{"commits", commits, three},
 	{"rows written", rowsWritten, three},
 	{"rows read", rowsRead, three},
-	{"SQL bytes", databaseBytes, whole},
+	{"SQL bytes in", databaseIn, whole},
+	{"out", databaseOut, whole},
+	{"fsyncs", fsyncs, three},
+	{"redo bytes", redoBytes, whole},
 	{"memory of the program, MiB", memory, one},
+}
+
+// spread is what a fleet costs, and how much of it is the busiest master's.
+var spread = []column{
+	{"CPU of the programs, µs", cpuProgram, one},
+	{"of the database", cpuDatabase, one},
+	{"of all Redis", cpuRedis, one},
+	{"of the generator", cpuCrowd, one},
+	{"scripts at the busiest master", busiest, three},
 }
 
 // WriteText writes the report as Markdown, which is a table in a terminal too.
@@ -78,6 +92,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		t.WriteString("\nWhat follows is measured on: " + r.Ordering + "\n")
 	}
 	peak := []column{{"memory of the program, MiB", memory, one}}
+	table(&t, "Instances and masters of a Redis Cluster", "fleet", r.Fleets, speeds, spread)
 	table(&t, "Growth with coupons", "on sale at once", r.Coupons, speeds)
 	table(&t, "Growth with buyers", "who bought the coupon before", r.Buyers, speeds)
 	table(&t, "Offered load", "arrivals", r.Load, speeds, peak)
