@@ -63,7 +63,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 			if clusters[l.masters] == nil {
 				dir := filepath.Join(b.house.dir, fmt.Sprintf("cluster%d", l.masters))
 				if clusters[l.masters], err = servers.StartMasters(ctx, dir, l.masters); err != nil {
-					return err //nolint:wrapcheck // it says what
+					return err
 				}
 			}
 			f := fleet{instances: l.instances, cluster: true, nodes: clusters[l.masters].Nodes()}

@@ -82,7 +82,7 @@ func (h *house) openFleet(ctx context.Context, p path, f fleet) (_ *shop, err er
 func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) error {
 	p, err := servers.Serve(ctx, command(ctx, h.dir, program, env, args...))
 	if err != nil {
-		return err //nolint:wrapcheck // it says which
+		return err
 	}
 	s.stops = append(s.stops, p.Stop)
 	s.fleet = append(s.fleet, p)

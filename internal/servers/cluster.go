@@ -86,10 +86,7 @@ func (c *Cluster) join(ctx context.Context) error {
 			if err := r.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", n+1).Err(); err != nil || n == 0 {
 				return err
 			}
-			host, port, err := net.SplitHostPort(c.nodes[0].Addr())
-			if err != nil {
-				return err
-			}
+			host, port, _ := net.SplitHostPort(c.nodes[0].Addr()) // addrOf made it
 			return r.ClusterMeet(ctx, host, port).Err()
 		}); err != nil {
 			return err
