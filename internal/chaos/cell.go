@@ -66,6 +66,9 @@ const unknown = "commit.before:lose:2/5,commit.after:lose:4/7"
 // stranded leaves holds open, of orders and of none.
 const stranded = unknown + ",void.before:lose:1/2,confirm.before:lose:1/3,release.before:lose:1/2"
 
+// astray lets half of the entries be given away and never be served.
+const astray = "next.after:lose:1/2,claim.after:lose:1/1"
+
 var stepPoints = []stepCell{
 	{point: "reserve.before", pass: 80},
 	{point: "reserve.during", pass: 80},
@@ -166,7 +169,12 @@ func stepCells() []Cell {
 }
 
 func (s stepCell) arm(action string) func(r *round) map[int]string {
-	return func(r *round) map[int]string { return s.specs(r.rng, action, len(r.wishes)) }
+	return func(r *round) map[int]string {
+		if r.bed.mode == Queue && strings.HasPrefix(s.point, "settle.") {
+			s.with = astray // a queued hold is the settler's only when its entry is served by nobody
+		}
+		return s.specs(r.rng, action, len(r.wishes))
+	}
 }
 
 // specs are the faults of each instance. A reply is lost again and again, because
