@@ -30,7 +30,7 @@ Redis equal to the database within 30 s. The exit code is 1 if that was ever not
 A round is repeated with its seed: --cell NAME --mode MODE --seed N --rounds 1.`,
 		Example: "  seckill chaos\n  seckill chaos --rounds 500 --log runs.jsonl\n" +
 			"  seckill chaos --cell 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
-		Args:    noArgs,
+		Args: noArgs,
 	}
 	var o chaos.Options
 	var pattern, page, log string
