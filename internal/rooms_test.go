@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"internal/embedded":       {},
 	"internal/redisconn":      {"internal/breaker"},
 	"internal/breaker":        {},
+	"internal/admission":      {"internal/order"},
 	"internal/rush":           {},
 	"internal/servers":        {},
 	"sql":                     {},
@@ -80,6 +81,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
 	"github.com/knadh/koanf":            {"internal/config"},
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
+	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/breaks"},
 	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},
 }

@@ -28,7 +28,7 @@ import (
 
 // app is the program without its listeners, built from the bottom up:
 //
-//	stores ─▶ lock ─▶ stock, coupons ─▶ ids ─▶ orders ─▶ background work
+//	stores ─▶ lock ─▶ stock, coupons ─▶ ids ─▶ admission, orders ─▶ background work
 //
 // and stopped from the top down.
 type app struct {
@@ -173,7 +173,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
-		Queue: queue, Room: cfg.Order.QueueLength,
+		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueLength,
 		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,

@@ -29,10 +29,16 @@ type shop struct {
 // newShop has a Redis of its own.
 func newShop(t testing.TB, env ...string) shop {
 	t.Helper()
+	return newShopOver(t, testservers.DSN(t), env...)
+}
+
+// newShopOver is newShop over a database that the test can reach too.
+func newShopOver(t testing.TB, dsn string, env ...string) shop {
+	t.Helper()
 	addr := testservers.NewRedis(t).Addr()
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	return s.with("SECKILL_REDIS__ADDRS="+addr).with(env...).migrated(t, testservers.DSN(t))
+	return s.with("SECKILL_REDIS__ADDRS="+addr).with(env...).migrated(t, dsn)
 }
 
 func (s shop) with(env ...string) shop {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/admission"
 	"seckill/internal/config"
 	"seckill/internal/embedded"
 	"seckill/internal/idworker"
@@ -66,6 +67,26 @@ func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Tra
 		return db
 	}
 	return db.Group(store.GroupOptions{Committed: m.Grouped})
+}
+
+// admit gives the limit on orders that are made at once, or nil: who is answered before
+// the commit is kept waiting by nobody, and what its entries cost is bounded by hands.
+func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
+	if cfg.Order.Mode == "queue" {
+		return nil
+	}
+	most, least := cfg.Admission.Orders, cfg.Admission.Orders/2
+	if cfg.Order.Commit == "single" {
+		// Each has a connection to the database, and some are left for whoever pays.
+		most = min(most, cfg.MySQL.MaxOpen*3/4)
+		least = most / 4
+	}
+	a := admission.New(admission.Options{
+		Least: max(1, least), Most: max(1, most), Queue: cfg.Admission.Queue, Wait: cfg.Admission.Wait,
+		Spare: cfg.HTTP.RequestTimeout / 4, Refused: m.Refused,
+	})
+	m.Admission(a.Limit, a.AtWork, a.Waiting)
+	return a
 }
 
 // shardQueue gives the queues that order.mode asks for, or nil: every order is

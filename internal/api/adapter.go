@@ -25,6 +25,8 @@ type door struct {
 	who access
 	// budget is the time that the request may take; 0 is the server's usual one.
 	budget time.Duration
+	// buys says that requests are of the crowd that wants to buy: see Server.enter.
+	buys bool
 	// admits refuses before anything is read, if it is there.
 	admits func(c *gin.Context) error
 }
@@ -44,10 +46,10 @@ type header interface {
 // for the order of things.
 func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.Context, Req) (Res, error)) endpoint {
 	return func(c *gin.Context) string {
-		if !s.enter() {
+		if !s.enter(d) {
 			return s.refuse(c, errOverloaded)
 		}
-		defer s.leave()
+		defer s.leave(d)
 		in := input{c: c}
 		if err := s.admit(c, d, &in.who); err != nil {
 			return s.refuse(c, err)
@@ -140,8 +142,8 @@ func (s *Server) refuse(c *gin.Context, err error) string {
 		return s.fault(c, "request failed", "error", err)
 	}
 	h := c.Writer.Header()
-	if p.retry != "" {
-		h["Retry-After"] = []string{p.retry}
+	if after := p.after(); after != "" {
+		h["Retry-After"] = []string{after}
 	}
 	switch p.status {
 	case http.StatusUnauthorized:

@@ -4,7 +4,7 @@
 // HTTP, and one adapter stands before all of them; whatever can refuse a request
 // more cheaply comes first:
 //
-//	route ─▶ too many in flight? ─▶ who are you? ─▶ may you? ─▶ too often?
+//	route ─▶ too many in flight, or of them buyers? ─▶ who are you? ─▶ may you? ─▶ too often?
 //	      ─▶ READ    path, query, headers, body, all strict
 //	      ─▶ HANDLE  func(ctx, Request) (Response, error), within the budget
 //	      ─▶ RENDER  the response, or the problem that the error is in the table

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,16 +36,36 @@ func challenge(asked, answer http.Header) {
 	answer["Www-Authenticate"] = []string{value}
 }
 
-// enter counts a request in, unless there are too many. Who was let in leaves.
-func (s *Server) enter() bool {
-	if n := s.inFlight.Add(1); s.o.MaxInFlight > 0 && n > int64(s.o.MaxInFlight) {
+// enter counts a request in, unless there are too many. Who was let in leaves. Those
+// who buy get three quarters of the places and no more, so that a crowd of them
+// keeps nobody from paying, cancelling or looking.
+func (s *Server) enter(d door) bool {
+	most := int64(s.o.MaxInFlight)
+	if !enter(&s.inFlight, most) {
+		return false
+	}
+	if d.buys && !enter(&s.buying, most-most/4) {
 		s.inFlight.Add(-1)
 		return false
 	}
 	return true
 }
 
-func (s *Server) leave() { s.inFlight.Add(-1) }
+func (s *Server) leave(d door) {
+	s.inFlight.Add(-1)
+	if d.buys {
+		s.buying.Add(-1)
+	}
+}
+
+// enter counts one more, unless that is more than most. A most of 0 is no limit.
+func enter(n *atomic.Int64, most int64) bool {
+	if n.Add(1) > most && most > 0 {
+		n.Add(-1)
+		return false
+	}
+	return true
+}
 
 // seenTokens remembers tokens that were verified, so that a user who taps again
 // and again costs one signature. A token that expires is not remembered past that.

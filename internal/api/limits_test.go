@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
 )
 
 func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {
@@ -121,12 +123,73 @@ func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
 	rec := do(t, s, ask{method: "POST", path: place}) // it is shed before anybody asks for its token
 	require.Equal(t, 503, rec.Code)
 	require.Equal(t, "overloaded", codeOf(t, rec))
-	require.Equal(t, "1", rec.Header().Get("Retry-After"))
+	require.Contains(t, []string{"1", "2", "3"}, rec.Header().Get("Retry-After"))
 	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/"}).Code, "the page is not shed")
 	close(open)
 	served.Wait()
 	sh.say = nil
 	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: token}).Code)
+}
+
+func TestACrowdOfBuyersKeepsNobodyFromPayingCancellingOrLooking(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{MaxInFlight: 8})
+	mine := sign(t, s, 42, RoleUser)
+	paid := do(t, s, ask{method: "POST", path: place, token: mine}).Header().Get("Location") + "/payment"
+	dropped := do(t, s, ask{method: "POST", path: place, token: mine}).Header().Get("Location") + "/cancellation"
+	inside, open := make(chan struct{}), make(chan struct{})
+	say := func(context.Context) error {
+		inside <- struct{}{}
+		<-open
+		return nil
+	}
+	defer func() { close(open) }()
+	for range 2 { // the places that they leave are places again
+		sh.say = say
+		var buying sync.WaitGroup
+		for range 6 {
+			buying.Go(func() {
+				if rec := do(t, s, ask{method: "POST", path: place, token: mine}); rec.Code != 201 {
+					t.Errorf("one of six buyers was told %d", rec.Code)
+					inside <- struct{}{}
+				}
+			})
+			<-inside
+		}
+		sh.mu.Lock()
+		sh.say = nil
+		sh.mu.Unlock()
+		for range 3 {
+			rec := do(t, s, ask{method: "POST", path: place, token: mine})
+			require.Equal(t, 503, rec.Code)
+			require.Equal(t, "overloaded", codeOf(t, rec))
+			require.NotEmpty(t, rec.Header().Get("Retry-After"))
+		}
+		for _, path := range []string{paid, dropped} {
+			require.Equal(t, 200, do(t, s, ask{method: "POST", path: path, token: mine}).Code)
+		}
+		for _, path := range []string{"/api/v1/orders", "/api/v1/coupons/1"} {
+			require.Equal(t, 200, do(t, s, ask{method: "GET", path: path, token: mine}).Code)
+		}
+		close(open)
+		buying.Wait()
+		open = make(chan struct{})
+	}
+}
+
+func TestThoseWhoAreRefusedTogetherAreNotToldToComeBackTogether(t *testing.T) {
+	sh := newShop()
+	s := sh.serve(t, Options{})
+	sh.say = func(context.Context) error { return order.ErrOverloaded }
+	told := map[string]int{}
+	for range 200 {
+		rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
+		require.Equal(t, 503, rec.Code)
+		require.Equal(t, "overloaded", codeOf(t, rec))
+		told[rec.Header().Get("Retry-After")]++
+	}
+	require.Len(t, told, 3)
+	require.Equal(t, 200, told["1"]+told["2"]+told["3"], "%v", told)
 }
 
 func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {

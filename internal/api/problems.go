@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 
@@ -31,6 +32,7 @@ type problem struct {
 	status int
 	code   string
 	retry  string // seconds in Retry-After; empty for no such header
+	spread bool   // these and up to two seconds more: a crowd that was refused together must not come back together
 	detail string
 	says   bool // the error's own words are meant for the client and replace detail
 }
@@ -66,8 +68,8 @@ var problems = []problem{
 	{err: coupon.ErrEnded, status: http.StatusGone, code: "ended", detail: "The sale has ended."},
 	{err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
 	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
-	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", detail: "Too many requests at once; nothing was done."},
-	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", detail: "The queue is full; nothing was done."},
+	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many requests at once; nothing was done."},
+	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many buy at once; nothing was done."},
 	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The stock is not loaded yet."},
 	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
 	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},
@@ -92,6 +94,16 @@ func problemOf(err error) problem {
 	}
 	return internal
 }
+
+// after is the value of Retry-After, or "" for no such header.
+func (p problem) after() string {
+	if p.spread {
+		return spread[rand.IntN(len(spread))] //nolint:gosec // not a secret
+	}
+	return p.retry
+}
+
+var spread = []string{"1", "2", "3"}
 
 // said is what the error itself has to say about p. Only the words that were put
 // directly around p.err are trusted: those further out may name a store's address

@@ -20,6 +20,7 @@ type Server struct {
 	users     *limits
 	addresses *limits
 	inFlight  atomic.Int64
+	buying    atomic.Int64 // of these, those who buy
 	hub       *hub
 }
 
@@ -83,7 +84,7 @@ func (s *Server) routes() error {
 	get(v1+"/coupons", handle(s, door{}, s.listCoupons))
 	get(v1+"/coupons/:id", handle(s, door{}, s.getCoupon))
 	get(v1+"/coupons/:id/live", s.live)
-	on(http.MethodPost, v1+"/coupons/:id/orders", handle(s, door{who: user}, s.place))
+	on(http.MethodPost, v1+"/coupons/:id/orders", handle(s, door{who: user, buys: true}, s.place))
 
 	get(v1+"/orders", handle(s, door{who: user}, s.listOrders))
 	get(v1+"/orders/:id", handle(s, door{who: user}, s.getOrder))

@@ -28,9 +28,12 @@ type Config struct {
 	Coupon Coupon `koanf:"coupon"`
 	Lock   Lock   `koanf:"lock"`
 	Order  Order  `koanf:"order"`
-	ID     ID     `koanf:"id"`
-	Rate   Rate   `koanf:"rate"`
-	Log    Log    `koanf:"log"`
+
+	Admission Admission `koanf:"admission"`
+
+	ID   ID   `koanf:"id"`
+	Rate Rate `koanf:"rate"`
+	Log  Log  `koanf:"log"`
 
 	// AllowUnsafeLock permits lock.backend none. It is set by the variable
 	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that nobody ships it.
@@ -116,6 +119,13 @@ type Order struct {
 	ExpireEvery time.Duration `koanf:"expire_every" min:"1ms" max:"1m"`    // between two looks for unpaid orders
 }
 
+// Admission is how many orders are made at once, and who waits for that.
+type Admission struct {
+	Orders int           `koanf:"orders" min:"1" max:"100000"` // at once
+	Queue  int           `koanf:"queue" min:"0" max:"1000000"` // requests that may wait; the rest is refused at once
+	Wait   time.Duration `koanf:"wait" min:"0s" max:"1m"`      // of one of them
+}
+
 // ID is how order ids are made.
 type ID struct {
 	Generator string `koanf:"generator" oneof:"snowflake daily"`
@@ -171,6 +181,8 @@ func Default() Config {
 			SettleAfter: 10 * time.Second,
 			ExpireEvery: time.Second,
 		},
+		Admission: Admission{Orders: 256, Queue: 2048, Wait: time.Second},
+
 		ID:   ID{Generator: "snowflake"},
 		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},
 		Log:  Log{Level: "info", Format: "auto"},

@@ -40,6 +40,7 @@ type Metrics struct {
 	groups   prometheus.Histogram
 	commits  prometheus.Histogram
 	away     *prometheus.GaugeVec
+	refused  *prometheus.CounterVec
 }
 
 // New makes the registry.
@@ -85,8 +86,11 @@ func New() *Metrics {
 		away: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "seckill_server_away", Help: "1 while a server does not answer and is not asked.",
 		}, []string{"server"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "seckill_admission_refused_total", Help: "Requests to buy that got no place, by why: full, waited or late.",
+		}, []string{"why"}),
 	}
-	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.away, m.groups, m.commits,
+	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.away, m.groups, m.commits, m.refused,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -139,6 +143,24 @@ func (m *Metrics) Did(job string, n int, err error) {
 func (m *Metrics) Grouped(orders int, took time.Duration) {
 	m.groups.Observe(float64(orders))
 	m.commits.Observe(took.Seconds())
+}
+
+// Refused counts a request that was not let in.
+func (m *Metrics) Refused(why string) { m.refused.WithLabelValues(why).Inc() }
+
+// Admission watches the orders that are made at once, and who waits for that.
+func (m *Metrics) Admission(limit, atWork, waiting func() int) {
+	for _, g := range []struct {
+		name, help string
+		value      func() int
+	}{
+		{"seckill_admission_limit", "Orders that may be made at once, as things are.", limit},
+		{"seckill_admission_orders", "Orders that are being made.", atWork},
+		{"seckill_admission_waiting", "Requests that wait for their turn to buy.", waiting},
+	} {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help},
+			func() float64 { return float64(g.value()) }))
+	}
 }
 
 // Away notes that a server is away, or answers again.

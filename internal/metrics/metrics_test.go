@@ -26,6 +26,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // names are what dashboards ask for: one is renamed here and there, or not at all.
 var names = []string{
+	"seckill_admission_limit gauge ",
+	"seckill_admission_orders gauge ",
+	"seckill_admission_refused_total counter why",
+	"seckill_admission_waiting gauge ",
 	"seckill_background_total counter job,result",
 	"seckill_group_orders histogram ",
 	"seckill_group_seconds histogram ",
@@ -75,6 +79,8 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	hooks.ReleaseFailed(errAway)
 	m.Did("expire", 3, nil)
 	m.Grouped(12, time.Millisecond)
+	m.Refused("full")
+	m.Admission(func() int { return 256 }, func() int { return 17 }, func() int { return 2 })
 	m.Did("settle", 1, errAway)
 
 	_, _ = m.Stock(steps{}).Reserve(t.Context(), order.Claim{})

@@ -68,6 +68,7 @@ func (f *faults) store(step string, do func() error) error {
 
 // into lays the faults over every part of a service.
 func (f *faults) into(p *order.Parts) {
+	p.Admission = faultyAdmission{p.Admission, f}
 	p.Stock = faultyStock{p.Stock, f}
 	p.Tickets = faultyTickets{p.Tickets, f}
 	p.Returns = faultyReturns{p.Returns, f}
@@ -78,6 +79,30 @@ func (f *faults) into(p *order.Parts) {
 	if p.Queue != nil {
 		p.Queue = faultyQueue{p.Queue, f}
 	}
+}
+
+// faultyAdmission has no place for somebody, or lets in whom another lets in, or
+// everybody if there is no other.
+type faultyAdmission struct {
+	order.Admission
+	f *faults
+}
+
+func (a faultyAdmission) Admit(ctx context.Context) (func(bought bool), error) {
+	if a.f.hit("before admit") {
+		return nil, fmt.Errorf("%w: %w", order.ErrOverloaded, errFault)
+	}
+	leave := func(bool) {}
+	if a.Admission != nil {
+		var err error
+		if leave, err = a.Admission.Admit(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return func(bought bool) {
+		a.f.hit(fmt.Sprintf("leave, bought: %t", bought))
+		leave(bought)
+	}, nil
 }
 
 type faultyQueue struct {

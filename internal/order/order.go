@@ -2,7 +2,7 @@
 //
 // The page to read first is place.go:
 //
-//	request ─▶ may it be bought (local) ─▶ is it sold out (local)
+//	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is there a place (local)
 //	        ─▶ RESERVE  a hold on one unit in the user's home shard
 //	        ─▶ LOCK     the user's lock
 //	        ─▶ BEGIN      fence ─▶ slot ─▶ insert the order ─▶ take one from the coupon   COMMIT
@@ -82,8 +82,8 @@ var (
 	// comes with it says where to ask again.
 	ErrCommitUnknown = errors.New("order: the outcome of the commit is not known")
 
-	// ErrOverloaded: the queue has no room.
-	ErrOverloaded = errors.New("order: the queue is full")
+	// ErrOverloaded: too many buy at once, or the queue has no room. Nothing was taken.
+	ErrOverloaded = errors.New("order: too many at once")
 
 	// ErrStaleEpoch: the stock was loaded again since the hold was taken.
 	ErrStaleEpoch = errors.New("order: the stock was loaded again")

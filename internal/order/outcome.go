@@ -94,9 +94,9 @@ func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order
 // earlier looks for the order that the same key made before, when the request was
 // refused now. Without one the refusal stands. That a store is away is no refusal: the
 // client asks again, and a crowd that comes while Redis is away must not fall upon the
-// database.
+// database. No more must one that was refused because there are too many.
 func (s *Service) earlier(ctx context.Context, r Request, refusal error) (Order, error) {
-	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, coupon.ErrNotFound) ||
+	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, ErrOverloaded) || errors.Is(refusal, coupon.ErrNotFound) ||
 		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
 		return Order{}, refusal
 	}

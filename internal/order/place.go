@@ -40,7 +40,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 // place is the order of things. Everything that can refuse a request cheaply comes
 // before anything that costs, and nothing is given back before it is certain that
 // it was not sold.
-func (s *Service) place(ctx context.Context, r Request) (Order, error) {
+func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	sale, err := s.sales.Get(ctx, r.CouponID)
 	if err != nil {
 		return Order{}, err
@@ -51,11 +51,15 @@ func (s *Service) place(ctx context.Context, r Request) (Order, error) {
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {
 		return Order{}, coupon.ErrSoldOut
 	}
-	o, err := s.newOrder(ctx, sale, r)
+	leave, err := s.admission.Admit(ctx)
 	if err != nil {
 		return Order{}, err
 	}
+	defer func() { leave(err == nil) }()
 
+	if o, err = s.newOrder(ctx, sale, r); err != nil {
+		return Order{}, err
+	}
 	if s.queue != nil {
 		return s.enqueue(ctx, sale, o) // the other page: queue.go
 	}

@@ -55,13 +55,15 @@ func TestTheStepsComeInTheirOrder(t *testing.T) {
 	_, err := instance.Place(t.Context(), wish(c, 7, ""))
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"before id", "after id", "before reserve", "after reserve", "before lock", "after lock", "before begin",
+		"before admit", "before id", "after id", "before reserve", "after reserve", "before lock", "after lock", "before begin",
 		"before fence", "after fence", "before slot", "after slot", "before insert", "after insert", "before take", "after take",
-		"before commit", "after commit", "before unlock", "before confirm", "after confirm",
+		"before commit", "after commit", "before unlock", "before confirm", "after confirm", "leave, bought: true",
 	}, f.seen)
 
+	f.seen = nil
 	_, err = instance.Place(t.Context(), wish(c, 8, ""))
 	require.ErrorIs(t, err, coupon.ErrSoldOut)
+	require.Equal(t, []string{"before admit", "before id", "after id", "before reserve", "leave, bought: false"}, f.seen)
 	f.seen = nil
 	_, err = instance.Place(t.Context(), wish(c, 9, ""))
 	require.ErrorIs(t, err, coupon.ErrSoldOut)

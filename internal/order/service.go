@@ -32,8 +32,23 @@ type IDs interface {
 	Next(ctx context.Context) (int64, error)
 }
 
+// Admission lets as many orders be made at once as the stores serve well. It stands
+// behind what refuses a request for nothing, and before all that costs.
+type Admission interface {
+	// Admit waits for a place. Who has one leaves it, and says whether it bought: only
+	// then does the time that it took tell how the stores do. ErrOverloaded if there is
+	// no place in time; the error of ctx if that ended first.
+	Admit(ctx context.Context) (leave func(bought bool), err error)
+}
+
+// everybody is the Admission of a Service that was given none.
+type everybody struct{}
+
+func (everybody) Admit(context.Context) (func(bool), error) { return func(bool) {}, nil }
+
 // Parts are what a Service is made of.
 type Parts struct {
+	Admission Admission // nil lets everybody in
 	Sales     Sales
 	Stock     Stock
 	Tickets   Tickets
@@ -52,6 +67,7 @@ type Parts struct {
 
 // Service is the order service.
 type Service struct {
+	admission Admission
 	sales     Sales
 	stock     Stock
 	tickets   Tickets
@@ -77,8 +93,12 @@ func NewService(p Parts) *Service {
 	if p.Log == nil {
 		p.Log = slog.Default()
 	}
+	if p.Admission == nil {
+		p.Admission = everybody{}
+	}
 	return &Service{
-		sales: p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
+		admission: p.Admission,
+		sales:     p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
 		tx: p.Tx, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, room: p.Room, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,

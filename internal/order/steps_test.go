@@ -18,6 +18,7 @@ var brokenSteps = map[string]struct {
 	want   error
 	orders int64
 }{
+	"before admit":   {order.ErrOverloaded, 0},
 	"before id":      {order.ErrUnavailable, 0},
 	"before reserve": {order.ErrUnavailable, 0},
 	"after reserve":  {order.ErrUnavailable, 0},
