@@ -15,6 +15,7 @@ import (
 func (a *app) work(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
+	running.Go(func() { boundMemory(ctx) })
 	running.Go(func() { a.cache.Run(ctx) })
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
