@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,9 +29,6 @@ embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return err
 		}
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(gcPercent)
-		}
 		log := newLog(cfg.Log, c.err)
 		s, err := startServer(cmd.Context(), cfg, log)
 		if err != nil {
@@ -49,10 +44,6 @@ embedded in the process, with one coupon on sale.`,
 	}
 	return cmd
 }
-
-// gcPercent lets the heap grow to four times what is alive, unless GOGC says otherwise:
-// little of it outlives its request, and an order costs a tenth less for 30 MiB more.
-const gcPercent = 300
 
 // embeddedPatience is the least time that a request has with embedded stores.
 const embeddedPatience = 8 * time.Second
