@@ -44,7 +44,7 @@ func boundMemory(ctx context.Context) {
 		case <-tick.C:
 		}
 		// To set it stops the program for a moment: a twentieth is not worth that.
-		if next := memoryLimit(inUse()); next > limit || next < limit-limit/20 {
+		if next := memoryLimit(inUse()); next > limit+limit/20 || next < limit-limit/20 {
 			limit = next
 			debug.SetMemoryLimit(limit)
 		}
