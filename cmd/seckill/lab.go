@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,19 +36,28 @@ shows the anomaly every time.`,
 
 func newLabList(c console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "The experiments",
+		Use:   "list",
+		Short: "The experiments, and what each would run on here",
+		Long: `Lists the experiments with what each would run on: the servers that are configured,
+private ones whose programs are installed, or the embedded Redis where that can show it.
+What is missing is named, with the package that has it.`,
 		Example: "  seckill lab list --lang zh",
 		Args:    noArgs,
 	}
+	find := serverFlags(cmd, c)
 	language := languageFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if err := checkLanguage(*language); err != nil {
 			return err
 		}
+		config, err := find()
+		if err != nil {
+			return err
+		}
 		for _, e := range lab.All() {
-			if _, err := fmt.Fprintf(c.out, "%-26s %s\n", e.Name, e.Title.In(*language)); err != nil {
-				return fmt.Errorf("print the list: %w", err)
+			on, lacks := config.Hosts(e.Needs)
+			if err := report.Entry(c.out, e, on, lacks, *language); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -74,9 +81,11 @@ func newLabRun(c console) *cobra.Command {
 		Long: `Plays experiments on the Redis and the database that are configured, in keys and a
 database of its own there, or on private servers that it starts if redis-server and
 mariadbd are installed. Experiments that kill or cut off a server start one of their own.
-What neither is to be had for is not run, and said so.
+Without a Redis the embedded one is used where it can show the anomaly, and that is said.
+What there is no server for is not run, and what is missing is named.
 
-The exit code is 0 only if every wrong case showed its anomaly and no right one did.`,
+The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
+and no right one did.`,
 		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -85,16 +94,13 @@ The exit code is 0 only if every wrong case showed its anomaly and no right one 
 			return nil
 		},
 	}
-	load := configFlag(cmd, c)
+	find := serverFlags(cmd, c)
 	r := labRun{language: languageFlag(cmd)}
 	f := cmd.Flags()
-	f.StringVar(&r.config.MySQL, "mysql", "", "DSN of a MySQL or MariaDB whose user may create databases (default: mysql.dsn)")
-	f.StringVar(&r.config.Redis, "redis", "", "host:port of one Redis (default: the first of redis.addrs)")
-	f.BoolVar(&r.config.Embedded, "embedded", false, "no servers: only what the embedded Redis can show")
 	f.StringVar(&r.html, "html", "", "write a page with every timeline to this file")
 	f.BoolVar(&r.json, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.details, "details", false, "with all: print the explanations and timelines too")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkLanguage(*r.language); err != nil {
 			return err
 		}
@@ -106,64 +112,54 @@ The exit code is 0 only if every wrong case showed its anomaly and no right one 
 			}
 			experiments = []lab.Experiment{one}
 		}
-		if !r.config.Embedded {
-			if err := r.find(cmd, c, load); err != nil {
-				return err
-			}
+		if r.config, err = find(); err != nil {
+			return err
 		}
 		return r.run(cmd.Context(), c, experiments)
 	}
 	return cmd
 }
 
-// find takes the servers from the configuration, unless flags have named them. The
-// stores alone are asked for, so the environment need not be one that serves.
-func (r *labRun) find(cmd *cobra.Command, c console, load func() (config.Config, error)) error {
-	if cmd.Flags().Changed("config") {
-		cfg, err := load()
-		if err != nil {
+func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experiment) (err error) {
+	var page *labPage
+	if r.html != "" { // before anything is played, which takes a while
+		if page, err = newLabPage(r.html); err != nil {
 			return err
 		}
-		if !cfg.Embedded() {
-			r.config.MySQL = first(r.config.MySQL, cfg.MySQL.DSN.Reveal())
-			r.config.Redis = first(r.config.Redis, cfg.Redis.Addrs...)
-		}
+		defer page.discard()
 	}
-	r.config.MySQL = first(r.config.MySQL, variable(c.environ, "SECKILL_MYSQL__DSN"))
-	r.config.Redis = first(r.config.Redis, strings.Split(variable(c.environ, "SECKILL_REDIS__ADDRS"), ",")...)
-	if err := r.config.Check(); err != nil {
-		return usage(err)
-	}
-	return nil
-}
-
-func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experiment) (err error) {
 	places := bench.NewPlaces(r.config)
 	defer func() { err = errors.Join(err, places.Close()) }()
-	var failed error
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var unheard error
 	results := lab.Run(ctx, places, experiments, func(one bench.Result) {
-		switch {
-		case failed != nil:
-		case r.json:
-			failed = report.JSON(c.out, one)
-		case r.details:
-			failed = report.Text(c.out, one, *r.language)
-		default:
-			failed = report.Row(c.out, one, *r.language)
+		if unheard = r.tell(c, one); unheard != nil {
+			stop()
 		}
 	})
-	if failed != nil {
-		return failed
+	switch {
+	case unheard != nil:
+		return unheard
+	case ctx.Err() != nil:
+		return errors.New("stopped before every experiment was played")
 	}
-	if r.html != "" {
-		if err := writePage(r.html, results); err != nil {
+	if page != nil {
+		if err := page.write(results); err != nil {
 			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return errors.New("stopped before every experiment was played")
-	}
 	return r.verdict(c, results)
+}
+
+func (r *labRun) tell(c console, one bench.Result) error {
+	switch {
+	case r.json:
+		return report.JSON(c.out, one)
+	case r.details:
+		return report.Text(c.out, one, *r.language)
+	}
+	return report.Row(c.out, one, *r.language)
 }
 
 // verdict makes the exit code, and says how many were as expected.
@@ -171,7 +167,7 @@ func (r *labRun) verdict(c console, results []bench.Result) error {
 	expected, notRun := 0, 0
 	for _, one := range results {
 		switch {
-		case one.NotRun != "":
+		case one.NotRun != nil:
 			notRun++
 		case one.AsExpected():
 			expected++
@@ -180,31 +176,54 @@ func (r *labRun) verdict(c console, results []bench.Result) error {
 	if !r.json && len(results) > 1 {
 		_, _ = fmt.Fprintf(c.out, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
 	}
+	if notRun > 0 && !r.json && !r.config.Embedded {
+		_, _ = fmt.Fprintln(c.out, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT")
+	}
 	if expected != len(results) {
 		return errSilent
 	}
 	return nil
 }
 
-// writePage writes beside the file and renames, so that a page is whole or not there.
-func writePage(path string, results []bench.Result) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".lab-*.html")
-	if err != nil {
-		return usage(fmt.Errorf("--html: %w", err))
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
+// serverFlags adds the flags that name servers, and gives what they and the
+// configuration come to.
+func serverFlags(cmd *cobra.Command, c console) func() (bench.Config, error) {
+	load := configFlag(cmd, c)
+	var found bench.Config
+	f := cmd.Flags()
+	f.StringVar(&found.MySQL, "mysql", "", "DSN of a MySQL or MariaDB whose user may create databases (default: mysql.dsn)")
+	f.StringVar(&found.Redis, "redis", "", "host:port of one Redis (default: the first of redis.addrs)")
+	f.BoolVar(&found.Embedded, "embedded", false, "no servers: only what the embedded Redis can show")
+	return func() (bench.Config, error) {
+		if found.Embedded {
+			if found.MySQL+found.Redis != "" {
+				return found, usage(errors.New("lab: --embedded takes no servers: leave out --mysql and --redis"))
+			}
+			return found, nil
 		}
-	}()
-	err = errors.Join(report.HTML(file, results), file.Chmod(0o644), file.Close())
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return configured(found, cmd, c, load)
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+}
+
+// configured takes the servers from the configuration, unless flags have named them. The
+// stores alone are asked for, so the environment need not be one that serves.
+func configured(found bench.Config, cmd *cobra.Command, c console, load func() (config.Config, error)) (bench.Config, error) {
+	if cmd.Flags().Changed("config") {
+		cfg, err := load()
+		if err != nil {
+			return found, err
+		}
+		if !cfg.Embedded() {
+			found.MySQL = first(found.MySQL, cfg.MySQL.DSN.Reveal())
+			found.Redis = first(found.Redis, cfg.Redis.Addrs...)
+		}
 	}
-	return nil
+	found.MySQL = first(found.MySQL, variable(c.environ, "SECKILL_MYSQL__DSN"))
+	found.Redis = first(found.Redis, strings.Split(variable(c.environ, "SECKILL_REDIS__ADDRS"), ",")...)
+	if err := found.Check(); err != nil {
+		return found, usage(err)
+	}
+	return found, nil
 }
 
 func languageFlag(cmd *cobra.Command) *string {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +43,7 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 	var r bench.Result
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.True(t, r.AsExpected())
-	require.Contains(t, strings.Join(r.Servers, " "), testservers.Redis(t).Addr())
+	require.Equal(t, "Redis at "+testservers.Redis(t).Addr(), r.Servers[0].EN)
 	written, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(written), "<svg")
@@ -54,7 +56,7 @@ func TestWhatHasNoServerIsNotRunAndSaidSo(t *testing.T) {
 	code, out, complaint := play(t, nil, "run", "read-before-lock", "--embedded")
 	require.Equal(t, exitFail, code)
 	require.Contains(t, out, "not run")
-	require.Contains(t, out, "SQLite has no row locks")
+	require.Contains(t, out, "the embedded SQLite has none")
 	require.Empty(t, complaint)
 
 	code, out, _ = play(t, nil, "run", "delete-anothers-lock", "--embedded")
@@ -70,6 +72,8 @@ func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
 		"an unknown experiment": {[]string{"run", "nonsense"}, "nonsense"},
 		"no experiment":         {[]string{"run"}, "name one experiment"},
 		"an unknown language":   {[]string{"list", "--lang", "fr"}, "fr"},
+		"both at once":          {[]string{"run", "all", "--embedded", "--redis", "127.0.0.1:1"}, "--embedded"},
+		"a page that is none":   {[]string{"run", "defer-unlock", "--html", os.TempDir()}, "is a folder"},
 		"an unknown command":    {[]string{"walk"}, "walk"},
 		"a bad DSN":             {[]string{"run", "all", "--mysql", "secret:word@"}, "mysql.dsn"},
 		"a bad address":         {[]string{"run", "all", "--redis", "here"}, "redis.addrs"},
@@ -83,4 +87,73 @@ func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
 			require.Equal(t, 1, strings.Count(complaint, "\n"))
 		})
 	}
+}
+
+// TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks is a machine on which no
+// server is installed.
+func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	code, list, complaint := play(t, nil, "list")
+	require.Equal(t, exitOK, code, complaint)
+	code, table, complaint := play(t, nil, "run", "all")
+	require.Equal(t, exitFail, code, "not everything was played")
+	require.Empty(t, complaint)
+	require.Contains(t, table, "name servers of your own")
+	listed, played := strings.Split(list, "\n"), strings.Split(table, "\n")
+	embedded := 0
+	for n, e := range lab.All() {
+		switch _, lacks := (bench.Config{}).Hosts(e.Needs); {
+		case lacks == nil:
+			require.Contains(t, listed[n], "the embedded Redis")
+			require.True(t, strings.HasPrefix(played[n], "ok "), played[n])
+			require.Contains(t, played[n], "on the embedded Redis")
+			embedded++
+		case slices.Contains(e.Needs, bench.Database):
+			require.Contains(t, listed[n], "mariadbd is not installed: apt-get install mariadb-server")
+			require.Contains(t, played[n], "mariadbd is not installed: apt-get install mariadb-server")
+			require.True(t, strings.HasPrefix(played[n], "not run "), played[n])
+		default:
+			require.Contains(t, listed[n], "redis-server is not installed: apt-get install redis-server")
+			require.Contains(t, played[n], "redis-server is not installed: apt-get install redis-server")
+		}
+	}
+	require.GreaterOrEqual(t, embedded, 5)
+}
+
+// full is an output with no room.
+type full struct{ written int }
+
+func (f *full) Write([]byte) (int, error) {
+	f.written++
+	return 0, errors.New("no space left on device")
+}
+
+func TestALabThatNobodyCanHearStops(t *testing.T) {
+	var out full
+	var complaint strings.Builder
+	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, console{&out, &complaint, nil})
+	require.Equal(t, exitFail, code)
+	require.Equal(t, 1, out.written, "the first experiment, and no other")
+	require.Contains(t, complaint.String(), "no space left")
+}
+
+func TestAPageIsWrittenToADeviceAndThroughALink(t *testing.T) {
+	code, _, complaint := play(t, nil, "run", "defer-unlock", "--embedded", "--html", "/dev/full")
+	require.Equal(t, exitFail, code)
+	require.Contains(t, complaint, "no space left")
+	info, err := os.Stat("/dev/full")
+	require.NoError(t, err)
+	require.False(t, info.Mode().IsRegular(), "a page stands where a device was")
+
+	dir := t.TempDir()
+	link := filepath.Join(dir, "latest.html")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.html"), nil, 0o600))
+	require.NoError(t, os.Symlink("1.html", link))
+	code, out, complaint := play(t, nil, "run", "defer-unlock", "--embedded", "--html", link)
+	require.Equal(t, exitOK, code, out+complaint)
+	to, err := os.Readlink(link)
+	require.NoError(t, err, "it was a link")
+	page, err := os.ReadFile(filepath.Join(dir, to))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "<svg")
 }

@@ -31,12 +31,12 @@ func newTheatre() *theatre {
 
 // experiment is a line of the programme.
 type experiment struct {
-	Name   string     `json:"name"`
-	Title  bench.Text `json:"title"`
-	Lesson bench.Text `json:"lesson"`
-	Needs  []string   `json:"needs"`
-	State  string     `json:"state"`
-	Why    string     `json:"why,omitempty"`
+	Name   string      `json:"name"`
+	Title  bench.Text  `json:"title"`
+	Lesson bench.Text  `json:"lesson"`
+	Needs  []string    `json:"needs"`
+	State  string      `json:"state"`
+	Why    *bench.Text `json:"why,omitempty"`
 }
 
 // The states of an experiment.
@@ -56,17 +56,27 @@ func (th *theatre) List() any {
 	var all []experiment
 	for _, e := range lab.All() {
 		line := experiment{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
-		line.State, line.Why = th.state(e.Name)
+		if line.State, line.Why = th.state(e.Name); line.State == stateNew {
+			if none := (*bench.NoServerError)(nil); errors.As(hosts(e), &none) {
+				line.Why = &none.Why // told before anybody tries
+			}
+		}
 		all = append(all, line)
 	}
 	return all
+}
+
+// hosts says whether there is what an experiment runs on.
+func hosts(e bench.Experiment) error {
+	_, err := bench.Config{}.Hosts(e.Needs)
+	return err
 }
 
 // needs names the servers as people do.
 func needs(e bench.Experiment) []string {
 	names := []string{}
 	for _, s := range e.Needs {
-		name := map[bench.Server]string{bench.Redis: "redis", bench.RealRedis: "redis", bench.Database: "database"}[s]
+		name := map[bench.Server]string{bench.Redis: "redis", bench.RealRedis: "redis", bench.OwnRedis: "redis", bench.Database: "database"}[s]
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -74,21 +84,23 @@ func needs(e bench.Experiment) []string {
 	return names
 }
 
-func (th *theatre) state(name string) (state, why string) {
+// state says what came of an experiment, and why nothing did.
+func (th *theatre) state(name string) (state string, why *bench.Text) {
 	r, played := th.results[name]
 	switch {
 	case th.playing == name:
-		return stateRunning, ""
+		return stateRunning, nil
 	case !played:
-		return stateNew, ""
-	case r.NotRun != "":
+		return stateNew, nil
+	case r.NotRun != nil:
 		return stateNotRun, r.NotRun
 	case r.Failed != "":
-		return stateFailed, r.Failed
+		failed := bench.Say(r.Failed, r.Failed)
+		return stateFailed, &failed
 	case r.AsExpected():
-		return stateAsExpected, ""
+		return stateAsExpected, nil
 	}
-	return stateUnexpected, ""
+	return stateUnexpected, nil
 }
 
 // Start plays an experiment.

@@ -81,7 +81,7 @@ func defenceInDepth() Experiment {
 			"真实的下单路径加一群人：二十个用户同时各点四次，抢十五件，每人限一件。装饰器逐道拆除防线。防重复下单有四道，任何一道单独都够，"+
 				"唯独租约丢失时的锁不够：锁用来安排先后，不能保护数据。防超卖有两道：分片计数与条件更新。任意两道同时失效都不会多卖，除非正好是这两道。"),
 		Wild:  say("A sale that rests on its lock alone, until the first failover.", "只靠一把锁的秒杀，直到第一次主从切换。"),
-		Needs: []bench.Server{bench.RealRedis, bench.Database},
+		Needs: []bench.Server{bench.RealRedis, bench.OwnRedis, bench.Database},
 		Cases: cases,
 	}
 }

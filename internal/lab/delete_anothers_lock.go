@@ -6,17 +6,17 @@ import "seckill/internal/lab/bench"
 // moment.
 func deleteAnothersLock() Experiment {
 	plain := func(a *Actor) {
-		a.StallsUntilGone("lock")
+		a.StallsPast("lock")
 		del(a, "lock")
 	}
 	look := func(a *Actor) {
 		if get(a, "lock") == "a" {
-			a.StallsUntilGone("lock")
+			a.StallsPast("lock")
 			del(a, "lock")
 		}
 	}
 	compare := func(a *Actor) {
-		a.StallsUntilGone("lock")
+		a.StallsPast("lock")
 		unlock(a, "lock", "a")
 	}
 
@@ -34,7 +34,7 @@ func deleteAnothersLock() Experiment {
 				}
 			}
 			slow := b.Actor("worker 1", func(a *Actor) {
-				setNXPX(a, "lock", "a", short)
+				setNXPX(a, "lock", "a", long)
 				a.Enters()
 				a.Leaves() // its work is done; only the release is still to come
 				release(a)

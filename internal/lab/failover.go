@@ -56,7 +56,7 @@ func failover() Experiment {
 			"Redis 先应答、后复制。主库若在副本得知之前死去，锁就随之消失：新主库一无所知，放进下一个。WAIT 让加锁只在副本也有之后才算数；"+
 				"这里副本没有及时应答，于是谁也不放进来。即便如此，WAIT 也不能决定提升哪个副本，栅栏仍不可少。"),
 		Wild:  say("Every Sentinel and Cluster failover, every managed Redis on its maintenance day.", "哨兵与集群的每一次切换，云上 Redis 的每一次维护。"),
-		Needs: []bench.Server{bench.RealRedis},
+		Needs: []bench.Server{bench.RealRedis, bench.OwnRedis},
 		Cases: []Case{
 			wrong(say("the master's word is enough", "主库说了算"), play(0)),
 			right(say("WAIT for a replica", "WAIT 等待副本确认"), play(1)),

@@ -34,7 +34,7 @@ func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
 // say tells what was not as expected.
 func say(r bench.Result) string {
 	var out strings.Builder
-	out.WriteString(r.NotRun + r.Failed)
+	out.WriteString(r.Failed)
 	_ = report.Text(&out, r, "en")
 	return out.String()
 }

@@ -35,7 +35,7 @@ func readBeforeLock() Experiment {
 			b.Tables("orders (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT, KEY (user_id))", "coupons (id INT PRIMARY KEY, stock INT)")
 			b.Exec("INSERT INTO coupons VALUES (1, 10)")
 			if session == snapshot && !hasSnapshotIsolation(b) {
-				b.Skip("this server has no innodb_snapshot_isolation")
+				b.Skip(say("this server has no innodb_snapshot_isolation", "此服务器没有 innodb_snapshot_isolation"))
 			}
 			b.AtMost(ordersOfOneUser, 1, b.Count("SELECT COUNT(*) FROM orders WHERE user_id = 42"))
 			tap1 := b.Actor("first tap", buy(session, count, lockFirst))

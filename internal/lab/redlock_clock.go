@@ -73,7 +73,7 @@ func redlockClock() Experiment {
 				"进程 2 拿到节点 2 和 3：两个多数派同时存在。加节点没有用，与数据放在一起的栅栏才有用。"),
 		Wild: say("A clock set by hand or stepped by NTP; a node restarted without appendfsync always. The debate of Kleppmann and antirez.",
 			"手工校时、NTP 步进、未开 appendfsync always 的节点重启；Kleppmann 与 antirez 的那场争论。"),
-		Needs: []bench.Server{bench.RealRedis, bench.Database},
+		Needs: []bench.Server{bench.RealRedis, bench.OwnRedis, bench.Database},
 		Cases: []Case{
 			wrong(say("the majority is trusted", "相信多数派"), play(false)),
 			right(say("a fence from the database", "栅栏来自数据库"), play(true)),

@@ -2,7 +2,7 @@
 import { $, app, badge, both, make, notice, on, press, problem, rows, say, set } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
-import { timeline } from "./timeline.js";
+import { names, timeline } from "./timeline.js";
 
 let all = [];
 let open = "";    // the name of the experiment that is looked at
@@ -65,21 +65,41 @@ function show() {
     item.firstElementChild.setAttribute("aria-pressed", String(all[i].name === open));
     title.textContent = both(all[i].title);
     badge(mark, all[i].state);
+    mark.hidden = all[i].state === "new";
   });
   const x = all.find((x) => x.name === open);
   $("experiment").hidden = !x;
   if (!x) return;
   set("x-title", both(x.title));
   badge($("x-state"), x.state);
-  set("x-lesson", both(x.lesson));
-  set("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
-  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.join(", ")) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
-  set("x-note", x.why ? `${say(x.state)}: ${x.why}` : note());
-  $("x-cases").replaceChildren(...(result?.cases ?? []).map(oneCase));
+  prose("x-lesson", both(x.lesson));
+  prose("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
+  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(", ")) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
+  set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
+  const cases = result?.cases ?? [];
+  $("x-cases").replaceChildren(...(cases.length ? [legend()] : []), ...cases.map(oneCase));
   for (const scroll of document.querySelectorAll(".scroll")) { // to the moment that it is about
     const moment = scroll.querySelector("line.anomaly");
     if (moment) scroll.scrollLeft = moment.getAttribute("x1") - scroll.clientWidth / 2;
   }
+}
+
+// prose puts a text in, with what stands between backquotes as code.
+function prose(id, text) {
+  if ($(id).dataset.text === text) return;
+  $(id).dataset.text = text;
+  $(id).replaceChildren(...text.split("`").map((part, i) => (i % 2 ? make("code", part) : part)));
+}
+
+// legend says what the bars of a drawing are.
+function legend() {
+  const list = make("ul", undefined, "legend");
+  for (const [kind, word] of [["lease", "lease"], ["transaction", "transaction"], ["inside", "inside"], ["wait", "waits"], ["moment", "anomaly"]]) {
+    const item = make("li");
+    item.append(make("i", undefined, kind), say(word));
+    list.append(item);
+  }
+  return list;
 }
 
 // oneCase is one way of doing the work: what was counted, the drawing, and every step
@@ -90,7 +110,7 @@ function oneCase(c) {
   head.append(make("span", say(c.wrong ? "wrong" : "right"), "badge " + (c.wrong ? "violated" : "as_expected")), " ", both(c.label));
   box.append(head);
   if (c.not_run) {
-    box.append(make("p", `${say("not_run")}: ${c.not_run}`, "soft"));
+    box.append(make("p", `${say("not_run")}: ${both(c.not_run)}`, "soft"));
     return box;
   }
   const numbers = make("ul", undefined, "numbers");
@@ -102,9 +122,11 @@ function oneCase(c) {
   scroll.setAttribute("role", "group");
   scroll.setAttribute("aria-label", say("timeline", both(c.label)));
   scroll.append(timeline(c, $("experiment").clientWidth - 48));
+  const drawing = make("div", undefined, "drawing");
+  drawing.append(names(c), scroll);
   const steps = make("details");
   steps.append(make("summary", say("steps")), stepList(c));
-  box.append(numbers, scroll, steps);
+  box.append(numbers, drawing, steps);
   return box;
 }
 

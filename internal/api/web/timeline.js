@@ -2,7 +2,8 @@
 // order of time, and bars for what lasts. Colours come from style.css by class.
 import { both, say } from "./core.js";
 
-const margin = 96;  // left of the first column, for the actors' names
+const margin = 14;  // left of the first column
+const column1 = 96; // of the actors' names, which stay when the drawing is scrolled
 const lane = 112;
 const above = 34;   // over the first lane, for the mark of the anomaly
 const char = 6.8;   // the width of a character under an event
@@ -19,7 +20,7 @@ function svg(tag, attributes, text) {
 // timeline draws c over so many pixels, or more if its steps need them.
 export function timeline(c, room) {
   const events = c.events ?? [];
-  const column = Math.min(116, Math.max(78, Math.floor((room - margin - 24) / Math.max(1, events.length))));
+  const column = Math.min(116, Math.max(76, Math.floor((room - column1 - margin - 24) / Math.max(1, events.length))));
   const chars = Math.floor(column / char);
   const width = margin + column * events.length + 24;
   const height = above + lane * c.actors.length + 8;
@@ -28,12 +29,19 @@ export function timeline(c, room) {
   const root = svg("svg", { class: "timeline", role: "img", viewBox: `0 0 ${width} ${height}`, width, height });
   root.append(svg("title", {}, both(c.label)));
   for (const name of c.actors) {
-    root.append(svg("line", { class: "lane", x1: margin - 12, y1: y(name), x2: width - 12, y2: y(name) }));
-    root.append(svg("text", { class: "actor", x: 6, y: y(name) + 4 }, name));
+    root.append(svg("line", { class: "lane", x1: 0, y1: y(name), x2: width - 12, y2: y(name) }));
   }
   for (const e of events) if (e.anomaly) root.append(...moment(e, x(e.n), width, height, events.length));
   for (const s of c.spans ?? []) root.append(bar(s, x(s.from), s.to < 0 ? width - 14 : x(s.to), y(s.actor)));
   for (const e of events) if (c.actors.includes(e.actor)) root.append(event(e, x(e.n), y(e.actor), chars));
+  return root;
+}
+
+// names are the actors', to stand beside the drawing.
+export function names(c) {
+  const height = above + lane * c.actors.length + 8;
+  const root = svg("svg", { class: "timeline names", "aria-hidden": true, viewBox: `0 0 ${column1} ${height}`, width: column1, height });
+  c.actors.forEach((name, i) => root.append(svg("text", { class: "actor", x: 6, y: above + lane * i + 40 }, name)));
   return root;
 }
 

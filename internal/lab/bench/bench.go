@@ -96,8 +96,8 @@ func playCase(ctx context.Context, places *Places, c Case, needs []Server) (Case
 		result.Actors = append(result.Actors, a.Name)
 	}
 	result.Events, result.Spans = b.rec.events, b.rec.spans
-	if errors.Is(failed, errSkip) {
-		result.NotRun = strings.TrimPrefix(failed.Error(), errSkip.Error()+": ")
+	if skip := (*skipError)(nil); errors.As(failed, &skip) {
+		result.NotRun = &skip.why
 		return result, nil
 	}
 	return result, failed

@@ -173,8 +173,8 @@ func TestWhatCannotBePlayedHasNoVerdict(t *testing.T) {
 	require.Contains(t, r.Failed, "a: breaks: no such thing")
 	require.False(t, r.AsExpected())
 
-	c, r := played(t, func(b *bench.Bench) { b.Skip("too old") })
-	require.Equal(t, "too old", c.NotRun)
+	c, r := played(t, func(b *bench.Bench) { b.Skip(bench.Say("too old", "太旧")) })
+	require.Equal(t, "too old", c.NotRun.EN)
 	require.Empty(t, r.Failed)
 }
 

@@ -22,7 +22,8 @@ func createDatabase(ctx context.Context, dsn *mysql.Config) (name string, drop f
 	db := sql.OpenDB(connector)
 	name = "seckill_lab_" + strings.ToLower(rand.Text()[:10])
 	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("%w: the user of mysql.dsn must be able to create a database: %w", ErrNoServer, err), db.Close())
+		return "", nil, errors.Join(&NoServerError{Say(
+			"the user of mysql.dsn must be able to create a database: "+err.Error(), "mysql.dsn 的用户必须能创建数据库："+err.Error())}, db.Close())
 	}
 	return name, func() error {
 		_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+name)

@@ -43,11 +43,12 @@ func Right(label Text, play func(b *Bench)) Case { return Case{Label: label, Pla
 // Server is what an experiment runs on.
 type Server string
 
-// The servers. Redis and Database may be the reader's own, found by configuration;
-// the others are harmed by their experiments and are always private.
+// The servers. Redis, RealRedis and Database may be the reader's own, found by
+// configuration; OwnRedis is always private.
 const (
 	Redis     Server = "redis"    // the embedded one will do
-	RealRedis Server = "redis!"   // one that is killed, counts, or knows more than the embedded one
+	RealRedis Server = "redis!"   // one that counts, or knows more than the embedded one
+	OwnRedis  Server = "redis+"   // one or more that are killed, or that nobody else may be in
 	Database  Server = "database" // MariaDB or MySQL: SQLite has no row locks
 	Process   Server = "process"  // no server: the actor itself
 )

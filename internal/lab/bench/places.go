@@ -29,21 +29,21 @@ type Config struct {
 type Places struct {
 	config Config
 
-	mu      sync.Mutex
-	dir     string
-	private int
-	redis   string
-	dsn     string
-	shop    Shop
-	stops   []func() error
-	used    []string
+	mu           sync.Mutex
+	dir          string
+	private      int
+	redis        string
+	redisHost    Text
+	dsn          string
+	databaseHost Text
+	shop         Shop
+	stops        []func() error
 }
 
 // NewPlaces promises servers; Close stops what was started.
 func NewPlaces(c Config) *Places { return &Places{config: c} }
 
-// ErrNoServer says that an experiment has no server to run on.
-var ErrNoServer = errors.New("no server")
+var errBadDSN = errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
 
 // folder is a new folder for a server's data. Called with the mutex.
 func (p *Places) folder(name string) (string, error) {
@@ -62,41 +62,32 @@ func (p *Places) folder(name string) (string, error) {
 func (p *Places) Redis(ctx context.Context, isReal bool) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.config.Embedded && isReal {
-		return "", fmt.Errorf("%w: the embedded Redis cannot show it", ErrNoServer)
+	host, err := p.config.redisHost(isReal)
+	if err != nil {
+		return "", err
 	}
 	if p.redis != "" {
-		return p.redis, p.isReal(isReal)
-	}
-	if p.config.Redis != "" {
-		p.redis = p.config.Redis
-		p.used = append(p.used, "Redis at "+p.redis)
 		return p.redis, nil
 	}
-	if !p.config.Embedded {
-		addr, err := p.startRedis(ctx)
-		if missing := (*servers.MissingError)(nil); err == nil || !errors.As(err, &missing) {
-			return addr, err
-		} else if isReal {
-			return "", fmt.Errorf("%w: %w", ErrNoServer, err)
-		}
+	p.redisHost = host
+	switch host {
+	case EmbeddedRedis:
+		return p.startEmbedded(ctx)
+	case privateRedis:
+		return p.startRedis(ctx)
 	}
+	p.redis = p.config.Redis
+	return p.redis, nil
+}
+
+func (p *Places) startEmbedded(ctx context.Context) (string, error) {
 	e, err := embedded.Start(ctx)
 	if err != nil {
 		return "", fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	p.config.Embedded = true
 	p.stops = append(p.stops, e.Close)
 	p.redis = e.RedisAddr()
-	p.used = append(p.used, "the embedded Redis (miniredis)")
 	return p.redis, nil
-}
-
-func (p *Places) isReal(wanted bool) error {
-	if wanted && p.config.Embedded {
-		return fmt.Errorf("%w: the embedded Redis cannot show it", ErrNoServer)
-	}
-	return nil
 }
 
 func (p *Places) startRedis(ctx context.Context) (string, error) {
@@ -110,27 +101,23 @@ func (p *Places) startRedis(ctx context.Context) (string, error) {
 	}
 	p.stops = append(p.stops, r.Stop)
 	p.redis = r.Addr()
-	p.used = append(p.used, "a private Redis")
 	return p.redis, nil
 }
 
 // PrivateRedis starts a Redis that the caller may harm, and stops.
 func (p *Places) PrivateRedis(ctx context.Context, settings ...servers.Setting) (*servers.Redis, error) {
+	if p.config.Embedded {
+		return nil, errNotEmbedded
+	}
 	p.mu.Lock()
 	dir, err := p.folder("redis")
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	if p.config.Embedded {
-		return nil, fmt.Errorf("%w: the embedded Redis cannot show it", ErrNoServer)
-	}
 	r, err := servers.StartRedis(ctx, dir, settings...)
-	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
-		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("start a private Redis: %w", err)
+		return nil, fmt.Errorf("start a Redis for this experiment alone: %w", missing(err))
 	}
 	return r, nil
 }
@@ -143,36 +130,34 @@ func (p *Places) Database(ctx context.Context) (string, error) {
 	if p.dsn != "" {
 		return p.dsn, nil
 	}
-	if p.config.MySQL == "" {
+	host, err := p.config.databaseHost()
+	if err != nil {
+		return "", err
+	}
+	p.databaseHost = host
+	if host == privateMariaDB {
 		return p.startMariaDB(ctx)
 	}
 	dsn, err := mysql.ParseDSN(p.config.MySQL)
 	if err != nil {
-		return "", errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
+		return "", errBadDSN
 	}
 	name, drop, err := createDatabase(ctx, dsn)
 	if err != nil {
 		return "", err
 	}
 	p.stops = append(p.stops, drop)
-	p.used = append(p.used, "the database at "+dsn.Addr)
 	dsn.DBName = name
 	p.dsn = dsn.FormatDSN()
 	return p.dsn, nil
 }
 
 func (p *Places) startMariaDB(ctx context.Context) (string, error) {
-	if p.config.Embedded {
-		return "", fmt.Errorf("%w: SQLite has no row locks and one writer", ErrNoServer)
-	}
 	dir, err := p.folder("mariadb")
 	if err != nil {
 		return "", err
 	}
 	db, err := servers.StartMariaDB(ctx, dir)
-	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
-		return "", fmt.Errorf("%w: %w; or set mysql.dsn", ErrNoServer, err)
-	}
 	if err != nil {
 		return "", fmt.Errorf("start a MariaDB: %w", err)
 	}
@@ -181,16 +166,25 @@ func (p *Places) startMariaDB(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a database: %w", err)
 	}
-	p.used = append(p.used, "a private MariaDB")
 	p.dsn = db.DSN(name)
 	return p.dsn, nil
 }
 
-// Used tells what the experiments ran on.
-func (p *Places) Used() []string {
+// used tells what the experiment that was played ran on.
+func (p *Places) used(needs []Server) []Text {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.used...)
+	on := []Text{}
+	if slices.Contains(needs, Redis) || slices.Contains(needs, RealRedis) {
+		on = append(on, p.redisHost)
+	}
+	if slices.Contains(needs, Database) {
+		on = append(on, p.databaseHost)
+	}
+	if slices.Contains(needs, OwnRedis) {
+		on = append(on, ownRedis)
+	}
+	return on
 }
 
 // Close stops what was started and throws away what was made.
@@ -217,7 +211,7 @@ func (c Config) Check() error {
 	}
 	if c.MySQL != "" {
 		if _, err := mysql.ParseDSN(c.MySQL); err != nil {
-			return errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
+			return errBadDSN
 		}
 	}
 	return nil

@@ -76,6 +76,21 @@ func (a *Actor) StallsUntilGone(key string) {
 	}))
 }
 
+// StallsPast is StallsUntilGone for a lease that is too long to be waited for: the
+// server is told to end it now. What comes before the stall is in time on any machine.
+func (a *Actor) StallsPast(key string) {
+	a.must("stall", a.Do(Process, Trouble, "stalls until the lease of "+key+" has run out", func(s *Step) error {
+		s.End(LeaseSpan, key)
+		for _, name := range a.b.names(key) {
+			if err := a.b.Redis().PExpire(s.Ctx, name, time.Millisecond).Err(); err != nil {
+				return fmt.Errorf("end the lease of %s: %w", key, err)
+			}
+		}
+		_, err := a.b.untilGone(s.Ctx, key, stepLimit)
+		return err
+	}))
+}
+
 // untilGone waits until nobody has the key, and says false if the limit came first.
 func (b *Bench) untilGone(ctx context.Context, key string, limit time.Duration) (bool, error) {
 	tick := time.NewTicker(time.Millisecond)

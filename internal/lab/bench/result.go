@@ -8,20 +8,20 @@ type Result struct {
 	Title   Text         `json:"title"`
 	Lesson  Text         `json:"lesson"`
 	Wild    Text         `json:"wild"`
-	NotRun  string       `json:"not_run,omitempty"` // why it could not be run
+	NotRun  *Text        `json:"not_run,omitempty"` // why it could not be run
 	Failed  string       `json:"failed,omitempty"`  // what went wrong with running it
 	Cases   []CaseResult `json:"cases"`
-	Servers []string     `json:"servers"` // what it ran on
+	Servers []Text       `json:"servers"` // what it ran on
 	Seconds float64      `json:"seconds"`
 }
 
 // AsExpected says that every wrong case showed its anomaly and no right one did.
 func (r Result) AsExpected() bool {
-	if r.NotRun != "" || r.Failed != "" || len(r.Cases) == 0 {
+	if r.NotRun != nil || r.Failed != "" || len(r.Cases) == 0 {
 		return false
 	}
 	for _, c := range r.Cases {
-		if c.NotRun == "" && c.Anomaly != c.Wrong {
+		if c.NotRun == nil && c.Anomaly != c.Wrong {
 			return false
 		}
 	}
@@ -33,7 +33,7 @@ type CaseResult struct {
 	Label   Text     `json:"label"`
 	Wrong   bool     `json:"wrong"`
 	Anomaly bool     `json:"anomaly"`           // a rule did not hold
-	NotRun  string   `json:"not_run,omitempty"` // why these servers cannot show it
+	NotRun  *Text    `json:"not_run,omitempty"` // why these servers cannot show it
 	Numbers []Number `json:"numbers"`
 	Actors  []string `json:"actors"`
 	Events  []Event  `json:"events"`

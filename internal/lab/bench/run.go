@@ -10,6 +10,10 @@ import (
 func Run(ctx context.Context, places *Places, e Experiment) Result {
 	began := time.Now()
 	result := Result{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Wild: e.Wild}
+	if _, err := places.config.Hosts(e.Needs); err != nil {
+		result.tell(err)
+		return result
+	}
 	if err := places.have(ctx, e.Needs); err != nil {
 		result.tell(err)
 		return result
@@ -22,15 +26,15 @@ func Run(ctx context.Context, places *Places, e Experiment) Result {
 			break
 		}
 	}
-	result.Servers = places.Used()
+	result.Servers = places.used(e.Needs)
 	result.Seconds = time.Since(began).Seconds()
 	return result
 }
 
 // tell keeps why the experiment has no verdict.
 func (r *Result) tell(err error) {
-	if errors.Is(err, ErrNoServer) {
-		r.NotRun = brief(err)
+	if none := (*NoServerError)(nil); errors.As(err, &none) {
+		r.NotRun = &none.Why
 		return
 	}
 	r.Failed = brief(err)
@@ -43,6 +47,8 @@ func (p *Places) have(ctx context.Context, needs []Server) error {
 		switch n {
 		case Redis, RealRedis:
 			_, err = p.Redis(ctx, n == RealRedis)
+		case OwnRedis:
+			_, err = p.config.ownRedisHost()
 		case Database:
 			_, err = p.Database(ctx)
 		case Process:

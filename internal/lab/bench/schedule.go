@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,8 +209,10 @@ func (b *Bench) ForEver(name Text) {
 	b.AtMost(name, 0, b.stuck.Load)
 }
 
-// errSkip says that these servers cannot show a case.
-var errSkip = errors.New("these servers cannot show it")
+// skipError says why these servers cannot show a case.
+type skipError struct{ why Text }
+
+func (e *skipError) Error() string { return "these servers cannot show it: " + e.why.EN }
 
 // Skip ends the case because these servers cannot show it.
-func (b *Bench) Skip(why string) { panic(stopped{fmt.Errorf("%w: %s", errSkip, why)}) }
+func (b *Bench) Skip(why Text) { panic(stopped{&skipError{why}}) }

@@ -53,7 +53,7 @@ func timeline(c bench.CaseResult, language string) (template.HTML, error) {
 // state is the class in which an experiment's verdict is shown.
 func state(r bench.Result) string {
 	switch {
-	case r.NotRun != "":
+	case r.NotRun != nil:
 		return "notrun"
 	case r.AsExpected():
 		return "ok"

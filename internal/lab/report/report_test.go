@@ -24,7 +24,7 @@ func sample() bench.Result {
 	rule := bench.Say("orders of one <user>", "一个用户的订单")
 	return bench.Result{
 		Name: "sample", Title: bench.Say("A & B", "甲与乙"), Lesson: bench.Say("<script>alert(1)</script>", "教训"),
-		Wild: bench.Say("everywhere", "到处"), Servers: []string{"a private Redis"},
+		Wild: bench.Say("everywhere", "到处"), Servers: []bench.Text{bench.Say("a private Redis", "私有的 Redis")},
 		Cases: []bench.CaseResult{
 			{
 				Label: bench.Say("release first", "先解锁"), Wrong: true, Anomaly: true, Actors: []string{"one", "two"},
@@ -101,7 +101,7 @@ func TestTheVerdictOfWhatIsNotAsExpected(t *testing.T) {
 	for want, alter := range map[string]func(r *bench.Result){
 		"ok":         func(*bench.Result) {},
 		"UNEXPECTED": func(r *bench.Result) { r.Cases[1].Anomaly = true },
-		"not run":    func(r *bench.Result) { r.NotRun = "no server" },
+		"not run":    func(r *bench.Result) { no := bench.Say("no server", "没有服务器"); r.NotRun = &no },
 		"FAILED":     func(r *bench.Result) { r.Failed = "it broke" },
 	} {
 		r := sample()

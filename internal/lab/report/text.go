@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,9 +25,24 @@ func Row(w io.Writer, r bench.Result, language string) error {
 	return nil
 }
 
+// Entry is an experiment as a line of the list of all: what it would run on, or what it
+// lacks.
+func Entry(w io.Writer, e bench.Experiment, on []bench.Text, lacks error, language string) error {
+	where := strings.Join(words(on, language), ", ")
+	if none := (*bench.NoServerError)(nil); errors.As(lacks, &none) {
+		where = word(language, "not run here: ", "此处不运行：") + none.Why.In(language)
+	} else if lacks != nil {
+		return fmt.Errorf("list %s: %w", e.Name, lacks)
+	}
+	if _, err := fmt.Fprintf(w, "%-26s %s (%s)\n", e.Name, e.Title.In(language), where); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}
+
 func mark(r bench.Result, language string) string {
 	switch {
-	case r.NotRun != "":
+	case r.NotRun != nil:
 		return word(language, "not run", "未运行")
 	case r.Failed != "":
 		return word(language, "FAILED", "出错")
@@ -38,14 +54,17 @@ func mark(r bench.Result, language string) string {
 
 // short is the number that tells most, wrong against right.
 func short(r bench.Result, language string) string {
-	if r.NotRun != "" || r.Failed != "" {
-		return r.NotRun + r.Failed
+	switch {
+	case r.NotRun != nil:
+		return r.NotRun.In(language)
+	case r.Failed != "":
+		return r.Failed
 	}
 	var bad, good []string
 	name := ""
 	for _, c := range r.Cases {
 		n := decisive(c)
-		if c.NotRun != "" || n == nil {
+		if c.NotRun != nil || n == nil {
 			continue
 		}
 		if name == "" {
@@ -57,8 +76,21 @@ func short(r bench.Result, language string) string {
 			good = append(good, value)
 		}
 	}
-	return fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), joined(bad),
+	verdict := fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), joined(bad),
 		word(language, "right", "正确"), joined(good), name)
+	if slices.Contains(r.Servers, bench.EmbeddedRedis) {
+		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
+	}
+	return verdict
+}
+
+// words are texts in one language.
+func words(all []bench.Text, language string) []string {
+	var said []string
+	for _, t := range all {
+		said = append(said, t.In(language))
+	}
+	return said
 }
 
 // joined is one value if all are the same.
@@ -94,7 +126,7 @@ func Text(w io.Writer, r bench.Result, language string) error {
 		}
 	}
 	if len(r.Servers) > 0 {
-		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(r.Servers, ", "))
+		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(words(r.Servers, language), ", "))
 	}
 	if _, err := io.WriteString(w, out.String()); err != nil {
 		return fmt.Errorf("print the experiment: %w", err)
@@ -130,8 +162,8 @@ func tableText(out *strings.Builder, r bench.Result, language string) {
 
 func caseText(out *strings.Builder, c bench.CaseResult, language string) {
 	fmt.Fprintf(out, "\n%s  %s\n", side(c, language), c.Label.In(language))
-	if c.NotRun != "" {
-		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun)
+	if c.NotRun != nil {
+		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun.In(language))
 		return
 	}
 	for _, n := range c.Numbers {
@@ -167,7 +199,7 @@ func side(c bench.CaseResult, language string) string {
 
 func server(s bench.Server, language string) string {
 	switch s {
-	case bench.Redis, bench.RealRedis:
+	case bench.Redis, bench.RealRedis, bench.OwnRedis:
 		return "redis"
 	case bench.Database:
 		return word(language, "database", "数据库")

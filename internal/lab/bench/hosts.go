@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-sql-driver/mysql"
+
+	"seckill/internal/servers"
+)
+
+// What experiments run on, as it is told.
+var (
+	EmbeddedRedis  = Say("the embedded Redis (miniredis)", "内嵌的 Redis（miniredis）")
+	privateRedis   = Say("a private Redis", "私有的 Redis")
+	privateMariaDB = Say("a private MariaDB", "私有的 MariaDB")
+	ownRedis       = Say("Redis servers of its own", "自己的若干 Redis")
+)
+
+func redisAt(addr string) Text { return Say("Redis at "+addr, addr+" 上的 Redis") }
+
+func databaseAt(addr string) Text { return Say("the database at "+addr, addr+" 上的数据库") }
+
+// NoServerError says why an experiment has no server to run on and, where that would
+// help, how to get one.
+type NoServerError struct{ Why Text }
+
+func (e *NoServerError) Error() string { return "no server: " + e.Why.EN }
+
+var (
+	errNotEmbedded = &NoServerError{Say("the embedded Redis cannot show it", "内嵌的 Redis 演示不了它")}
+	errNoRowLocks  = &NoServerError{Say("it needs a database with row locks, and the embedded SQLite has none", "它需要有行锁的数据库，内嵌的 SQLite 没有")}
+)
+
+// missing makes a program that is not installed a *NoServerError. Any other error stays
+// what it is.
+func missing(err error) error {
+	m := (*servers.MissingError)(nil)
+	if !errors.As(err, &m) {
+		return err
+	}
+	return &NoServerError{Say(m.Error(), fmt.Sprintf("没有安装 %s：apt-get install %s", m.Program, m.Package))}
+}
+
+// Hosts tells what an experiment with these needs would run on. Nothing is started. The
+// error is a *NoServerError: it would not be run, and all that it lacks.
+func (c Config) Hosts(needs []Server) ([]Text, error) {
+	var on, lacks []Text
+	for _, n := range needs {
+		host, err := c.host(n)
+		if none := (*NoServerError)(nil); errors.As(err, &none) {
+			if !slices.Contains(lacks, none.Why) {
+				lacks = append(lacks, none.Why)
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if host != (Text{}) {
+			on = append(on, host)
+		}
+	}
+	if len(lacks) == 0 {
+		return on, nil
+	}
+	why := lacks[0]
+	for _, more := range lacks[1:] {
+		why = Say(why.EN+"; "+more.EN, why.ZH+"；"+more.ZH)
+	}
+	return nil, &NoServerError{why}
+}
+
+func (c Config) host(n Server) (Text, error) {
+	switch n {
+	case Redis, RealRedis:
+		return c.redisHost(n == RealRedis)
+	case OwnRedis:
+		return c.ownRedisHost()
+	case Database:
+		return c.databaseHost()
+	case Process:
+	}
+	return Text{}, nil
+}
+
+func (c Config) redisHost(isReal bool) (Text, error) {
+	switch {
+	case c.Embedded && isReal:
+		return Text{}, errNotEmbedded
+	case c.Embedded:
+		return EmbeddedRedis, nil
+	case c.Redis != "":
+		return redisAt(c.Redis), nil
+	}
+	err := missing(servers.LookRedis())
+	switch {
+	case err == nil:
+		return privateRedis, nil
+	case isReal:
+		return Text{}, err
+	}
+	return EmbeddedRedis, nil
+}
+
+func (c Config) ownRedisHost() (Text, error) {
+	if c.Embedded {
+		return Text{}, errNotEmbedded
+	}
+	return ownRedis, missing(servers.LookRedis())
+}
+
+func (c Config) databaseHost() (Text, error) {
+	switch {
+	case c.Embedded:
+		return Text{}, errNoRowLocks
+	case c.MySQL != "":
+		dsn, err := mysql.ParseDSN(c.MySQL)
+		if err != nil {
+			return Text{}, errBadDSN
+		}
+		return databaseAt(dsn.Addr), nil
+	}
+	return privateMariaDB, missing(servers.LookMariaDB())
+}
