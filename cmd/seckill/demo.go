@@ -130,6 +130,7 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 		select {
 		case <-time.After(time.Until(begins)):
 		case <-ctx.Done():
+			return errors.New("stopped before the sale began")
 		}
 	}
 	report, err := rush.Run(ctx, rush.Options{
@@ -144,6 +145,7 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 	}
 	if d.keep && ctx.Err() == nil {
 		s.greet(c)
+		_, _ = fmt.Fprintln(c.out, "Ctrl-C ends it")
 		select {
 		case <-ctx.Done():
 		case failed := <-s.failed:

@@ -30,7 +30,9 @@ function rise(token) {
 
 // did tells what came of an order of the administrator, who may turn out not to be one.
 function did(a, text) {
-  note = a.status >= 200 && a.status < 300 ? text : () => problem(a);
+  const done = a.status >= 200 && a.status < 300;
+  note = done ? text : () => problem(a);
+  $("admin-note").className = done && a.body.clean !== false ? "good" : "bad";
   if (a.status === 401) {
     govern("");
     tell("admin");

@@ -1,5 +1,5 @@
 // The live chart, drawn by uPlot (vendored: uplot.js).
-import { app, say } from "./core.js";
+import { app, number, say } from "./core.js";
 
 /* global uPlot */
 
@@ -35,19 +35,28 @@ export function draw(box) {
   chart = new uPlot({
     width, height: 240, padding: [12, 4, 0, 4],
     cursor: { drag: { x: false, y: false } },
-    scales: { x: { time: true, range: (_, low, high) => [(high ?? 0) - 60, high ?? 0] }, n: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] }, ms: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] } },
+    scales: { x: { time: true, range: window }, n: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] }, ms: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] } },
     axes: [
       { ...axis, values: (_, all) => all.map((s) => new Date(s * 1000).toLocaleTimeString("en-GB")), space: 90 },
       { ...axis, scale: "n", size: 56 },
       { ...axis, scale: "ms", side: 1, grid: { show: false }, size: 56 },
     ],
     series: [
-      { label: say("chart_time"), value: (_, s) => (s ? new Date(s * 1000).toLocaleTimeString("en-GB") : "–") },
-      { label: say("chart_pace"), scale: "n", stroke: colour("hot"), fill: colour("hot-soft"), width: 2, points: { show: false } },
-      { label: say("chart_p99"), scale: "ms", stroke: colour("cool"), width: 2, dash: [5, 4], spanGaps: false, points: { show: false } },
+      { label: say("chart_time"), value: shown((s) => new Date(s * 1000).toLocaleTimeString("en-GB")) },
+      { label: say("chart_pace"), scale: "n", value: shown(number), stroke: colour("hot"), fill: colour("hot-soft"), width: 2, points: { show: false } },
+      { label: say("chart_p99"), scale: "ms", value: shown(number), stroke: colour("cool"), width: 2, dash: [5, 4], spanGaps: false, points: { show: false } },
     ],
   }, data, box);
 }
+
+// window is what the chart shows: all there is, from twenty seconds up to a minute.
+const window = (_, low, high) => [Math.max((high ?? 0) - 60, Math.min(low ?? 0, (high ?? 0) - 20)), high ?? 0];
+
+// shown writes the value under the pointer, or else the latest.
+const shown = (write) => (_, value, series) => {
+  const v = value ?? data[series].at(-1);
+  return v === undefined || v === null ? "–" : write(v);
+};
 
 // resolve gives a colour that a canvas knows: light-dark() is for style sheets alone.
 function resolve(box, value) {

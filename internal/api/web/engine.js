@@ -99,6 +99,7 @@ export function lamps(list, r) {
     id.textContent = one.id;
     what.textContent = `${say(one.id)}: ${say(one.status === "not_run" ? "not_run_yet" : one.status)}`;
     detail.textContent = one.detail;
+    detail.lang = "en"; // the audit's own words
   });
 }
 

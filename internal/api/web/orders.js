@@ -29,19 +29,35 @@ async function change(o, what) {
 
 function show() {
   set("no-orders", orders.length ? "" : say(loggedIn() ? "noOrders" : "loginFirst"));
+  const title = (o) => app.coupons.find((c) => c.id === o.coupon_id)?.title ?? o.coupon_id;
+  list(JSON.stringify([app.language, orders, orders.map(title)]), title);
+  tick();
+  $("who").hidden = !loggedIn();
+  $("login").hidden = loggedIn() || !app.features.demo_login;
+  $("paste").hidden = loggedIn() || app.features.demo_login;
+  set("who-name", say("iam", userID()));
+}
+
+let listed = "";
+
+// list makes the list anew if it is another one: a button that is made anew has lost the
+// focus.
+function list(as, title) {
+  if (as === listed) return;
+  listed = as;
+  const within = $("orders").contains(document.activeElement);
   $("orders").replaceChildren(...orders.map((o) => {
     const item = make("li");
     item.dataset.order = o.id;
-    const title = app.coupons.find((c) => c.id === o.coupon_id)?.title ?? o.coupon_id;
     const state = make("span");
     badge(state, o.status);
-    item.append(make("strong", title), state, make("small", `${o.id} · ${money(o.price_cents)}`));
+    item.append(make("strong", title(o)), state, make("small", `${o.id} · ${money(o.price_cents)}`));
     if (o.status === "pending") {
       const due = make("small", "", "due");
       due.dataset.until = o.expires_at;
       const row = make("div", undefined, "row");
       for (const [word, what, kind] of [["pay", "payment", "small"], ["cancel", "cancellation", "quiet small"]]) {
-        const button = press(say(word), (b) => { b.disabled = true; change(o, what); }, kind);
+        const button = press(say(word), async (b) => { b.disabled = true; await change(o, what); b.disabled = false; }, kind);
         button.setAttribute("aria-label", `${say(word)} ${o.id}`);
         row.append(button);
       }
@@ -49,11 +65,7 @@ function show() {
     }
     return item;
   }));
-  tick();
-  $("who").hidden = !loggedIn();
-  $("login").hidden = loggedIn() || !app.features.demo_login;
-  $("paste").hidden = loggedIn() || app.features.demo_login;
-  set("who-name", say("iam", userID()));
+  if (within) $("mine-title").focus({ preventScroll: true });
 }
 
 // tick shows the time that is left to pay, and looks again when it is over.
@@ -70,7 +82,7 @@ function tick() {
 async function login(event) {
   event.preventDefault();
   const a = await call("POST", "/sessions", { body: { user_id: $("user").value.trim() } });
-  if (a.status === 201) enter(a.body.token);
+  if (a.status === 201) come(a.body.token);
   else notice(problem(a));
 }
 
@@ -80,6 +92,12 @@ function enter(text) {
   tell("who");
   show();
   loadOrders();
+}
+
+// come is enter by a press: what was pressed is hidden now, and the focus stays near.
+function come(text) {
+  enter(text);
+  $("mine-title").focus({ preventScroll: true });
 }
 
 // leaveIfUnknown forgets a token that the server does not know any more.
@@ -94,7 +112,7 @@ on("words coupons features", show);
 on("back", loadOrders);
 on("tick", tick);
 $("login").addEventListener("submit", login);
-$("paste").addEventListener("submit", (event) => { event.preventDefault(); enter($("token").value.trim()); $("token").value = ""; });
-$("logout").addEventListener("click", () => enter(""));
+$("paste").addEventListener("submit", (event) => { event.preventDefault(); come($("token").value.trim()); $("token").value = ""; });
+$("logout").addEventListener("click", () => come(""));
 $("user").value = String(1 + Math.floor(Math.random() * 1_000_000));
 setInterval(() => !document.hidden && orders.some((o) => o.status === "pending" || o.status === "in_doubt") && loadOrders(), 5_000);

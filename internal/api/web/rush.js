@@ -6,6 +6,7 @@ import { choose, loadCoupons } from "./live.js";
 
 let standing = null;
 let watching = false;
+let begun = false; // one was sent since the last look
 let note = () => "";
 
 const value = (id) => Number($(id).value);
@@ -21,7 +22,10 @@ async function start(event) {
     pay_percent: value("rush-pay"), cancel_percent: value("rush-cancel"),
   }));
   if (a && a.status !== 202) fail(a);
-  if (a?.status === 202) follow();
+  if (a?.status === 202) {
+    begun = true;
+    follow();
+  }
   $("rush-start").disabled = false;
 }
 
@@ -47,13 +51,14 @@ async function follow() {
   watching = true;
   let silent = 0;
   do {
+    begun = false;
     const a = await rule("GET", "/rush");
     if (a.status === 200) standing = a.body;
     silent = a.status === 200 ? 0 : silent + 1;
     note = () => (standing?.running ? say(done() < standing.taps ? "rush_running" : "rush_judging") : standing?.error ?? (standing?.taps ? say("rush_done") : ""));
     show();
     await sleep(250);
-  } while (standing?.running && silent < 20);
+  } while (begun || (standing?.running && silent < 20));
   watching = false;
   loadCoupons();
 }
