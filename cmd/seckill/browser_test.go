@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
@@ -110,7 +111,7 @@ func (b browser) open(t *testing.T, url string, l look) *tab {
 	}
 	locale := map[string]string{"en": "en-US", "zh": "zh-CN"}[l.language]
 	tab.do(
-		log.Enable(), runtime.Enable(), page.Enable(),
+		log.Enable(), runtime.Enable(), page.Enable(), network.Enable(),
 		emulation.SetDeviceMetricsOverride(width, height, 1, l.phone),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
@@ -143,6 +144,11 @@ func (v *tab) hear(event any) {
 	case *log.EventEntryAdded:
 		if e.Entry.Source != log.SourceNetwork && e.Entry.Level != log.LevelVerbose {
 			said = fmt.Sprintf("%s %s: %s", e.Entry.Source, e.Entry.Level, e.Entry.Text)
+		}
+	case *network.EventRequestWillBeSent:
+		// An address is kept in histories and logs. A JWT begins so, in any place.
+		if strings.Contains(e.Request.URL, "eyJ") {
+			said = "a token stands in the address " + e.Request.URL
 		}
 	case *runtime.EventExceptionThrown:
 		said = e.ExceptionDetails.Error()

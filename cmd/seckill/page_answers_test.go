@@ -1,0 +1,192 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers/testservers"
+)
+
+// firstOfBucket is a user whose lock is in bucket 0, as is that of every 64th after.
+const firstOfBucket = 640
+
+// takeLock holds the lock of a user of bucket 0 as another request would.
+func (s shop) takeLock(t *testing.T, user int) (free func()) {
+	t.Helper()
+	key := "seckill:{lock:0}:user:" + itoa(user)
+	require.NoError(t, s.redis.Set(t.Context(), key, "somebody 1", time.Minute).Err())
+	return func() { require.NoError(t, s.redis.Del(t.Context(), key).Err()) }
+}
+
+func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
+	b := newBrowser(t)
+	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__MODE=queue",
+		"SECKILL_STOCK__SHARDS=1", "SECKILL_ORDER__QUEUE_LENGTH=3", "SECKILL_ORDER__QUEUE_WAIT=20s")...)
+	i := s.instance(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			id := i.sale(t, 10, 1)
+			v, late := b.open(t, i.url, l), b.open(t, i.url, l)
+			v.choose(id)
+			v.login(itoa(firstOfBucket + 64*(3*n+2)))
+			late.choose(id)
+			late.login(itoa(90_000 + n))
+
+			var free [3]func() // whose lock is held is served when it is free
+			for k := range free {
+				user := firstOfBucket + 64*(3*n+k)
+				free[k] = s.takeLock(t, user)
+				if k < 2 {
+					require.Equal(t, http.StatusAccepted, i.as(t, int64(user)).buy(id, "").status)
+				}
+			}
+			v.click("#buy")
+			v.means("#outcome", "inLine")
+			v.says("#outcome", "3")
+			late.click("#buy")
+			late.means("#outcome", "overloaded") // three are in the queue, and no more may be
+
+			free[0]()
+			v.says("#outcome", "2")
+			free[1]()
+			v.says("#outcome", "1")
+			free[2]()
+			v.means("#outcome", "bought")
+			v.means("#orders .badge", "pending")
+		})
+	}
+}
+
+func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
+	b := newBrowser(t)
+	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=8")...)
+	i := s.instance(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			user := firstOfBucket + 64*n
+			id := i.sale(t, 10, 1)
+			v := b.open(t, i.url, l)
+			v.login(itoa(user))
+			v.choose(id)
+			free := s.takeLock(t, user)
+			v.click("#buy")
+			v.means("#outcome", "busy")
+			free()
+			v.means("#outcome", "bought")
+
+			v.choose(i.sale(t, 100, 100))
+			ctx, enough := context.WithCancel(t.Context())
+			too := i.as(t, int64(user))
+			done := make(chan struct{})
+			go func() { // somebody with the same name asks all the time
+				defer close(done)
+				for ctx.Err() == nil {
+					_, _ = too.try(http.MethodGet, "/api/v1/orders?limit=1", "")
+				}
+			}()
+			bought, limited := v.word("bought"), v.word("rate_limited")
+			v.click("#buy")
+			within(t, patience, func() error {
+				said := v.text("#outcome")
+				if strings.Contains(said, limited) {
+					return nil
+				}
+				if strings.Contains(said, bought) { // it came between two of the others
+					v.click("#buy")
+				}
+				return fmt.Errorf("the outcome is %q", said)
+			})
+			enough()
+			<-done
+			v.means("#outcome", "bought")
+		})
+	}
+}
+
+func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
+	b := newBrowser(t)
+	m := testservers.NewMariaDB(t) // all of it stalls
+	database, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	addr := testservers.NewRedis(t).Addr()
+	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
+	t.Cleanup(func() { _ = s.redis.Close() })
+	s = s.with(impatient()...).with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_AUTH__DEMO_LOGIN=true").migrated(t, m.DSN(database))
+	i := s.instance(t)
+	do := statements(t, m.DSN(database))
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			id := i.sale(t, 10, 1)
+			v := b.open(t, i.url, l)
+			v.choose(id)
+			v.login(itoa(1000 + n))
+			require.NoError(t, do("BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"))
+			v.click("#buy")
+			v.means("#outcome", "wait")
+			require.NoError(t, do("BACKUP STAGE END"))
+			bought, not := v.word("bought"), v.word("given_up")
+			within(t, patience, func() error {
+				switch said := v.text("#outcome"); {
+				case strings.Contains(said, bought):
+					v.means("#orders .badge", "pending")
+				case strings.Contains(said, not):
+					assert.Empty(t, v.text("#orders .pending"))
+				default:
+					return fmt.Errorf("the outcome is %q", said)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// losesOneAnswer lets the server do what it is asked by the next request of that method
+// to such an address, and cuts the connection instead of telling so.
+func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
+	v.t.Helper()
+	lost = new(atomic.Bool)
+	chromedp.ListenTarget(v.ctx, func(event any) {
+		e, paused := event.(*fetch.EventRequestPaused)
+		if !paused {
+			return
+		}
+		var next chromedp.Action = fetch.ContinueRequest(e.RequestID)
+		if e.Request.Method == method && lost.CompareAndSwap(false, true) {
+			next = fetch.FailRequest(e.RequestID, network.ErrorReasonConnectionReset)
+		}
+		go func() { _ = chromedp.Run(v.ctx, next) }() // a listener must not wait for the browser
+	})
+	v.do(fetch.Enable().WithPatterns([]*fetch.RequestPattern{{URLPattern: address, RequestStage: fetch.RequestStageResponse}}))
+	return lost
+}
+
+func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
+	b, shop := newBrowser(t), embeddedShop(t)
+	for n, l := range visitors {
+		t.Run(l.String(), func(t *testing.T) {
+			id := shop.sale(t, 10, 5)
+			v := b.open(t, shop.url, l)
+			v.choose(id)
+			v.login(itoa(1100 + n))
+			lost := v.losesOneAnswer(http.MethodPost, "*/coupons/*/orders")
+			js[bool](v, `(buy => { buy.click(); buy.click(); return true })(document.querySelector("#buy"))`)
+			v.means("#outcome", "bought")
+			require.True(t, lost.Load())
+			v.means("#orders .badge", "pending")
+			assert.Equal(t, 1, js[int](v, `document.querySelectorAll("#orders li").length`))
+			assert.Equal(t, 9, shop.left(t, id))
+		})
+	}
+}
