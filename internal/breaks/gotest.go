@@ -45,7 +45,7 @@ func (r *testRun) verdict() Verdict {
 }
 
 // patience is how long one run may take. A break may well make a test hang.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // test runs one catcher, built as `make test` builds so that the cache is shared.
 func test(ctx context.Context, root string, c Catcher, flags ...string) (*testRun, error) {
