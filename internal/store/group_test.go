@@ -124,19 +124,24 @@ func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
 		stale := wish(c, 502, 52)
 		stale.Fence = 9
 		require.NoError(t, place(t.Context(), first, c, stale))
+		for user := int64(53); user <= 55; user++ { // who have bought something else
+			placed(t, first, ended, 450+user, user) // as 503 to 505
+		}
 
 		good(10, 11)
 		bad(full, wish(c, 20, 50), order.ErrLimitReached)
 		good(12)
 		bad(c, wish(c, 21, 52), order.ErrStaleFence) // its fence is 7
 		again := wish(c, 22, 53)
-		again.RequestID = "r500"
+		again.RequestID = "r503"
 		bad(c, again, order.ErrDuplicate)
 		good(13, 14)
 		again = wish(c, 23, 54)
-		again.RequestID = "r501"
+		again.RequestID = "r504"
 		bad(c, again, order.ErrDuplicate)
-		bad(c, wish(c, 502, 55), order.ErrDuplicate) // the id of another
+		again = wish(c, 505, 55) // the id of another order of the user
+		again.RequestID = "another"
+		bad(c, again, order.ErrDuplicate)
 		bad(empty, wish(empty, 24, 56), coupon.ErrSoldOut)
 		later := ended
 		later.Epoch = 2
@@ -178,12 +183,12 @@ func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
 
 func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
-		c := onSale(t, h.subject, 100)
-		placed(t, &subject{h.Store, h.Store}, c, 900, 900)
+		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
 		for id := range int64(12) {
 			o := wish(c, id+1, id+1)
 			if id%5 == 2 {
-				o.RequestID = "r900"
+				before := placed(t, &subject{h.Store, h.Store}, other, 900+id, o.UserID)
+				o.RequestID = before.RequestID
 			}
 			h.come(t.Context(), c, o)
 		}
