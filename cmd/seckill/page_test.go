@@ -298,7 +298,7 @@ func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 			v.until("document.querySelectorAll('#x-cases .timeline .event').length > 4")
 			v.means("#x-cases .case .badge", "wrong")
 			v.says("#x-cases text.anomaly", "▼")
-			assert.LessOrEqual(t, js[int](v, "document.documentElement.scrollWidth - innerWidth"), 0, "a drawing is wider than the screen")
+			assert.LessOrEqual(t, js[int](v, overhang), 0, "a drawing is wider than the screen")
 			v.picture("experiment-" + l.String())
 		})
 	}
