@@ -179,12 +179,22 @@ func crowd(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
 	t.Helper()
 	reports := make([]rush.Report, len(fleet))
 	errs := make([]error, len(fleet))
-	var all sync.WaitGroup
+	var all, ready sync.WaitGroup
+	ready.Add(len(fleet))
 	for n, i := range fleet {
 		o := o
 		o.URL, o.Keys, o.Token = i.url, true, rush.Signed(secret)
 		o.FirstUser = max(o.FirstUser, 1) + int64(n*o.Users)
-		all.Go(func() { reports[n], errs[n] = rush.Run(context.Background(), o) })
+		prepared := sync.OnceFunc(ready.Done) // or it never will be
+		o.Ready = func(context.Context) error {
+			prepared()
+			ready.Wait() // what a test does to an instance is done to a rush and not to its preparation
+			return nil
+		}
+		all.Go(func() {
+			defer prepared()
+			reports[n], errs[n] = rush.Run(context.Background(), o)
+		})
 	}
 	all.Wait()
 	for n := range fleet {
