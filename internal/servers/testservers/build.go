@@ -20,12 +20,12 @@ func Build(pkg string, flags ...string) (path string, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "program")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", file}, flags...), pkg)...) //nolint:gosec,noctx // our own packages; it ends by itself
+	cmd := exec.Command("go", append(append([]string{"build", "-o", file}, flags...), pkg)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
-	open, err := os.Open(file) //nolint:gosec // made above
+	open, err := os.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
