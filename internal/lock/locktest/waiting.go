@@ -104,7 +104,7 @@ func (s suite) waiting(t *testing.T) {
 		require.Equal(t, value, s.Value(t, key))
 		s.nobodyListens(t)
 		require.NoError(t, h.Release(t.Context()))
-		s.staysFree(t, key)
+		s.isLeftFree(t, key)
 	})
 
 	t.Run("15 a release wakes a waiter within 50 ms while polling is at 10 s", func(t *testing.T) {
@@ -283,6 +283,20 @@ func (s suite) nobodyListens(t testing.TB) {
 	t.Helper()
 	if s.Subscriptions != nil {
 		require.Eventually(t, func() bool { return s.Subscriptions(t) == 0 }, 5*time.Second, 5*time.Millisecond)
+	}
+}
+
+// isLeftFree is staysFree after calls that nobody waits for any more: one that was still
+// in a pipeline may take the key, and is swept within a second.
+func (s suite) isLeftFree(t testing.TB, key string) {
+	t.Helper()
+	began, free := time.Now(), time.Now()
+	for time.Since(free) < 300*time.Millisecond {
+		if s.Value(t, key) != "" {
+			free = time.Now()
+			require.Less(t, free.Sub(began), 1500*time.Millisecond, "what an abandoned call took is kept")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
