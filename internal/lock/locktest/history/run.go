@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"os"
@@ -134,9 +135,27 @@ func (r *run) judge(all []porcupine.Operation) {
 	}
 	for _, partition := range info.PartialLinearizationsOperations() {
 		longest := slices.MaxFunc(partition, func(a, b []porcupine.Operation) int { return len(a) - len(b) })
-		r.t.Logf("explained up to:\n\t%s", strings.Join(tail(longest, 12), "\n\t"))
+		if left := unexplained(all, longest); len(left) > 0 {
+			r.t.Logf("explained up to:\n\t%s\nand not, for instance:\n\t%s",
+				strings.Join(tail(longest, 12), "\n\t"), strings.Join(tail(left[:min(12, len(left))], 12), "\n\t"))
+		}
 	}
 	r.t.Fatalf("%s: no perfect lock answers so", verdict)
+}
+
+// unexplained are the operations on the key of some that are not among them, the earliest
+// first.
+func unexplained(all, some []porcupine.Operation) (left []porcupine.Operation) {
+	if len(some) == 0 {
+		return nil
+	}
+	for _, o := range all {
+		if o.Input.(event).key == some[0].Input.(event).key && !slices.Contains(some, o) {
+			left = append(left, o)
+		}
+	}
+	slices.SortFunc(left, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	return left
 }
 
 // slot is the place of one process, which is started anew when it was killed.
