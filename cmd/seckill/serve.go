@@ -32,17 +32,27 @@ embedded in the process, with one coupon on sale.`,
 		log := newLog(cfg.Log, c.err)
 		s, err := startServer(cmd.Context(), cfg, log)
 		if err != nil {
-			return err
+			return unlessTold(cmd.Context(), err, log)
 		}
 		if s.app.embedded != nil {
 			if err := s.openDemoSale(cmd.Context()); err != nil {
-				return errors.Join(err, s.stop(context.WithoutCancel(cmd.Context())))
+				return errors.Join(unlessTold(cmd.Context(), err, log), s.stop(context.WithoutCancel(cmd.Context())))
 			}
 		}
 		s.greet(c)
 		return s.untilDone(cmd.Context())
 	}
 	return cmd
+}
+
+// unlessTold is the error of a start, unless the program was told to end in its midst:
+// what then fails does so for that.
+func unlessTold(ctx context.Context, err error, log *slog.Logger) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	log.Info("stopped while starting", "error", err)
+	return nil
 }
 
 // embeddedPatience is the least time that a request has with embedded stores.

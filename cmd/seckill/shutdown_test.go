@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,6 +119,19 @@ func TestSIGTERMUnderLoadFailsNoRequestAndLeavesNothingBehind(t *testing.T) {
 	assert.Zero(t, s.holds(t), "holds")
 	got := s.auditedTwice(t, fleet[1], id)
 	assert.EqualValues(t, sold.Load(), got.Live, "orders, and 201 answered")
+}
+
+// Whenever it comes, an end that was asked for is no failure.
+func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
+	for after := 20 * time.Millisecond; after < 400*time.Millisecond; after += 40 * time.Millisecond {
+		p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
+		time.Sleep(after) // the moment is what is tried
+		p.signal(t, syscall.SIGTERM)
+		p.await(t, 20*time.Second)
+		if p.cmd.ProcessState.Exited() { // and not ended by the signal, before it could hear of it
+			assert.Zero(t, p.code(), "after %s: %s", after, p.err.tail())
+		}
+	}
 }
 
 func TestSIGTERMEndsEventStreams(t *testing.T) {
