@@ -12,11 +12,8 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/servers/testservers"
 )
 
 // firstOfBucket is a user whose lock is in bucket 0, as is that of every 64th after.
@@ -117,15 +114,10 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 
 func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
 	b := newBrowser(t)
-	m := testservers.NewMariaDB(t) // all of it stalls
-	database, err := m.CreateDatabase(t.Context())
-	require.NoError(t, err)
-	addr := testservers.NewRedis(t).Addr()
-	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
-	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with(impatient()...).with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_AUTH__DEMO_LOGIN=true").migrated(t, m.DSN(database))
+	dsn := ownDatabase(t)
+	s := newShopOver(t, dsn, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true")...)
 	i := s.instance(t)
-	do := statements(t, m.DSN(database))
+	do := statements(t, dsn)
 	for n, l := range visitors {
 		t.Run(l.String(), func(t *testing.T) {
 			id := i.sale(t, 10, 1)

@@ -41,6 +41,15 @@ func newShopOver(t testing.TB, dsn string, env ...string) shop {
 	return s.with("SECKILL_REDIS__ADDRS="+addr).with(env...).migrated(t, dsn)
 }
 
+// ownDatabase leads to a database on a server of its own, all of which may be stalled.
+func ownDatabase(t testing.TB) (dsn string) {
+	t.Helper()
+	m := testservers.NewMariaDB(t)
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	return m.DSN(name)
+}
+
 func (s shop) with(env ...string) shop {
 	s.env = append(append([]string(nil), s.env...), env...)
 	return s

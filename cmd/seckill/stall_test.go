@@ -55,17 +55,12 @@ func TestWhileCommitsAreStalledAnswersComeWithinTheirBudget(t *testing.T) {
 	} {
 		for _, commit := range []string{"group", "single"} {
 			t.Run(name+", "+commit, func(t *testing.T) {
-				m := testservers.NewMariaDB(t) // all of it stalls
-				database, err := m.CreateDatabase(t.Context())
-				require.NoError(t, err)
-				addr := testservers.NewRedis(t).Addr()
-				s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
-				t.Cleanup(func() { _ = s.redis.Close() })
-				s = s.with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_ORDER__COMMIT="+commit).migrated(t, m.DSN(database))
+				dsn := ownDatabase(t)
+				s := newShopOver(t, dsn, "SECKILL_ORDER__COMMIT="+commit)
 				i := s.instance(t)
 				b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 				require.Equal(t, http.StatusCreated, b.buy(t).status)
-				do := statements(t, m.DSN(database))
+				do := statements(t, dsn)
 
 				require.NoError(t, do(stall.begin...))
 				got := b.crowd(t, 8, stalled)

@@ -271,38 +271,3 @@ func (s suite) waiting(t *testing.T) {
 		require.EqualValues(t, 160, calls.releases.Load())
 	})
 }
-
-// waiterIsWaiting returns once the waiter of a spied Locker has been refused, has
-// subscribed if it can, and was refused again.
-func (s suite) waiterIsWaiting(t testing.TB, calls *spy) {
-	t.Helper()
-	require.Eventually(t, func() bool { return calls.acquires.Load() >= 2 }, 10*time.Second, time.Millisecond)
-}
-
-func (s suite) nobodyListens(t testing.TB) {
-	t.Helper()
-	if s.Subscriptions != nil {
-		require.Eventually(t, func() bool { return s.Subscriptions(t) == 0 }, 5*time.Second, 5*time.Millisecond)
-	}
-}
-
-// isLeftFree is staysFree after calls that nobody waits for any more: one that was still
-// in a pipeline may take the key, and is swept within a second.
-func (s suite) isLeftFree(t testing.TB, key string) {
-	t.Helper()
-	began, free := time.Now(), time.Now()
-	for time.Since(free) < 300*time.Millisecond {
-		if s.Value(t, key) != "" {
-			free = time.Now()
-			require.Less(t, free.Sub(began), 1500*time.Millisecond, "what an abandoned call took is kept")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// staysFree holds if nobody takes the key behind our back for a while
-// in which anything left over would have done so.
-func (s suite) staysFree(t testing.TB, key string) {
-	t.Helper()
-	require.Never(t, func() bool { return s.Value(t, key) != "" }, 300*time.Millisecond, 20*time.Millisecond)
-}
