@@ -6,8 +6,10 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +35,12 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 	require.NoError(t, err)
 	whole := hs256(good())
 	cut := strings.Split(whole, ".")
+	garbled := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"42","role":"user","exp":`))
+	usual := `{"alg":"HS256","typ":"JWT"}`
+	// Spaces at its end leave spare bits in the last letter, and B has one of them set.
+	spare := fmt.Sprintf(`{"sub":"42","role":"user","exp":%d}     `, now+60)
+	spare = base64.RawURLEncoding.EncodeToString([]byte(spare[:len(spare)/3*3-2]))
+	require.True(t, strings.HasSuffix(spare, "A"))
 
 	for name, tc := range map[string]struct {
 		token string
@@ -65,6 +73,20 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 		"a critical extension":             {signAs(t, jwt.SigningMethodHS256, testSecret, map[string]any{"crit": []string{"b64"}}, good()), false},
 		"another secret":                   {signAs(t, jwt.SigningMethodHS256, []byte(strings.Repeat("x", 32)), nil, good()), false},
 		"no signature":                     {cut[0] + "." + cut[1] + ".", false},
+		"the usual header said otherwise":  {forge(`{"typ":"JWT", "alg":"HS256", "kid":"1"}`, cut[1], "ours"), true},
+		"another header, another secret":   {signAs(t, jwt.SigningMethodHS256, []byte(strings.Repeat("x", 32)), map[string]any{"kid": "1"}, good()), false},
+		"another header that has expired":  {signAs(t, jwt.SigningMethodHS256, testSecret, map[string]any{"kid": "1"}, with("exp", now)), false},
+		"no header":                        {forge("", cut[1], "ours"), false},
+		"a payload that breaks off":        {forge(usual, garbled, "ours"), false},
+		"a payload that is not base64":     {forge(usual, cut[1]+"*", "ours"), false},
+		"a payload with a dot in it":       {forge(usual, cut[1]+".", "ours"), false},
+		"a payload with bits to spare":     {forge(usual, spare[:len(spare)-1]+"B", "ours"), false},
+		"the same with none of them":       {forge(usual, spare, "ours"), true},
+		"a header alone":                   {cut[0], false},
+		"a header and a dot":               {cut[0] + ".", false},
+		"a header and its signature":       {strings.Replace(forge(usual, "", "ours"), "..", ".", 1), false},
+		"a signature with a line's end":    {whole + "\n", false},
+		"a signature that goes on":         {whole + "AAAA", false},
 		"two parts":                        {cut[0] + "." + cut[1], false},
 		"four parts":                       {whole + ".x", false},
 		"a signature with a changed end":   {whole[:len(whole)-1] + string(whole[len(whole)-1]^1), false},
@@ -144,6 +166,28 @@ func TestATokenThatWasBelievedOnceExpiresAllTheSame(t *testing.T) {
 	require.Equal(t, 200, status())
 	now = now.Add(time.Second)
 	require.Equal(t, 401, status())
+}
+
+func TestATokenThatIsRememberedIsItsOwnersAlone(t *testing.T) {
+	seen, now := newSeenTokens(), time.Now()
+	found := 0
+	for id := range int64(2 * maxSeen) { // far more than have a place of their own
+		token := strconv.FormatInt(id, 10)
+		_, known := seen.get(token, now)
+		require.False(t, known, token)
+		seen.put(token, Identity{UserID: id}, now.Add(time.Second))
+		who, known := seen.get(token, now)
+		require.True(t, known, token)
+		require.Equal(t, id, who.UserID)
+	}
+	for id := range int64(2 * maxSeen) {
+		if who, known := seen.get(strconv.FormatInt(id, 10), now); known {
+			found++
+			require.Equal(t, id, who.UserID)
+		}
+	}
+	require.Positive(t, found)
+	require.LessOrEqual(t, found, maxSeen)
 }
 
 func TestOnlyAnAdministratorComesToTheAdminRoutes(t *testing.T) {

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // identify says who asks, from the bearer token alone.
@@ -65,41 +63,6 @@ func enter(n *atomic.Int64, most int64) bool {
 		return false
 	}
 	return true
-}
-
-// seenTokens remembers tokens that were verified, so that a user who taps again
-// and again costs one signature. A token that expires is not remembered past that.
-type seenTokens struct {
-	mu    sync.RWMutex
-	young map[string]verified
-	old   map[string]verified
-}
-
-type verified struct {
-	who     Identity
-	expires time.Time
-}
-
-// maxSeen bounds each of the two generations: about 4 MB each.
-const maxSeen = 8192
-
-func (t *seenTokens) get(token string, now time.Time) (Identity, bool) {
-	t.mu.RLock()
-	v, ok := t.young[token]
-	if !ok {
-		v, ok = t.old[token]
-	}
-	t.mu.RUnlock()
-	return v.who, ok && now.Before(v.expires)
-}
-
-func (t *seenTokens) put(token string, who Identity, expires time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.young == nil || len(t.young) >= maxSeen {
-		t.old, t.young = t.young, make(map[string]verified)
-	}
-	t.young[token] = verified{who, expires}
 }
 
 var errNoParts = errors.New("api: a part is missing")
