@@ -151,8 +151,8 @@ func (s *Server) refuse(c *gin.Context, err error) string {
 	case http.StatusServiceUnavailable:
 		s.o.Log.DebugContext(c.Request.Context(), "request could not be served", "route", c.FullPath(), "error", err)
 	}
-	text, ready := written[p.code+p.detail]
-	if !ready {
+	text := p.text
+	if text == nil {
 		text = p.body("")
 	}
 	write(c, p.status, typeProblem, text)

@@ -34,7 +34,8 @@ type problem struct {
 	retry  string // seconds in Retry-After; empty for no such header
 	spread bool   // these and up to two seconds more: a crowd that was refused together must not come back together
 	detail string
-	says   bool // the error's own words are meant for the client and replace detail
+	says   bool   // the error's own words are meant for the client and replace detail
+	text   []byte // the body, written once: a sold-out storm is answered with one of them
 }
 
 // problems is the whole of the mapping from errors to HTTP; the first match counts.
@@ -44,7 +45,7 @@ type problem struct {
 // ErrVoided stands before the unknown outcome that it settled. ErrCommitUnknown
 // stands behind ErrUnavailable: only the order route has an order to show for it,
 // and says so by giving that error alone.
-var problems = []problem{
+var problems = written([]problem{
 	{err: errMalformed, status: http.StatusBadRequest, code: "bad_request", detail: "The request is malformed.", says: true},
 	{err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request", detail: "The coupon is invalid.", says: true},
 	{err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated", detail: "A valid bearer token is needed."},
@@ -77,17 +78,18 @@ var problems = []problem{
 	{err: errClosing, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The server is stopping."},
 	{err: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It took too long; ask again."},
 	{err: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It was broken off; ask again."},
-}
+})
 
 // internal is the problem of every error that the table does not have.
 var internal = problem{status: http.StatusInternalServerError, code: "internal"}
 
 // problemOf finds what err means.
 func problemOf(err error) problem {
-	for _, p := range problems {
-		if errors.Is(err, p.err) {
+	for i := range problems {
+		if errors.Is(err, problems[i].err) {
+			p := problems[i]
 			if p.says {
-				p.detail = said(err, p)
+				p.detail, p.text = said(err, p), nil
 			}
 			return p
 		}
@@ -138,12 +140,10 @@ func (p problem) body(id string) []byte {
 	return text
 }
 
-// written holds the bodies that never change, because a sold-out storm is answered
-// with one of them.
-var written = func() map[string][]byte {
-	all := map[string][]byte{}
-	for _, p := range problems {
-		all[p.code+p.detail] = p.body("")
+// written gives the problems with their bodies.
+func written(all []problem) []problem {
+	for i := range all {
+		all[i].text = all[i].body("")
 	}
 	return all
-}()
+}
