@@ -22,14 +22,12 @@ type Request struct {
 // and whatever has become of the sale since. ErrCommitUnknown comes with the order
 // as it will be, if it will be.
 func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
-	work, cancel := s.work(ctx)
-	defer cancel()
-	o, err := s.place(work, r)
+	o, err := s.place(ctx, r)
 	if errors.Is(err, ErrStaleEpoch) {
 		// The stock was loaded again under this request: its hold is gone with the
 		// old epoch, its transaction was refused, and it may ask once more.
 		s.sales.Forget(r.CouponID)
-		o, err = s.place(work, r)
+		o, err = s.place(ctx, r)
 	}
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
 		return o, err
@@ -51,6 +49,8 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {
 		return Order{}, coupon.ErrSoldOut
 	}
+	ctx, cancel := s.work(ctx)
+	defer cancel()
 	leave, err := s.admission.Admit(ctx)
 	if err != nil {
 		return Order{}, err
