@@ -123,7 +123,8 @@ func (h *holding) release(ctx context.Context) error {
 }
 
 // free makes one call. If the answer to an earlier one was lost, and the lease
-// could not have run out yet, then "not held" means that the earlier one worked.
+// could not have run out yet, then "not held" means that the earlier one worked: or
+// else that the server lost its data just before, which no holder can tell apart.
 func (h *holding) free(ctx context.Context) error {
 	err := h.l.backend.Release(ctx, h.key, h.token)
 	switch {

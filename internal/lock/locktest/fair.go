@@ -107,9 +107,10 @@ func (s suite) fair(t *testing.T) {
 
 	t.Run("19 a waiter that gave up leaves no entry in the line", func(t *testing.T) {
 		key := aKey()
+		waiter := s.connected(t, key)
 		h := mustAcquire(t, s.locker(t), key)
 		gaveUp := time.Now()
-		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(s.Patience/3))
+		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(s.Patience/3))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
 		require.Less(t, time.Since(gaveUp), s.Patience)

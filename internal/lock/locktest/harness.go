@@ -121,6 +121,15 @@ func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options
 	return l
 }
 
+// connected is a Locker that has spoken with the server about key: what it then waits is
+// not spent on connecting, and on looking for the node of a Cluster.
+func (s suite) connected(t testing.TB, key string) *lock.Locker {
+	t.Helper()
+	l := s.locker(t)
+	require.NoError(t, mustAcquire(t, l, key).Release(t.Context()))
+	return l
+}
+
 func lease(d time.Duration) func(*lock.Options)   { return func(o *lock.Options) { o.Lease = d } }
 func wait(d time.Duration) func(*lock.Options)    { return func(o *lock.Options) { o.Wait = d } }
 func poll(d time.Duration) func(*lock.Options)    { return func(o *lock.Options) { o.Poll = d } }

@@ -113,8 +113,9 @@ func (s suite) waiting(t *testing.T) {
 		}
 		holder := s.locker(t, lease(s.scaled(30*time.Second)))
 		waiter, calls := s.spied(t, s.Server, wait(time.Minute), poll(10*time.Second), lease(s.scaled(30*time.Second)))
-		fastest := time.Hour // of five: a busy machine may be late, but polling is never this early
-		for range 5 {
+		const enough = 50 * time.Millisecond
+		fastest := time.Hour // of some: a busy machine may be late, but polling is never this early
+		for n := 0; n < 5 || fastest >= enough && n < 20; n++ {
 			key := aKey()
 			h := mustAcquire(t, holder, key)
 			calls.acquires.Store(0)
@@ -134,7 +135,7 @@ func (s suite) waiting(t *testing.T) {
 			fastest = min(fastest, (<-woken).Sub(released))
 			<-done
 		}
-		require.Less(t, fastest, 50*time.Millisecond)
+		require.Less(t, fastest, enough)
 	})
 
 	t.Run("a release wakes one of many waiting processes and not the herd", func(t *testing.T) {
@@ -232,9 +233,10 @@ func (s suite) waiting(t *testing.T) {
 
 	t.Run("19 a waiter that gave up leaves no entry", func(t *testing.T) {
 		key := aKey()
+		waiter := s.connected(t, key)
 		h := mustAcquire(t, s.locker(t), key)
 		value := s.Value(t, key)
-		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(100*time.Millisecond))
+		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(100*time.Millisecond))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		require.Equal(t, value, s.Value(t, key))
 		require.NoError(t, h.Release(t.Context()))

@@ -22,7 +22,7 @@ type tenure struct {
 	key       string
 	confirmed time.Time // the start of the last call about it that was granted
 	touched   time.Time // the end of the last call that may have lengthened it
-	asked     time.Time // the start of a release without an answer
+	asked     time.Time // the start of the first release without an answer
 	granted   [2]time.Time
 	claimed   bool // it was handed to a client
 	settled   bool // its release was confirmed
@@ -50,6 +50,14 @@ func (b *book) change(fence int64, f func(*tenure)) {
 		b.tenures[fence] = &tenure{}
 	}
 	f(b.tenures[fence])
+}
+
+// isAsked reports whether a release of the tenure had no answer.
+func (b *book) isAsked(fence int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenures[fence]
+	return t != nil && !t.asked.IsZero()
 }
 
 // unanswered notes an acquire that may have been carried out, at the latest when

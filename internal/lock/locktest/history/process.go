@@ -105,10 +105,7 @@ func (p *process) Renew(ctx context.Context, key, token string, lease time.Durat
 	}
 	err := p.Backend.Renew(ctx, key, token, lease)
 	end := time.Now()
-	p.mu.Lock()
-	fence := p.fences[token]
-	p.mu.Unlock()
-	p.b.change(fence, func(t *tenure) {
+	p.change(token, func(t *tenure) {
 		t.touched = end
 		if err == nil {
 			t.confirmed = call
@@ -120,9 +117,30 @@ func (p *process) Renew(ctx context.Context, key, token string, lease time.Durat
 	return err
 }
 
+// Release notes one without an answer: it may have freed the key, so that the lease
+// may have ended there, whatever the holder is told when it asks again.
 func (p *process) Release(ctx context.Context, key, token string) error {
 	if err := p.passes(); err != nil {
 		return err
 	}
-	return p.Backend.Release(ctx, key, token)
+	call := time.Now()
+	err := p.Backend.Release(ctx, key, token)
+	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
+		p.change(token, func(t *tenure) {
+			if t.asked.IsZero() {
+				t.asked = call
+			}
+		})
+	}
+	return err
+}
+
+// change changes what is known of the tenure that token was granted, if it was.
+func (p *process) change(token string, f func(*tenure)) {
+	p.mu.Lock()
+	fence, granted := p.fences[token]
+	p.mu.Unlock()
+	if granted {
+		p.b.change(fence, f)
+	}
 }

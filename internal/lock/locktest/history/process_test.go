@@ -1,0 +1,70 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+// scripted grants every acquire and answers releases as it was told.
+type scripted struct {
+	lock.Backend
+	fence    uint64
+	releases []error
+}
+
+func (s *scripted) Acquire(context.Context, string, string, time.Duration) (lock.Grant, error) {
+	s.fence++
+	return lock.Grant{Fence: s.fence}, nil
+}
+
+func (s *scripted) Release(context.Context, string, string) error {
+	answer := s.releases[0]
+	s.releases = s.releases[1:]
+	return answer
+}
+
+// A release whose answer was lost may have freed the key. When its holder asks again only
+// after the lease is over, it is told "not held", and so it says; somebody else may have
+// come in long before.
+func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
+	lost := errors.New("the reply was lost")
+	for name, tc := range map[string]struct {
+		want     bool
+		releases []error
+	}{
+		"its answer was lost":                   {true, []error{lost, lock.ErrNotHeld}},
+		"nothing was asked before":              {false, []error{lock.ErrNotHeld}},
+		"nothing was asked at all":              {false, nil},
+		"two answers were lost and none coming": {true, []error{lost, lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, ctx := newBook(), t.Context()
+			p, backend := newProcess(&scripted{releases: tc.releases}, b, 0)
+			acquire := func(token string) int64 {
+				call := time.Now()
+				grant, err := backend.Acquire(ctx, "a", token, time.Minute)
+				require.NoError(t, err)
+				fence := int64(grant.Fence) //nolint:gosec // 1 or 2
+				b.change(fence, func(t *tenure) { t.claimed = true })
+				b.note(0, event{acquired, "a", fence}, call, time.Now())
+				return fence
+			}
+			first := acquire("one")
+			for range tc.releases {
+				call := time.Now()
+				if errors.Is(p.Release(ctx, "a", "one"), lock.ErrNotHeld) {
+					b.note(0, event{notHeld, "a", first}, call, time.Now())
+				}
+			}
+			acquire("two")
+			require.Equal(t, tc.want, porcupine.CheckOperations(model, b.close(time.Minute)))
+		})
+	}
+}
