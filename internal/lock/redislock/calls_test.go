@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
 	"seckill/internal/servers/testservers"
 )
@@ -47,6 +48,8 @@ func TestAReleaseTellsThoseWhoSubscribedToItsKeyAndNoOthers(t *testing.T) {
 	for _, k := range []string{neighbour, key} {
 		_, err = b.Acquire(t.Context(), k, "token", time.Minute)
 		require.NoError(t, err)
+		_, err = b.AcquireInTurn(t.Context(), k, "waiter", time.Minute)
+		require.ErrorIs(t, err, lock.ErrHeld)
 	}
 	require.Empty(t, others)
 	require.NoError(t, b.Release(t.Context(), key, "token"))

@@ -5,9 +5,10 @@
 // before its replica heard of a grant takes the grant with it, unless Replicas
 // asks for more. The fence keeps data right in that case too.
 //
-//	seckill:{lock:42}:user:42   →  "<token> <fence>", expires with the lease
+//	seckill:{lock:42}:user:42   →  "<token> <fence>", expires with the lease;
+//	                               " waited" behind it once a waiter was refused
 //	seckill:{lock:42}:fence     →  the last fence of this bucket, never expires
-//	seckill:{lock:42}:freed        channel: the name of each key that is released
+//	seckill:{lock:42}:freed        channel: the name of each key that is released and was waited for
 //
 // In fair mode there is a line for each key that somebody waits for: see fair.go.
 //

@@ -32,17 +32,17 @@ var (
 
 var _ lock.Queuer = (*Backend)(nil)
 
-// AcquireInTurn is Acquire for somebody who waits. In fair mode, token gets a
-// place in line, or keeps the one it has; otherwise it is nothing but Acquire.
+// AcquireInTurn is Acquire for somebody who waits, and wants to hear of the release.
+// In fair mode, token gets a place in line, or keeps the one it has.
 func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	return b.acquire(ctx, key, token, lease, b.o.Patience)
 }
 
 // ask runs the script that acquires. place is how long a refused token has one in
-// line; zero for none.
+// line; zero for somebody who does not wait.
 func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	if !b.o.Fair {
-		return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease)).Slice())
+		return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease), millis(place)).Slice())
 	}
 	keys := []string{n.lock, n.fence, n.line(), n.places()}
 	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place)).Slice())

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,7 +136,7 @@ func harnessOf(dial func(testing.TB, string) redis.UniversalClient, observer red
 			if !errors.Is(err, redis.Nil) {
 				require.NoError(t, err)
 			}
-			return v
+			return strings.TrimSuffix(v, " waited") // who has it, and not who would like to
 		},
 		Remaining: func(t testing.TB, key string) time.Duration {
 			d, err := observer.PTTL(ctx, namesOf(key).lock).Result()
