@@ -51,7 +51,7 @@ func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
 				call := time.Now()
 				grant, err := backend.Acquire(ctx, "a", token, time.Minute)
 				require.NoError(t, err)
-				fence := int64(grant.Fence) //nolint:gosec // 1 or 2
+				fence := int64(grant.Fence)
 				b.change(fence, func(t *tenure) { t.claimed = true })
 				b.note(0, event{acquired, "a", fence}, call, time.Now())
 				return fence
