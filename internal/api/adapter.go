@@ -59,8 +59,8 @@ func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.
 		if in.err != nil {
 			return s.refuse(c, in.err)
 		}
-		ctx, cancel := s.budget(c, d)
-		defer cancel()
+		ctx := s.budget(c, d)
+		defer ctx.end()
 		res, err := answer(ctx, req)
 		return s.answer(c, res, err)
 	}
@@ -86,18 +86,6 @@ func (s *Server) admit(c *gin.Context, d door, who *Identity) (err error) {
 		return errRateLimited
 	}
 	return nil
-}
-
-// budget is the request's own context, not gin's, cut off at the request's time. A
-// route that takes longer than usual also moves the connection's write deadline.
-func (s *Server) budget(c *gin.Context, d door) (context.Context, context.CancelFunc) {
-	if d.budget <= s.o.RequestTimeout {
-		return context.WithTimeout(c.Request.Context(), s.o.RequestTimeout)
-	}
-	conn := http.NewResponseController(c.Writer)
-	// A writer without deadlines has none to move.
-	_ = conn.SetWriteDeadline(time.Now().Add(d.budget + s.o.RequestTimeout))
-	return context.WithTimeout(c.Request.Context(), d.budget)
 }
 
 // answer renders what a handler gave and says the problem's code, or "".

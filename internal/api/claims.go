@@ -6,30 +6,32 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// claims is what our tokens carry. A time is in seconds since 1970 and 0 is none, so
-// that reading one makes no objects.
+// claims is what our tokens carry. A time is in seconds since 1970, and 0 is none.
 type claims struct {
 	Role      string  `json:"role"`
 	Subject   string  `json:"sub"`
 	ExpiresAt float64 `json:"exp"`
 	IssuedAt  float64 `json:"iat,omitempty"`
 	NotBefore float64 `json:"nbf,omitempty"`
+
+	jwt.Claims `json:"-"` // what the library would ask if it judged them
 }
 
-func numericDate(seconds float64) *jwt.NumericDate {
-	if seconds == 0 {
-		return nil
+// clockSkew is how far the clock of another instance that signs may be ahead.
+const clockSkew = 5 * time.Second
+
+// judge says when the token expires, which it must, and refuses one that has expired or
+// is not valid yet. The skew does not lengthen a life.
+func (c *claims) judge(now time.Time) (expires time.Time, err error) {
+	expires = time.Unix(int64(c.ExpiresAt), 0)
+	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
+	switch {
+	case !now.Before(expires):
+		return time.Time{}, jwt.ErrTokenExpired
+	case c.IssuedAt > latest:
+		return time.Time{}, jwt.ErrTokenUsedBeforeIssued
+	case c.NotBefore > latest:
+		return time.Time{}, jwt.ErrTokenNotValidYet
 	}
-	return jwt.NewNumericDate(time.Unix(int64(seconds), 0))
+	return expires, nil
 }
-
-// What the library asks for, to judge the claims.
-
-func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return numericDate(c.ExpiresAt), nil }
-
-func (c *claims) GetIssuedAt() (*jwt.NumericDate, error) { return numericDate(c.IssuedAt), nil }
-
-func (c *claims) GetNotBefore() (*jwt.NumericDate, error) { return numericDate(c.NotBefore), nil }
-func (c *claims) GetSubject() (string, error)             { return c.Subject, nil }
-func (*claims) GetIssuer() (string, error)                { return "", nil }
-func (*claims) GetAudience() (jwt.ClaimStrings, error)    { return nil, nil }

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// budget is a request's context, cut off at the request's time. The timer is made when
+// somebody first waits for it, which a request that is refused from memory never does.
+type budget struct {
+	request context.Context
+	until   time.Time
+
+	mu     sync.Mutex
+	timed  context.Context // request, with the timer; nil while nobody waits
+	cancel context.CancelFunc
+	ended  bool
+}
+
+// budget is the request's own context, not gin's, cut off at the request's time. A
+// route that takes longer than usual also moves the connection's write deadline.
+func (s *Server) budget(c *gin.Context, d door) *budget {
+	takes := s.o.RequestTimeout
+	if d.budget > takes {
+		takes = d.budget
+		conn := http.NewResponseController(c.Writer)
+		// A writer without deadlines has none to move.
+		_ = conn.SetWriteDeadline(time.Now().Add(takes + s.o.RequestTimeout))
+	}
+	return newBudget(c.Request.Context(), takes)
+}
+
+func newBudget(request context.Context, takes time.Duration) *budget {
+	until := time.Now().Add(takes)
+	if earlier, ok := request.Deadline(); ok && earlier.Before(until) {
+		until = earlier
+	}
+	return &budget{request: request, until: until}
+}
+
+// end lets go of whoever still waits.
+func (b *budget) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	if b.cancel != nil {
+		b.cancel()
+	}
+}
+
+func (b *budget) Deadline() (time.Time, bool) { return b.until, true }
+
+func (b *budget) Done() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timed == nil {
+		b.timed, b.cancel = context.WithDeadline(b.request, b.until)
+		if b.ended {
+			b.cancel()
+		}
+	}
+	return b.timed.Done()
+}
+
+func (b *budget) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.timed != nil:
+		return b.timed.Err()
+	case b.request.Err() != nil:
+		return b.request.Err()
+	case !time.Now().Before(b.until):
+		return context.DeadlineExceeded
+	case b.ended:
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value asks the context with the timer, if there is one, so that what is derived from
+// this one hangs on it directly and needs no goroutine.
+func (b *budget) Value(key any) any {
+	b.mu.Lock()
+	above := b.request
+	if b.timed != nil {
+		above = b.timed
+	}
+	b.mu.Unlock()
+	return above.Value(key)
+}
