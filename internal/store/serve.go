@@ -12,8 +12,8 @@ import (
 	"seckill/internal/order"
 )
 
-// errRefused: somebody was refused by the coupon's row after the orders were written.
-// The transaction is rolled back and the others run again.
+// errRefused: somebody was refused by the coupon's row after the orders were written, or
+// everybody was before. The transaction is rolled back and the others run again.
 var errRefused = errors.New("store: some of the group are refused")
 
 // serve answers every member of a group.
@@ -65,7 +65,7 @@ func outcome(err error, n int) error {
 func (g *Group) transact(group []*member) error {
 	// Not a member's context: it ends with that member's request.
 	o := &sql.TxOptions{Isolation: g.store.isolation}
-	return g.store.once(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
+	err := g.store.once(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
 		t := groupTx{db.Statement.ConnPool, g.store.dialect}
 		for _, one := range []struct {
 			step step
@@ -77,6 +77,10 @@ func (g *Group) transact(group []*member) error {
 		}
 		return g.hook(ctx, stepCommit)
 	})
+	if errors.Is(err, errShort) {
+		return g.refuse(wanting(unanswered(group), stepTake))
+	}
+	return err
 }
 
 // step does one step for those who want it and are not refused yet.
@@ -87,12 +91,10 @@ func (g *Group) step(ctx context.Context, group []*member, s step, do func(conte
 	if s <= stepInsert {
 		dropGone(group)
 	}
-	before := unanswered(group)
-	if err := do(ctx, wanting(before, s)); err != nil {
+	if err := do(ctx, wanting(unanswered(group), s)); err != nil {
 		return err
 	}
-	after := unanswered(group)
-	if len(after) == 0 || s == stepTake && len(after) < len(before) {
+	if len(unanswered(group)) == 0 {
 		return errRefused
 	}
 	return nil

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/servers"
+	"seckill/internal/servers/testservers"
+)
+
+// onItsOwn is a store on a server that nobody else asks anything.
+func onItsOwn(t *testing.T, settings ...servers.Setting) *subject {
+	t.Helper()
+	m := testservers.NewMariaDB(t, settings...)
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	return migrated(t, Options{MySQL: m.DSN(name)})
+}
+
+// come24 lets as many users come, spread over so many coupons. Their ids and orders
+// begin at first.
+func (h *hall) come24(t *testing.T, coupons int, first int64) {
+	t.Helper()
+	all := make([]coupon.Coupon, coupons)
+	for i := range all {
+		all[i] = onSale(t, h.subject, 100)
+	}
+	for i := range int64(24) {
+		c := all[int(i)%coupons]
+		h.come(t.Context(), c, wish(c, first+i, first+i))
+	}
+}
+
+func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
+	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
+	for coupons, first := range map[int]int64{1: 100, 12: 200} {
+		raw(t, s, "TRUNCATE mysql.general_log")
+		h := newHall(t, s, GroupOptions{})
+		h.come24(t, coupons, first)
+		said := statements(t, s, func() {
+			for id, err := range h.open() {
+				require.NoError(t, err, id)
+			}
+		})
+		require.Equal(t, []int{24}, h.groups())
+		var verbs []string
+		for _, one := range said {
+			verb, _, _ := strings.Cut(one, " ")
+			verbs = append(verbs, verb)
+		}
+		require.Equal(t, []string{"INSERT", "SELECT", "SELECT", "INSERT", "UPDATE"}, verbs, "%d coupons: %q", coupons, said)
+	}
+}
+
+// With many orders of the coupon, of the user and of others a free slot must still be
+// one look for each, in the user's partition only.
+func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
+	for name, prepare := range map[string]func(*testing.T, *subject) *subject{
+		"one table":  func(_ *testing.T, s *subject) *subject { return s },
+		"partitions": split,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := prepare(t, onItsOwn(t))
+			const sold = `INSERT INTO orders SELECT 1000000 + seq, %s, 1, 'pending', 1, CONCAT('s', seq), 0, 1, NOW(3), NOW(3) FROM %s`
+			raw(t, s, fmt.Sprintf(sold, "1, 1000 + seq", "seq_1_to_20000"))       // of one coupon
+			raw(t, s, fmt.Sprintf(sold, "1000 + seq, 107", "seq_20001_to_23000")) // to one user
+			raw(t, s, "ANALYZE TABLE orders")
+			for coupons, first := range map[int]int64{1: 100, 12: 200} {
+				h := newHall(t, s, GroupOptions{})
+				h.come24(t, coupons, first)
+				var before, looks int
+				h.g.before = func(_ context.Context, next step) error {
+					if next == stepSlot {
+						before = reads(t, s)
+					}
+					if next == stepInsert {
+						looks = reads(t, s) - before
+					}
+					return nil
+				}
+				for id, err := range h.open() {
+					require.NoError(t, err, id)
+				}
+				require.GreaterOrEqual(t, looks, 24)
+				require.Less(t, looks, 3*24, "%d coupons", coupons)
+			}
+		})
+	}
+}
+
+// reads is how often the server has looked into an index or gone on in one.
+func reads(t *testing.T, s *subject) (n int) {
+	t.Helper()
+	row := s.pools[0].QueryRowContext(t.Context(), `SELECT SUM(variable_value) FROM information_schema.global_status
+		WHERE variable_name IN ('Handler_read_key', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_rnd')`)
+	require.NoError(t, row.Scan(&n))
+	return n
+}
+
+func TestSQLiteLooksByKeyToo(t *testing.T) {
+	s := migrated(t, Options{SQLite: sqliteDSN(t)})
+	for query, args := range map[string]int{
+		slotsQuery(sqliteDialect, 24):                     3 * 24,
+		lower[sqliteDialect](given(sqliteDialect, 12, 3)): 3 * 12,
+	} {
+		var steps []struct{ Detail string }
+		require.NoError(t, s.write.Raw("EXPLAIN QUERY PLAN "+query, make([]any, args)...).Scan(&steps).Error)
+		var plan []string
+		for _, one := range steps {
+			plan = append(plan, one.Detail)
+		}
+		require.Len(t, plan, 2, "%q", plan)
+		require.Contains(t, plan[0], "VALUES")
+		require.Contains(t, plan[1], "SEARCH")
+	}
+}
