@@ -107,7 +107,7 @@ func (s suite) fair(t *testing.T) {
 
 	t.Run("19 a waiter that gave up leaves no entry in the line", func(t *testing.T) {
 		key := aKey()
-		waiter := s.connected(t, key)
+		waiter := s.connected(t, key, poll(time.Minute)) // it gives up asleep, not while it asks
 		h := mustAcquire(t, s.locker(t), key)
 		gaveUp := time.Now()
 		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(s.Patience/3))

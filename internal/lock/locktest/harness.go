@@ -123,9 +123,9 @@ func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options
 
 // connected is a Locker that has spoken with the server about key: what it then waits is
 // not spent on connecting, and on looking for the node of a Cluster.
-func (s suite) connected(t testing.TB, key string) *lock.Locker {
+func (s suite) connected(t testing.TB, key string, changes ...func(*lock.Options)) *lock.Locker {
 	t.Helper()
-	l := s.locker(t)
+	l := s.locker(t, changes...)
 	require.NoError(t, mustAcquire(t, l, key).Release(t.Context()))
 	return l
 }
