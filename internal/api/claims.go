@@ -20,18 +20,17 @@ type claims struct {
 // clockSkew is how far the clock of another instance that signs may be ahead.
 const clockSkew = 5 * time.Second
 
-// judge says when the token expires, which it must, and refuses one that has expired or
-// is not valid yet. The skew does not lengthen a life.
-func (c *claims) judge(now time.Time) (expires time.Time, err error) {
-	expires = time.Unix(int64(c.ExpiresAt), 0)
+// judge refuses a token that has expired, never does or is not valid yet. The skew does
+// not lengthen a life.
+func (c *claims) judge(now time.Time) error {
 	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
 	switch {
-	case !now.Before(expires):
-		return time.Time{}, jwt.ErrTokenExpired
+	case !now.Before(time.Unix(int64(c.ExpiresAt), 0)):
+		return jwt.ErrTokenExpired
 	case c.IssuedAt > latest:
-		return time.Time{}, jwt.ErrTokenUsedBeforeIssued
+		return jwt.ErrTokenUsedBeforeIssued
 	case c.NotBefore > latest:
-		return time.Time{}, jwt.ErrTokenNotValidYet
+		return jwt.ErrTokenNotValidYet
 	}
-	return expires, nil
+	return nil
 }

@@ -16,7 +16,6 @@ type Server struct {
 	parts     Parts
 	engine    *gin.Engine
 	tokens    *Tokens
-	seen      *seenTokens
 	users     *limits
 	addresses *limits
 	inFlight  atomic.Int64
@@ -40,7 +39,7 @@ func New(o Options, p Parts) (*Server, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s := &Server{
-		o: o, parts: p, engine: gin.New(), tokens: tokens, seen: newSeenTokens(),
+		o: o, parts: p, engine: gin.New(), tokens: tokens,
 		users:     newLimits(o.PerUserRate, o.Burst, o.Now),
 		addresses: newLimits(o.SessionRate, o.Burst, o.Now),
 		hub:       newHub(p, o),
