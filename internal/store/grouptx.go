@@ -69,11 +69,14 @@ var looks = map[dialect]string{
 }
 
 // slotsQuery reads the slots in use of so many users, each of one coupon: pairs of
-// parameters, and the users once more, which says in which partitions their orders are.
+// parameters. Of a single user it says in which partition to look; the looks of the
+// others find theirs one by one.
 func slotsQuery(d dialect, users int) string {
+	if users == 1 {
+		return "SELECT coupon_id, user_id, slot FROM orders WHERE coupon_id = ? AND user_id = ? AND slot IS NOT NULL"
+	}
 	return "SELECT o.coupon_id, o.user_id, o.slot FROM " + given(d, users, 2) + looks[d] +
-		" ON o.coupon_id = w.column1 AND o.user_id = w.column2" +
-		" WHERE o.slot IS NOT NULL AND o.user_id IN " + tuples(1, users)
+		" ON o.coupon_id = w.column1 AND o.user_id = w.column2 WHERE o.slot IS NOT NULL"
 }
 
 // slots finds for each the lowest slot that no live order of the user has.
@@ -83,12 +86,9 @@ func (t groupTx) slots(ctx context.Context, in []*member) error {
 	}
 	type key struct{ coupon, user int64 }
 	used := map[key][]int{}
-	args := make([]any, 0, 3*len(in))
+	args := make([]any, 0, 2*len(in))
 	for _, m := range in {
 		args = append(args, m.coupon, m.user)
-	}
-	for _, m := range in {
-		args = append(args, m.user)
 	}
 	var of key
 	var slot int

@@ -105,7 +105,7 @@ func reads(t *testing.T, s *subject) (n int) {
 func TestSQLiteLooksByKeyToo(t *testing.T) {
 	s := migrated(t, Options{SQLite: sqliteDSN(t)})
 	for query, args := range map[string]int{
-		slotsQuery(sqliteDialect, 24):                     3 * 24,
+		slotsQuery(sqliteDialect, 24):                     2 * 24,
 		lower[sqliteDialect](given(sqliteDialect, 12, 3)): 3 * 12,
 	} {
 		var steps []struct{ Detail string }
