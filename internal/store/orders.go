@@ -21,17 +21,13 @@ func wrap(err error, format string, args ...any) error {
 
 // Get reads an order of the user; the owner is part of the question to the database.
 func (s *Store) Get(ctx context.Context, id, userID int64) (order.Order, error) {
-	return s.one(ctx, "id = ? AND user_id = ?", id, userID)
+	return s.lookups.get(ctx, id, userID)
 }
 
 // ByRequest reads the order, or the void order, that a request of the user made.
 func (s *Store) ByRequest(ctx context.Context, requestID string, userID int64) (order.Order, error) {
-	return s.one(ctx, "request_id = ? AND user_id = ?", requestID, userID)
-}
-
-func (s *Store) one(ctx context.Context, where string, args ...any) (order.Order, error) {
 	var row orderRow
-	err := s.read.WithContext(ctx).Take(&row, append([]any{where}, args...)...).Error
+	err := s.read.WithContext(ctx).Take(&row, "request_id = ? AND user_id = ?", requestID, userID).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return order.Order{}, order.ErrNotFound
 	}

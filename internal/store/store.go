@@ -47,6 +47,7 @@ type Store struct {
 	dialect   dialect
 	isolation sql.IsolationLevel
 	txTimeout time.Duration
+	lookups   lookups
 	pools     []*sql.DB
 	stopGuard func() // nil on SQLite, which is in this process
 }
@@ -72,6 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.txTimeout = o.TxTimeout
+	s.lookups.read, s.lookups.within, s.lookups.most = s.readOrders, o.TxTimeout, readersAtOnce
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
 	}
