@@ -75,11 +75,14 @@ export function buy(coupon, i, key) {
   return null;
 }
 
-// wait polls a 202 until it is an order or a refusal, as its promise is: 30 seconds.
+// wait polls a 202 until it is an order or a refusal, as its promise is: 30 seconds. Each
+// answer says when to ask again.
 function wait(first, i) {
-  for (let n = 0; n < 60; n++) {
-    sleep(0.5);
+  const until = Date.now() + 30000;
+  for (let said = first; Date.now() < until; ) {
+    sleep(Number(said.headers['Retry-After']) || 0.5);
     const res = http.get(`${api}${first.headers.Location.split('/api/v1')[1]}`, { headers: as(i), tags: { name: 'poll' } });
+    said = res;
     const status = res.status === 200 ? res.json('status') : '';
     if (['pending', 'paid', 'cancelled', 'expired'].includes(status)) {
       accepted.add(1);

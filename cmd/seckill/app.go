@@ -37,7 +37,7 @@ type app struct {
 
 	embedded *embedded.Stores // nil with real stores
 	redis    redis.UniversalClient
-	scripts  redis.Scripter // pipelines of redis, for the order path
+	scripts  redisconn.Pipelined // of redis, for the order path
 	store    *store.Store
 	tx       order.Transactor // of the store, by order.commit
 	locker   *lock.Locker     // of users and jobs, by lock.backend

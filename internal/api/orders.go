@@ -21,17 +21,19 @@ type orderJSON struct {
 	ExpiresAt  time.Time    `json:"expires_at"`
 	RequestID  string       `json:"request_id"`
 	Position   int64        `json:"position,omitempty"` // in its queue, from 1, about; while it is queued
+
+	again time.Duration // after which it may be its turn
 }
 
 func showOrder(o order.Order) orderJSON {
-	shown := orderJSON{
+	j := orderJSON{
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
 	}
 	if o.Status == order.Queued {
-		shown.Position = o.Turn.Ahead + 1
+		j.Position, j.again = o.Turn.Ahead+1, o.Turn.Again
 	}
-	return shown
+	return j
 }
 
 type placeRequest struct{ order.Request }
@@ -47,10 +49,26 @@ type placed struct{ orderJSON }
 func (p placed) head(h http.Header) int {
 	h["Location"] = []string{"/api/v1/orders/" + strconv.FormatInt(p.ID, 10)}
 	if p.Status == order.Queued {
-		h["Retry-After"] = []string{"1"}
+		h["Retry-After"] = p.retryAfter()
 		return http.StatusAccepted
 	}
 	return http.StatusCreated
+}
+
+// shown is an order that was asked for. While it is none yet, it says when to ask again.
+type shown struct{ orderJSON }
+
+func (s shown) head(h http.Header) int {
+	if s.Status == order.Queued || s.Status == order.InDoubt {
+		h["Retry-After"] = s.retryAfter()
+	}
+	return http.StatusOK
+}
+
+// retryAfter is in whole seconds, and the next one, so that who keeps to it need not
+// ask twice.
+func (o orderJSON) retryAfter() []string {
+	return []string{strconv.FormatInt(max(1, int64((o.again+time.Second-1)/time.Second)), 10)}
 }
 
 // place buys. An order whose outcome is not known is shown as it will be, if it
@@ -75,9 +93,9 @@ func (r *orderPath) read(in *input) {
 	}
 }
 
-func (s *Server) getOrder(ctx context.Context, r orderPath) (orderJSON, error) {
+func (s *Server) getOrder(ctx context.Context, r orderPath) (shown, error) {
 	o, err := s.parts.Orders.Get(ctx, r.id, r.userID)
-	return showOrder(o), err
+	return shown{showOrder(o)}, err
 }
 
 func (s *Server) pay(ctx context.Context, r orderPath) (orderJSON, error) {

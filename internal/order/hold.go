@@ -30,6 +30,7 @@ type Hold struct {
 	Shard     int           // where the unit came from
 	Queued    bool          // an entry of the shard's queue will end it
 	Number    int64         // of that entry, counted by the shard's queue from 1; 0 for the mark of a borrower
+	Ahead     int64         // how many of the queue's entries come before it, about; only set by Reserve
 	Age       time.Duration // by the server's clock; only set by OpenHolds
 }
 

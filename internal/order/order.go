@@ -61,9 +61,10 @@ type Order struct {
 
 // Turn is the place of an order in the queue of its shard.
 type Turn struct {
-	Epoch  int64 // the queue ends with its epoch
-	Number int64 // counted by the shard's queue from 1
-	Ahead  int64 // how many come before it, about; only known by Get
+	Epoch  int64         // the queue ends with its epoch
+	Number int64         // counted by the shard's queue from 1
+	Ahead  int64         // how many come before it, about
+	Again  time.Duration // after which it may be its turn, about; 0 is soon, or not known
 }
 
 // Why an order was not made, found or changed. That a coupon is not on sale or

@@ -64,7 +64,7 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 			return s.askedAgain(ctx, known, err)
 		}
 	}
-	o.ID, o.Shard, o.Turn = hold.OrderID, hold.Shard, Turn{Epoch: hold.Epoch, Number: hold.Number}
+	o.ID, o.Shard, o.Turn = hold.OrderID, hold.Shard, Turn{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
 	if err := s.tickets.PutTicket(ctx, o); err != nil {
 		return Order{}, err
 	}
@@ -72,6 +72,7 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	case s.woken <- struct{}{}:
 	default:
 	}
+	o.Turn.Again = s.pace.again(s.now(), o)
 	return o, nil
 }
 
@@ -184,6 +185,7 @@ func (s *Service) queued(ctx context.Context, o Order) (Order, error) {
 	if s.queue != nil {
 		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for
 			o.Turn.Ahead = ahead
+			o.Turn.Again = s.pace.again(s.now(), o)
 		}
 	}
 	return o, nil

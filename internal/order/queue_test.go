@@ -124,6 +124,7 @@ func TestAPlaceInTheQueueMovesUp(t *testing.T) {
 	var mine []order.Order
 	for n := range 3 {
 		mine = append(mine, queued(t, here, c, 7, strconv.Itoa(n)))
+		require.EqualValues(t, n, mine[n].Turn.Ahead, "told at once")
 	}
 	shown, err := here.Get(t.Context(), mine[2].ID, 7)
 	require.NoError(t, err)

@@ -79,6 +79,7 @@ type Service struct {
 	queue     Queue
 	room      int
 	woken     chan struct{} // something was queued here
+	pace      pace          // of the queues
 	payWithin time.Duration
 	cleanupIn time.Duration
 	now       func() time.Time

@@ -7,15 +7,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Pipeline runs scripts of many callers in common pipelines of the client: what is
-// asked while one is under way is the next one. A caller alone waits for nobody.
+// Pipeline runs scripts and commands of many callers in common pipelines of the client:
+// what is asked while one is under way is the next one. A caller alone waits for nobody.
 //
 // The rules are the client's. Nothing is sent twice, because a pipeline is not
 // repeated, and a reply that is lost is an error of each of its commands, all of which
 // may have been executed. A script that fails, fails alone. For a context that has
 // ended nothing is sent; one that ends later ends the wait, and the script may have
 // been executed or may yet be. Closing the client ends it.
-func Pipeline(client redis.UniversalClient) (redis.Scripter, error) {
+func Pipeline(client redis.UniversalClient) (Pipelined, error) {
 	o := redis.DefaultBlockingAutoPipelineOptions()
 	if _, ok := client.(*redis.ClusterClient); ok {
 		o.NumShards = queues
@@ -23,9 +23,9 @@ func Pipeline(client redis.UniversalClient) (redis.Scripter, error) {
 	// Of the client's two faces this is the one whose wait can be left.
 	p, err := client.AsyncAutoPipelineWithOptions(o)
 	if err != nil {
-		return nil, fmt.Errorf("pipelines of redis: %w", err)
+		return Pipelined{}, fmt.Errorf("pipelines of redis: %w", err)
 	}
-	return pipeline{p, p}, nil
+	return Pipelined{p, p}, nil
 }
 
 // queues is the number of queues in a cluster, each of a range of slots. With several
@@ -33,26 +33,26 @@ func Pipeline(client redis.UniversalClient) (redis.Scripter, error) {
 // hardly another's.
 const queues = 16
 
-// pipeline waits as long as the caller's context.
-type pipeline struct {
+// Pipelined waits as long as the caller's context.
+type Pipelined struct {
 	redis.Scripter // for what is not on the order path
 	to             *redis.AutoPipeliner
 }
 
 // EvalSha runs a script that the server knows.
-func (p pipeline) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
+func (p Pipelined) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
 	return p.run(ctx, "evalsha", sha1, keys, args)
 }
 
 // Eval runs a script that the server may not know.
-func (p pipeline) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+func (p Pipelined) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
 	return p.run(ctx, "eval", script, keys, args)
 }
 
 // keysFrom is the place of the first key in EVAL and EVALSHA.
 const keysFrom = 3
 
-func (p pipeline) run(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+func (p Pipelined) run(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
 	if err := ctx.Err(); err != nil {
 		return failed(ctx, err)
 	}
@@ -67,6 +67,17 @@ func (p pipeline) run(ctx context.Context, name, script string, keys []string, a
 		return failed(ctx, err) // cmd itself may still be written to
 	}
 	return cmd
+}
+
+// Process runs a command of one key. With an error the command is not to be looked at:
+// it may still be written to.
+//
+//nolint:wrapcheck // it is the client's
+func (p Pipelined) Process(ctx context.Context, cmd redis.Cmder) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return p.to.Submit(ctx, cmd).WaitContext(ctx)
 }
 
 func failed(ctx context.Context, err error) *redis.Cmd {

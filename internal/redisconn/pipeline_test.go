@@ -17,7 +17,7 @@ import (
 var increment = redis.NewScript(`if ARGV[1] == 'bad' then return redis.error_reply('NO') end
 	return redis.call('INCR', KEYS[1])`)
 
-func pipelined(t *testing.T, o redisconn.Options) (redis.UniversalClient, redis.Scripter) {
+func pipelined(t *testing.T, o redisconn.Options) (redis.UniversalClient, redisconn.Pipelined) {
 	t.Helper()
 	client := open(t, o)
 	p, err := redisconn.Pipeline(client)
@@ -44,6 +44,10 @@ func TestTheCallersOfACommonPipelineGetTheirOwnAnswers(t *testing.T) {
 						if err != nil || got != n+1 {
 							t.Errorf("%s: %d, %v", key, got, err)
 						}
+						read := redis.NewStringCmd(t.Context(), "get", key)
+						if err := p.Process(t.Context(), read); err != nil || read.Val() != strconv.Itoa(n+1) {
+							t.Errorf("%s: %q, %v", key, read.Val(), err)
+						}
 						if err := increment.Run(t.Context(), p, []string{key}, "bad").Err(); err == nil || err.Error() != "ERR NO" {
 							t.Errorf("%s: %v", key, err)
 						}
@@ -64,6 +68,7 @@ func TestNothingIsSentForACallerWhoHasGone(t *testing.T) {
 	leave()
 	require.ErrorIs(t, increment.Run(gone, p, []string{"n"}, "good").Err(), context.Canceled)
 	require.ErrorIs(t, p.Eval(gone, `return redis.call('INCR', KEYS[1])`, []string{"n"}).Err(), context.Canceled)
+	require.ErrorIs(t, p.Process(gone, redis.NewIntCmd(gone, "incr", "n")), context.Canceled)
 	require.Zero(t, client.Exists(t.Context(), "n").Val())
 }
 

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// settle polls a 202 until it is an order or a refusal. It runs beside the lanes,
-// so that waiting for a queue does not slow down those who still want to ask;
-// how many polls are sent at once is bounded.
+// settle polls a 202 until it is an order or a refusal, when the server says that it
+// should, as clients are told to. It runs beside the lanes, so that waiting for a queue
+// does not slow down those who still want to ask; how many polls are sent at once is
+// bounded.
 func (r *run) settle(ctx, work context.Context, t tap, place string, after time.Duration) {
 	q := request{method: http.MethodGet, path: place, token: r.tokens[t.buyer]}
 	last := time.Now().Add(r.bounds.doubt)
 	for try := 1; ; try++ {
-		if !pause(ctx, try, min(after, longPause)) {
+		if !pause(ctx, try, min(after, longestPause)) {
 			r.fail("in_doubt")
 			return
 		}

@@ -50,6 +50,28 @@ func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
 	}
 }
 
+// Whoever is told to come back in two seconds does not come before: the bench and the
+// program's own crowd are clients as the contract wants them.
+func TestA202IsAskedAboutWhenTheServerSaysSo(t *testing.T) {
+	s := open(t, &shop{stock: 1})
+	queueing(s, 0, nil)
+	var queued, asked time.Time
+	buy, show := s.buy, s.show
+	s.buy = func(w http.ResponseWriter, user, key string, nth int) bool {
+		w.Header().Set("Retry-After", "2")
+		queued = time.Now()
+		return buy(w, user, key, nth)
+	}
+	s.show = func(w http.ResponseWriter, o sold) bool {
+		if asked.IsZero() {
+			asked = time.Now()
+		}
+		return show(w, o)
+	}
+	require.Equal(t, 1, s.rush(t, Options{Users: 1}).Accepted)
+	require.GreaterOrEqual(t, asked.Sub(queued), 2*time.Second)
+}
+
 func TestA202ThatBecomesARefusal(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(w http.ResponseWriter, o sold) bool

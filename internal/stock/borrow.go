@@ -54,11 +54,7 @@ func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold
 // so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
 // asked twice: the first question may arrive yet, when it has a unit again.
 func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
-	entry, err := entryText(c)
-	if err != nil {
-		return order.Hold{}, err
-	}
-	none := errEmpty
+	none, entry := errEmpty, entryText(c)
 	for _, shard := range lenders {
 		if shard == home {
 			continue
@@ -84,12 +80,10 @@ func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int
 
 // loan is the hold on the unit that a sibling lends.
 func loan(c order.Claim, shard int, answer []string) (order.Hold, error) {
-	id, number, err := heldOrder(answer)
+	h, err := held(c, shard, answer)
 	if err != nil {
 		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
 	}
-	h := hold(c, id, shard)
-	h.Queued, h.Number = number > 0, number
 	return h, nil
 }
 

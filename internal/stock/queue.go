@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -44,23 +43,13 @@ func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 	return &Queue{stock: s, consumer: consumer, idle: idle}
 }
 
-// entryText is what a claim puts into the queue, or empty.
-func entryText(c order.Claim) (string, error) {
+// entryText is what a claim puts into the queue, or empty: the epoch, the number of
+// shards, and the order.
+func entryText(c order.Claim) string {
 	if c.Queue == nil {
-		return "", nil
+		return ""
 	}
-	text, err := json.Marshal(queued{*c.Queue, c.Epoch, c.Shards}) //nolint:musttag // written and read here alone
-	if err != nil {
-		return "", fmt.Errorf("queue order %d: %w", c.OrderID, err)
-	}
-	return string(text), nil
-}
-
-// queued is the text of an entry.
-type queued struct {
-	Order  order.Order
-	Epoch  int64
-	Shards int
+	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + orderText(*c.Queue)
 }
 
 // shardsOf lists which shards are asked for how many entries each, so that there are
@@ -164,21 +153,23 @@ func (q *Queue) entry(ctx context.Context, c coupon.Coupon, shard int, m redis.X
 func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error) {
 	var p parser
 	id, attempt := p.number(text(m, "order")), p.number(text(m, "attempt"))
-	var is queued
-	if err := json.Unmarshal([]byte(text(m, "entry")), &is); err != nil { //nolint:musttag // as above
+	epoch, rest, _ := strings.Cut(text(m, "entry"), " ")
+	count, rest, _ := strings.Cut(rest, " ")
+	o, err := parseOrder(rest)
+	if err != nil {
 		return order.Entry{}, fmt.Errorf("entry %s: %w", m.ID, err)
 	}
-	o := is.Order
+	of, shards := p.number(epoch), int(p.number(count))
 	switch {
 	case p.err != nil:
 		return order.Entry{}, fmt.Errorf("entry %s: %w", m.ID, p.err)
-	case id == 0 || attempt == 0 || o.CouponID != couponID || o.UserID == 0 || o.RequestID == "" || is.Epoch == 0 || is.Shards <= shard:
+	case id == 0 || attempt == 0 || o.CouponID != couponID || o.UserID == 0 || o.RequestID == "" || of == 0 || shards <= shard:
 		return order.Entry{}, fmt.Errorf("entry %s lacks a part, or is not of this shard", m.ID)
 	}
 	o.ID, o.Shard, o.Status, o.Turn = id, shard, order.Pending, order.Turn{}
 	return order.Entry{Order: o, Hold: order.Hold{
 		CouponID: couponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: id, Attempt: attempt,
-		Epoch: is.Epoch, Shards: is.Shards, Shard: shard, Queued: true,
+		Epoch: of, Shards: shards, Shard: shard, Queued: true,
 	}}, nil
 }
 
@@ -208,23 +199,13 @@ func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XM
 // whoever asked the database a moment before asks for the ticket next.
 const ticketAfter = 10 * time.Second
 
-// Done is order.Queue's.
+// Done is order.Queue's. A ticket that stays longer than it should hurts nobody.
 func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
-	h, names := e.Hold, keys(e.Hold.CouponID, e.Hold.Shard, ackScript.keys)
-	var answer *redis.Cmd
-	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		answer = ackScript.EvalSha(ctx, p, names, h.Epoch, e.ID)
-		if row {
-			p.Expire(ctx, ticketKey(h.OrderID), ticketAfter)
-		}
-		return nil
-	})
-	if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // a pipeline does not try again by itself
-		answer = ackScript.Eval(ctx, q.stock.client, names, h.Epoch, e.ID)
+	h := e.Hold
+	if _, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID); err != nil || !row {
+		return err
 	}
-	if err := answer.Err(); err != nil {
-		return fmt.Errorf("%w: acknowledge entry %s of shard %d of coupon %d: %w", order.ErrUnavailable, e.ID, h.Shard, h.CouponID, err)
-	}
+	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", ticketKey(h.OrderID), seconds(ticketAfter)))
 	return nil
 }
 
@@ -238,7 +219,12 @@ func (q *Queue) Bury(ctx context.Context, e order.Entry, why error) error {
 // Ahead is order.Queue's: the entries that were queued before it and not acknowledged
 // since. Those behind it that were faster make it a little less.
 func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
-	served, err := q.stock.client.HGet(ctx, tag(o.CouponID, o.Shard)+"meta", "served").Int64()
+	got := redis.NewStringCmd(ctx, "hget", tag(o.CouponID, o.Shard)+"meta", "served")
+	served := int64(0)
+	err := q.stock.path.Process(ctx, got)
+	if err == nil {
+		served, err = got.Int64()
+	}
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, o.Shard, o.CouponID, err)
 	}

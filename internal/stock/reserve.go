@@ -30,40 +30,41 @@ func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow boo
 	if borrow {
 		flag = "1"
 	}
-	entry, err := entryText(c)
-	if err != nil {
-		return order.Hold{}, false, err
-	}
 	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
-		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entry, c.Room)
+		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.Room)
 	if err != nil {
 		return order.Hold{}, false, err
 	}
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
 	}
-	id, number, err := heldOrder(answer)
+	h, err = held(c, home, answer)
 	if err != nil {
 		return order.Hold{}, false, fmt.Errorf("hold of coupon %d: %w", c.CouponID, err)
 	}
-	h = hold(c, id, home)
-	h.Queued, h.Number = number > 0, number
 	return h, answer[0] == "MARKED", nil
 }
 
-// heldOrder reads the order that an answer says the hold is for, and its number in the
-// queue, which is 0 if it is in none.
-func heldOrder(answer []string) (id, number int64, err error) {
-	if len(answer) != 2 && len(answer) != 3 {
-		return 0, 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
+// held reads the hold that an answer of a shard says there is.
+func held(c order.Claim, shard int, answer []string) (order.Hold, error) {
+	id, number, served, err := heldOrder(answer)
+	h := hold(c, id, shard)
+	h.Queued, h.Number, h.Ahead = number > 0, number, max(0, number-1-served)
+	return h, err
+}
+
+// heldOrder reads the order that an answer says the hold is for, its number in the
+// queue, which is 0 if it is in none, and how many entries have left that.
+func heldOrder(answer []string) (id, number, served int64, err error) {
+	if len(answer) != 2 && len(answer) != 4 {
+		return 0, 0, 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
 	}
-	if id, err = strconv.ParseInt(answer[1], 10, 64); err == nil && len(answer) == 3 {
-		number, err = strconv.ParseInt(answer[2], 10, 64)
+	for i, into := range []*int64{&id, &number, &served}[:len(answer)-1] {
+		if *into, err = strconv.ParseInt(answer[i+1], 10, 64); err != nil {
+			return 0, 0, 0, fmt.Errorf("the answer %q: %w", answer, err)
+		}
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("the answer %q: %w", answer, err)
-	}
-	return id, number, nil
+	return id, number, served, nil
 }
 
 // hold is the Hold that answers the Claim with a unit of the shard.

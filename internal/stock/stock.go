@@ -67,21 +67,28 @@ var (
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
 // group or a Cluster.
 type Stock struct {
-	client  redis.UniversalClient
-	scripts redis.Scripter // what runs the scripts: the client, or pipelines of it
-	flags   *flags
+	client redis.UniversalClient
+	path   Path // for what every order needs: the client, or pipelines of it
+	flags  *flags
+}
+
+// Path runs scripts, and commands of one key. With an error a command is not to be
+// looked at.
+type Path interface {
+	redis.Scripter
+	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
 // New makes a Stock. A coupon that was seen empty is called sold out for
 // soldOutFor without asking again, unless a unit is heard to have come back.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, scripts: client, flags: newFlags(soldOutFor)}
+	return &Stock{client: client, path: client, flags: newFlags(soldOutFor)}
 }
 
-// Through lets the scripts of the order path run in pipelines of the same client, for
+// Through lets what every order needs run in pipelines of the same client, for
 // instance. It is called before the Stock is used.
-func (s *Stock) Through(scripts redis.Scripter) *Stock {
-	s.scripts = scripts
+func (s *Stock) Through(path Path) *Stock {
+	s.path = path
 	return s
 }
 
@@ -125,9 +132,9 @@ func (s *Stock) runTwice(ctx context.Context, sc script, couponID int64, shard i
 	answer []string, twice bool, err error,
 ) {
 	k := keys(couponID, shard, sc.keys)
-	answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
+	answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()
 	if twice = err != nil && ctx.Err() == nil; twice {
-		answer, err = sc.Run(ctx, s.scripts, k, args...).StringSlice()
+		answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()
 	}
 	if err != nil {
 		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,11 +20,8 @@ func ticketKey(orderID int64) string { return "seckill:ticket:" + strconv.Format
 
 // PutTicket remembers an order whose outcome is not known yet.
 func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
-	text, err := json.Marshal(o) //nolint:musttag // written and read here alone
-	if err != nil {
-		return fmt.Errorf("ticket of order %d: %w", o.ID, err)
-	}
-	if err := s.client.Set(ctx, ticketKey(o.ID), text, ticketLasts).Err(); err != nil {
+	put := redis.NewStatusCmd(ctx, "set", ticketKey(o.ID), orderText(o), "ex", seconds(ticketLasts))
+	if err := s.path.Process(ctx, put); err != nil {
 		return fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, o.ID, err)
 	}
 	return nil
@@ -33,21 +29,23 @@ func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
 
 // Ticket finds the order asked for, or order.ErrNotFound.
 func (s *Stock) Ticket(ctx context.Context, orderID int64) (order.Order, error) {
-	text, err := s.client.Get(ctx, ticketKey(orderID)).Bytes()
-	switch {
+	got := redis.NewStringCmd(ctx, "get", ticketKey(orderID))
+	switch err := s.path.Process(ctx, got); {
 	case errors.Is(err, redis.Nil):
 		return order.Order{}, order.ErrNotFound
 	case err != nil:
 		return order.Order{}, fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, orderID, err)
 	}
-	return parseTicket(text, orderID)
+	return parseTicket(got.Val(), orderID)
 }
 
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
 // parseTicket reads the ticket of an order.
-func parseTicket(text []byte, orderID int64) (order.Order, error) {
-	var o order.Order
-	if err := json.Unmarshal(text, &o); err != nil { //nolint:musttag // as above
-		return order.Order{}, fmt.Errorf("ticket of order %d: %q: %w", orderID, text, err)
+func parseTicket(text string, orderID int64) (order.Order, error) {
+	o, err := parseOrder(text)
+	if err != nil {
+		return order.Order{}, fmt.Errorf("ticket of order %d: %w", orderID, err)
 	}
 	if o.ID != orderID {
 		return order.Order{}, fmt.Errorf("ticket of order %d: it is of order %d", orderID, o.ID)

@@ -74,9 +74,11 @@ export async function buy(couponID, said) {
   }
   if (a.status !== 202) return a;
   said(a);
+  let after = a.after;
   for (let i = 0; i < 40; i++) {
-    await sleep(a.after || 1000);
+    await sleep(after || 1000);
     const now = await call("GET", a.location.replace("/api/v1", ""));
+    after = now.after;
     if (now.status === 404 || now.body.status === "void") return { ...now, status: 410, body: { code: "given_up" } };
     if (now.body.status === "queued") said(now);
     if (now.status === 200 && !["in_doubt", "queued"].includes(now.body.status)) return { ...now, status: 201 };

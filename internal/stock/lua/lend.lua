@@ -2,7 +2,8 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue
 -- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room
--- Gives HELD <order>, with its number in the queue if it is in it, or NOTLOADED, STALE,
+-- Gives HELD <order>, with its number in the queue and how many have left that, if it
+-- is in it, or NOTLOADED, STALE,
 -- DUPLICATE <order>, EMPTY, FULL with nothing written.
 --
 -- The entry stands where the unit is from: there hold and entry are one step.
@@ -10,13 +11,13 @@ local stock, meta, holds, requests, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[6], 
 local epoch, request, order, user, entry, room = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local left = redis.call('GET', stock)
-local current = redis.call('HGET', meta, 'epoch')
+local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
 if not left or not current then return {'NOTLOADED'} end
 if current ~= epoch then return {'STALE'} end
 local hold = redis.call('HGET', holds, order)
 if hold then
   local number = string.match(hold, '^%a+ %S+ %d+ %d+ %S+ (%d+)$')
-  return {'HELD', order, number}
+  return {'HELD', order, number, number and (served or '0')}
 end
 -- It is sold already: this call was longer on its way than its sender waited for it.
 if redis.call('HGET', requests, request) == order then return {'DUPLICATE', order} end
@@ -35,4 +36,4 @@ if entry ~= '' then
   if redis.call('EXISTS', queue) == 0 then redis.call('XGROUP', 'CREATE', queue, 'orders', '0', 'MKSTREAM') end
   redis.call('XADD', queue, '*', 'order', order, 'attempt', order, 'entry', entry)
 end
-return {'HELD', order, text[6]}
+return {'HELD', order, text[6], text[6] and (served or '0')}

@@ -4,8 +4,8 @@
 -- ARGV: epoch, request, order (names this attempt), user, limit, borrow (1: when the
 --       shard is empty, mark the buyer here, because a sibling will lend the unit),
 --       entry (what goes into the queue with the hold; empty: nothing does), room
--- Gives HELD <order>, MARKED <order>, each with a third part, its number in the queue,
---       if it is in one; or a refusal that has written nothing: NOTLOADED, STALE,
+-- Gives HELD <order>, MARKED <order>, each with two more parts, its number in the queue
+--       and how many have left that, if it is in one; or a refusal that has written nothing: NOTLOADED, STALE,
 --       DUPLICATE <order>, BUSY, LIMIT, EMPTY, FULL.
 --
 -- Everything that can refuse comes before the first write, because a script that
@@ -23,7 +23,7 @@ local function enqueue(id)
 end
 
 local left = redis.call('GET', stock)
-local current = redis.call('HGET', meta, 'epoch')
+local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
 if not left or not current then return {'NOTLOADED'} end
 if current ~= epoch then return {'STALE'} end
 
@@ -33,7 +33,7 @@ if known then
   if not hold then return {'DUPLICATE', known} end
   local kind, who, since, attempts, number = string.match(hold, '^(%a+) %S+ (%d+) (%d+) (%S+) ?(%d*)$')
   -- It has its entry, and one is enough.
-  if entry ~= '' and number ~= '' and kind ~= 'mark' then return {'HELD', known, number} end
+  if entry ~= '' and number ~= '' and kind ~= 'mark' then return {'HELD', known, number, served or '0'} end
   if string.find(attempts, ',' .. order .. ',', 1, true) then
     return {kind == 'mark' and 'MARKED' or 'HELD', known}
   end
@@ -47,7 +47,7 @@ if known then
   redis.call('HINCRBY', meta, 'ops', 1)
   if entry == '' then return {'HELD', known} end
   enqueue(known)
-  return {'HELD', known, number}
+  return {'HELD', known, number, served or '0'}
 end
 
 local bought = tonumber(redis.call('HGET', buyers, user) or '0')
@@ -73,4 +73,4 @@ redis.call('HSET', requests, request, order)
 redis.call('HINCRBY', open, user, 1)
 redis.call('HINCRBY', meta, 'ops', 1)
 if entry ~= '' and kind == 'own' then enqueue(order) end
-return {kind == 'own' and 'HELD' or 'MARKED', order, text[6]}
+return {kind == 'own' and 'HELD' or 'MARKED', order, text[6], text[6] and (served or '0')}
