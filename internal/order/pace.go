@@ -32,8 +32,9 @@ const (
 	// shortest and longest bound a stretch: in less hardly anything was served, and of
 	// more nobody knows whether there was always somebody waiting.
 	shortest, longest = 250 * time.Millisecond, 2 * time.Second
-	// comeBack is the longest that a client is told to stay away: the queue may become faster.
-	comeBack = 5 * time.Second
+	// comeBack is the longest that a client is told to stay away: a queue becomes faster as
+	// soon as fewer join it, and an order that is there should not wait for its buyer.
+	comeBack = 2 * time.Second
 	lanes    = 1024 // that are remembered
 )
 
