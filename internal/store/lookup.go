@@ -10,9 +10,10 @@ import (
 	"seckill/internal/order"
 )
 
-// lookups reads orders by their ids for many callers in common statements: what is
-// asked for while a read is under way is the next one. A buyer whose request is queued
-// asks again and again, and a statement for each would be most of what an order costs.
+// lookups reads orders, by their ids or by their requests, for many callers in common
+// statements: what is asked for while a read is under way is the next one. A buyer whose
+// request is queued asks again and again, and of a crowd that is told "sold out" each may
+// have an order from before: a statement for each would be most of what they cost.
 //
 //	Get ─▶ waiting ─┐
 //	Get ─▶ waiting ─┤ SELECT … WHERE id = ? AND user_id = ? OR …
@@ -21,6 +22,7 @@ import (
 // Nobody is answered from a statement that had begun before he asked: whoever has seen
 // a commit sees it here. A caller who leaves ends nobody else's read.
 type lookups struct {
+	by      func(orderRow) any // the part of the key beside the user
 	read    func(ctx context.Context, of []*lookup) ([]orderRow, error)
 	within  time.Duration // of one statement
 	mu      sync.Mutex
@@ -38,8 +40,11 @@ type lookup struct {
 	done  chan struct{}
 }
 
-// orderKey is the table's: the owner is part of the question.
-type orderKey struct{ id, user int64 }
+// orderKey is an order's id or its request's, and the owner, who is part of the question.
+type orderKey struct {
+	id   any
+	user int64
+}
 
 const (
 	lookupSize = 128 // orders of one statement
@@ -49,7 +54,7 @@ const (
 )
 
 // get waits for the answer, or until ctx ends.
-func (l *lookups) get(ctx context.Context, id, userID int64) (order.Order, error) {
+func (l *lookups) get(ctx context.Context, id any, userID int64) (order.Order, error) {
 	if err := ctx.Err(); err != nil {
 		return order.Order{}, wrap(err, "read an order")
 	}
@@ -115,7 +120,7 @@ func (l *lookups) serve(of []*lookup) {
 	rows, err := l.read(ctx, of)
 	found := make(map[orderKey]order.Order, len(rows))
 	for _, row := range rows {
-		found[orderKey{row.ID, row.UserID}] = row.order()
+		found[orderKey{l.by(row), row.UserID}] = row.order()
 	}
 	for _, q := range of {
 		o, there := found[q.key]
@@ -133,16 +138,26 @@ func (l *lookups) serve(of []*lookup) {
 
 // readOrders is the statement. The key's columns are named together for each order, so
 // that it is a look at one row in one partition each.
-func (s *Store) readOrders(ctx context.Context, of []*lookup) ([]orderRow, error) {
-	const one = "id = ? AND user_id = ?"
-	args := make([]any, 0, 2*len(of))
-	for _, q := range of {
-		args = append(args, q.key.id, q.key.user)
+func (s *Store) readOrders(column string) func(ctx context.Context, of []*lookup) ([]orderRow, error) {
+	one := column + " = ? AND user_id = ?"
+	return func(ctx context.Context, of []*lookup) (rows []orderRow, err error) {
+		args := make([]any, 0, 2*len(of))
+		for _, q := range of {
+			args = append(args, q.key.id, q.key.user)
+		}
+		err = s.read.WithContext(ctx).Where(strings.Repeat(one+" OR ", len(of)-1)+one, args...).Find(&rows).Error
+		if err != nil {
+			return nil, fmt.Errorf("%d orders: %w", len(of), err)
+		}
+		return rows, nil
 	}
-	var rows []orderRow
-	err := s.read.WithContext(ctx).Where(strings.Repeat(one+" OR ", len(of)-1)+one, args...).Find(&rows).Error
-	if err != nil {
-		return nil, fmt.Errorf("%d orders: %w", len(of), err)
+}
+
+// lookUp makes the lookups of a store.
+func (s *Store) lookUp() {
+	s.lookups = lookups{by: func(r orderRow) any { return r.ID }, read: s.readOrders("id")}
+	s.requests = lookups{by: func(r orderRow) any { return r.RequestID }, read: s.readOrders("request_id")}
+	for _, l := range []*lookups{&s.lookups, &s.requests} {
+		l.within, l.most = s.txTimeout, readersAtOnce
 	}
-	return rows, nil
 }

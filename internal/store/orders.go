@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"gorm.io/gorm"
-
 	"seckill/internal/order"
 )
 
@@ -26,12 +24,7 @@ func (s *Store) Get(ctx context.Context, id, userID int64) (order.Order, error) 
 
 // ByRequest reads the order, or the void order, that a request of the user made.
 func (s *Store) ByRequest(ctx context.Context, requestID string, userID int64) (order.Order, error) {
-	var row orderRow
-	err := s.read.WithContext(ctx).Take(&row, "request_id = ? AND user_id = ?", requestID, userID).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return order.Order{}, order.ErrNotFound
-	}
-	return row.order(), wrap(err, "read an order")
+	return s.requests.get(ctx, requestID, userID)
 }
 
 // List reads the user's orders, newest first. Void ones are not orders.

@@ -47,7 +47,8 @@ type Store struct {
 	dialect   dialect
 	isolation sql.IsolationLevel
 	txTimeout time.Duration
-	lookups   lookups
+	lookups   lookups // by id
+	requests  lookups
 	pools     []*sql.DB
 	stopGuard func() // nil on SQLite, which is in this process
 }
@@ -73,7 +74,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.txTimeout = o.TxTimeout
-	s.lookups.read, s.lookups.within, s.lookups.most = s.readOrders, o.TxTimeout, readersAtOnce
+	s.lookUp()
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
 	}
