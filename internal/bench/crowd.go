@@ -19,6 +19,7 @@ type crowd struct {
 	first   int64   // the first user's id
 	users   int     // distinct users, who come again and again; 0 = as many as taps
 	counts  string  // the refusal that is counted; "" = orders
+	keys    bool    // each tap has an Idempotency-Key
 }
 
 // lanes is how many buyers are served at once, unless a measurement says otherwise.
@@ -82,7 +83,7 @@ func (s *shop) options(c crowd, i int) rush.Options {
 	part := c.taps / n
 	o := rush.Options{
 		URL: s.fleet[i/len(c.coupons)].URL, Coupon: c.coupons[i%len(c.coupons)], Users: part, FirstUser: max(1, c.first) + int64(i*part),
-		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin,
+		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin, Keys: c.keys,
 	}
 	if c.users > 0 {
 		// A tap is a user to the generator; the token alone says whose it is.

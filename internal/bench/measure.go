@@ -59,7 +59,7 @@ func (s *shop) warm(ctx context.Context, t *taken, taps int) error {
 
 // prepare brings the sale to where the path begins and says who comes.
 func (s *shop) prepare(ctx context.Context, t *taken, p path, taps int) (c crowd, err error) {
-	c = crowd{taps: taps, lanes: lanes, first: anywhere(), counts: p.counts()}
+	c = crowd{taps: taps, lanes: lanes, first: anywhere(), counts: p.counts(), keys: p.keys}
 	stock, begins, before := taps, time.Now().Add(-time.Second), 0
 	switch p.sale {
 	case soldOut:

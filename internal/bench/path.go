@@ -19,8 +19,9 @@ type path struct {
 	what  string   // that is counted, for the note under the table
 	env   []string // of the program, over what all have
 	sale  sale
-	taps  int // of a round
-	quick int // of a quick one
+	taps  int  // of a round
+	quick int  // of a quick one
+	keys  bool // each tap has an Idempotency-Key
 }
 
 // counts says what the path is about: the code of a refusal, or "" for orders.
@@ -44,6 +45,8 @@ const (
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
+	// All of a row may be in the queue at once: what is measured is not how it refuses.
+	queueLength = "SECKILL_ORDER__QUEUE_LENGTH=60000"
 )
 
 // The names of paths that others are compared with.
@@ -57,15 +60,16 @@ const (
 // paths is everything that is measured, a line each. A path whose settings this
 // build refuses is left out, and said so.
 var paths = []path{
-	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000},
-	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500},
-	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500},
-	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500},
-	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500},
-	{queue, "202, polled until the row is committed", []string{modeQueue}, enough, 60_000, 1500},
-	{"sold out", "409 sold_out", nil, soldOut, 120_000, 4000},
-	{"limit reached", "409 limit_reached", nil, bought, 80_000, 2000},
-	{"not started", "403 not_started", nil, notOpen, 120_000, 4000},
+	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000, false},
+	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},
+	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500, false},
+	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},
+	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500, false},
+	{queue, "202, polled until the row is committed", []string{modeQueue, queueLength}, enough, 60_000, 1500, false},
+	{"sold out", "409 sold_out", nil, soldOut, 120_000, 4000, false},
+	{"sold out, keys", "the same to taps with a key, whose earlier orders are looked for", nil, soldOut, 120_000, 4000, true},
+	{"limit reached", "409 limit_reached", nil, bought, 80_000, 2000, false},
+	{"not started", "403 not_started", nil, notOpen, 120_000, 4000, false},
 }
 
 func pathCalled(name string) path {
