@@ -133,7 +133,6 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 
 	type store interface {
 		Pause() error
-		PID() int
 		Resume() error
 	}
 	user := int64(10)
@@ -142,7 +141,6 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 			user++
 			c := i.as(t, user)
 			require.NoError(t, away.Pause())
-			frozen(t, away.PID())
 			asked := time.Now()
 			r := c.buy(id, "again")
 			took := time.Since(asked)
@@ -169,7 +167,6 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 	}
 	t.Run("one request more than it takes at once is shed", func(t *testing.T) {
 		require.NoError(t, db.Pause())
-		frozen(t, db.PID())
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		slow := narrow.as(t, 30)
 		go func() {

@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers"
 )
 
 // process is one run of the program.
@@ -130,32 +130,15 @@ func (p *process) kill(t testing.TB) {
 func (p *process) pause(t testing.TB) {
 	t.Helper()
 	p.signal(t, syscall.SIGSTOP)
-	frozen(t, p.cmd.Process.Pid)
-}
-
-func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, syscall.SIGCONT) }
-
-// frozen waits until a process that was sent SIGSTOP has stopped: on a busy machine
-// its threads run on for a while.
-func frozen(t testing.TB, pid int) {
-	t.Helper()
 	within(t, 10*time.Second, func() error {
-		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		if err != nil || len(tasks) == 0 {
-			return fmt.Errorf("process %d has no threads: %w", pid, err)
-		}
-		for _, task := range tasks {
-			text, err := os.ReadFile(task)
-			if err != nil {
-				return err
-			}
-			if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T") {
-				return fmt.Errorf("%s is in state %.1s", task, state)
-			}
+		if !servers.Stopped(p.cmd.Process.Pid) {
+			return errors.New("its threads run on")
 		}
 		return nil
 	})
 }
+
+func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, syscall.SIGCONT) }
 
 // instance is one running `serve` or `demo --keep`.
 type instance struct {

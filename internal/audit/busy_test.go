@@ -23,14 +23,21 @@ import (
 // looks it comes to rest.
 type busy struct {
 	looks, restsAfter int64
+	takes             time.Duration // to read the books
 	settle, relay     error
 	reloaded          int
 }
 
-func (*busy) Books(context.Context, int64, []string) (store.Books, error) {
-	return store.Books{Coupon: coupon.Coupon{
+func (*busy) Coupon(context.Context, int64) (coupon.Coupon, error) {
+	return coupon.Coupon{
 		ID: 1, Total: 5, Left: 5, State: coupon.OnSale, Epoch: 1, Shards: 1, EndsAt: time.Now().Add(time.Hour),
-	}}, nil
+	}, nil
+}
+
+func (b *busy) Books(ctx context.Context, id int64, _ []string) (store.Books, error) {
+	time.Sleep(b.takes)
+	c, err := b.Coupon(ctx, id)
+	return store.Books{Coupon: c}, errors.Join(err, ctx.Err())
 }
 
 func (b *busy) Snapshot(context.Context, int64, int) ([]stock.Shard, error) {
@@ -80,13 +87,34 @@ func TestAnAuditWaitsForAQuietMoment(t *testing.T) {
 }
 
 func TestAnAuditStopsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		b := &busy{restsAfter: 1 << 40}
-		_, err := audit.New(b, b, b, b, 0).Audit(ctx, 1)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-	})
+	b := &busy{restsAfter: 1 << 40}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := audit.New(b, b, b, b, 0).Audit(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Who asks has so much time. A large sale that never rests takes a look of seconds, and
+// an answer that it is unsettled is worth more than none.
+func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
+	for name, tc := range map[string]struct{ takes, time, most time.Duration }{
+		"quick looks, little time": {0, 300 * time.Millisecond, 300 * time.Millisecond},
+		"slow looks, some time":    {2500 * time.Millisecond, 8 * time.Second, 8 * time.Second},
+		"slow looks, much time":    {2500 * time.Millisecond, time.Hour, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, began := &busy{restsAfter: 1 << 40, takes: tc.takes}, time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), tc.time)
+				defer cancel()
+				r, err := audit.New(b, b, b, b, 0).Audit(ctx, 1)
+				require.NoError(t, err)
+				require.False(t, r.Settled)
+				require.LessOrEqual(t, time.Since(began), tc.most)
+				require.Greater(t, b.looks, int64(2), "it hopes for as long as it may")
+			})
+		})
+	}
 }
 
 func TestARepairThatCannotSettleSaysSo(t *testing.T) {

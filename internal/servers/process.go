@@ -1,11 +1,14 @@
 package servers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -64,12 +67,37 @@ func (p *Process) Kill() error {
 	return p.kill()
 }
 
-// Pause stops the server in its tracks (SIGSTOP): connections stay open and
-// nothing is answered until Resume.
+// Pause stops the server in its tracks (SIGSTOP), and returns when it has stopped:
+// connections stay open and nothing is answered until Resume.
 func (p *Process) Pause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.signal(syscall.SIGSTOP)
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for end := time.Now().Add(stopGrace); !Stopped(p.cmd.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("%s did not stop within %s of SIGSTOP", p.path, stopGrace)
+		}
+	}
+	return nil
+}
+
+// Stopped says whether a process was stopped, by SIGSTOP: all of its threads, which on
+// a busy machine run on for a while. Only Linux tells; elsewhere it is taken for done.
+func Stopped(pid int) bool {
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		_, state, _ := bytes.Cut(stat, []byte(") "))
+		if err != nil || !bytes.HasPrefix(state, []byte("T")) {
+			return false
+		}
+	}
+	return err == nil && len(threads) > 0
 }
 
 // Resume lets a paused server go on (SIGCONT). One that is not paused does not

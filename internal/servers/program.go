@@ -117,11 +117,7 @@ func (p *Program) Ended() bool {
 }
 
 // Stopped says whether it was, by SIGSTOP.
-func (p *Program) Stopped() bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
-	_, state, _ := bytes.Cut(stat, []byte(") "))
-	return err == nil && bytes.HasPrefix(state, []byte("T"))
-}
+func (p *Program) Stopped() bool { return Stopped(p.PID()) }
 
 // State is how the program ended, once it has.
 func (p *Program) State() *os.ProcessState { return p.cmd.ProcessState }

@@ -28,6 +28,18 @@ type Books struct {
 	Buyers    map[int64]int64        // live orders by user
 }
 
+// Coupon reads a coupon as it is now, or coupon.ErrNotFound.
+func (s *Store) Coupon(ctx context.Context, id int64) (coupon.Coupon, error) {
+	found, err := s.Coupons().Find(ctx, id)
+	switch {
+	case err != nil:
+		return coupon.Coupon{}, err
+	case len(found) == 0:
+		return coupon.Coupon{}, coupon.ErrNotFound
+	}
+	return found[0], nil
+}
+
 // Books reads them in one transaction with one snapshot. It also tells what became
 // of the requests. Unlike the order path it asks for them without their users, and so in
 // every partition: it counts in all of them anyway.
