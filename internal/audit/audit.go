@@ -69,7 +69,7 @@ func New(b Books, s Shards, m Mender, r Reloader, settleAfter time.Duration) *Au
 const (
 	looks    = 20
 	pause    = 50 * time.Millisecond
-	patience = 10 * time.Second
+	patience = 5 * time.Second
 )
 
 // Audit reads both stores and judges every invariant. coupon.ErrNotFound if there

@@ -99,8 +99,8 @@ func TestAnAuditStopsWithItsContext(t *testing.T) {
 func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
 	for name, tc := range map[string]struct{ takes, time, most time.Duration }{
 		"quick looks, little time": {0, 300 * time.Millisecond, 300 * time.Millisecond},
-		"slow looks, some time":    {2500 * time.Millisecond, 8 * time.Second, 8 * time.Second},
-		"slow looks, much time":    {2500 * time.Millisecond, time.Hour, 10 * time.Second},
+		"slow looks, some time":    {time.Second, 3500 * time.Millisecond, 3500 * time.Millisecond},
+		"slow looks, much time":    {time.Second, time.Hour, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

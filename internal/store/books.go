@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -23,7 +25,7 @@ type Books struct {
 	BadState  int64                  // orders whose state, slot and outbox contradict each other
 	Stale     int64                  // orders written under a fence larger than their user's
 	Due       []order.Return         // the outbox
-	Requests  map[string]order.Order // what became of the requests asked about
+	Requests  map[string]order.Order // what became of the requests asked about: id, user, coupon and status
 	ByStatus  map[order.Status]int64 // orders by status
 	Buyers    map[int64]int64        // live orders by user
 }
@@ -41,8 +43,7 @@ func (s *Store) Coupon(ctx context.Context, id int64) (coupon.Coupon, error) {
 }
 
 // Books reads them in one transaction with one snapshot. It also tells what became
-// of the requests. Unlike the order path it asks for them without their users, and so in
-// every partition: it counts in all of them anyway.
+// of the requests, whatever coupon they were for.
 func (s *Store) Books(ctx context.Context, couponID int64, requests []string) (Books, error) {
 	b := Books{Requests: map[string]order.Order{}, ByStatus: map[order.Status]int64{}}
 	o := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
@@ -86,21 +87,49 @@ func (b *Books) read(db *gorm.DB, couponID int64, requests []string) error {
 	for _, r := range due {
 		b.Due = append(b.Due, order.Return(r))
 	}
-	const chunk = 500
-	for len(requests) > 0 {
-		n := min(chunk, len(requests))
-		var rows []orderRow
-		if err := db.Where("request_id IN ?", requests[:n]).Find(&rows).Error; err != nil {
+	return b.answers(db, requests)
+}
+
+// answers reads what became of the requests. The audit asks for all that the shards
+// remember, so the coupon's rows are read one after the other, in a tenth of the time of
+// looking each request up, and only those are looked up that led elsewhere.
+func (b *Books) answers(db *gorm.DB, requests []string) error {
+	if len(requests) == 0 {
+		return nil
+	}
+	asked := make(map[string]bool, len(requests))
+	for _, r := range requests {
+		asked[r] = true
+	}
+	const what = "SELECT request_id, id, user_id, status, coupon_id FROM orders WHERE "
+	read := func(where string, args ...any) error {
+		rows, err := db.Raw(what+where, args...).Rows()
+		if err != nil {
 			return err
 		}
-		for _, r := range rows {
-			b.Requests[r.RequestID] = r.order()
+		defer rows.Close() //nolint:errcheck // Err tells
+		var o order.Order
+		for rows.Next() {
+			if err := rows.Scan(&o.RequestID, &o.ID, &o.UserID, &o.Status, &o.CouponID); err != nil {
+				return err
+			}
+			if asked[o.RequestID] {
+				b.Requests[o.RequestID] = o
+				delete(asked, o.RequestID)
+			}
 		}
-		requests = requests[n:]
+		return rows.Err()
+	}
+	if err := read("coupon_id = ?", b.Coupon.ID); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Keys(asked)), 500) {
+		if err := read("request_id IN ?", some); err != nil {
+			return err
+		}
 	}
 	return nil
 }
-
 func (b *Books) count(db *gorm.DB) error {
 	var by []struct {
 		Status order.Status
