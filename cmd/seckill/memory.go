@@ -11,18 +11,18 @@ import (
 // A sale has a small live heap and much garbage, and then at once ten times the
 // connections. By Go's default the heap grows to twice of what is live: it is collected
 // very often while all is well, and under overload the memory doubles with the stacks
-// and buffers of all who wait. Here it is the other way round:
+// and buffers of all who wait. Here it is a soft limit that says when to collect:
 //
-//	all is well  collected when the heap is five times of what is live
-//	overload     collected as often as is needed to stay below a soft limit
+//	all is well  seldom: the heap may be eleven times of what is live, below the limit
+//	overload     as often as is needed to stay below the limit
 //
 // The limit is no wall: it keeps a distance from what is live, so that a process with
 // very many connections takes what they need, and does not spend its processors on
 // looking for garbage that there is not.
 const (
-	calm      = 400      // GOGC: garbage in percent of what is live
+	calm      = 1000     // GOGC: garbage in percent of what is live
 	softLimit = 96 << 20 // GOMEMLIMIT: bytes that Go has from the system
-	other     = 16 << 20 // of these, neither heap nor stacks, at most
+	other     = 12 << 20 // of these, neither heap nor stacks, at most
 	lookEvery = 500 * time.Millisecond
 )
 
@@ -51,8 +51,8 @@ func boundMemory(ctx context.Context) {
 	}
 }
 
-// memoryLimit is the soft limit, and at least half as much again as what is in use.
-func memoryLimit(used int64) int64 { return max(softLimit, used+used/2+other) }
+// memoryLimit is the soft limit, and at least a sixth more than what is in use.
+func memoryLimit(used int64) int64 { return max(softLimit, used+used/6+other) }
 
 // inUse is what the last collection found to be live, and the stacks.
 func inUse() int64 {

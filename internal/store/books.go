@@ -105,13 +105,13 @@ func (b *Books) answers(db *gorm.DB, requests []string) error {
 	read := func(where string, args ...any) error {
 		rows, err := db.Raw(what+where, args...).Rows()
 		if err != nil {
-			return err
+			return err //nolint:wrapcheck // Books says what for
 		}
 		defer rows.Close() //nolint:errcheck // Err tells
 		var o order.Order
 		for rows.Next() {
 			if err := rows.Scan(&o.RequestID, &o.ID, &o.UserID, &o.Status, &o.CouponID); err != nil {
-				return err
+				return err //nolint:wrapcheck // the same
 			}
 			if asked[o.RequestID] {
 				b.Requests[o.RequestID] = o
@@ -130,6 +130,7 @@ func (b *Books) answers(db *gorm.DB, requests []string) error {
 	}
 	return nil
 }
+
 func (b *Books) count(db *gorm.DB) error {
 	var by []struct {
 		Status order.Status
