@@ -31,8 +31,11 @@ var (
 		3572, // NOWAIT and the row is locked
 	}
 	away = []uint16{
+		1021, // the disk is full
+		1026, // a file cannot be written
 		1040, // too many connections
 		1053, // server shutdown in progress
+		1114, // the table has no room: the disk is full
 		1152, // aborted connection
 		1159, // the connection was idle too long in a transaction (MariaDB)
 		1290, // read only
@@ -43,10 +46,12 @@ var (
 	}
 )
 
-// The result codes of SQLite that mean "somebody else writes".
+// The result codes of SQLite, without what extends them.
 const (
-	sqliteBusy   = 5
-	sqliteLocked = 6
+	sqliteBusy   = 5 // somebody else writes
+	sqliteLocked = 6 // somebody else writes
+	sqliteIO     = 10
+	sqliteFull   = 13 // the disk is full
 )
 
 // classify is the one place that knows the databases' error numbers. It wraps an
@@ -67,8 +72,11 @@ func classify(err error) error {
 			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 		}
 	case errors.As(err, &fromSQLite):
-		if code := fromSQLite.Code() & 0xff; code == sqliteBusy || code == sqliteLocked {
+		switch fromSQLite.Code() & 0xff {
+		case sqliteBusy, sqliteLocked:
 			return fmt.Errorf("%w: %w", errAgain, err)
+		case sqliteIO, sqliteFull:
+			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 		}
 	case errors.As(err, &fromNet), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, sql.ErrConnDone),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -31,6 +32,9 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 		"a server that shuts down":      {numbered(1053), order.ErrUnavailable},
 		"a server that is read only":    {numbered(1290), order.ErrUnavailable},
 		"a session that was killed":     {numbered(1927), order.ErrUnavailable},
+		"a disk that is full":           {numbered(1021), order.ErrUnavailable},
+		"a file that cannot be written": {numbered(1026), order.ErrUnavailable},
+		"a table that has no room":      {numbered(1114), order.ErrUnavailable},
 		"a connection that broke":       {mysql.ErrInvalidConn, order.ErrUnavailable},
 		"a connection that never was":   {driver.ErrBadConn, order.ErrUnavailable},
 		"a connection that was refused": {&net.OpError{Op: "dial", Err: errors.New("refused")}, order.ErrUnavailable},
@@ -55,4 +59,19 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 	} {
 		require.Equal(t, err, classify(err), name)
 	}
+}
+
+// A disk that is full answers each statement, and is away as a server is that does not.
+func TestAFullEmbeddedDatabaseIsAway(t *testing.T) {
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "full.db"))
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // the pragma is of a connection
+	for _, statement := range []string{"CREATE TABLE t (x BLOB)", "PRAGMA max_page_count = 2"} {
+		_, err = db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	_, err = db.ExecContext(t.Context(), "INSERT INTO t VALUES (zeroblob(100000))")
+	require.ErrorContains(t, err, "full")
+	require.ErrorIs(t, classify(err), order.ErrUnavailable)
 }
