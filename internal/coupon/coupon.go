@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -79,6 +80,8 @@ func (c Coupon) Check() error {
 	}
 	if n := utf8.RuneCountInString(c.Title); strings.TrimSpace(c.Title) == "" || n > MaxTitle || !utf8.ValidString(c.Title) {
 		wrong = append(wrong, fmt.Sprintf("title must have 1 to %d characters", MaxTitle))
+	} else if strings.ContainsFunc(c.Title, unicode.IsControl) {
+		wrong = append(wrong, "title must be one line, without control characters")
 	}
 	bounds("stock", c.Total, 1, MaxStock)
 	bounds("limit_per_user", int64(c.LimitPerUser), 1, MaxLimit)

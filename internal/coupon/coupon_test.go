@@ -58,6 +58,8 @@ func TestWhatACouponMayBe(t *testing.T) {
 		"a title too long":            {func(c *coupon.Coupon) { c.Title = strings.Repeat("ü", coupon.MaxTitle+1) }, "title"},
 		"no title":                    {func(c *coupon.Coupon) { c.Title = "" }, "title"},
 		"a title of blanks":           {func(c *coupon.Coupon) { c.Title = " \t\n" }, "title"},
+		"a title with a line break":   {func(c *coupon.Coupon) { c.Title = "a\nb" }, "title"},
+		"a title with a zero byte":    {func(c *coupon.Coupon) { c.Title = "a\x00b" }, "title"},
 		"a title that is no text":     {func(c *coupon.Coupon) { c.Title = "a\xff" }, "title"},
 		"one unit":                    {func(c *coupon.Coupon) { c.Total = 1 }, ""},
 		"no unit":                     {func(c *coupon.Coupon) { c.Total = 0 }, "stock must be from 1"},
