@@ -99,11 +99,10 @@ const smallestSecret = 32
 const ExampleSecret = "put-32-or-more-random-bytes-here-instead" //nolint:gosec // it is refused
 
 func (c Config) checkAuth(wrong *problems) {
-	if c.Embedded() {
-		return // development: a made-up secret will do, see FillDevelopment
-	}
 	const how = "; openssl rand -base64 48 makes one"
 	switch secret := c.Auth.Secret.Reveal(); {
+	case c.Embedded() && (secret == "" || secret == ExampleSecret):
+		// development: a made-up secret will do, see FillDevelopment
 	case secret == "":
 		wrong.add("auth.secret is empty: set "+variable("auth.secret")+how, "auth.secret")
 	case secret == ExampleSecret:

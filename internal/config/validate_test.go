@@ -57,6 +57,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"no burst":                      {func(c *config.Config) { c.Rate.Burst = 0 }, "rate.burst", ""},
 		"a negative rate":               {func(c *config.Config) { c.Rate.PerUser = -1 }, "rate.per_user", ""},
 		"no secret":                     {func(c *config.Config) { c.Auth.Secret = "" }, "auth.secret", "is empty: set SECKILL_AUTH__SECRET"},
+		"a short secret, embedded":      {func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "x", "", nil }, "auth.secret", "at least 32 bytes"},
 		"a short secret":                {func(c *config.Config) { c.Auth.Secret = config.Secret(goodSecret[1:]) }, "auth.secret", "at least 32 bytes"},
 		"the example's secret":          {func(c *config.Config) { c.Auth.Secret = config.ExampleSecret }, "auth.secret", "is the example"},
 		"an address without a port":     {func(c *config.Config) { c.HTTP.Addr = "hunter2" }, "http.addr", "host:port"},
@@ -210,7 +211,6 @@ func TestWhatIsAllowed(t *testing.T) {
 		"one seed of a cluster":       func(c *config.Config) { c.Redis.Mode = "cluster" },
 		"a secret of just 32 bytes":   func(c *config.Config) { c.Auth.Secret = goodSecret },
 		"embedded, no secret":         func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "", "", nil },
-		"embedded, short secret":      func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "x", "", nil },
 		"no limit of rates":           func(c *config.Config) { c.Rate.PerUser, c.Rate.Sessions = 0, 0 },
 		"demo login with real stores": func(c *config.Config) { c.Auth.DemoLogin = true },
 	} {
