@@ -58,7 +58,10 @@ the server allows only while auth.demo_login is on.`,
 			o.Token = rush.Signed(secret)
 		}
 		report, err := rush.Run(cmd.Context(), o)
-		if err != nil {
+		switch {
+		case errors.Is(err, rush.ErrOptions):
+			return usage(fmt.Errorf("%w: see seckill rush --help", err))
+		case err != nil:
 			return err
 		}
 		if err := show(c, report, asJSON); err != nil {

@@ -104,23 +104,29 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
+// ErrOptions: what was asked for makes no sense, and nothing was sent.
+var ErrOptions = errors.New("wrong options")
+
 func (o Options) check() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, args...))
+	}
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the server's URL: %w", err)
+		return wrong("the server's URL: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("the server's URL %q must look like http://host:port", o.URL)
+		return wrong("the server's URL %q must look like http://host:port", o.URL)
 	case o.Token == nil:
-		return errors.New("buyers need a way to get a token")
-	case strings.ContainsAny(o.Coupon, "/?#% \r\n"):
-		return fmt.Errorf("%q is no coupon id", o.Coupon)
+		return wrong("buyers need a way to get a token")
+	case strings.Trim(o.Coupon, "0123456789") != "":
+		return wrong("%q is no coupon id", o.Coupon)
 	case o.Users < 1:
-		return errors.New("at least one user is needed")
+		return wrong("users must be 1 or more")
 	case o.FirstUser < 1, o.Concurrency < 1, o.Tries < 1, o.Timeout < 0, o.Taps < 0, o.DoubleTapEvery < 0, o.Rate < 0:
-		return errors.New("first user, concurrency, tries, timeout, taps, double taps and rate cannot be negative")
+		return wrong("first user, concurrency, tries, timeout, taps, double taps and rate cannot be negative")
 	case o.PayPercent < 0, o.CancelPercent < 0, o.PayPercent+o.CancelPercent > 100:
-		return errors.New("the shares that pay and cancel must be between 0 and 100 together")
+		return wrong("pay and cancel must be between 0 and 100 together")
 	}
 	return nil
 }

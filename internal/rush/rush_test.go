@@ -131,7 +131,7 @@ func TestThereIsNoRunAtAll(t *testing.T) {
 		change func(*Options)
 		says   string
 	}{
-		"without users":                {func(o *Options) { o.Users = 0 }, "at least one user"},
+		"without users":                {func(o *Options) { o.Users = 0 }, "users must be 1"},
 		"without tokens":               {func(o *Options) { o.Token = nil }, "token"},
 		"to something that is no URL":  {func(o *Options) { o.URL = "localhost:8080" }, "http://host:port"},
 		"where nobody listens":         {func(o *Options) { o.URL = "http://127.0.0.1:1" }, "connection refused"},
