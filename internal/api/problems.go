@@ -71,7 +71,7 @@ var problems = written([]problem{
 	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
 	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many requests at once; nothing was done."},
 	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many buy at once; nothing was done."},
-	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The stock is not loaded yet."},
+	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The sale is not open: it is not published, or paused, or its stock is being loaded."},
 	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
 	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},
 	{err: order.ErrCommitUnknown, status: http.StatusAccepted, code: "in_doubt", retry: "1"},

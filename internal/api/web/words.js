@@ -21,7 +21,7 @@ export const words = {
     sold_out: "Sold out: every shard is empty.", limit_reached: "You have as many as one user may have.",
     busy: "Another request of yours is still open.", conflict: "The present state forbids that.", ended_code: "The sale has ended.",
     key_reused: "This request was already used for something else.", rate_limited: "That was too fast. Wait a moment.",
-    unavailable: "A store is away for the moment.", not_loaded: "The stock is not loaded yet.",
+    unavailable: "A store is away for the moment.", not_loaded: "The sale is not open for the moment: it is paused, or its stock is being loaded.",
     overloaded: "Too many people at once. Wait a moment.", internal: "The server failed. Its log has number {n}.",
     no_answer: "No answer came. It is not known whether you bought one: your orders will tell.",
 
@@ -77,7 +77,7 @@ export const words = {
     sold_out: "已售罄：所有分片都没有库存。", limit_reached: "已达到每人限购数量。",
     busy: "您的另一个请求仍在处理。", conflict: "当前状态不允许该操作。", ended_code: "活动已结束。",
     key_reused: "该请求标识已用于其他请求。", rate_limited: "操作太快，请稍候。",
-    unavailable: "存储暂时不可用。", not_loaded: "库存尚未加载。",
+    unavailable: "存储暂时不可用。", not_loaded: "活动暂未开放：已暂停，或库存正在加载。",
     overloaded: "当前人数过多，请稍候。", internal: "服务器出错，日志编号 {n}。",
     no_answer: "没有收到答复，尚不清楚是否购买成功，请以我的订单为准。",
 
