@@ -41,7 +41,7 @@ bench: ## every path of the program in one table, then the parts, and the locks 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh
 
-up: ## MariaDB, Redis and the application in containers
+up: ## MySQL and Redis in containers, for a program run by hand
 	docker compose up -d --wait
 
 down: ## stops those containers
