@@ -3,8 +3,8 @@
 -- KEYS: stock meta holds open buyers requests returned queue
 -- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room
 -- Gives HELD <order>, with its number in the queue and how many have left that, if it
--- is in it, or NOTLOADED, STALE,
--- DUPLICATE <order>, EMPTY, FULL with nothing written.
+--       is in it; or a refusal that has written nothing: NOTLOADED, STALE,
+--       DUPLICATE <order>, EMPTY, FULL.
 --
 -- The entry stands where the unit is from: there hold and entry are one step.
 local stock, meta, holds, requests, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[8]

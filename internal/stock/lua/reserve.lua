@@ -4,9 +4,13 @@
 -- ARGV: epoch, request, order (names this attempt), user, limit, borrow (1: when the
 --       shard is empty, mark the buyer here, because a sibling will lend the unit),
 --       entry (what goes into the queue with the hold; empty: nothing does), room
--- Gives HELD <order>, MARKED <order>, each with two more parts, its number in the queue
---       and how many have left that, if it is in one; or a refusal that has written nothing: NOTLOADED, STALE,
---       DUPLICATE <order>, BUSY, LIMIT, EMPTY, FULL.
+-- Gives HELD <order> or MARKED <order>, each with its number in the queue and how many
+--       have left that, if it is in one; or a refusal that has written nothing:
+--       NOTLOADED, STALE, DUPLICATE <order>, BUSY, LIMIT, EMPTY, FULL.
+--
+-- A hold is kept under its order as one text: its kind (own; mark, of a buyer whose unit
+-- is a sibling's; lent, at that sibling), the request, the user, since when in ms, the
+-- attempts that share it (",1,2,"), and its number in the queue if it is in one.
 --
 -- Everything that can refuse comes before the first write, because a script that
 -- fails half way is not rolled back; and the queue's entry is the last write, so that
