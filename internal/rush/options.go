@@ -104,7 +104,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// ErrOptions: what was asked for makes no sense, and nothing was sent.
+// ErrOptions says that what was asked for makes no sense; nothing was sent.
 var ErrOptions = errors.New("wrong options")
 
 func (o Options) check() error {
