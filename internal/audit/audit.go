@@ -204,7 +204,7 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 // database itself has wrong (I1 to I3, and I4 with it) stays so; of I3 it is the account
 // in Redis that is loaded again.
 func (r Report) mendable() bool {
-	if r.loading || r.Miscounted > 0 {
+	if r.Loading || r.Miscounted > 0 {
 		return true
 	}
 	for _, id := range []string{"I5", "I6", "I7"} {

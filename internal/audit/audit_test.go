@@ -3,6 +3,9 @@ package audit_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +22,9 @@ import (
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
 
+// number is one in an invariant's detail.
+var number = regexp.MustCompile(`-?\b\d+`)
+
 func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 10)
@@ -31,6 +37,10 @@ func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
 		require.True(t, r.Clean && r.Settled)
 		require.Equal(t, []int64{10, 8, 2, 3, 0, 8}, []int64{r.Total, r.Stock, r.Live, r.Orders, r.Holds, r.Redis})
 		require.Len(t, r.Shards, shards)
+		require.True(t, r.Loaded && !r.Loading)
+		for _, i := range r.Invariants {
+			require.Equal(t, number.FindAllString(strings.TrimSuffix(i.Detail, " below 0"), -1), strings.Fields(strings.Trim(fmt.Sprint(i.Numbers), "[]")), i.ID)
+		}
 
 		s.hold(t, c, 3)
 		s.owe(t, s.buy(t, c, 4))

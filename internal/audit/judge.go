@@ -143,7 +143,7 @@ func (e evidence) judge() Report {
 	queued, dropped := e.inQueue()
 	c.add("I11", "a queued request is acknowledged only after its commit", quiet(dropped == 0),
 		"%d queued, %d without an entry", queued, dropped)
-	c.loading = b.Coupon.Loading
+	c.Loaded, c.Loading = c.loaded, b.Coupon.Loading
 	c.Clean = len(c.Violations) == 0
 	c.Settled = e.quiet && c.Holds == 0 && c.Returns == 0
 	return c.Report

@@ -20,10 +20,11 @@ const (
 
 // Invariant is one line of the report.
 type Invariant struct {
-	ID     string `json:"id"`
-	Text   string `json:"text"`
-	Status Status `json:"status"`
-	Detail string `json:"detail"` // the numbers
+	ID      string  `json:"id"`
+	Text    string  `json:"text"`
+	Status  Status  `json:"status"`
+	Detail  string  `json:"detail"`  // the numbers, in words
+	Numbers []int64 `json:"numbers"` // those of Detail, in their order
 }
 
 // Report is what an audit found. Its JSON is part of the HTTP contract.
@@ -45,9 +46,9 @@ type Report struct {
 	Shards     []int64     `json:"shards"`
 	Invariants []Invariant `json:"invariants"`
 	Violations []string    `json:"violations"`
+	Loaded     bool        `json:"loaded"`  // every shard is open for the sale as it is now
+	Loading    bool        `json:"loading"` // nobody is admitted until the shards are loaded
 	TakenAt    time.Time   `json:"taken_at"`
-
-	loading bool // nobody is admitted until the shards are loaded
 }
 
 // ID is a 64-bit id, a string in JSON.
@@ -87,7 +88,15 @@ func verdict(holds bool) Status {
 }
 
 func (r *Report) add(id, text string, s Status, detail string, args ...any) {
-	i := Invariant{ID: id, Text: text, Status: s, Detail: fmt.Sprintf(detail, args...)}
+	i := Invariant{ID: id, Text: text, Status: s, Detail: fmt.Sprintf(detail, args...), Numbers: []int64{}}
+	for _, arg := range args {
+		switch n := arg.(type) {
+		case int64:
+			i.Numbers = append(i.Numbers, n)
+		case int:
+			i.Numbers = append(i.Numbers, int64(n))
+		}
+	}
 	r.Invariants = append(r.Invariants, i)
 	if s == Violated {
 		r.Violations = append(r.Violations, id+": "+text+": "+i.Detail)

@@ -98,8 +98,9 @@ export function lamps(list, r) {
     lamp.className = "lamp " + kinds[one.status];
     id.textContent = one.id;
     what.textContent = `${say(one.id)}: ${say(one.status === "not_run" ? "not_run_yet" : one.status)}`;
-    detail.textContent = one.detail;
-    detail.lang = "en"; // the audit's own words
+    detail.textContent = say(one.id + "_is").replace(/\{(\d)\}/g, (_, n) => number(one.numbers[n]));
+    if (one.id === "I4" && !r.loaded) detail.textContent += say("not_loaded_now");
+    if (one.id === "I4" && r.loading) detail.textContent += say("loading_now");
   });
 }
 

@@ -34,6 +34,10 @@ export const words = {
     I1: "Units left and live orders make the stock", I2: "No unit is sold twice", I3: "Nobody is above the limit", I4: "Redis and the database add up",
     I5: "No shard is below zero", I6: "No unit is out of reach", I7: "Every acknowledged order has its row", I8: "One order a request", I9: "States, slots and fences agree",
     I11: "A queued request is acknowledged only after its commit",
+    I1_is: "D {0} + A {1}, T {2}", I2_is: "A {0}, T {1}", I3_is: "{0} orders above a limit of {1}, {2} users miscounted, {3} have orders",
+    I4_is: "R {0} + h {1} + G {2} + A {3} = {4}, T {5}", I5_is: "{0} of {1} shards below 0", I6_is: "D {0} − R {1}, h {2} + G {3}",
+    I7_is: "{0} of {1} without a row", I8_is: "{0} share an id or a request, {1} differ", I9_is: "{0} in a bad state, {1} above their fence",
+    I11_is: "{0} queued, {1} without an entry", not_loaded_now: ", not loaded", loading_now: ", loading",
     instances: "Instances", instances_help: "An instance that has seen every shard empty raises a flag and refuses without asking Redis.",
     flag_up: "flag up: sold out", flag_down: "selling", self: "this one", none_heard: "Nobody was heard: Redis is away.",
 
@@ -54,7 +58,7 @@ export const words = {
     lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "Only a server with embedded stores plays them for a visitor. Elsewhere: “seckill lab”.",
     run: "Play it", playing: "Playing… the first one starts its servers.", needs: "needs {n}", redis: "Redis", database: "MariaDB or MySQL", wild: "Where it is met: {n}",
     new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", wrong: "wrong", right: "right",
-    anomaly: "here it goes wrong", steps: "Every step", lease: "lease", transaction: "transaction", inside: "at work", waits: "waits", x_servers: "on {n}", timeline: "Timeline: {n}",
+    anomaly: "here it goes wrong", steps: "Every step", lease: "lease", transaction: "transaction", inside: "at work", waits: "waits", x_servers: "on {n}", comma: ", ", timeline: "Timeline: {n}",
   },
   zh: {
     other: "English", skip: "跳到内容", theme: "浅色或深色", views: "视图", coupons: "优惠券", more: "更多",
@@ -89,6 +93,10 @@ export const words = {
     ok: "成立", violated: "被破坏", unsettled: "变动中", not_run_yet: "无可比较",
     I1: "剩余与有效订单之和等于总量", I2: "没有一份被卖两次", I3: "没有人超过限购", I4: "Redis 与数据库对得上",
     I5: "没有分片小于零", I6: "没有取不到的库存", I7: "已确认的订单都有记录", I8: "一个请求一个订单", I9: "状态、名额与栅栏一致", I11: "排队的请求提交之后才被确认",
+    I1_is: "D {0} + A {1}，T {2}", I2_is: "A {0}，T {1}", I3_is: "{0} 单超过每人 {1} 份，{2} 人计数不符，{3} 人有订单",
+    I4_is: "R {0} + h {1} + G {2} + A {3} = {4}，T {5}", I5_is: "{1} 个分片中 {0} 个小于零", I6_is: "D {0} − R {1}，h {2} + G {3}",
+    I7_is: "{1} 个请求中 {0} 个没有记录", I8_is: "{0} 个共用编号或请求，{1} 个不一致", I9_is: "{0} 个状态有误，{1} 个高于栅栏",
+    I11_is: "{0} 个在排队，{1} 个没有队列条目", not_loaded_now: "，未加载", loading_now: "，正在加载",
     instances: "实例", instances_help: "实例看到所有分片售空后会举旗，此后不再询问 Redis 直接拒绝。",
     flag_up: "已举旗：售罄", flag_down: "销售中", self: "当前实例", none_heard: "没有听到任何实例：Redis 不可用。",
 
@@ -109,6 +117,6 @@ export const words = {
     lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "仅嵌入式存储的服务器可为访客运行；其他情况请用 “seckill lab”。",
     run: "运行", playing: "运行中…首次运行会启动所需的服务器。", needs: "需要 {n}", redis: "Redis", database: "MariaDB 或 MySQL", wild: "常见于：{n}",
     new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", wrong: "错误", right: "正确",
-    anomaly: "就在这里出错", steps: "全部步骤", lease: "租约", transaction: "事务", inside: "工作中", waits: "等待", x_servers: "运行于 {n}", timeline: "时间线：{n}",
+    anomaly: "就在这里出错", steps: "全部步骤", lease: "租约", transaction: "事务", inside: "工作中", waits: "等待", x_servers: "运行于 {n}", comma: "、", timeline: "时间线：{n}",
   },
 };
