@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"flag"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
 			for round := range *rounds {
 				r := bench.Run(t.Context(), places, e)
 				require.True(t, r.AsExpected(), "round %d: %s", round+1, say(r))
+				require.Empty(t, untold(r), "bench/chinese.go does not have these")
 			}
 		})
 	}
@@ -37,4 +39,30 @@ func say(r bench.Result) string {
 	out.WriteString(r.Failed)
 	_ = report.Text(&out, r, "en")
 	return out.String()
+}
+
+// words are English ones: two in a row in a step, or one that an actor or an answer is.
+var (
+	words  = regexp.MustCompile(`[a-z]{3,} [a-z]{2,}`)
+	word   = regexp.MustCompile(`[a-z]{3,}`)
+	server = regexp.MustCompile(`^error \d+: |invalid connection|^→ "`) // its own words
+)
+
+// untold lists what a timeline says in English alone.
+func untold(r bench.Result) (all []string) {
+	for _, c := range r.Cases {
+		missing := func(text string, english *regexp.Regexp) {
+			if english.MatchString(text) && !server.MatchString(text) && c.Told(text, "zh") == text {
+				all = append(all, text)
+			}
+		}
+		for _, actor := range c.Actors {
+			missing(actor, word)
+		}
+		for _, e := range c.Events {
+			missing(e.What, words)
+			missing(e.Note, word)
+		}
+	}
+	return all
 }

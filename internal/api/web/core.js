@@ -18,6 +18,9 @@ export const number = (n) => n.toLocaleString(app.language);
 export const money = (cents) => (cents === 0 ? say("free") : (cents / 100).toLocaleString(app.language, { minimumFractionDigits: 2 }));
 export const both = (text) => text[app.language];
 
+// told is what a case of an experiment calls an actor, a step or its answer.
+export const told = (c, text = "") => (app.language === "zh" && c.chinese[text]) || text;
+
 // problem is a refusal in words. What the server says itself is added where the code
 // alone does not tell which of several things is meant.
 export function problem(a) {

@@ -1,5 +1,5 @@
 // The lab: experiments that a visitor may play where nothing can be harmed.
-import { $, app, badge, both, make, notice, on, press, problem, rows, say, set } from "./core.js";
+import { $, app, badge, both, make, notice, on, press, problem, rows, say, set, told } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
 import { names, timeline } from "./timeline.js";
@@ -74,7 +74,7 @@ function show() {
   badge($("x-state"), x.state);
   prose("x-lesson", both(x.lesson));
   prose("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
-  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(", ")) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
+  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(say("comma"))) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
   set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
   const cases = result?.cases ?? [];
   $("x-cases").replaceChildren(...(cases.length ? [legend()] : []), ...cases.map(oneCase));
@@ -134,7 +134,7 @@ function stepList(c) {
   const list = make("ol", undefined, "steps");
   for (const e of c.events ?? []) {
     const item = make("li");
-    item.append(make("b", e.actor), " ", make("code", e.what), " ", make("small", e.note ?? ""));
+    item.append(make("b", told(c, e.actor)), " ", make("code", told(c, e.what)), " ", make("small", told(c, e.note)));
     if (e.anomaly) item.append(make("strong", `▲ ${say("anomaly")}: ${both(e.anomaly)}`, "broken"));
     list.append(item);
   }

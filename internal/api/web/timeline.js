@@ -1,6 +1,6 @@
 // Draws a case of an experiment: a lane for each actor, a column for each event, in the
 // order of time, and bars for what lasts. Colours come from style.css by class.
-import { both, say } from "./core.js";
+import { both, say, told } from "./core.js";
 
 const margin = 14;  // left of the first column
 const column1 = 96; // of the actors' names, which stay when the drawing is scrolled
@@ -32,8 +32,8 @@ export function timeline(c, room) {
     root.append(svg("line", { class: "lane", x1: 0, y1: y(name), x2: width - 12, y2: y(name) }));
   }
   for (const e of events) if (e.anomaly) root.append(...moment(e, x(e.n), width, height, events.length));
-  for (const s of c.spans ?? []) root.append(bar(s, x(s.from), s.to < 0 ? width - 14 : x(s.to), y(s.actor)));
-  for (const e of events) if (c.actors.includes(e.actor)) root.append(event(e, x(e.n), y(e.actor), chars));
+  for (const s of c.spans ?? []) root.append(bar(c, s, x(s.from), s.to < 0 ? width - 14 : x(s.to), y(s.actor)));
+  for (const e of events) if (c.actors.includes(e.actor)) root.append(event(c, e, x(e.n), y(e.actor), chars));
   return root;
 }
 
@@ -41,7 +41,7 @@ export function timeline(c, room) {
 export function names(c) {
   const height = above + lane * c.actors.length + 8;
   const root = svg("svg", { class: "timeline names", "aria-hidden": true, viewBox: `0 0 ${column1} ${height}`, width: column1, height });
-  c.actors.forEach((name, i) => root.append(svg("text", { class: "actor", x: 6, y: above + lane * i + 40 }, name)));
+  c.actors.forEach((name, i) => root.append(svg("text", { class: "actor", x: 6, y: above + lane * i + 40 }, told(c, name))));
   return root;
 }
 
@@ -54,41 +54,45 @@ function moment(e, at, width, height, n) {
   ];
 }
 
-function bar(s, from, to, y) {
+function bar(c, s, from, to, y) {
   const drawn = s.kind === "wait"
     ? svg("line", { class: "wait", x1: from, y1: y, x2: to, y2: y })
     : svg("rect", { class: `bar ${s.kind}${s.to < 0 ? " open" : ""}`, x: from, y: y + bars[s.kind], width: Math.max(to - from, 6), height: 9, rx: 4 });
-  drawn.append(svg("title", {}, `${say(s.kind === "wait" ? "waits" : s.kind)} ${s.label}`));
+  drawn.append(svg("title", {}, `${say(s.kind === "wait" ? "waits" : s.kind)} ${told(c, s.label)}`));
   return drawn;
 }
 
-function event(e, x, y, chars) {
+function event(c, e, x, y, chars) {
+  const [actor, what, note] = [e.actor, e.what, e.note].map((text) => told(c, text));
   const classes = ["event", e.kind, e.waits && "waits", e.failed && "failed", e.anomaly && "wrong"].filter(Boolean).join(" ");
   const g = svg("g", { class: classes });
-  g.append(svg("title", {}, `${e.at_ms.toFixed(1)} ms · ${e.actor} · ${e.what}  ${e.note ?? ""}`));
+  g.append(svg("title", {}, `${e.at_ms.toFixed(1)} ms · ${actor} · ${what}  ${note}`));
   g.append(svg("circle", { cx: x, cy: y, r: 5 }));
-  const what = lines(e.what, 3, chars);
-  what.forEach((text, i) => g.append(svg("text", { class: "what", x, y: y + 32 + 12 * i }, text)));
-  lines(e.note ?? "", 2, chars).forEach((text, i) => g.append(svg("text", { class: "note", x, y: y + 32 + 12 * (what.length + i) }, text)));
+  const under = [...lines(what, 3, chars).map((text) => ["what", text]), ...lines(note, 2, chars).map((text) => ["note", text])];
+  under.forEach(([kind, text], i) => g.append(svg("text", { class: kind, x, y: y + 32 + 12 * i }, text)));
   return g;
 }
 
-// lines breaks a text, and ends it with an ellipsis if it is too long.
+// lines breaks a text between words or Chinese characters, and ends it with an ellipsis
+// if it is too long.
 function lines(text, most, chars) {
   const all = [];
   let line = "";
-  for (let word of text.split(/\s+/)) {
-    for (; word.length > chars; word = word.slice(chars)) {
-      if (line) all.push(line);
+  for (let piece of text.match(/(?:[\u2e80-\uffef]|[^\s\u2e80-\uffef]+)[，：；）]?\s*/gu) ?? []) {
+    for (; breadth(piece) > chars; piece = piece.slice(chars)) {
+      if (line) all.push(line.trim());
       line = "";
-      all.push(word.slice(0, chars));
+      all.push(piece.slice(0, chars));
     }
-    if (line && (line + " " + word).length > chars) {
-      all.push(line);
+    if (line && breadth(line + piece) > chars) {
+      all.push(line.trim());
       line = "";
     }
-    line = (line + " " + word).trim();
+    line += piece;
   }
-  if (line) all.push(line);
+  if (line) all.push(line.trim());
   return all.length > most ? [...all.slice(0, most - 1), all[most - 1] + "…"] : all;
 }
+
+// breadth counts a Chinese character as two others.
+const breadth = (text) => text.trimEnd().length + (text.match(/[\u2e80-\uffef]/gu)?.length ?? 0);

@@ -96,6 +96,7 @@ func playCase(ctx context.Context, places *Places, c Case, needs []Server) (Case
 		result.Actors = append(result.Actors, a.Name)
 	}
 	result.Events, result.Spans = b.rec.events, b.rec.spans
+	result.translate()
 	if skip := (*skipError)(nil); errors.As(failed, &skip) {
 		result.NotRun = &skip.why
 		return result, nil

@@ -38,6 +38,8 @@ type CaseResult struct {
 	Actors  []string `json:"actors"`
 	Events  []Event  `json:"events"`
 	Spans   []Span   `json:"spans"`
+
+	Chinese map[string]string `json:"chinese"` // of what its actors, events and spans say in words
 }
 
 // Number is a rule and what was counted.

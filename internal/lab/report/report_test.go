@@ -28,6 +28,7 @@ func sample() bench.Result {
 		Cases: []bench.CaseResult{
 			{
 				Label: bench.Say("release first", "先解锁"), Wrong: true, Anomaly: true, Actors: []string{"one", "two"},
+				Chinese: map[string]string{"one": "甲", "ours": "拿到了", "LOCK <k>": "LOCK <k> 等待一个很长很长很长很长很长很长的名字"},
 				Numbers: []bench.Number{{Name: rule, Value: 2, Bound: "≤ 1", Decides: true}},
 				Events: []bench.Event{
 					{N: 0, Actor: "one", Server: bench.Redis, Kind: bench.Take, What: "LOCK <k>", Note: "ours"},
@@ -61,6 +62,21 @@ func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
 	}
 	require.Less(t, strings.Index(text, "release first"), strings.Index(text, "commit first"), "wrong stands above right")
 	require.Equal(t, 4, strings.Count(text, "<svg"), "each case in each language")
+}
+
+func TestATimelineIsToldInBothLanguages(t *testing.T) {
+	for language, says := range map[string][]string{"en": {"one", "ours"}, "zh": {"甲", "拿到了"}} {
+		var text, drawing strings.Builder
+		require.NoError(t, report.Text(&text, sample(), language))
+		require.NoError(t, report.SVG(&drawing, sample().Cases[0], language))
+		for _, s := range says {
+			require.Contains(t, text.String(), s)
+			require.Contains(t, drawing.String(), ">"+s+"</text>")
+		}
+	}
+	var drawing strings.Builder
+	require.NoError(t, report.SVG(&drawing, sample().Cases[0], "zh"))
+	require.Contains(t, drawing.String(), ">LOCK &lt;k&gt; 等待一个</text>", "a line has room for so many Chinese characters")
 }
 
 func TestADrawingIsXMLAndMarksTheMoment(t *testing.T) {

@@ -35,7 +35,7 @@ func SVG(w io.Writer, c bench.CaseResult, language string) error {
 	for n, name := range c.Actors {
 		y := d.lane(n)
 		d.printf(`<line class="lane" x1="%d" y1="%d" x2="%d" y2="%d"/>`, margin-12, y, d.width-12, y)
-		d.printf(`<text class="actor" x="8" y="%d">%s</text>`, y+4, html.EscapeString(name))
+		d.printf(`<text class="actor" x="8" y="%d">%s</text>`, y+4, html.EscapeString(c.Told(name, language)))
 	}
 	d.anomaly()
 	for _, s := range c.Spans {
@@ -81,7 +81,7 @@ func (d *drawing) span(s bench.Span) {
 	}
 	if s.Kind == bench.WaitSpan {
 		d.printf(`<line class="wait" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`,
-			from, y, to, y, html.EscapeString("waits: "+s.Label))
+			from, y, to, y, html.EscapeString(word(d.language, "waits: ", "等待：")+d.c.Told(s.Label, d.language)))
 		return
 	}
 	d.printf(`<rect class="bar %s" x="%d" y="%d" width="%d" height="9" rx="4"><title>%s</title></rect>`,
@@ -123,6 +123,7 @@ func (d *drawing) event(e bench.Event) {
 	if n < 0 {
 		return
 	}
+	actor, what, note := d.c.Told(e.Actor, d.language), d.c.Told(e.What, d.language), d.c.Told(e.Note, d.language)
 	x, y := d.x(e.N), d.lane(n)
 	class := "event " + string(e.Kind)
 	if e.Waits {
@@ -135,17 +136,16 @@ func (d *drawing) event(e bench.Event) {
 		class += " wrong"
 	}
 	d.printf(`<g class="%s"><title>%s</title><circle cx="%d" cy="%d" r="%d"/>`, class,
-		html.EscapeString(fmt.Sprintf("%.1f ms · %s · %s · %s  %s", e.AtMS, e.Actor, server(e.Server, d.language), e.What, e.Note)), x, y, dot)
+		html.EscapeString(fmt.Sprintf("%.1f ms · %s · %s · %s  %s", e.AtMS, actor, server(e.Server, d.language), what, note)), x, y, dot)
 	top := y + 32
-	for i, line := range label(e.What, maxLines-1, d.room(e)) {
-		d.printf(`<text class="what" x="%d" y="%d">%s</text>`, x, top+12*i, html.EscapeString(line))
-	}
-	if e.Note != "" {
-		lines := len(label(e.What, maxLines-1, d.room(e)))
-		for i, line := range label(e.Note, 2, d.room(e)) {
-			d.printf(`<text class="note" x="%d" y="%d">%s</text>`, x, top+12*(lines+i), html.EscapeString(line))
+	under := func(class, text string, most int) {
+		for _, line := range label(text, most, d.room(e)) {
+			d.printf(`<text class="%s" x="%d" y="%d">%s</text>`, class, x, top, html.EscapeString(line))
+			top += 12
 		}
 	}
+	under("what", what, maxLines-1)
+	under("note", note, 2)
 	d.printf("</g>")
 }
 
@@ -160,19 +160,20 @@ func (d *drawing) room(e bench.Event) int {
 	return fits
 }
 
-// label breaks a text into so many lines, and ends it with an ellipsis if it is longer.
-func label(text string, lines, chars int) (all []string) {
+// label breaks a text into so many lines of so many columns, and ends it with an
+// ellipsis if it is longer.
+func label(text string, lines, room int) (all []string) {
 	line := ""
-	for w := range strings.FieldsSeq(text) {
-		for len([]rune(w)) > chars+2 {
-			r := []rune(w)
-			all, line, w = appendLine(all, line), string(r[:chars]), string(r[chars:])
+	for _, piece := range pieces(text) {
+		for word := strings.TrimSpace(piece); columns(word) > room+2; piece = word {
+			r := []rune(word)
+			all, line, word = appendLine(all, line), string(r[:room]), string(r[room:])
 			all, line = appendLine(all, line), ""
 		}
-		if line != "" && len([]rune(line+" "+w)) > chars {
+		if columns(strings.TrimSpace(line+piece)) > room {
 			all, line = appendLine(all, line), ""
 		}
-		line = strings.TrimSpace(line + " " + w)
+		line += piece
 	}
 	all = appendLine(all, line)
 	if len(all) > lines {
@@ -183,7 +184,7 @@ func label(text string, lines, chars int) (all []string) {
 }
 
 func appendLine(all []string, line string) []string {
-	if line == "" {
+	if line = strings.TrimSpace(line); line == "" {
 		return all
 	}
 	return append(all, line)

@@ -179,9 +179,10 @@ func caseText(out *strings.Builder, c bench.CaseResult, language string) {
 	}
 	out.WriteByte('\n')
 	for _, e := range c.Events {
-		line := fmt.Sprintf("  %8.1f ms  %-14s %-9s %s", e.AtMS, e.Actor, server(e.Server, language), e.What)
+		line := fmt.Sprintf("  %8.1f ms  %s %s %s", e.AtMS, padded(c.Told(e.Actor, language), 14),
+			padded(server(e.Server, language), 9), c.Told(e.What, language))
 		if e.Note != "" {
-			line += "   " + e.Note
+			line += "   " + c.Told(e.Note, language)
 		}
 		out.WriteString(line + "\n")
 		if e.Anomaly != nil {
@@ -252,6 +253,11 @@ func pieces(text string) []string {
 
 // firstWide is where the characters begin that take two columns.
 const firstWide = 0x2e80
+
+// padded is a text that takes so many columns or more.
+func padded(text string, n int) string {
+	return text + strings.Repeat(" ", max(0, n-columns(text)))
+}
 
 func columns(text string) int {
 	n := 0
