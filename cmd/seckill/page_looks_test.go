@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 // desktop, light and dark: nothing is cut off, everything that can be pressed has a
 // name, and whatever is not said in the chosen language is no word of ours.
 func TestThePageFitsEverywhere(t *testing.T) {
-	b := newBrowser(t)
-	shop := serve(t)
+	b, shop := newBrowser(t), embeddedShop(t)
+	shop.saleFrom(t, strings.Repeat("a title as long as it may be, ", 6), 10, -time.Minute)
 	for _, l := range []look{
 		{language: "en"},
 		{language: "zh", dark: true},
@@ -29,6 +30,11 @@ func TestThePageFitsEverywhere(t *testing.T) {
 				if view == "engine" {
 					v.click("#audit-admin")
 					v.until("document.querySelectorAll('#lamps li').length === 10 && document.querySelector('#chart canvas') !== null")
+					assert.LessOrEqual(t, js[int](v, "document.querySelector('#shards').scrollWidth - document.querySelector('#shards').clientWidth"), 0, "every shard is seen")
+				}
+				if view == "admin" {
+					v.click("#audit")
+					v.until("document.querySelectorAll('#report li').length === 10")
 				}
 				if view == "lab" {
 					v.until("document.querySelectorAll('#experiments li').length > 5")
@@ -37,6 +43,10 @@ func TestThePageFitsEverywhere(t *testing.T) {
 				assert.LessOrEqual(t, js[int](v, overhang), 0, "%s is wider than the screen", view)
 				assert.Empty(t, js[[]string](v, nameless), "%s has what a screen reader cannot name", view)
 				assert.Empty(t, js[[]string](v, smallTargets), "%s has what a thumb cannot press", view)
+				assert.Less(t, js[int](v, "document.querySelector('#picker').offsetHeight"), 170, "a long title pushes %s down", view)
+				if l.language == "zh" {
+					assert.Empty(t, js[[]string](v, english), "%s says that in English", view)
+				}
 				v.picture(view + "-" + l.String())
 			}
 		})
@@ -55,3 +65,14 @@ const nameless = `[...document.querySelectorAll("button, a, input, [role=img], [
 // smallTargets lists buttons that are lower than 36 pixels.
 const smallTargets = `[...document.querySelectorAll("button, #views a")]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 36).map((e) => e.outerHTML.slice(0, 120))`
+
+// english lists what is said in English words: all but titles, which are the seller's, and
+// commands, which are quoted.
+const english = `(() => {
+	const all = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) {
+		const e = texts.currentNode.parentElement, said = texts.currentNode.textContent.replace(/“.*?”/g, "");
+		if (e.checkVisibility() && !e.closest("code, #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
+	}
+	return all;
+})()`
