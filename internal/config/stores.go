@@ -89,7 +89,7 @@ func (c Config) checkMySQL(wrong *problems) {
 			" above zero: add for example timeout=1s&readTimeout=2s&writeTimeout=2s", key)
 	}
 	if dsn.MultiStatements {
-		wrong.add("mysql.dsn must not have multiStatements: remove it, one call is one statement here", key)
+		wrong.add("mysql.dsn must not have multiStatements: remove it, the program asks for it by itself", key)
 	}
 	if dsn.DBName == "" {
 		wrong.add("mysql.dsn names no database: write it after the slash", key)

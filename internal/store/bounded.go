@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -51,23 +53,31 @@ func (b bounded) Connect(ctx context.Context) (driver.Conn, error) {
 
 type boundedConn struct{ connection }
 
-// BeginTx begins a transaction that ends by the deadline of ctx.
+// BeginTx begins a transaction that ends by the deadline of ctx, in one round trip:
+// the driver's own takes one more for the level.
 //
 //nolint:wrapcheck // as above
 func (c boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.connection.BeginTx(ctx, o)
-	until, has := ctx.Deadline()
-	if err != nil || !has {
-		return tx, err
+	begin := "START TRANSACTION"
+	if o.ReadOnly {
+		begin += " READ ONLY"
 	}
-	return boundedTx{c.connection, until}, nil
+	if level := sql.IsolationLevel(o.Isolation); level != sql.LevelDefault {
+		begin = "SET TRANSACTION ISOLATION LEVEL " + strings.ToUpper(level.String()) + "; " + begin
+	}
+	if _, err := c.ExecContext(ctx, begin, nil); err != nil {
+		return nil, err
+	}
+	until, has := ctx.Deadline()
+	return boundedTx{c.connection, until, has}, nil
 }
 
 // boundedTx takes the place of the driver's transaction, which is no more than the two
 // statements.
 type boundedTx struct {
-	conn  connection
-	until time.Time
+	conn    connection
+	until   time.Time
+	bounded bool
 }
 
 // Commit commits, or gives the connection up.
@@ -77,8 +87,12 @@ func (t boundedTx) Commit() error { return t.end("COMMIT") }
 func (t boundedTx) Rollback() error { return t.end("ROLLBACK") }
 
 func (t boundedTx) end(statement string) error {
-	ctx, cancel := context.WithDeadline(context.Background(), t.until)
-	defer cancel()
+	ctx := context.Background()
+	if t.bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, t.until)
+		defer cancel()
+	}
 	err := ctx.Err()
 	if err == nil {
 		_, err = t.conn.ExecContext(ctx, statement, nil)

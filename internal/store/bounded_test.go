@@ -57,7 +57,7 @@ func TestAMemberOfAStalledGroupWaitsNoLongerThanItMay(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	h.come(ctx, c, wish(c, 1, 1))
 	h.come(gone, c, wish(c, 2, 2))
-	h.at(stepTake, func(context.Context) error {
+	h.at(stepCommit, func(context.Context) error {
 		leave()
 		<-ctx.Done()
 		time.Sleep(200 * time.Millisecond) // the group goes on, and is late

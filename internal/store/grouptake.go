@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"seckill/internal/coupon"
@@ -16,8 +15,14 @@ import (
 // out has lowered the others, so the transaction cannot be committed.
 var errShort = errors.New("store: a coupon's row refused")
 
-// lot is what a group wants of one coupon: units of an epoch.
+// lot is where units come from: a coupon, in one epoch of its stock.
 type lot struct{ coupon, epoch int64 }
+
+// wanted is what a group wants of a lot.
+type wanted struct {
+	lot
+	units int
+}
 
 // lower takes from each coupon what is wanted of it, w (coupon, epoch, units). Check
 // and write are one statement, so no reader can come between them and no stock can go
@@ -34,33 +39,42 @@ var lower = map[dialect]func(w string) string{
 	},
 }
 
-// take lowers each coupon's stock by as many as are taken of it, or is errShort.
-func (t groupTx) take(ctx context.Context, in []*member) error {
-	if len(in) == 0 {
-		return nil
-	}
+// changed reads how many rows the statement before it has changed.
+var changed = map[dialect]string{
+	mysqlDialect:  "SELECT ROW_COUNT()",
+	sqliteDialect: "SELECT changes()",
+}
+
+// lotsOf says what the members want of each coupon, in the order of the coupons.
+func lotsOf(in []*member) []wanted {
 	units := map[lot]int{}
 	for _, m := range in {
 		units[lot{m.from, m.epoch}]++
 	}
-	lots := slices.SortedFunc(maps.Keys(units), func(a, b lot) int {
+	lots := make([]wanted, 0, len(units))
+	for l, n := range units {
+		lots = append(lots, wanted{l, n})
+	}
+	slices.SortFunc(lots, func(a, b wanted) int {
 		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch))
 	})
+	return lots
+}
+
+// take lowers each coupon's stock by as many as are taken of it, where there are so
+// many, and reads how many rows it has lowered.
+func (t groupTx) take(lots []wanted, lowered *int) []statement {
+	if len(lots) == 0 {
+		return nil
+	}
 	args := make([]any, 0, 3*len(lots))
 	for _, l := range lots {
-		args = append(args, l.coupon, l.epoch, units[l])
+		args = append(args, l.coupon, l.epoch, l.units)
 	}
-	done, err := t.conn.ExecContext(ctx, lower[t.dialect](given(t.dialect, len(lots), 3)), args...)
-	if err != nil {
-		return fmt.Errorf("take %d of %d coupons: %w", len(in), len(lots), err)
+	return []statement{
+		{text: lower[t.dialect](given(t.dialect, len(lots), 3)), args: args},
+		{text: changed[t.dialect], row: []any{lowered}, each: func() {}},
 	}
-	switch rows, err := done.RowsAffected(); {
-	case err != nil:
-		return fmt.Errorf("take %d of %d coupons: %w", len(in), len(lots), err)
-	case rows < int64(len(lots)):
-		return errShort
-	}
-	return nil
 }
 
 // refuse tells those who want what their coupon's row does not give: all of a coupon

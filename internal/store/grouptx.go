@@ -12,15 +12,64 @@ import (
 	"seckill/internal/order"
 )
 
-// groupTx is what tx is, for many at once: each step is one statement, or two, however
-// many coupons they buy. Rows are touched in the order of their keys, so that the
+// groupTx is what tx is, for many at once, in two round trips: each step is one
+// statement, or two, however many coupons they buy, and those of a trip are sent
+// together (trip.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
 //
-// A step sets the outcome of the members whom it refuses. An error of its own is the
+// A trip sets the outcome of the members whom it refuses. An error of its own is the
 // whole transaction's.
 type groupTx struct {
 	conn    gorm.ConnPool
 	dialect dialect
+}
+
+// look raises everybody's fence, and finds whose was larger and which slots are free.
+func (t groupTx) look(ctx context.Context, group []*member) error {
+	fences, slots := wanting(group, stepFence), wanting(group, stepSlot)
+	seen, used := make(map[int64]uint64, len(fences)), map[slotKey][]int{}
+	if err := t.together(ctx, slices.Concat(t.raiseFences(fences, seen), t.findSlots(slots, used))...); err != nil {
+		return fmt.Errorf("fences and slots: %w", err)
+	}
+	for _, m := range slots {
+		free, err := freeSlot(used[slotKey{m.coupon, m.user}], m.limit)
+		switch {
+		case err != nil:
+			m.outcome = err
+		case free != m.guess:
+			m.outcome = &slotError{free}
+		}
+	}
+	for _, m := range fences { // a stale one knows nothing of slots, so this is its answer
+		if seen[m.user] > m.fence {
+			m.outcome = &order.StaleFenceError{Given: m.fence, Seen: seen[m.user]}
+		}
+	}
+	return nil
+}
+
+// write inserts the orders and lowers the stocks, which are the hot rows and so come
+// last. If a unique index refuses the orders, as a whole, halves of them tell whose it
+// was, and the stocks are lowered for the others.
+func (t groupTx) write(ctx context.Context, group []*member) error {
+	orders, lots := wanting(group, stepInsert), lotsOf(wanting(group, stepTake))
+	slices.SortFunc(orders, func(a, b *member) int { return cmp.Compare(a.order.ID, b.order.ID) })
+	lowered := len(lots)
+	err := t.together(ctx, slices.Concat(t.insert(orders), t.take(lots, &lowered))...)
+	if duplicate(err) {
+		if err = t.halving(ctx, orders, err); err == nil {
+			lots = lotsOf(wanting(unanswered(group), stepTake))
+			lowered = len(lots)
+			err = t.together(ctx, t.take(lots, &lowered)...)
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("write %d orders of %d coupons: %w", len(orders), len(lots), err)
+	case lowered < len(lots):
+		return errShort
+	}
+	return nil
 }
 
 // raise is fence's statement, but for its rows.
@@ -29,9 +78,10 @@ var raise = map[dialect]string{
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = MAX(fence, excluded.fence)",
 }
 
-// fence raises everybody's fence and looks whose was larger. From here on the rows
-// are locked: a later holder of a user's lock waits for this transaction.
-func (t groupTx) fence(ctx context.Context, in []*member) error {
+// raiseFences raises everybody's fence and reads into seen what there is then. From
+// there on the rows are locked: a later holder of a user's lock waits for this
+// transaction.
+func (t groupTx) raiseFences(in []*member, seen map[int64]uint64) []statement {
 	if len(in) == 0 {
 		return nil
 	}
@@ -40,24 +90,15 @@ func (t groupTx) fence(ctx context.Context, in []*member) error {
 	for _, m := range in {
 		rows, users = append(rows, m.user, m.fence), append(users, m.user)
 	}
-	_, err := t.conn.ExecContext(ctx, "INSERT INTO fences (user_id, fence) VALUES "+tuples(len(in), 2)+raise[t.dialect], rows...)
-	if err != nil {
-		return fmt.Errorf("fences: %w", err)
-	}
-	seen := make(map[int64]uint64, len(in))
 	var user int64
 	var fence uint64
-	err = t.read(ctx, func() { seen[user] = fence }, []any{&user, &fence},
-		"SELECT user_id, fence FROM fences WHERE user_id IN "+tuples(1, len(in)), users...)
-	if err != nil {
-		return fmt.Errorf("fences: %w", err)
+	return []statement{
+		{text: "INSERT INTO fences (user_id, fence) VALUES " + tuples(len(in), 2) + raise[t.dialect], args: rows},
+		{
+			text: "SELECT user_id, fence FROM fences WHERE user_id IN " + tuples(1, len(in)), args: users,
+			row: []any{&user, &fence}, each: func() { seen[user] = fence },
+		},
 	}
-	for _, m := range in {
-		if seen[m.user] > m.fence {
-			m.outcome = &order.StaleFenceError{Given: m.fence, Seen: seen[m.user]}
-		}
-	}
-	return nil
 }
 
 // looks joins what is looked for, as w, with the orders, as o, in that direction: each
@@ -79,63 +120,50 @@ func slotsQuery(d dialect, users int) string {
 		" ON o.coupon_id = w.column1 AND o.user_id = w.column2 WHERE o.slot IS NOT NULL"
 }
 
-// slots finds for each the lowest slot that no live order of the user has.
-func (t groupTx) slots(ctx context.Context, in []*member) error {
+// slotKey is whose slots of what.
+type slotKey struct{ coupon, user int64 }
+
+// findSlots reads into used the slots that live orders of the users have.
+func (t groupTx) findSlots(in []*member, used map[slotKey][]int) []statement {
 	if len(in) == 0 {
 		return nil
 	}
-	type key struct{ coupon, user int64 }
-	used := map[key][]int{}
 	args := make([]any, 0, 2*len(in))
 	for _, m := range in {
 		args = append(args, m.coupon, m.user)
 	}
-	var of key
+	var of slotKey
 	var slot int
-	err := t.read(ctx, func() { used[of] = append(used[of], slot) }, []any{&of.coupon, &of.user, &slot},
-		slotsQuery(t.dialect, len(in)), args...)
-	if err != nil {
-		return fmt.Errorf("slots: %w", err)
+	return []statement{{
+		text: slotsQuery(t.dialect, len(in)), args: args,
+		row: []any{&of.coupon, &of.user, &slot}, each: func() { used[of] = append(used[of], slot) },
+	}}
+}
+
+// halving inserts the orders that were refused together, one half after the other, and
+// so on, until it is known whose refusal it was.
+func (t groupTx) halving(ctx context.Context, refused []*member, because error) error {
+	if len(refused) == 1 {
+		refused[0].outcome = inserted(because, refused[0].order)
+		return nil
 	}
-	for _, m := range in {
-		free, err := freeSlot(used[key{m.coupon, m.user}], m.limit)
-		switch {
-		case err != nil:
-			m.outcome = err
-		case free != m.guess:
-			m.outcome = &slotError{free}
+	half := len(refused) / 2
+	for _, in := range [][]*member{refused[:half], refused[half:]} {
+		err := t.together(ctx, t.insert(in)...)
+		if duplicate(err) {
+			err = t.halving(ctx, in, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// insert writes the orders in one statement. If a unique index refuses it, as a
-// whole, halves of it tell who it was.
-func (t groupTx) insert(ctx context.Context, in []*member) error {
-	slices.SortFunc(in, func(a, b *member) int { return cmp.Compare(a.order.ID, b.order.ID) })
-	return t.halving(ctx, in)
-}
-
-func (t groupTx) halving(ctx context.Context, in []*member) error {
+func (t groupTx) insert(in []*member) []statement {
 	if len(in) == 0 {
 		return nil
 	}
-	err := t.insertAll(ctx, in)
-	switch {
-	case !duplicate(err):
-		return wrap(err, "insert %d orders", len(in))
-	case len(in) == 1:
-		in[0].outcome = inserted(err, in[0].order)
-		return nil
-	}
-	half := len(in) / 2
-	if err := t.halving(ctx, in[:half]); err != nil {
-		return err
-	}
-	return t.halving(ctx, in[half:])
-}
-
-func (t groupTx) insertAll(ctx context.Context, in []*member) error {
 	const columns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
 	args := make([]any, 0, 11*len(in))
 	for _, m := range in {
@@ -143,24 +171,7 @@ func (t groupTx) insertAll(ctx context.Context, in []*member) error {
 		args = append(args, r.ID, r.CouponID, r.UserID, r.Slot, string(r.Status), r.PriceCents, r.RequestID, r.Shard, r.Fence,
 			r.CreatedAt, r.ExpiresAt)
 	}
-	_, err := t.conn.ExecContext(ctx, "INSERT INTO orders ("+columns+") VALUES "+tuples(len(in), 11), args...)
-	return err //nolint:wrapcheck // halving looks at it
-}
-
-// read runs a query, and each with every row in dest.
-func (t groupTx) read(ctx context.Context, each func(), dest []any, query string, args ...any) error {
-	rows, err := t.conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err //nolint:wrapcheck // the caller says what for
-	}
-	defer rows.Close() //nolint:errcheck // Err tells
-	for rows.Next() {
-		if err := rows.Scan(dest...); err != nil {
-			return err //nolint:wrapcheck // the same
-		}
-		each()
-	}
-	return rows.Err()
+	return []statement{{text: "INSERT INTO orders (" + columns + ") VALUES " + tuples(len(in), 11), args: args}}
 }
 
 // tuples are n parentheses of so many parameters.

@@ -68,10 +68,10 @@ func (g *Group) transact(group []*member) error {
 	err := g.store.once(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
 		t := groupTx{db.Statement.ConnPool, g.store.dialect}
 		for _, one := range []struct {
-			step step
+			from step
 			do   func(context.Context, []*member) error
-		}{{stepFence, t.fence}, {stepSlot, t.slots}, {stepInsert, t.insert}, {stepTake, t.take}} {
-			if err := g.step(ctx, group, one.step, one.do); err != nil {
+		}{{stepFence, t.look}, {stepInsert, t.write}} {
+			if err := g.trip(ctx, group, one.from, one.do); err != nil {
 				return err
 			}
 		}
@@ -83,15 +83,15 @@ func (g *Group) transact(group []*member) error {
 	return err
 }
 
-// step does one step for those who want it and are not refused yet.
-func (g *Group) step(ctx context.Context, group []*member, s step, do func(context.Context, []*member) error) error {
-	if err := g.hook(ctx, s); err != nil {
+// trip does the steps from one on, for those who are here and not refused yet. Once
+// their orders are written they are committed with the others, as an order is whose
+// client has just gone.
+func (g *Group) trip(ctx context.Context, group []*member, from step, do func(context.Context, []*member) error) error {
+	if err := g.hook(ctx, from); err != nil {
 		return err
 	}
-	if s <= stepInsert {
-		dropGone(group)
-	}
-	if err := do(ctx, wanting(unanswered(group), s)); err != nil {
+	dropGone(group)
+	if err := do(ctx, unanswered(group)); err != nil {
 		return err
 	}
 	if len(unanswered(group)) == 0 {
@@ -107,8 +107,7 @@ func (g *Group) hook(ctx context.Context, next step) error {
 	return g.before(ctx, next)
 }
 
-// dropGone answers those whose context has ended. Once their orders are written they are
-// committed with the others, as an order is whose client has just gone.
+// dropGone answers those whose context has ended.
 func dropGone(group []*member) {
 	for _, m := range group {
 		if err := m.ctx.Err(); err != nil && m.outcome == nil {

@@ -83,13 +83,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // openMySQL sets what this program relies on, whatever the DSN says: times in UTC,
 // and affected rows that count the rows found and not only those changed.
-// Interpolated parameters save a round trip per statement.
+// Interpolated parameters save a round trip per statement, and several statements in one
+// trip most of the others; what is in them is parameters, here as everywhere.
 func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn, err := driver.ParseDSN(o.MySQL)
 	if err != nil {
 		return nil, errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
 	}
-	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows, dsn.InterpolateParams = true, time.UTC, true, true
+	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
+	dsn.InterpolateParams, dsn.MultiStatements = true, true
 	dsn.Logger = quiet{o.Log}
 	lockWait(dsn, o.TxTimeout)
 	idle, err := endIdle(ctx, dsn)
