@@ -200,6 +200,8 @@ func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int{10}, h.groups())
+		stock, live := left(t, h.subject, c)
+		require.Equal(t, []int64{90, 10}, []int64{stock, live})
 	})
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,22 +41,21 @@ func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
 		raw(t, s, "TRUNCATE mysql.general_log")
 		h := newHall(t, s, GroupOptions{})
 		h.come24(t, coupons, first)
-		said := statements(t, s, func() {
+		said := trips(t, s, func() {
 			for id, err := range h.open() {
 				require.NoError(t, err, id)
 			}
 		})
 		require.Equal(t, []int{24}, h.groups())
-		var trips [][]string
+		var verbs [][]string
 		for _, trip := range said {
-			var verbs []string
-			for one := range strings.SplitSeq(trip, "; ") {
-				verb, _, _ := strings.Cut(one, " ")
-				verbs = append(verbs, verb)
+			var of []string
+			for _, statement := range trip {
+				of = append(of, verb(statement))
 			}
-			trips = append(trips, verbs)
+			verbs = append(verbs, of)
 		}
-		require.Equal(t, [][]string{{"INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}}, trips, "%d coupons: %q", coupons, said)
+		require.Equal(t, [][]string{{"INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}}, verbs, "%d coupons: %q", coupons, said)
 	}
 }
 
