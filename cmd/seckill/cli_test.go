@@ -1,9 +1,12 @@
 package main_test
 
 import (
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -53,6 +56,23 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 			assert.Empty(t, p.out.String())
 		})
 	}
+}
+
+// What was stopped does not blame the server that it waited for.
+func TestACommandThatIsStoppedSaysSo(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	p := launch(t, []string{
+		"SECKILL_MYSQL__DSN=u@tcp(" + silent.Addr().String() + ")/d?timeout=30s&readTimeout=30s&writeTimeout=30s",
+		"SECKILL_REDIS__ADDRS=127.0.0.1:1", "SECKILL_AUTH__SECRET=" + secret,
+	}, "migrate")
+	conn, err := silent.Accept() // now it waits
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	p.signal(t, syscall.SIGINT)
+	assert.Equal(t, 1, p.await(t, 10*time.Second))
+	assert.Equal(t, "seckill: stopped before it was done\n", p.err.String())
 }
 
 func TestEveryCommandHelpsWithAnExample(t *testing.T) {

@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, c console) int {
 	case errors.Is(err, errUsage):
 		c.complain(strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 		return exitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // no store is to blame
+		c.complain("stopped before it was done")
+		return exitFail
 	}
 	c.complain(err.Error())
 	return exitFail
