@@ -62,7 +62,11 @@ func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.
 		ctx := s.budget(c, d)
 		defer ctx.end()
 		res, err := answer(ctx, req)
-		return s.answer(c, res, err)
+		p := problemOf(err)
+		if p.refuses() { // before res is copied into an interface
+			return s.reject(c, err, p)
+		}
+		return s.answer(c, res, p)
 	}
 }
 
@@ -82,42 +86,40 @@ func (s *Server) admit(c *gin.Context, d door, who *Identity) (err error) {
 	switch {
 	case d.who == admin && who.Role != RoleAdmin:
 		return errForbidden
-	case d.who == user && !s.users.allow(userKey(who.UserID)):
+	case d.who == user && !s.users.allow(who.UserID):
 		return errRateLimited
 	}
 	return nil
 }
 
-// answer renders what a handler gave and says the problem's code, or "".
-func (s *Server) answer(c *gin.Context, res any, err error) string {
-	status, code := http.StatusOK, ""
+// answer renders what a handler gave, with the problem that it has or none, and says
+// that one's code, or "".
+func (s *Server) answer(c *gin.Context, res any, p problem) string {
+	text, err := json.Marshal(res)
 	if err != nil {
-		p := problemOf(err)
-		if p.status >= http.StatusBadRequest {
-			return s.refuse(c, err)
-		}
-		status, code = p.status, p.code
+		return s.refuse(c, fmt.Errorf("render %T: %w", res, err))
+	}
+	status := http.StatusOK
+	if h, ok := res.(header); ok {
+		status = h.head(c.Writer.Header())
+	}
+	if p.status != 0 {
+		status = p.status
 		c.Writer.Header()["Retry-After"] = []string{p.retry}
 	}
-	text, jsonErr := json.Marshal(res)
-	if jsonErr != nil {
-		return s.refuse(c, fmt.Errorf("render %T: %w", res, jsonErr))
-	}
-	if h, ok := res.(header); ok {
-		if own := h.head(c.Writer.Header()); err == nil {
-			status = own
-		}
-	}
 	write(c, status, typeJSON, text)
-	return code
+	return p.code
 }
 
 // statusGone is what the log and the metrics have for a client that left before its
 // answer. Nobody receives it.
 const statusGone = 499
 
-// refuse renders a problem and says its code.
-func (s *Server) refuse(c *gin.Context, err error) string {
+// refuse renders the problem that err is and says its code.
+func (s *Server) refuse(c *gin.Context, err error) string { return s.reject(c, err, problemOf(err)) }
+
+// reject is refuse for who knows the problem already.
+func (s *Server) reject(c *gin.Context, err error, p problem) string {
 	// A body that does not come in time ends the context too, and that client still
 	// listens.
 	if c.Request.Context().Err() != nil && !errors.Is(err, errMalformed) {
@@ -125,7 +127,6 @@ func (s *Server) refuse(c *gin.Context, err error) string {
 		c.Writer.WriteHeaderNow()
 		return "client_gone"
 	}
-	p := problemOf(err)
 	if p.status == http.StatusInternalServerError {
 		return s.fault(c, "request failed", "error", err)
 	}

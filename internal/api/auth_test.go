@@ -40,6 +40,9 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 	spare := fmt.Sprintf(`{"sub":"42","role":"user","exp":%d}     `, now+60)
 	spare = base64.RawURLEncoding.EncodeToString([]byte(spare[:len(spare)/3*3-2]))
 	require.True(t, strings.HasSuffix(spare, "A"))
+	written := func(claims string) string {
+		return forge(usual, base64.RawURLEncoding.EncodeToString([]byte(claims)), "ours")
+	}
 
 	for name, tc := range map[string]struct {
 		token string
@@ -81,6 +84,31 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 		"a payload with a dot in it":       {forge(usual, cut[1]+".", "ours"), false},
 		"a payload with bits to spare":     {forge(usual, spare[:len(spare)-1]+"B", "ours"), false},
 		"the same with none of them":       {forge(usual, spare, "ours"), true},
+		"an expiry with a fraction":        {hs256(with("exp", float64(now)+60.5)), true},
+		"an expiry with an exponent":       {written(`{"sub":"42","role":"user","exp":4e9}`), true},
+		"an expiry that is a difference":   {written(`{"sub":"42","role":"user","exp":4000000000-1}`), false},
+		"an expiry in hexadecimal":         {written(`{"sub":"42","role":"user","exp":0xffffffff}`), false},
+		"an expiry above every number":     {written(`{"sub":"42","role":"user","exp":4e999}`), false},
+		"an expiry that is infinite":       {written(`{"sub":"42","role":"user","exp":Inf}`), false},
+		"an expiry that is null":           {written(`{"sub":"42","role":"user","exp":null}`), false},
+		"an expiry as a text":              {written(`{"sub":"42","role":"user","exp":"4000000000"}`), false},
+		"the start of its life as a text":  {hs256(with("nbf", "1")), false},
+		"its making as a text":             {hs256(with("iat", "1")), false},
+		"a claim of another's":             {hs256(with("aud", []any{map[string]any{"sub": "41"}})), true},
+		"a claim of another's, broken":     {written(`{"aud":[1-2],"sub":"42","role":"user","exp":4000000000}`), false},
+		"a claim that is there twice":      {written(`{"sub":"041","sub":"42","role":"user","exp":4000000000}`), true},
+		"twice, the last one wrong":        {written(`{"sub":"42","sub":"042","role":"user","exp":4000000000}`), false},
+		"twice, the first one a number":    {written(`{"sub":42,"sub":"42","role":"user","exp":4000000000}`), false},
+		"a subject in capitals":            {written(`{"SUB":"42","role":"user","exp":4000000000}`), false},
+		"a subject written with escapes":   {written(`{"\u0073ub":"\u00342","role":"user","exp":4000000000}`), true},
+		"a subject that breaks off":        {written(`{"role":"user","exp":4000000000,"sub":"42`), false},
+		"claims without a comma":           {written(`{"sub":"42" "role":"user","exp":4000000000}`), false},
+		"claims with a comma too many":     {written(`{"sub":"42","role":"user","exp":4000000000,}`), false},
+		"claims with something behind":     {written(`{"sub":"42","role":"user","exp":4000000000}{}`), false},
+		"claims with spaces around":        {written(` { "sub" : "42", "role":"user" ,"exp": 4000000000 } `), true},
+		"claims that are a list":           {written(`["42","user",4000000000]`), false},
+		"claims that are null":             {written(`null`), false},
+		"no claims":                        {written(`{}`), false},
 		"a header alone":                   {cut[0], false},
 		"a header and a dot":               {cut[0] + ".", false},
 		"a header and its signature":       {strings.Replace(forge(usual, "", "ours"), "..", ".", 1), false},

@@ -1,8 +1,13 @@
 package api
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
 	"time"
 
+	"github.com/go-faster/jx"
 	"github.com/golang-jwt/jwt/v5"
 )
 
@@ -15,6 +20,47 @@ type claims struct {
 	NotBefore float64 `json:"nbf,omitempty"`
 
 	jwt.Claims `json:"-"` // what the library would ask if it judged them
+}
+
+// UnmarshalJSON reads one object and nothing else. What it does not know it lets be, and
+// of a claim that is there twice the last counts.
+func (c *claims) UnmarshalJSON(text []byte) error {
+	d := jx.GetDecoder()
+	defer jx.PutDecoder(d)
+	d.ResetBytes(text)
+	err := d.ObjBytes(func(d *jx.Decoder, name []byte) (err error) {
+		switch string(name) {
+		case "role":
+			c.Role, err = d.Str()
+		case "sub":
+			c.Subject, err = d.Str()
+		case "exp":
+			c.ExpiresAt, err = seconds(d)
+		case "iat":
+			c.IssuedAt, err = seconds(d)
+		case "nbf":
+			c.NotBefore, err = seconds(d)
+		default:
+			err = d.Skip()
+		}
+		return err //nolint:wrapcheck // it is below
+	})
+	if err != nil {
+		return fmt.Errorf("read the claims: %w", err)
+	}
+	if err := d.Skip(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the claims")
+	}
+	return nil
+}
+
+// seconds reads a number. The decoder's own Float64 takes 4-2 for one.
+func seconds(d *jx.Decoder) (float64, error) {
+	number, err := d.Raw()
+	if err != nil {
+		return 0, err //nolint:wrapcheck // UnmarshalJSON does it
+	}
+	return strconv.ParseFloat(string(number), 64) //nolint:wrapcheck // the same
 }
 
 // clockSkew is how far the clock of another instance that signs may be ahead.

@@ -63,6 +63,41 @@ func same[T comparable](a, b *T) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
+func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
+	for _, s := range []string{
+		`{"role":"user","sub":"42","exp":1893456000,"iat":1893452400,"nbf":1893452400.5}`, `{"exp":-1e-3}`, `{"exp":4-2}`,
+		`{"exp":1e999}`, `{"exp":01}`, `{"exp":"1"}`, `{"exp":null}`, `{"sub":"\ud800"}`, `{"\u0073ub":"1"}`, `{"SUB":"1"}`,
+		`{"sub":1,"sub":"2"}`, `{"sub":"1","sub":"2"}`, `{"x":[{}]}`, `{"x":tru}`, `{}{}`, `{},`, ` {} `, `[]`, `null`, `{"sub":"`,
+		"{\"sub\":\"\xff\"}", "{\"sub\":\"\n\"}",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var c claims
+		if c.UnmarshalJSON([]byte(s)) != nil {
+			return
+		}
+		var all map[string]json.RawMessage // its names have one spelling, those of a struct have not
+		if err := json.Unmarshal([]byte(s), &all); err != nil {
+			t.Fatalf("%q was accepted, and is %v", s, err)
+		}
+		var want claims
+		for name, into := range map[string]any{
+			"role": &want.Role, "sub": &want.Subject, "exp": &want.ExpiresAt, "iat": &want.IssuedAt, "nbf": &want.NotBefore,
+		} {
+			if value, ok := all[name]; ok && json.Unmarshal(value, into) != nil {
+				t.Fatalf("%q was accepted with its %s", s, name)
+			}
+		}
+		if strings.ContainsRune(want.Role+want.Subject, '\ufffd') {
+			return // what is no text is an unknown role, or no user id, to both
+		}
+		if c != want {
+			t.Fatalf("%q was read as %+v", s, c)
+		}
+	})
+}
+
 func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 	f.Add("key", "Bearer x", "limit=1&cursor=2")
 	f.Add("", "Bearer ", "limit=%zz")

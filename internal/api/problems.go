@@ -83,8 +83,11 @@ var problems = written([]problem{
 // internal is the problem of every error that the table does not have.
 var internal = problem{status: http.StatusInternalServerError, code: "internal"}
 
-// problemOf finds what err means.
+// problemOf finds what err means; nothing, if there is none.
 func problemOf(err error) problem {
+	if err == nil {
+		return problem{}
+	}
 	for i := range problems {
 		if errors.Is(err, problems[i].err) {
 			p := problems[i]
@@ -96,6 +99,9 @@ func problemOf(err error) problem {
 	}
 	return internal
 }
+
+// refuses says that there is nothing to show but the problem.
+func (p problem) refuses() bool { return p.status >= http.StatusBadRequest }
 
 // after is the value of Retry-After, or "" for no such header.
 func (p problem) after() string {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"hash/maphash"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,20 +15,20 @@ import (
 // fill up, the old one is dropped: whoever was in it only has a full bucket, which
 // is what a client that is not known has too. A crowd of new clients can make that
 // happen sooner; then a limit is milder for a moment and the memory still bounded.
-type limits struct {
+type limits[client comparable] struct {
 	rate   rate.Limit
 	burst  int
 	refill time.Duration
 	now    func() time.Time
 	seed   maphash.Seed
-	parts  [16]limitsPart
+	parts  [16]limitsPart[client]
 }
 
-type limitsPart struct {
+type limitsPart[client comparable] struct {
 	mu    sync.Mutex
 	since time.Time
-	young map[string]*rate.Limiter
-	old   map[string]*rate.Limiter
+	young map[client]*rate.Limiter
+	old   map[client]*rate.Limiter
 }
 
 // maxClients bounds one generation of one part.
@@ -37,39 +36,37 @@ const maxClients = 8192
 
 // newLimits lets each client ask perSecond times a second, and burst times at
 // once. nil, which admits everybody, if perSecond is 0.
-func newLimits(perSecond, burst int, now func() time.Time) *limits {
+func newLimits[client comparable](perSecond, burst int, now func() time.Time) *limits[client] {
 	if perSecond <= 0 {
 		return nil
 	}
 	if burst <= 0 {
 		burst = perSecond
 	}
-	return &limits{
+	return &limits[client]{
 		rate: rate.Limit(perSecond), burst: burst, now: now, seed: maphash.MakeSeed(),
 		refill: time.Duration(burst)*time.Second/time.Duration(perSecond) + time.Second,
 	}
 }
 
 // allow says whether the client may ask now.
-func (l *limits) allow(client string) bool {
+func (l *limits[client]) allow(who client) bool {
 	if l == nil {
 		return true
 	}
 	now := l.now()
-	p := &l.parts[maphash.String(l.seed, client)%uint64(len(l.parts))]
+	p := &l.parts[maphash.Comparable(l.seed, who)%uint64(len(l.parts))]
 	p.mu.Lock()
 	if p.young == nil || len(p.young) >= maxClients || now.Sub(p.since) > l.refill {
-		p.old, p.young, p.since = p.young, make(map[string]*rate.Limiter), now
+		p.old, p.young, p.since = p.young, make(map[client]*rate.Limiter), now
 	}
-	bucket := p.young[client]
+	bucket := p.young[who]
 	if bucket == nil {
-		if bucket = p.old[client]; bucket == nil {
+		if bucket = p.old[who]; bucket == nil {
 			bucket = rate.NewLimiter(l.rate, l.burst)
 		}
-		p.young[client] = bucket
+		p.young[who] = bucket
 	}
 	p.mu.Unlock()
 	return bucket.AllowN(now, 1)
 }
-
-func userKey(id int64) string { return strconv.FormatInt(id, 10) }

@@ -16,8 +16,8 @@ type Server struct {
 	parts     Parts
 	engine    *gin.Engine
 	tokens    *Tokens
-	users     *limits
-	addresses *limits
+	users     *limits[int64]
+	addresses *limits[string]
 	inFlight  atomic.Int64
 	buying    atomic.Int64 // of these, those who buy
 	hub       *hub
@@ -40,8 +40,8 @@ func New(o Options, p Parts) (*Server, error) {
 	}
 	s := &Server{
 		o: o, parts: p, engine: gin.New(), tokens: tokens,
-		users:     newLimits(o.PerUserRate, o.Burst, o.Now),
-		addresses: newLimits(o.SessionRate, o.Burst, o.Now),
+		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now),
+		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now),
 		hub:       newHub(p, o),
 	}
 	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -91,8 +90,8 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
 	}
-	var c claims
-	if err := t.read(token, &c); err != nil {
+	c, err := t.read(token)
+	if err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
 	if err := c.judge(t.now()); err != nil {
@@ -115,32 +114,31 @@ var ourHeader = strictBase64.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`
 
 // read checks the signature and reads the claims. The header of our own tokens is known
 // and not read again; another one may say the same in other words.
-func (t *Tokens) read(token string, into *claims) error {
+func (t *Tokens) read(token string) (claims, error) {
 	if strings.HasPrefix(token, ourHeader) {
-		return t.readOurs(token, into)
+		return t.readOurs(token)
 	}
-	parsed, err := t.parser.ParseWithClaims(token, into, func(*jwt.Token) (any, error) { return t.secret, nil })
+	var c claims
+	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
-		return fmt.Errorf("parse: %w", err)
+		return claims{}, fmt.Errorf("parse: %w", err)
 	}
 	if _, critical := parsed.Header["crit"]; critical {
-		return errors.New("the token has critical extensions")
+		return claims{}, errors.New("the token has critical extensions")
 	}
-	return nil
+	return c, nil
 }
 
 // readOurs reads nothing before the signature is known to be right.
-func (t *Tokens) readOurs(token string, into *claims) error {
+func (t *Tokens) readOurs(token string) (c claims, err error) {
 	end := strings.LastIndexByte(token, '.')
 	if end < len(ourHeader) || !t.signer.made(token[end+1:], token[:end]) {
-		return jwt.ErrTokenSignatureInvalid
+		return claims{}, jwt.ErrTokenSignatureInvalid
 	}
 	text, err := strictBase64.DecodeString(token[len(ourHeader):end])
 	if err != nil {
-		return fmt.Errorf("decode the claims: %w", err)
+		return claims{}, fmt.Errorf("decode the claims: %w", err)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("parse the claims: %w", err)
-	}
-	return nil
+	err = c.UnmarshalJSON(text)
+	return c, err
 }
