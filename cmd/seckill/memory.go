@@ -20,9 +20,9 @@ import (
 // very many connections takes what they need, and does not spend its processors on
 // looking for garbage that there is not.
 const (
-	calm      = 1000     // GOGC: garbage in percent of what is live
-	softLimit = 96 << 20 // GOMEMLIMIT: bytes that Go has from the system
-	other     = 12 << 20 // of these, neither heap nor stacks, at most
+	calm      = 1000      // GOGC: garbage in percent of what is live
+	softLimit = 112 << 20 // GOMEMLIMIT: bytes that Go has from the system; overload needs little more
+	other     = 12 << 20  // of these, neither heap nor stacks, at most
 	lookEvery = 500 * time.Millisecond
 )
 
