@@ -105,7 +105,7 @@ const placing = "/api/v1/coupons/:id/orders"
 
 // ObserveRequest counts one answered request.
 func (m *Metrics) ObserveRequest(route, method string, status int, code string, d time.Duration) {
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(d.Seconds())
+	m.requests.WithLabelValues(route, known(method), strconv.Itoa(status)).Observe(d.Seconds())
 	if route != placing || method != http.MethodPost {
 		return
 	}
@@ -117,6 +117,17 @@ func (m *Metrics) ObserveRequest(route, method string, status int, code string, 
 		code = cmp.Or(code, "queued")
 	}
 	m.orders.WithLabelValues(code).Inc()
+}
+
+// known is the method, or "other": a client may send any word, and each would be a
+// series of its own for as long as the process lives.
+func known(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return "other"
 }
 
 // LockHooks counts what the locker tells.

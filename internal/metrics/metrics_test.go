@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -223,3 +224,15 @@ func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 }
 
 var errFault = errors.New("the work failed")
+
+func TestAMadeUpMethodMakesNoSeries(t *testing.T) {
+	m := metrics.New()
+	for i := range 100 {
+		m.ObserveRequest("unmatched", fmt.Sprintf("MAKEUP%d", i), http.StatusMethodNotAllowed, "method_not_allowed", time.Millisecond)
+	}
+	m.ObserveRequest("unmatched", http.MethodTrace, http.StatusMethodNotAllowed, "method_not_allowed", time.Millisecond)
+	text := served(t, m)
+	require.NotContains(t, text, "MAKEUP")
+	require.Contains(t, text, `seckill_http_request_seconds_count{method="other",route="unmatched",status="405"} 100`)
+	require.Contains(t, text, `seckill_http_request_seconds_count{method="TRACE",route="unmatched",status="405"} 1`)
+}
