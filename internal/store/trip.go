@@ -34,7 +34,7 @@ func (t groupTx) together(ctx context.Context, of ...statement) error {
 			err = t.send(ctx, s)
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // the caller says what for
+			return err
 		}
 	}
 	return nil
