@@ -205,7 +205,7 @@ func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
 func TestTheMemoryHasASoftLimitUnlessSomebodyElseDecides(t *testing.T) {
 	s := newShop(t)
 	for setting, want := range map[string][]string{
-		"":                    {"go_gc_gogc_percent 1000\n", "go_gc_gomemlimit_bytes 1.00663296e+08\n"},
+		"":                    {"go_gc_gogc_percent 1000\n", "go_gc_gomemlimit_bytes 1.17440512e+08\n"},
 		"GOGC=50":             {"go_gc_gogc_percent 50\n", "go_gc_gomemlimit_bytes 9.22337203"},
 		"GOMEMLIMIT=67108864": {"go_gc_gogc_percent 100\n", "go_gc_gomemlimit_bytes 6.7108864e+07\n"},
 	} {
