@@ -3,6 +3,8 @@ package etcdlock
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -249,4 +251,29 @@ func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
 	require.Eventually(t, func() bool { return b.Renew(ctx, t.Name(), "one", 20*time.Second) == nil || ctx.Err() != nil }, soon, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
+}
+
+// A call learns of the end of its context at the same time as the one who is to cut the
+// connection; it may be the quicker of the two.
+func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = server.Close() }()
+	w := newWire()
+	conn, err := w.dial(t.Context(), server.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	silent, err := server.Accept()
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	_, err = conn.Write([]byte("a request"))
+	require.NoError(t, err)
+
+	ctx := locktest.NewLate()
+	done := w.watch(ctx)
+	ctx.End()
+	done()
+	require.NoError(t, silent.SetReadDeadline(time.Now().Add(soon)))
+	_, err = io.ReadAll(silent)
+	require.NoError(t, err, "the connection was not cut")
 }

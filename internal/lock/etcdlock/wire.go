@@ -71,10 +71,13 @@ func (w *wire) dial(ctx context.Context, addr string) (net.Conn, error) {
 // connections that are silent then are cut.
 func (w *wire) watch(ctx context.Context) (done func()) {
 	start := time.Now()
-	stop := context.AfterFunc(ctx, func() {
-		w.cutSilent(start, checks)
-	})
-	return func() { stop() }
+	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
+	return func() {
+		// Who waits for ctx may learn of its end before the function does, and stop it.
+		if stop() && ctx.Err() != nil {
+			w.cutSilent(start, checks)
+		}
+	}
 }
 
 // cutSilent closes those that have left something unanswered for too long since

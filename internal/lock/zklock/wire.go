@@ -130,10 +130,13 @@ func (w *wire) shut(mute bool) {
 // connection that is silent then is cut.
 func (w *wire) watch(ctx context.Context) (done func()) {
 	start := time.Now()
-	stop := context.AfterFunc(ctx, func() {
-		w.cutSilent(start, checks)
-	})
-	return func() { stop() }
+	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
+	return func() {
+		// Who waits for ctx may learn of its end before the function does, and stop it.
+		if stop() && ctx.Err() != nil {
+			w.cutSilent(start, checks)
+		}
+	}
 }
 
 // cutSilent closes a connection that has left something unanswered for too long
