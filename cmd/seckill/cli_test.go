@@ -19,6 +19,8 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 	for line, says := range map[string]string{
 		"sell":                        `"sell"`,
 		"--sell":                      "--sell",
+		"help sell":                   `"sell"`,
+		"help serve now":              `"serve now"`,
 		"serve --port 80":             "--port",
 		"serve now":                   `"now"`,
 		"demo --users":                "--users",

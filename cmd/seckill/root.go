@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(fmt.Errorf("unknown command %q: see seckill help", args[0]))
+				return unknown(args[0])
 			}
 			return nil
 		},
@@ -38,7 +39,20 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(newServe(c), newDemo(c), newRush(c), newAudit(c), newLab(c), newMigrate(c), newToken(c), newVersion(c))
 	root.AddCommand(extraCommands(c)...)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, topic []string) error {
+			if _, rest, err := root.Find(topic); err != nil || len(rest) > 0 {
+				return unknown(topic...)
+			}
+			return nil
+		}
+	}
 	return root
+}
+
+func unknown(command ...string) error {
+	return usage(fmt.Errorf("unknown command %q: see seckill help", strings.Join(command, " ")))
 }
 
 // noArgs refuses arguments, which are mostly flags without their dashes.

@@ -135,13 +135,13 @@ func more[T any](all []T, limit int, id func(T) int64) ([]T, string) {
 	return all, strconv.FormatInt(id(all[limit-1]), 10)
 }
 
-// bearer reads the token out of the Authorization header: one header, the word, one
-// space, the token.
+// bearer reads the token out of the Authorization header: one header, the word,
+// spaces, the token.
 func bearer(h http.Header) (string, bool) {
 	all := h["Authorization"]
 	if len(all) != 1 || len(all[0]) < 8 || !strings.EqualFold(all[0][:7], "Bearer ") {
 		return "", false
 	}
-	token := all[0][7:]
-	return token, !strings.ContainsAny(token, " \t,")
+	token := strings.TrimLeft(all[0][7:], " ")
+	return token, token != "" && !strings.ContainsAny(token, " \t,")
 }
