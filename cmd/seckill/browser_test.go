@@ -28,7 +28,7 @@ var pictures = flag.String("pictures", "", "folder for pictures of the page")
 
 // patience is how long the page may take for anything, on a machine that has much else
 // to do.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // browser is one Chromium, for all the tabs of a test.
 type browser struct{ ctx context.Context }

@@ -25,7 +25,7 @@ func (n *nurse) begin(ctx context.Context) {
 	ctx, n.leave = context.WithCancel(ctx)
 	for _, i := range n.bed.fleet {
 		n.rounds.Go(func() {
-			for sleep(ctx, 3*time.Millisecond) {
+			for sleep(ctx, 10*time.Millisecond) {
 				n.look(ctx, i)
 			}
 		})

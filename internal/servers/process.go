@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -87,15 +88,17 @@ func (p *Process) Pause() error {
 // Stopped says whether a process was stopped, by SIGSTOP: all of its threads, which on
 // a busy machine run on for a while. Only Linux tells; elsewhere it is false.
 func Stopped(pid int) bool {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	for _, thread := range threads {
-		stat, err := os.ReadFile(thread)
-		_, state, _ := bytes.Cut(stat, []byte(") "))
-		if err != nil || !bytes.HasPrefix(state, []byte("T")) {
-			return false
-		}
+	stopped := func(stat string) bool {
+		text, err := os.ReadFile(stat)
+		_, state, _ := bytes.Cut(text, []byte(") "))
+		return err == nil && bytes.HasPrefix(state, []byte("T"))
 	}
-	return err == nil && len(threads) > 0
+	// The first thread alone mostly has the answer, and to find the others costs more.
+	if !stopped(fmt.Sprintf("/proc/%d/stat", pid)) {
+		return false
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(stat string) bool { return !stopped(stat) })
 }
 
 // Resume lets a paused server go on (SIGCONT). One that is not paused does not
