@@ -16,10 +16,13 @@ func handCells() []Cell {
 	reserved := stepCell{point: "lock.before", pass: 60}
 	return []Cell{
 		{Name: "lock:passed-on", kind: plain, arm: unlock.arm("stop"), harm: passedOn},
-		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: 2400 * time.Millisecond},
+		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: reached},
 		{Name: "redis:counted-too-high", kind: plain, harm: countedTooHigh},
 	}
 }
+
+// reached is how long an instance is stopped at the least, so that whileStopped sees it.
+const reached = 400 * time.Millisecond
 
 // whileStopped does something while an instance is stopped, and returns when it goes on.
 func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) {
@@ -28,7 +31,10 @@ func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) 
 			return false, ctx.Err()
 		}
 	}
-	if err := do(); err != nil {
+	r.nurse.hand.Lock()
+	err := do()
+	r.nurse.hand.Unlock()
+	if err != nil {
 		return false, err
 	}
 	for !r.nurse.well() {
@@ -88,11 +94,21 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 }
 
 // flushedUnderAHold lets Redis lose its data while an instance that has just reserved is
-// stopped. It goes on when the other one has loaded the stock again.
+// stopped. It goes on when the other one has loaded the stock again, and has the rest of
+// its time to commit what it holds no more.
 func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	return whileStopped(ctx, r, func() error {
+		before, err := r.bed.truth(ctx, r.coupon)
+		if err != nil {
+			return err
+		}
 		if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
 			return fmt.Errorf("flush Redis: %w", err)
+		}
+		for last := time.Now().Add(answerWithin); time.Now().Before(last) && sleep(ctx, 5*time.Millisecond); {
+			if now, err := r.bed.truth(ctx, r.coupon); err == nil && now.loaded && now.epoch > before.epoch {
+				break
+			}
 		}
 		return nil
 	})

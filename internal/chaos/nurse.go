@@ -9,11 +9,12 @@ import (
 )
 
 // nurse looks after the fleet during a round: what was killed is started again, what
-// was stopped goes on after longer than a lease.
+// was stopped goes on after longer than a lease, or when what is done meanwhile is done.
 type nurse struct {
 	bed   *bed
 	rec   *record
 	pause time.Duration
+	hand  sync.Mutex // of whoever does something while an instance is stopped: it goes on after that
 
 	cases  atomic.Int64 // kills and stops that were seen
 	ill    atomic.Int64 // instances that are down or stopped now
@@ -57,7 +58,9 @@ func (n *nurse) look(ctx context.Context, i *instance) {
 		defer n.ill.Add(-1)
 		n.cases.Add(1)
 		_ = sleep(context.WithoutCancel(ctx), n.pause)
+		n.hand.Lock()
 		l.Signal(syscall.SIGCONT)
+		n.hand.Unlock()
 		for l.Stopped() && !l.Ended() {
 			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)
 		}
