@@ -20,6 +20,7 @@ type crowd struct {
 	coupon string
 	wishes []*wish
 	races  bool // pay in the moment in which the order expires
+	once   bool // nobody taps twice or comes back
 	later  sync.WaitGroup
 }
 
@@ -38,11 +39,11 @@ func (c *crowd) plan(rng *rand.Rand, taps int) {
 		user := c.bed.users
 		token := c.token(user, "user")
 		for n := range 2 {
-			if n > 0 && rng.IntN(100) >= comeBack {
+			if n > 0 && (c.once || rng.IntN(100) >= comeBack) {
 				break
 			}
 			w := &wish{user: user, token: token, key: fmt.Sprintf("%s-%d-%d", c.coupon, user, n), taps: 1, lot: rng.IntN(100)}
-			if rng.IntN(100) < tapTwice {
+			if !c.once && rng.IntN(100) < tapTwice {
 				w.taps = 2
 			}
 			c.wishes = append(c.wishes, w)

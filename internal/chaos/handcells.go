@@ -16,7 +16,7 @@ func handCells() []Cell {
 	reserved := stepCell{point: "lock.before", pass: 60}
 	return []Cell{
 		{Name: "lock:passed-on", kind: plain, arm: unlock.arm("stop"), harm: passedOn},
-		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: reached},
+		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: reached, once: true},
 		{Name: "redis:counted-too-high", kind: plain, harm: countedTooHigh},
 	}
 }

@@ -31,7 +31,7 @@ func (b *bed) play(ctx context.Context, cell Cell, seed uint64, requests int, bo
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
 	r := &round{cell: cell, rng: rng, done: make(chan struct{}), bound: bound}
-	r.crowd = &crowd{client: newClient(b), rec: newRecord(), races: cell.races}
+	r.crowd = &crowd{client: newClient(b), rec: newRecord(), races: cell.races, once: cell.once}
 	defer r.http.CloseIdleConnections()
 	var err error
 	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {
