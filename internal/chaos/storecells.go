@@ -36,8 +36,9 @@ func storeCells() []Cell {
 		{Name: "redis:flushed", harm: redisFlushed},
 		{Name: "redis:restarted-empty", harm: restartedEmpty},
 		{Name: "database:kill", harm: databaseKill},
+		{Name: "database:kill-in-commit", harm: databaseKillInCommit},
 		{Name: "database:stop", harm: databaseStop},
-		{Name: "database:commits-stalled", harm: session("BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT")},
+		{Name: "database:commits-stalled", harm: session(stallCommits...)},
 		{Name: "database:read-locked", harm: session("FLUSH TABLES WITH READ LOCK")},
 		{Name: "database:row-held", harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
 		{Name: "database:row-held-for-long", kind: patient, harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
@@ -65,6 +66,9 @@ func storeCells() []Cell {
 	}
 	return cells
 }
+
+// stallCommits keeps every transaction from committing for as long as its session lasts.
+var stallCommits = []string{"BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"}
 
 // nothing goes wrong.
 func nothing(ctx context.Context, r *round) (bool, error) {
@@ -212,6 +216,27 @@ func (b *bed) follow(ctx context.Context) (err error) {
 
 func databaseKill(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	if err := r.bed.maria.Kill(); err != nil {
+		return false, err
+	}
+	_ = sleep(ctx, briefly)
+	return true, r.bed.maria.Restart(ctx)
+}
+
+// databaseKillInCommit kills the database while commits wait in it: they never happen.
+func databaseKillInCommit(ctx context.Context, r *round) (_ bool, err error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	conn, err := r.bed.db.Conn(ctx)
+	if err != nil {
+		return false, fmt.Errorf("another session: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // it is broken
+	for _, s := range stallCommits {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return false, fmt.Errorf("another session: %s: %w", s, err)
+		}
+	}
+	_ = sleep(ctx, txTimeout/4) // nobody has given up yet
 	if err := r.bed.maria.Kill(); err != nil {
 		return false, err
 	}
