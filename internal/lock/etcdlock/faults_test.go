@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -253,27 +252,7 @@ func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
 	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
 }
 
-// A call learns of the end of its context at the same time as the one who is to cut the
-// connection; it may be the quicker of the two.
 func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = server.Close() }()
 	w := newWire()
-	conn, err := w.dial(t.Context(), server.Addr().String())
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	silent, err := server.Accept()
-	require.NoError(t, err)
-	defer func() { _ = silent.Close() }()
-	_, err = conn.Write([]byte("a request"))
-	require.NoError(t, err)
-
-	ctx := locktest.NewLate()
-	done := w.watch(ctx)
-	ctx.End()
-	done()
-	require.NoError(t, silent.SetReadDeadline(time.Now().Add(soon)))
-	_, err = io.ReadAll(silent)
-	require.NoError(t, err, "the connection was not cut")
+	locktest.CutsASilentConnection(t, func(addr string) (net.Conn, error) { return w.dial(t.Context(), addr) }, w.watch)
 }
