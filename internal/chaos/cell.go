@@ -22,7 +22,7 @@ type Cell struct {
 	pause time.Duration // of an instance that is stopped; 0: paused
 	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
-	once  bool          // nobody taps twice or comes back: what is under the fault has no other way
+	once  bool          // everybody taps once and no more: what is under the fault has no other way
 	queue bool          // has a meaning in queue mode only
 }
 

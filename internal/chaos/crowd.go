@@ -20,7 +20,7 @@ type crowd struct {
 	coupon string
 	wishes []*wish
 	races  bool // pay in the moment in which the order expires
-	once   bool // nobody taps twice or comes back
+	once   bool // nobody taps twice, comes back, pays or cancels
 	later  sync.WaitGroup
 }
 
@@ -30,6 +30,7 @@ const (
 	comeBack     = 20 // of 100 buyers, how many have a second wish
 	payPercent   = 12
 	cancelUpTo   = 24 // from payPercent on
+	keeps        = 99 // a lot of somebody who keeps the order as it is
 )
 
 // plan makes wishes with so many taps in all.
@@ -43,7 +44,10 @@ func (c *crowd) plan(rng *rand.Rand, taps int) {
 				break
 			}
 			w := &wish{user: user, token: token, key: fmt.Sprintf("%s-%d-%d", c.coupon, user, n), taps: 1, lot: rng.IntN(100)}
-			if !c.once && rng.IntN(100) < tapTwice {
+			switch {
+			case c.once:
+				w.lot = keeps
+			case rng.IntN(100) < tapTwice:
 				w.taps = 2
 			}
 			c.wishes = append(c.wishes, w)

@@ -202,7 +202,7 @@ func (r *round) mopUp(ctx context.Context, left int64) {
 		late := &crowd{client: r.client, rec: r.rec, coupon: r.coupon}
 		late.plan(r.rng, int(left)+8)
 		for _, w := range late.wishes {
-			w.lot = 99 // they keep what they get
+			w.lot = keeps
 		}
 		until := time.Now().Add(insistFor)
 		late.come(ctx, late.wishes, func() time.Time { return until })

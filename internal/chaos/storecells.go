@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,7 +35,7 @@ func storeCells() []Cell {
 		{Name: "redis:flushed", harm: redisFlushed},
 		{Name: "redis:restarted-empty", harm: restartedEmpty},
 		{Name: "database:kill", harm: databaseKill},
-		{Name: "database:kill-in-commit", harm: databaseKillInCommit},
+		{Name: "database:kill-in-commit", harm: databaseKillInCommit, once: true},
 		{Name: "database:stop", harm: databaseStop},
 		{Name: "database:commits-stalled", harm: session(stallCommits...)},
 		{Name: "database:read-locked", harm: session("FLUSH TABLES WITH READ LOCK")},
@@ -66,9 +65,6 @@ func storeCells() []Cell {
 	}
 	return cells
 }
-
-// stallCommits keeps every transaction from committing for as long as its session lasts.
-var stallCommits = []string{"BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"}
 
 // nothing goes wrong.
 func nothing(ctx context.Context, r *round) (bool, error) {
@@ -212,69 +208,6 @@ func (b *bed) follow(ctx context.Context) (err error) {
 		_ = sleep(ctx, 10*time.Millisecond)
 	}
 	return errors.New("the replica does not follow")
-}
-
-func databaseKill(ctx context.Context, r *round) (bool, error) {
-	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.bed.maria.Kill(); err != nil {
-		return false, err
-	}
-	_ = sleep(ctx, briefly)
-	return true, r.bed.maria.Restart(ctx)
-}
-
-// databaseKillInCommit kills the database while commits wait in it: they never happen.
-func databaseKillInCommit(ctx context.Context, r *round) (_ bool, err error) {
-	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	conn, err := r.bed.db.Conn(ctx)
-	if err != nil {
-		return false, fmt.Errorf("another session: %w", err)
-	}
-	defer func() { _ = conn.Close() }() // it is broken
-	for _, s := range stallCommits {
-		if _, err := conn.ExecContext(ctx, s); err != nil {
-			return false, fmt.Errorf("another session: %s: %w", s, err)
-		}
-	}
-	_ = sleep(ctx, txTimeout/4) // nobody has given up yet
-	if err := r.bed.maria.Kill(); err != nil {
-		return false, err
-	}
-	_ = sleep(ctx, briefly)
-	return true, r.bed.maria.Restart(ctx)
-}
-
-func databaseStop(ctx context.Context, r *round) (bool, error) {
-	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return true, stopAndGoOn(ctx, r.bed.maria.Process)
-}
-
-// session is somebody else at the database, who begins something and takes long to
-// end it.
-func session(statements ...string) func(context.Context, *round) (bool, error) {
-	return func(ctx context.Context, r *round) (_ bool, err error) {
-		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		conn, err := r.bed.db.Conn(ctx)
-		if err != nil {
-			return false, fmt.Errorf("another session: %w", err)
-		}
-		// Whatever it holds goes with the connection.
-		defer func() { _ = conn.Raw(func(any) error { return errEnd }) }()
-		for _, s := range statements {
-			var args []any
-			if strings.Contains(s, "?") {
-				args = append(args, r.coupon)
-			}
-			if _, err := conn.ExecContext(ctx, s, args...); err != nil {
-				return false, fmt.Errorf("another session: %s: %w", s, err)
-			}
-		}
-		_ = sleep(ctx, longer)
-		for _, s := range []string{"ROLLBACK", "UNLOCK TABLES"} {
-			_, _ = conn.ExecContext(ctx, s)
-		}
-		return true, nil
-	}
 }
 
 // network makes the way to Redis or to the database bad for a while.
