@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build test lint breaks chaos bench loadtest up down
+.PHONY: help run build test tests lint breaks chaos bench loadtest up down
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,10 +14,12 @@ run: ## the application on http://127.0.0.1:8080, with no server installed
 build: ## the program, as bin/seckill
 	go build -trimpath -o bin/seckill ./cmd/seckill
 
-test: ## everything: installs what is missing, then vet, linter and all tests with the race detector
+test: ## everything: installs what is missing, then all tests with the race detector, and vet and linter beside them
 	@.ci/install-servers
-	@$(MAKE) --no-print-directory lint
-	@# The locks mostly wait, so they run beside the package that works longest; vet has been heard.
+	@.ci/beside $(MAKE) --no-print-directory lint -- $(MAKE) --no-print-directory tests
+
+tests:
+	@# The locks mostly wait, so they run beside the package that works longest; vet is the linter's.
 	go test -race -count=1 -vet=off -timeout 20m -v ./cmd/... ./internal/lock/... ./internal/servers/... ./... 2>&1 | awk -f .ci/test-report.awk
 
 lint: ## vet, gofmt and golangci-lint
