@@ -136,12 +136,12 @@ func more[T any](all []T, limit int, id func(T) int64) ([]T, string) {
 }
 
 // bearer reads the token out of the Authorization header: one header, the word,
-// spaces, the token.
+// spaces, the token. What else may follow is no part of any token, so it is not looked for.
 func bearer(h http.Header) (string, bool) {
 	all := h["Authorization"]
 	if len(all) != 1 || len(all[0]) < 8 || !strings.EqualFold(all[0][:7], "Bearer ") {
 		return "", false
 	}
 	token := strings.TrimLeft(all[0][7:], " ")
-	return token, token != "" && !strings.ContainsAny(token, " \t,")
+	return token, token != ""
 }

@@ -42,10 +42,12 @@ type problem struct {
 // An error that is not here is our fault, is logged, and reaches the client as
 // internal.
 //
-// ErrVoided stands before the unknown outcome that it settled. ErrCommitUnknown
+// What a crowd is told stands first. ErrVoided stands before the unknown outcome that it settled. ErrCommitUnknown
 // stands behind ErrUnavailable: only the order route has an order to show for it,
 // and says so by giving that error alone.
 var problems = written([]problem{
+	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
+	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},
 	{err: errMalformed, status: http.StatusBadRequest, code: "bad_request", detail: "The request is malformed.", says: true},
 	{err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request", detail: "The coupon is invalid.", says: true},
 	{err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated", detail: "A valid bearer token is needed."},
@@ -58,8 +60,6 @@ var problems = written([]problem{
 	{err: errMethod, status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "The Allow header lists the methods of this route."},
 	{err: errTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
 	{err: errMediaType, status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
-	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
-	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},
 	{err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1", detail: "Another request of yours is still open."},
 	{err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict", detail: "The request is known and its order is not to be found."},
 	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key."},
