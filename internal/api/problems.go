@@ -42,9 +42,9 @@ type problem struct {
 // An error that is not here is our fault, is logged, and reaches the client as
 // internal.
 //
-// What a crowd is told stands first. ErrVoided stands before the unknown outcome that it settled. ErrCommitUnknown
-// stands behind ErrUnavailable: only the order route has an order to show for it,
-// and says so by giving that error alone.
+// What a crowd is told stands first. ErrVoided stands before the unknown outcome that
+// it settled. ErrCommitUnknown stands behind ErrUnavailable: only the order route has
+// an order to show for it, and says so by giving that error alone.
 var problems = written([]problem{
 	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
 	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},

@@ -43,7 +43,7 @@ type Load struct {
 // Shards is the half of a publication that Redis keeps.
 type Shards interface {
 	// Load puts an epoch's stock into the shards and opens them. An older epoch
-	// than the one that is there changes nothing.
+	// than the one that is there changes nothing, and is ErrConflict.
 	Load(ctx context.Context, l Load) error
 	// Loaded says whether every shard holds the epoch, on the server that it was
 	// loaded on: another one, or the same after a restart, may have older data. An

@@ -4,29 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
-// restoreWithin bounds one look and the loading that may follow.
-const restoreWithin = 10 * time.Second
+const (
+	// restoreWithin bounds one look and the loading that may follow.
+	restoreWithin = 10 * time.Second
+	// stepBack is for how many times as long as its look took an instance that was
+	// overtaken may wait.
+	stepBack = 8
+)
+
+// errOvertaken: while the stock was being loaded another began to load it, or a person
+// altered it.
+var errOvertaken = errors.New("coupon: overtaken while loading")
 
 // Watch looks after the loaded stock until ctx ends:
 //
 //	list the coupons ─▶ are the shards as they were loaded? ─▶ no: Restore
 //
-// It runs on every instance. did is told after each pass that restored or failed
+// It runs on every instance. With a lock that lets several in, each would begin a newer
+// epoch than the others' and none would come to its end, so who was overtaken steps
+// back, each for another while. did is told after each pass that restored or failed
 // something. A store that is away is waited for, and told in the log once.
 func (s *Service) Watch(ctx context.Context, every time.Duration, did func(restored int, err error)) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	failing := false
-	for {
+	for pause := every; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
-		restored, err := s.lookAfter(ctx)
+		began := time.Now()
+		restored, overtaken, err := s.lookAfter(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -37,24 +48,29 @@ func (s *Service) Watch(ctx context.Context, every time.Duration, did func(resto
 		if restored > 0 || failing {
 			did(restored, err)
 		}
+		pause = every
+		if overtaken {
+			pause += rand.N(stepBack * time.Since(began)) //nolint:gosec // spreads, does not guard
+		}
 	}
 }
 
-func (s *Service) lookAfter(ctx context.Context) (restored int, failed error) {
+func (s *Service) lookAfter(ctx context.Context) (restored int, overtaken bool, failed error) {
 	loaded, err := s.loader.Loaded(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("list the coupons: %w", err)
+		return 0, false, fmt.Errorf("list the coupons: %w", err)
 	}
 	for _, c := range loaded {
 		done, err := s.restore(ctx, c)
 		if done {
 			restored++
 		}
+		overtaken = overtaken || errors.Is(err, errOvertaken)
 		if err != nil && !errors.Is(err, ErrConflict) { // another instance is at it, or a person has altered it
 			failed = fmt.Errorf("look after coupon %d: %w", c.ID, err)
 		}
 	}
-	return restored, failed
+	return restored, overtaken, failed
 }
 
 // restore loads a coupon again whose shards are not as they were loaded, under a new
@@ -80,6 +96,9 @@ func (s *Service) restore(ctx context.Context, c Coupon) (restored bool, err err
 			restored = true
 			s.log.InfoContext(ctx, "the stock is loaded again", "coupon", c.ID, "epoch", c.Epoch,
 				"state", c.State, "left", c.Left, "took", time.Since(began))
+		}
+		if errors.Is(err, ErrConflict) {
+			err = fmt.Errorf("%w: %w", errOvertaken, err)
 		}
 		return c, err
 	})

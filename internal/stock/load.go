@@ -80,7 +80,7 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, shard int, a
 	}
 	// A repeated call after a lost answer finds its own epoch: only a newer one is news.
 	if answer[0] == "OLDER" && sc != clearScript {
-		return fmt.Errorf("%w: epoch %d of coupon %d", order.ErrStaleEpoch, l.Epoch, l.CouponID)
+		return fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
 	}
 	return nil
 }

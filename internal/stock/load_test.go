@@ -79,7 +79,7 @@ func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
 				s.buy(s.at(0, 0))
 				older := s.load
 				older.Epoch, older.Units, older.Buyers = 9, 100, buyers // as texts, "9" would be the newer one
-				require.ErrorIs(t, s.Load(t.Context(), older), order.ErrStaleEpoch)
+				require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 				s.wants(1, 1, 2)
 				require.Empty(t, s.field(Home(1, 2), "buyers", 1))
 				s.requireLoaded(true)
@@ -95,7 +95,7 @@ func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
 		older.Buyers = map[int64]int{7: 1}
 		s.load.Epoch = 2
 		require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, 0))
-		require.ErrorIs(t, s.Load(t.Context(), older), order.ErrStaleEpoch)
+		require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(7)
 	})

@@ -105,7 +105,7 @@ func (x *machine) reload(t *rapid.T) {
 	x.m.reload(l.Epoch, l.Units)
 	older := l
 	older.Epoch, older.Units = l.Epoch-1, 1000
-	require.ErrorIs(t, x.s.Load(t.Context(), older), order.ErrStaleEpoch)
+	require.ErrorIs(t, x.s.Load(t.Context(), older), coupon.ErrConflict)
 	x.s.load = l
 }
 
