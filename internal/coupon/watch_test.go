@@ -122,7 +122,7 @@ type slow struct{ coupon.Shards }
 
 func (s slow) Load(ctx context.Context, l coupon.Load) error {
 	time.Sleep(50 * time.Millisecond)
-	return s.Shards.Load(ctx, l) //nolint:wrapcheck // it stands for the shards
+	return s.Shards.Load(ctx, l)
 }
 
 func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {
