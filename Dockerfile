@@ -4,7 +4,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir /empty
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir /empty
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

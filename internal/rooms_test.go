@@ -65,6 +65,12 @@ var rooms = map[string][]string{
 	"internal/bench/cmd/shop":  {"internal/bench"},
 	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with
 
+	"internal/scale": {
+		"internal/coupon", "internal/order", "internal/redisconn", "internal/servers", "internal/stock", "internal/store",
+	},
+	"internal/scale/cmd/scale": {"internal/scale"},
+
+	"internal/testreport":        {},
 	"internal/breaks":            {},
 	"internal/breaks/cmd/breaks": {"internal/breaks"},
 

@@ -25,7 +25,7 @@ trap stop EXIT
 
 touch "$folder/env"
 if [ -z "${SECKILL_URL:-}" ]; then
-	go build -o "$folder/shop" ./internal/bench/cmd/shop || exit 1
+	go build -tags nomsgpack -o "$folder/shop" ./internal/bench/cmd/shop || exit 1
 	"$folder/shop" -users "${USERS:-20000}" >"$folder/env" &
 	server=$!
 	until grep -q '^#' "$folder/env"; do

@@ -68,7 +68,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
-	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor).Through(a.scripts)
+	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor).Under(cfg.Redis.Prefix).Through(a.scripts)
 	a.fleet = stock.NewFleet(a.stock, strings.ToLower(rand.Text()[:4]))
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.Refresh, log)
 	a.coupons = coupon.NewService(coupon.Parts{
@@ -77,7 +77,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	})
 	a.settler = order.NewSettler(faultySettler(order.SettlerParts{
 		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
-		Orders: a.store, Outbox: a.store, Sales: a.cache, Waits: cfg.Order.QueueWait, Log: log,
+		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
 	}))
 	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.SettleAfter)
 	return a, nil
@@ -129,26 +129,39 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 		return err
 	}
 	o.Hooks = lock.Hooks{}
-	if a.leases, err = lock.New(redislock.New(a.redis, redislock.Options{Logger: a.log}), o); err != nil {
+	if a.leases, err = lock.New(redislock.New(a.redis, redislock.Options{Prefix: a.cfg.Redis.Prefix, Logger: a.log}), o); err != nil {
 		return usage(err)
 	}
 	a.onStop(a.leases.Close)
 	return nil
 }
 
-// lockAnswers is how long the lock's servers have to answer at start.
-const lockAnswers = 3 * time.Second
+// lockAnswers is how long the lock's servers have to answer at start. They are asked
+// again meanwhile: the first call on a new connection may take longer than one may later.
+const (
+	lockAnswers  = 5 * time.Second
+	lockAskAgain = 100 * time.Millisecond
+)
 
-// tryLock takes a lock that nobody else wants: servers that are away, or may not be
-// used, should be told at start and not by the first buyer.
+// tryLock takes a lock that no order uses, so that servers that are away, or may not be
+// used, are reported at start and not by the first buyer. Its key is one of a few, because
+// some backends keep a row for every key for ever; that another instance holds it proves
+// as well that the servers answer.
 func (a *app) tryLock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockAnswers)
 	defer cancel()
-	err := a.locker.Do(ctx, "start:"+rand.Text(), func(context.Context, *lock.Lease) error { return nil })
-	if err != nil {
-		return fmt.Errorf("lock.backend %s does not answer: check lock.addrs: %w", a.cfg.Lock.Backend, err)
+	key := "start:" + rand.Text()[:1]
+	for {
+		err := a.locker.Do(ctx, key, func(context.Context, *lock.Lease) error { return nil }, lock.WithWait(0))
+		if err == nil || errors.Is(err, lock.ErrHeld) {
+			return nil
+		}
+		select {
+		case <-time.After(lockAskAgain):
+		case <-ctx.Done():
+			return fmt.Errorf("lock.backend %s does not answer: check lock.addrs: %w", a.cfg.Lock.Backend, err)
+		}
 	}
-	return nil
 }
 
 // openShop builds the order service too, and starts the background work.
@@ -162,10 +175,13 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err := a.own(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.checkShards(ctx); err != nil {
 		return nil, err
 	}
-	ids, err := newIDs(ctx, cfg.ID, a.redis, a.leases, log)
+	ids, err := newIDs(ctx, cfg.ID, a.redis, cfg.Redis.Prefix, a.leases, log)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +189,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
-		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueLength,
+		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueLength, Wait: cfg.Order.QueueWait,
 		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
@@ -188,15 +204,51 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	return a, nil
 }
 
+// ownWithin is longer than the word of a database counts that is not at work any more.
+const ownWithin = 12 * time.Second
+
+// own makes this database the one that Redis is loaded from. It waits for one that was
+// stopped just now, and refuses a Redis that another is at work on, or that cannot tell
+// that it has lost data.
+func (a *app) own(ctx context.Context) error {
+	if err := a.stock.CheckServers(ctx); err != nil {
+		return refused(err)
+	}
+	for until := time.Now().Add(ownWithin); ; {
+		err := a.coupons.Heartbeat(ctx)
+		if err == nil {
+			a.onStop(func(ctx context.Context) error { _ = a.stock.Disown(ctx); return nil }) // it runs out by itself
+			return nil
+		}
+		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
+			return refused(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchEvery / 4):
+		}
+	}
+}
+
+// refused is usage's error if it is for a person to mend.
+func refused(err error) error {
+	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrBlind) {
+		return usage(err)
+	}
+	return err
+}
+
 // checkShards refuses a number of shards other than the one that a running sale was
 // loaded with: the next publication would move its stock without anybody asking.
+// One whose shards are freed has none.
 func (a *app) checkShards(ctx context.Context) error {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range loaded {
-		if c.StateAt(time.Now()) == coupon.OnSale && c.Shards != a.cfg.Stock.Shards {
+		if c.StateAt(time.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
 			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}

@@ -22,7 +22,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 		Args:    noArgs,
 	}
 	load := configFlag(cmd, c)
-	id := cmd.Flags().String("coupon", "", "the coupon's id (default: all whose stock was loaded)")
+	id := cmd.Flags().String("coupon", "", "the coupon's id (default: all whose stock was ever loaded)")
 	repair := cmd.Flags().Bool("repair", false, "mend what is safe to mend")
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a coupon")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -45,7 +45,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 		}
 		defer func() { err = errors.Join(err, a.close(context.WithoutCancel(ctx))) }()
 		if ids == nil {
-			if ids, err = a.loadedIDs(ctx); err != nil {
+			if ids, err = a.soldIDs(ctx); err != nil {
 				return err
 			}
 			if len(ids) == 0 {
@@ -61,14 +61,26 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 	return cmd
 }
 
-// loadedIDs lists the coupons whose stock was loaded into Redis.
-func (a *app) loadedIDs(ctx context.Context) ([]int64, error) {
-	loaded, err := a.store.Coupons().Loaded(ctx)
-	ids := make([]int64, 0, len(loaded))
-	for _, one := range loaded {
-		ids = append(ids, one.ID)
+// couponPage is how many coupons are read at once.
+const couponPage = 1000
+
+// soldIDs lists the coupons whose stock was ever loaded, however long ago they ended:
+// only they have orders.
+func (a *app) soldIDs(ctx context.Context) ([]int64, error) {
+	ids := []int64{}
+	for after, more := int64(0), true; more; {
+		page, err := a.store.Coupons().List(ctx, after, couponPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page {
+			if after = one.ID; one.Epoch > 0 {
+				ids = append(ids, one.ID)
+			}
+		}
+		more = len(page) == couponPage
 	}
-	return ids, err
+	return ids, nil
 }
 
 func couponIDs(text string) ([]int64, error) {
@@ -86,10 +98,15 @@ func auditAll(ctx context.Context, c console, ids []int64,
 	look func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
 ) error {
 	clean := true
+	var failed error
 	for _, id := range ids {
 		report, err := look(ctx, id)
-		if err != nil {
-			return fmt.Errorf("audit coupon %d: %w", id, err)
+		if err != nil { // the others are audited all the same
+			failed = errors.Join(failed, fmt.Errorf("coupon %d was not audited: %w", id, err))
+			if ctx.Err() != nil {
+				return failed
+			}
+			continue
 		}
 		clean = clean && report.Clean
 		if asJSON {
@@ -101,8 +118,8 @@ func auditAll(ctx context.Context, c console, ids []int64,
 			return fmt.Errorf("print the report: %w", err)
 		}
 	}
-	if !clean {
+	if failed == nil && !clean {
 		return errSilent
 	}
-	return nil
+	return failed
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"seckill/internal/coupon"
+	"seckill/internal/lock"
 	"seckill/internal/order"
 )
 
@@ -28,11 +30,48 @@ func (a *app) work(ctx context.Context) {
 			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
 		})
 	})
+	running.Go(func() { a.freeing(ctx) })
 	a.onStop(func(context.Context) error {
 		cancel()
 		running.Wait()
 		return nil
 	})
+}
+
+const (
+	// freeEvery is how often coupons are looked for whose shards nobody needs any more,
+	// and freeWithin bounds a pass.
+	freeEvery  = time.Minute
+	freeWithin = 30 * time.Second
+)
+
+// freeing drops, on one instance at a time, what Redis has of the sales that ended long
+// ago, until ctx ends.
+func (a *app) freeing(ctx context.Context) {
+	tick := time.NewTicker(freeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		freed := 0
+		err := a.leases.Do(ctx, "job:free", func(ctx context.Context, _ *lock.Lease) (err error) {
+			ctx, cancel := context.WithTimeout(ctx, freeWithin)
+			defer cancel()
+			freed, err = a.coupons.Free(ctx)
+			return err
+		}, lock.WithWait(0))
+		switch {
+		case errors.Is(err, lock.ErrNotAcquired), ctx.Err() != nil:
+		case err != nil:
+			a.log.WarnContext(ctx, "the shards of ended sales were not freed", "error", err)
+			fallthrough
+		case freed > 0:
+			a.metrics.Did("free", freed, err)
+		}
+	}
 }
 
 // hands is how many entries of the queues an instance serves at once: with group

@@ -31,6 +31,10 @@ func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
 	lock := redis.NewClient(&redis.Options{Addr: locked})
 	require.NoError(t, lock.ConfigSet(t.Context(), "requirepass", "the right one").Err())
 	require.NoError(t, lock.Close())
+	blind := testservers.NewRedis(t).Addr()
+	rights := redis.NewClient(&redis.Options{Addr: blind})
+	require.NoError(t, rights.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@dangerous").Err())
+	require.NoError(t, rights.Close())
 	db := testservers.MariaDB(t)
 	const password = "a-password-that-is-wrong"
 	dsn := func(login, addr, name string) string {
@@ -52,6 +56,7 @@ func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
 		"a wrong password for Redis":         {env: []string{"SECKILL_REDIS__ADDRS=" + locked, "SECKILL_REDIS__PASSWORD=" + password}, code: 1, says: []string{"redis", "redis.password"}},
 		"no password for Redis":              {env: []string{"SECKILL_REDIS__ADDRS=" + locked}, code: 1, says: []string{"redis", "redis.password"}},
 		"a fault, in a build without points": {env: []string{"SECKILL_FAULT=commit.after:kill:1"}, code: 2, says: []string{"SECKILL_FAULT"}},
+		"a Redis user without INFO":          {env: []string{"SECKILL_REDIS__ADDRS=" + blind, "SECKILL_REDIS__USERNAME=app", "SECKILL_REDIS__PASSWORD=pw"}, code: 2, says: []string{"redis.username", "INFO"}},
 		"no such database in Redis":          {env: []string{"SECKILL_REDIS__DB=99"}, code: 1, says: []string{"redis"}},
 		"one Redis taken for a cluster":      {env: []string{"SECKILL_REDIS__MODE=cluster"}, code: 1, says: []string{"redis", "cluster"}},
 		"a Redis taken for a sentinel":       {env: []string{"SECKILL_REDIS__MODE=sentinel", "SECKILL_REDIS__MASTER_NAME=x"}, code: 1, says: []string{"redis", "sentinel"}},

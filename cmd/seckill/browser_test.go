@@ -21,6 +21,9 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers"
+	"seckill/internal/servers/testservers"
 )
 
 // pictures is where the tests of the page leave pictures of it, if anywhere.
@@ -35,8 +38,9 @@ type browser struct{ ctx context.Context }
 
 func newBrowser(t *testing.T) browser {
 	t.Helper()
+	testservers.Need(t, servers.LookChromium)
 	program, err := exec.LookPath("chromium")
-	require.NoError(t, err, "install chromium: .ci/install-servers")
+	require.NoError(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),

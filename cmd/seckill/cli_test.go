@@ -37,6 +37,8 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 		"audit --fix":                 "--fix",
 		"audit --coupon x":            "--coupon",
 		"audit":                       "embedded",
+		"archive":                     "mysql.dsn",
+		"archive --older-than 1d":     "--older-than",
 		"migrate --down":              "--down",
 		"migrate":                     "mysql.dsn",
 		"token":                       "--user",
@@ -78,7 +80,7 @@ func TestACommandThatIsStoppedSaysSo(t *testing.T) {
 }
 
 func TestEveryCommandHelpsWithAnExample(t *testing.T) {
-	for _, command := range []string{"", "serve", "demo", "rush", "audit", "migrate", "token", "version"} {
+	for _, command := range []string{"", "serve", "demo", "rush", "audit", "archive", "migrate", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
 		assert.Zero(t, p.code(), command)
 		assert.Contains(t, p.out.String(), "Examples:\n", command)
@@ -86,7 +88,7 @@ func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 		assert.Empty(t, p.err.String(), command)
 	}
 	all := run(t, nil, "help").out.String()
-	for _, command := range []string{"serve", "demo", "rush", "audit", "migrate", "token", "version", "completion"} {
+	for _, command := range []string{"serve", "demo", "rush", "audit", "archive", "migrate", "token", "version", "completion"} {
 		assert.Contains(t, all, "\n  "+command)
 	}
 	assert.Contains(t, run(t, nil, "version").out.String(), "seckill ")

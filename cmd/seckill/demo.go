@@ -152,7 +152,7 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 			return failed
 		}
 	}
-	if err := verdict(report); err != nil {
+	if err := verdict(report, true); err != nil {
 		return err
 	}
 	return d.soldWhatItCould(report)

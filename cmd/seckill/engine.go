@@ -13,7 +13,7 @@ type engine struct{ *app }
 
 // Pulse asks Redis for the holds; the rest this instance knows.
 func (e engine) Pulse(ctx context.Context, c coupon.Coupon) (api.Pulse, error) {
-	holds, err := e.stock.Open(ctx, c.ID, c.Shards)
+	holds, err := e.stock.CountHolds(ctx, c.ID, c.Shards)
 	if err != nil {
 		return api.Pulse{}, err
 	}

@@ -16,17 +16,17 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 		users, stock, limit, doubleTap int
 		commit, mode                   string
 	}{
-		"one unit per user":        {users: 20_000, stock: 2_000, limit: 1, doubleTap: 20, commit: "group"},
-		"two units per user":       {users: 3_000, stock: 450, limit: 2, doubleTap: 2, commit: "group"},
-		"one transaction an order": {users: 1_500, stock: 300, limit: 2, doubleTap: 4, commit: "single"},
-		"through the queues":       {users: 6_000, stock: 1_000, limit: 1, doubleTap: 10, commit: "group", mode: "queue"},
+		"one unit per user":        {users: 4_000, stock: 1_000, limit: 1, doubleTap: 20, commit: "group"},
+		"two units per user":       {users: 800, stock: 300, limit: 2, doubleTap: 4, commit: "group"},
+		"one transaction an order": {users: 400, stock: 200, limit: 2, doubleTap: 4, commit: "single"},
+		"through the queues":       {users: 1_500, stock: 500, limit: 1, doubleTap: 10, commit: "group", mode: "queue"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit, "SECKILL_ORDER__MODE="+cmp.Or(c.mode, "sync"))
 			fleet := s.fleet(t)
 			id := fleet[0].sale(t, c.stock, c.limit)
 			sum := total(crowd(t, fleet, rush.Options{
-				Users: c.users / 3, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: c.doubleTap,
+				Users: c.users, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: c.doubleTap,
 				AdminToken: token(t, 1, "admin"), Concurrency: 32,
 			}))
 			assert.Zero(t, sum.Failed)

@@ -1,4 +1,4 @@
-// The tests of this package run the real program, built with the race detector, as
+// The tests of this package run the real program, built as the tests are, as
 // processes of its own:
 //
 //	test ─▶ shop (a database, a Redis) ─▶ fleet of instances ─▶ HTTP, signals
@@ -20,7 +20,7 @@ var program string
 
 func TestMain(m *testing.M) {
 	var err error
-	if program, err = testservers.Build(".", "-race"); err != nil {
+	if program, err = testservers.Build("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers/testservers"
 )
 
 // firstOfBucket is a user whose lock is in bucket 0, as is that of every 64th after.
@@ -32,7 +34,7 @@ func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__MODE=queue",
 		"SECKILL_STOCK__SHARDS=1", "SECKILL_ORDER__QUEUE_LENGTH=3", "SECKILL_ORDER__QUEUE_WAIT=20s")...)
 	i := s.instance(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := i.sale(t, 10, 1)
 			v, late := b.open(t, i.url, l), b.open(t, i.url, l)
@@ -70,7 +72,7 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 	b := newBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=8")...)
 	i := s.instance(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			user := firstOfBucket + 64*n
 			id := i.sale(t, 10, 1)
@@ -118,7 +120,7 @@ func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
 	s := newShopOver(t, dsn, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true")...)
 	i := s.instance(t)
 	do := statements(t, dsn)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := i.sale(t, 10, 1)
 			v := b.open(t, i.url, l)
@@ -166,7 +168,7 @@ func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
 
 func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := shop.sale(t, 10, 5)
 			v := b.open(t, shop.url, l)

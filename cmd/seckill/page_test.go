@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab/bench"
+	"seckill/internal/servers/testservers"
 )
 
 // visitors are how the tests of the page come to it.
@@ -71,7 +72,7 @@ func (i *instance) saleFrom(t *testing.T, title string, stock int, from time.Dur
 
 func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			one := shop.saleFrom(t, "<img src=x onerror=alert(1)>", 1, -time.Minute)
 			two := shop.saleFrom(t, "Tea", 2, -time.Minute)
@@ -115,7 +116,7 @@ func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 
 func TestTheCountdownOpensTheSale(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.login(itoa(400 + n))
@@ -137,7 +138,7 @@ func TestThePageOutlivesItsServer(t *testing.T) {
 	b := newBrowser(t)
 	shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAY_WITHIN=5s")...).instance(t)
 	id := shop.sale(t, 10, 1)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		top := t // the server that is started anew is for the next visitor too
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
@@ -173,7 +174,7 @@ func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
 	b := newBrowser(t)
 	shop := newShop(t).instance(t)
 	shop.sale(t, 10, 1)
-	for _, l := range visitors {
+	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.fill("#token", token(t, 700, "user"))
@@ -205,7 +206,7 @@ func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
 
 func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for n, l := range visitors {
+	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.view("admin")
@@ -246,7 +247,7 @@ func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
 
 func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for _, l := range visitors {
+	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.view("rush")
@@ -288,7 +289,7 @@ func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 
 func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 	b, shop := newBrowser(t), embeddedShop(t)
-	for _, l := range visitors {
+	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.view("lab")

@@ -25,10 +25,13 @@ func TestTheTour(t *testing.T) {
 	if *pictures != "" {
 		looks = append(looks, look{language: "zh", dark: true})
 	}
+	stock := 100 // sold in as many quarters of a second
+	if *pictures != "" {
+		stock = 240
+	}
 	for _, l := range looks {
 		t.Run(l.language, func(t *testing.T) {
-			const stock = 240
-			p := launch(t, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", "480", "--rate", "24")
+			p := launch(t, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24")
 			v := b.open(t, p.page(t), l)
 			v.means("#countdown", "starts")
 			v.says("#left", itoa(stock))
@@ -37,7 +40,7 @@ func TestTheTour(t *testing.T) {
 			v.click("#audit-admin")
 			v.view("sale")
 
-			v.until(number("#left") + " < 190")
+			v.until(number("#left") + " < " + itoa(stock*4/5))
 			v.click("#buy")
 			v.means("#outcome", "bought")
 			v.tour("sale-" + l.language)
@@ -53,11 +56,13 @@ func TestTheTour(t *testing.T) {
 			})
 
 			v.view("rush")
-			for field, value := range map[string]string{"users": "500", "rate": "60", "stock": "240", "pay": "30", "cancel": "20"} {
+			for field, value := range map[string]string{
+				"users": itoa(2 * stock), "rate": "60", "stock": itoa(stock), "pay": "30", "cancel": "20",
+			} {
 				v.fill("#rush-"+field, value)
 			}
 			v.click("#rush-start")
-			v.until(number("#r-refused") + " > 60")
+			v.until(number("#r-refused") + " > " + itoa(stock/4))
 			v.tour("rush-" + l.language)
 			v.means("#rush-report .verdict", "clean")
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,9 @@ func newRush(c console) *cobra.Command {
 		Long: `Sends many distinct buyers to a server over HTTP and reports what they were told.
 
 With the server's secret in the configuration (SECKILL_AUTH__SECRET) the buyers' tokens
-are signed here and the audit is asked at the end; without it the buyers log in, which
-the server allows only while auth.demo_login is on.`,
+are signed here and the audit is asked at the end: the exit code is 1 if it is not clean
+or cannot be had. Without the secret the buyers log in, which the server allows only
+while auth.demo_login is on.`,
 		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n  seckill rush --rate 2000 --users 60000 --json",
 		Args:    noArgs,
 	}
@@ -67,7 +69,7 @@ the server allows only while auth.demo_login is on.`,
 		if err := show(c, report, asJSON); err != nil {
 			return err
 		}
-		return verdict(report)
+		return verdict(report, o.AdminToken != "")
 	}
 	return cmd
 }
@@ -82,14 +84,17 @@ func show(c console, r rush.Report, asJSON bool) error {
 	return r.WriteText(c.out)
 }
 
-// verdict makes the exit code: a run that was audited must be clean, and one that
-// could not be audited must at least have broken no promise.
-func verdict(r rush.Report) error {
+// verdict makes the exit code: a run whose audit was asked for must have been audited
+// and be clean, and one without a secret must at least have broken no promise.
+func verdict(r rush.Report, audited bool) error {
 	if len(r.Violations) > 0 || r.Audit == rush.AuditViolated {
 		return errSilent // the report has said it
 	}
 	if r.Stopped {
 		return errors.New("stopped before everybody had come")
+	}
+	if audited && r.Audit == rush.AuditNotRun {
+		return errors.New("the sale was to be audited and was not: " + strings.Join(r.Notes, "; "))
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func TestSIGTERMUnderLoadFailsNoRequestAndLeavesNothingBehind(t *testing.T) {
 
 // Whenever it comes, an end that was asked for is no failure.
 func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
-	for after := 20 * time.Millisecond; after < 400*time.Millisecond; after += 40 * time.Millisecond {
+	for after := 20 * time.Millisecond; after < 400*time.Millisecond; after += 80 * time.Millisecond {
 		p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
 		time.Sleep(after) // the moment is what is tried
 		p.signal(t, syscall.SIGTERM)

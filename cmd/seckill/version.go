@@ -21,8 +21,14 @@ func newVersion(c console) *cobra.Command {
 	}
 }
 
-// version is what the build knows of itself: the module's version, or the commit.
+// released is the version of a release; .ci/release sets it when it links.
+var released string
+
+// version is what the build knows of itself: the release, the module's version, or the commit.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -106,7 +106,8 @@ func lockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.
 	nothing := func() error { return nil }
 	switch cfg.Lock.Backend {
 	case "redis":
-		return redislock.New(client, redislock.Options{Scripter: scripts, Fair: cfg.Lock.Fair, Logger: log}), nothing, nil
+		o := redislock.Options{Scripter: scripts, Fair: cfg.Lock.Fair, Prefix: cfg.Redis.Prefix, Logger: log}
+		return redislock.New(client, o), nothing, nil
 	case "redlock":
 		return openRedlock(cfg, db, log)
 	case "mysql":
@@ -153,7 +154,7 @@ func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Bac
 		}
 		nodes = append(nodes, n)
 	}
-	b, err := redlock.New(nodes, redlock.Options{Fencer: db})
+	b, err := redlock.New(nodes, redlock.Options{Fencer: db, Prefix: cfg.Redis.Prefix})
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
@@ -167,12 +168,14 @@ type idMaker interface {
 }
 
 // newIDs gives the generator that id.generator names.
-func newIDs(ctx context.Context, cfg config.ID, client redis.UniversalClient, locker *lock.Locker, log *slog.Logger) (idMaker, error) {
+func newIDs(
+	ctx context.Context, cfg config.ID, client redis.UniversalClient, prefix string, locker *lock.Locker, log *slog.Logger,
+) (idMaker, error) {
 	switch cfg.Generator {
 	case "snowflake":
-		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Logger: log})
+		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log})
 	case "daily":
-		return idworker.NewDaily(client), nil
+		return idworker.NewDaily(client, prefix), nil
 	}
 	return nil, usage(fmt.Errorf("id.generator: %q is not built in", cfg.Generator))
 }

@@ -34,8 +34,13 @@ type feed struct {
 	last []byte
 }
 
-// pollEvery is the time between two events.
-const pollEvery = 500 * time.Millisecond
+const (
+	// pollEvery is the time between two events.
+	pollEvery = 500 * time.Millisecond
+	// restsFor is for how many of those a sale is left alone that has ended: only a person
+	// can change it.
+	restsFor = 10
+)
 
 func newHub(p Parts, o Options) *hub {
 	return &hub{
@@ -89,15 +94,21 @@ func (h *hub) poll(ctx context.Context, id int64, f *feed) {
 	defer tick.Stop()
 	var pace pace
 	for {
-		event := h.look(ctx, id, &pace)
+		event, ended := h.look(ctx, id, &pace)
 		if ctx.Err() != nil {
 			return
 		}
 		h.tell(f, event)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		rests := 1
+		if ended {
+			rests = restsFor
+		}
+		for range rests {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
 		}
 	}
 }
@@ -119,22 +130,24 @@ func (h *hub) tell(f *feed, event []byte) {
 	}
 }
 
-// look reads the sale once. That a store is away is news too, and not the end.
-func (h *hub) look(ctx context.Context, id int64, p *pace) []byte {
+// look reads the sale once, and reports whether it has ended. That a store is away is news
+// too, and not the end.
+func (h *hub) look(ctx context.Context, id int64, p *pace) (event []byte, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, h.budget)
 	defer cancel()
 	c, err := h.coupons.Get(ctx, id)
 	var left []int64
 	var pulse Pulse
-	if err == nil && c.Shards > 0 && c.StateAt(h.now()) != coupon.Ended {
+	ended = err == nil && c.StateAt(h.now()) == coupon.Ended
+	if err == nil && c.Shards > 0 && !ended {
 		if left, err = h.live.Left(ctx, id, c.Shards); err == nil {
 			pulse, err = h.engine.Pulse(ctx, c)
 		}
 	}
 	if err != nil {
-		return trouble(id, problemOf(err).code, h.now())
+		return trouble(id, problemOf(err).code, h.now()), false
 	}
-	return sale(c, left, pulse, p, h.now())
+	return sale(c, left, pulse, p, h.now()), ended
 }
 
 // close ends every stream and returns when nothing polls any more.

@@ -64,6 +64,7 @@ var problems = written([]problem{
 	{err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict", detail: "The request is known and its order is not to be found."},
 	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key."},
 	{err: order.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The order's state forbids that.", says: true},
+	{err: coupon.ErrForeign, status: http.StatusConflict, code: "conflict", detail: "Redis is in use by another database.", says: true},
 	{err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The coupon's state forbids that.", says: true},
 	{err: ErrUnderWay, status: http.StatusConflict, code: "conflict", detail: "One is under way already."},
 	{err: coupon.ErrEnded, status: http.StatusGone, code: "ended", detail: "The sale has ended."},

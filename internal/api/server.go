@@ -60,8 +60,12 @@ func (s *Server) Handler() http.Handler { return s.engine }
 // them, and returns when their work has ended. Other requests go on.
 func (s *Server) Close() { s.hub.close() }
 
-// slow is the budget of what reads or loads a whole sale.
-const slow = 30 * time.Second
+// slow is the budget of what reads or loads a whole sale, and long that of an audit: of
+// ten million orders, say. What is read is bounded page by page.
+const (
+	slow = 30 * time.Second
+	long = 10 * time.Minute
+)
 
 // routes is every route of the contract.
 func (s *Server) routes() error {
@@ -94,8 +98,8 @@ func (s *Server) routes() error {
 	on(http.MethodPatch, v1+"/admin/coupons/:id", handle(s, door{who: admin}, s.patchCoupon))
 	on(http.MethodPost, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin, budget: slow}, s.publish))
 	on(http.MethodDelete, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin}, s.pause))
-	get(v1+"/admin/coupons/:id/audit", handle(s, door{who: admin, budget: slow}, s.audit))
-	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, door{who: admin, budget: slow}, s.repair))
+	get(v1+"/admin/coupons/:id/audit", handle(s, door{who: admin, budget: long}, s.audit))
+	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, door{who: admin, budget: long}, s.repair))
 
 	get(v1+"/admin/rush", handle(s, door{who: admin}, s.seeRush))
 	on(http.MethodPost, v1+"/admin/rush", handle(s, door{who: admin}, s.startRush))

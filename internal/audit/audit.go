@@ -5,15 +5,17 @@
 //
 //	read the shards ─▶ read the database, at one moment ─▶ read the shards again
 //
-// and if no shard has changed in between, all three readings are of one moment.
-// Under load that may never be so: then what needs both stores is "unsettled",
-// which accuses nobody.
+// and if no shard has changed in between, all three readings are of one moment. All is
+// read a page at a time, and each page is held against the other store at once, so an
+// audit of a million orders needs no more memory than one of a thousand. Under load there
+// may be no such moment: then what needs both stores is "unsettled", which accuses nobody.
 package audit
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"seckill/internal/coupon"
@@ -25,14 +27,14 @@ import (
 // Books is the database's side. *store.Store is one.
 type Books interface {
 	Coupon(ctx context.Context, id int64) (coupon.Coupon, error)
-	Books(ctx context.Context, couponID int64, requests []string) (store.Books, error)
+	Books(ctx context.Context, couponID int64, read func(context.Context, store.Ledger) error) error
 }
 
 // Shards is Redis' side. *stock.Stock is one.
 type Shards interface {
-	Snapshot(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
-	History(ctx context.Context, couponID int64, shard int) (map[string]int64, error)
-	Buyers(ctx context.Context, couponID int64, shards int) (map[int64]int64, error)
+	Heads(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
+	OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[stock.Held, error]
+	Traces(ctx context.Context, couponID int64, heads []stock.Shard, orders []order.Order) ([]stock.Trace, error)
 	Applied(ctx context.Context, returns []order.Return) ([]bool, error)
 	Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
 }
@@ -98,77 +100,6 @@ func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 		}
 	}
 	return e.judge(), nil
-}
-
-// evidence is one reading of both stores.
-type evidence struct {
-	books   store.Books
-	shards  []stock.Shard
-	applied []bool           // of the outbox, whether the shards have it
-	history map[string]int64 // requests that Redis remembers as ordered
-	buyers  map[int64]int64  // the shards' account of each user's orders
-	waiting []map[int64]bool // the orders in each shard's queue
-	quiet   bool             // nothing changed in Redis during the reading
-	at      time.Time
-}
-
-func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
-	first, err := a.books.Coupon(ctx, couponID)
-	if err != nil {
-		return evidence{}, err
-	}
-	parts := first.Shards
-	e := evidence{history: map[string]int64{}}
-	if e.shards, err = a.shards.Snapshot(ctx, couponID, parts); err != nil {
-		return e, err
-	}
-	open := map[string]bool{}
-	for _, s := range e.shards {
-		for _, h := range s.Holds {
-			open[h.RequestID] = true
-		}
-	}
-	asked := make([]string, 0, len(open))
-	for k := range parts {
-		history, err := a.shards.History(ctx, couponID, k)
-		if err != nil {
-			return e, err
-		}
-		for request, id := range history {
-			asked = append(asked, request)
-			if !open[request] {
-				e.history[request] = id
-			}
-		}
-	}
-	for request := range open {
-		asked = append(asked, request)
-	}
-	if e.buyers, err = a.shards.Buyers(ctx, couponID, parts); err != nil {
-		return e, err
-	}
-	if e.waiting, err = a.waiting(ctx, couponID, parts); err != nil {
-		return e, err
-	}
-	e.at = time.Now().UTC()
-	if e.books, err = a.books.Books(ctx, couponID, asked); err != nil {
-		return e, err
-	}
-	if e.applied, err = a.shards.Applied(ctx, e.books.Due); err != nil {
-		return e, err
-	}
-	again, err := a.shards.Snapshot(ctx, couponID, parts)
-	e.quiet = err == nil && e.books.Coupon.Epoch == first.Epoch && same(e.shards, again)
-	return e, err
-}
-
-func same(a, b []stock.Shard) bool {
-	for k := range a {
-		if a[k].Ops != b[k].Ops || a[k].Epoch != b[k].Epoch || a[k].Open != b[k].Open {
-			return false
-		}
-	}
-	return true
 }
 
 // Repair mends what is safe to mend, and audits:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,21 +35,38 @@ func (*busy) Coupon(context.Context, int64) (coupon.Coupon, error) {
 	}, nil
 }
 
-func (b *busy) Books(ctx context.Context, id int64, _ []string) (store.Books, error) {
+func (b *busy) Books(ctx context.Context, id int64, read func(context.Context, store.Ledger) error) error {
 	time.Sleep(b.takes)
 	c, err := b.Coupon(ctx, id)
-	return store.Books{Coupon: c}, errors.Join(err, ctx.Err())
+	return errors.Join(err, read(ctx, empty{c}), ctx.Err())
 }
 
-func (b *busy) Snapshot(context.Context, int64, int) ([]stock.Shard, error) {
+// empty is the ledger of a coupon without orders.
+type empty struct{ of coupon.Coupon }
+
+func (e empty) Coupon() coupon.Coupon { return e.of }
+
+func (empty) Orders(context.Context, func(context.Context, []store.Booked) error) (store.Totals, error) {
+	return store.Totals{}, nil
+}
+
+func (empty) Due(context.Context, func(context.Context, []order.Return) error) error { return nil }
+
+func (empty) Answers(context.Context, []string) (map[string]order.Order, error) {
+	return map[string]order.Order{}, nil
+}
+
+func (b *busy) Heads(context.Context, int64, int) ([]stock.Shard, error) {
 	b.looks++
 	return []stock.Shard{{Open: true, Epoch: 1, Units: 5, Ops: min(b.looks, b.restsAfter)}}, nil
 }
 
-func (*busy) History(context.Context, int64, int) (map[string]int64, error) { return nil, nil }
+func (*busy) OpenHolds(context.Context, int64, int, int) iter.Seq2[stock.Held, error] {
+	return func(func(stock.Held, error) bool) {}
+}
 
-func (*busy) Buyers(context.Context, int64, int) (map[int64]int64, error) {
-	return map[int64]int64{}, nil
+func (*busy) Traces(context.Context, int64, []stock.Shard, []order.Order) ([]stock.Trace, error) {
+	return nil, nil
 }
 
 func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return nil, nil }

@@ -16,10 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/servers"
+	"seckill/internal/servers/testservers"
 )
 
 // One house for all: the program is built once.
 func TestThePathsOfTheRealProgram(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	h, err := openHouse(t.Context(), "../..")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.close()) })
@@ -118,6 +120,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 
 // A generator that is not ours gets a shop with everything that it needs.
 func TestAShopForAnotherGenerator(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	s, err := OpenShop(t.Context(), "../..", 3)
 	require.NoError(t, err)
 	var env bytes.Buffer

@@ -77,10 +77,14 @@ func (h *house) openServers(ctx context.Context) (err error) {
 	return nil
 }
 
+// buildFlags are those of the Makefile. The tests add the race detector if they have it.
+var buildFlags = []string{"-tags=nomsgpack"}
+
 // build compiles a program as a user would get it.
 func (h *house) build(ctx context.Context, root, pkg string) (string, error) {
 	program := filepath.Join(h.dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg) //nolint:gosec // our own packages
+	args := slices.Concat([]string{"build", "-o", program}, buildFlags, []string{pkg})
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w: %s", pkg, err, out)

@@ -6,4 +6,7 @@ import (
 	"seckill/internal/servers/testservers"
 )
 
-func TestMain(m *testing.M) { testservers.Main(m) }
+func TestMain(m *testing.M) {
+	buildFlags, lanes = testservers.BuildFlags(), 16
+	testservers.Main(m)
+}

@@ -15,7 +15,7 @@ const (
 	// many that the generator does not hold back what is offered below the peak.
 	openLanes = 512
 	// crush is the same for the overload: ten times what the peak was measured with.
-	crush = 10 * lanes
+	crush = 10 * peakLanes
 )
 
 // offered measures throughput and latency against arrivals that do not wait for

@@ -140,10 +140,10 @@ var stepPoints = []stepCell{
 	{point: "settle.release.during", pass: 2, with: stranded, late: true},
 	{point: "settle.release.after", pass: 2, with: stranded, late: true},
 
-	{point: "expire.after", pass: 20, late: true, kind: expiring},
-	{point: "expire.commit.before", pass: 20, late: true, kind: expiring},
-	{point: "expire.commit.during", pass: 20, late: true, kind: expiring},
-	{point: "expire.commit.after", pass: 20, late: true, kind: expiring},
+	{point: "expire.after", pass: 2, late: true, kind: expiring},
+	{point: "expire.commit.before", pass: 2, late: true, kind: expiring},
+	{point: "expire.commit.during", pass: 2, late: true, kind: expiring},
+	{point: "expire.commit.after", pass: 2, late: true, kind: expiring},
 }
 
 // stepCells are the points, each with a process that is killed there, one that is

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/chaos"
+	"seckill/internal/servers/testservers"
 )
 
 // seckill prepares a run of the program. Whatever it leaves behind is in dir.
@@ -31,6 +32,7 @@ func seckill(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, out, comp
 }
 
 func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	for run := 1; run <= 2; run++ {
 		cmd, out, complaints := seckill(t, dir, "chaos", "--cell", "^nothing$", "--requests", "60", "--seed", "7",
@@ -51,6 +53,7 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 }
 
 func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
+	testservers.Need(t)
 	for want, args := range map[string][]string{
 		"no cell is called":      {"chaos", "--cell", "nosuch"},
 		"neither redis nor none": {"chaos", "--lock", "etcd"},
@@ -68,6 +71,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 }
 
 func TestCtrlCEndsEverythingAndTellsWhatWasDone(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	cmd, out, complaints := seckill(t, dir, "chaos", "--cell", "^nothing$", "--requests", "60", "--rounds", "1000", "--log", "runs.jsonl")
 	require.NoError(t, cmd.Start())

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -12,10 +13,13 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	var err error
-	if program, err = testservers.Build("../../cmd/seckill", "-tags", "faults"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	flag.Parse()
+	if !testing.Short() {
+		var err error
+		if program, err = testservers.Build("../../cmd/seckill", "faults"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	testservers.Main(m)
 }

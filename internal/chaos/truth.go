@@ -157,7 +157,7 @@ func (t *truth) readShards(ctx context.Context, rdb redis.UniversalClient, coupo
 		}
 		t.units += units
 		t.entries += entries
-		t.holds += int(holds)
+		t.holds += int(max(0, holds-1)) // without the mark that tells an empty shard from a lost one
 		t.negative = t.negative || units < 0
 		t.loaded = t.loaded && epoch == t.epoch
 	}

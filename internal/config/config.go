@@ -74,6 +74,7 @@ type Redis struct {
 	Password         Secret        `koanf:"password"`
 	SentinelPassword Secret        `koanf:"sentinel_password"` // sentinel only
 	DB               int           `koanf:"db" min:"0" max:"65535"`
+	Prefix           string        `koanf:"prefix"` // of all keys and channels
 	TLS              bool          `koanf:"tls"`
 	PoolSize         int           `koanf:"pool_size" min:"1" max:"65536"`   // connections per server
 	Timeout          time.Duration `koanf:"timeout" min:"1ms" max:"1m"`      // of one call
@@ -163,6 +164,7 @@ func Default() Config {
 		Redis: Redis{
 			Addrs:       []string{},
 			Mode:        "single",
+			Prefix:      "seckill:",
 			PoolSize:    64,
 			Timeout:     500 * time.Millisecond,
 			DialTimeout: time.Second,

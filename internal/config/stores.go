@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -51,10 +52,24 @@ func (c Config) checkRedis(wrong *problems) {
 	if r.Mode == "cluster" && r.DB != 0 {
 		wrong.add("redis.db must be 0 in cluster mode: a cluster has one database", "redis.db", "redis.mode")
 	}
+	if !isPrefix(r.Prefix) {
+		wrong.add("redis.prefix must be 1 to 64 letters, digits, dots, dashes, underscores and colons, such as seckill:", "redis.prefix")
+	}
 	if r.Timeout > c.HTTP.RequestTimeout {
 		wrong.add("redis.timeout must not exceed http.request_timeout: it is a part of it",
 			"redis.timeout", "http.request_timeout")
 	}
+}
+
+// longestPrefix keeps every key short: each has it.
+const longestPrefix = 64
+
+// isPrefix reports whether p may begin the names of keys: a brace would move the keys of
+// one shard to different nodes of a cluster, and a star would be a pattern.
+func isPrefix(p string) bool {
+	return p != "" && len(p) <= longestPrefix && !strings.ContainsFunc(p, func(r rune) bool {
+		return !strings.ContainsRune(":._-", r) && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+	})
 }
 
 func (c Config) checkMySQL(wrong *problems) {

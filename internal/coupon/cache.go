@@ -33,9 +33,14 @@ type flight struct {
 	err    error
 }
 
-// maxCached bounds the cache. A shop with more coupons than this at one time
-// reads the rest from the database.
-const maxCached = 10_000
+const (
+	// maxCached bounds the cache. A shop with more coupons than this at one time
+	// reads the rest from the database.
+	maxCached = 10_000
+	// endedFor is how long after its end a coupon is kept: whoever asks for it later
+	// costs a read in each refresh.
+	endedFor = time.Minute
+)
 
 // NewCache makes an empty cache that re-reads what it holds every refresh. Run
 // must be running for that.
@@ -174,7 +179,12 @@ func (c *Cache) reread(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	for _, one := range found {
+		if now.After(one.EndsAt.Add(endedFor)) && c.version[one.ID] == seen[one.ID] {
+			delete(c.entries, one.ID)
+			continue
+		}
 		c.put(one.ID, one, true, seen[one.ID])
 	}
 	return nil

@@ -46,7 +46,7 @@ func (b *books) Find(ctx context.Context, ids ...int64) ([]coupon.Coupon, error)
 func (b *books) put(id int64, title string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.kept[id] = coupon.Coupon{ID: id, Title: title}
+	b.kept[id] = coupon.Coupon{ID: id, Title: title, EndsAt: time.Now().Add(1000 * time.Hour)}
 }
 
 func (b *books) goAway(err error) {
@@ -94,6 +94,25 @@ func TestACrowdSharesOneRead(t *testing.T) {
 		_, err := c.Fresh(t.Context(), 1)
 		require.NoError(t, err)
 		require.Equal(t, int64(2), b.reads.Load(), "but who wants to know for sure")
+	})
+}
+
+// A cache that keeps what has ended is full one day, and reads the database for each
+// order of a new sale.
+func TestWhatHasEndedIsLetGo(t *testing.T) {
+	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
+		b.mu.Lock()
+		b.kept[2] = coupon.Coupon{ID: 2, Title: "ends soon", EndsAt: time.Now().Add(time.Second)}
+		b.mu.Unlock()
+		require.Equal(t, "old", title(t, c, 1))
+		require.Equal(t, "ends soon", title(t, c, 2))
+		time.Sleep(10 * time.Second)
+		require.Len(t, c.Known(), 2, "many ask for it just after its end")
+		time.Sleep(time.Minute)
+		known := c.Known()
+		require.Len(t, known, 1)
+		require.EqualValues(t, 1, known[0].ID)
+		require.Equal(t, "ends soon", title(t, c, 2), "who asks is answered")
 	})
 }
 

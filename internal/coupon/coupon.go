@@ -44,6 +44,8 @@ var (
 	ErrSoldOut    = errors.New("coupon: sold out")
 	ErrConflict   = errors.New("coupon: its state forbids that")
 	ErrInvalid    = errors.New("coupon: invalid")
+	ErrForeign    = errors.New("coupon: Redis is in use by another database: set redis.prefix, or stop the other")
+	ErrTorn       = errors.New("coupon: a shard that was loaded is lost: its epoch cannot be opened")
 )
 
 // The bounds of what a coupon may be.
@@ -65,9 +67,10 @@ type Coupon struct {
 	BeginsAt     time.Time // the first moment of the sale
 	EndsAt       time.Time // the first moment after it
 	State        State
-	Epoch        int64 // how often its stock was loaded; 0 before the first time
-	Shards       int   // Redis counters that the stock is split over; 0 before the first time
+	Epoch        int64 // names the latest loading of its stock, see EpochAfter; 0 before the first
+	Shards       int   // Redis counters that the stock is split over; 0 before the first time and when they are freed
 	Loading      bool  // its epoch has begun and the shards are not known to be loaded with it
+	Opening      bool  // Loading, and every shard has its buyers: some may be open
 }
 
 // Check reports everything about c that is out of bounds, as one ErrInvalid.
@@ -111,6 +114,12 @@ func (c Coupon) Admits(now time.Time) error {
 	}
 	return nil
 }
+
+// EpochAfter names an epoch that begins now. Epochs of a coupon grow, and none was ever
+// given before, by this database, by one that it was restored or copied from or by one
+// that had its place: it is the time in microseconds. As a double, which is what Lua has
+// for numbers, it is exact for another two hundred years.
+func EpochAfter(last int64, now time.Time) int64 { return max(last+1, now.UnixMicro()) }
 
 // StateAt is the state as a buyer sees it: a sale whose window has passed has
 // ended, whether or not somebody has written that down.

@@ -36,7 +36,7 @@ func closed(c *coupon.Coupon) int64 {
 	if c.Epoch == 0 {
 		return 0
 	}
-	return c.Epoch + 1
+	return coupon.EpochAfter(c.Epoch, during)
 }
 
 func TestWhatMayBeAlteredInWhichState(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWhatMayBeAlteredInWhichState(t *testing.T) {
 		"fewer units":      {coupon.Change{Total: new(int64(2))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left, c.Epoch = 2, c.Left-8, closed(c) }},
 		"fewer than sold":  {coupon.Change{Total: new(int64(1))}, []coupon.State{coupon.Draft}, func(c *coupon.Coupon) { c.Total, c.Left = 1, 1 }},
 		"nothing":          {coupon.Change{}, all, func(*coupon.Coupon) {}},
-		"the end":          {coupon.Change{End: true}, all, func(c *coupon.Coupon) { c.State = coupon.Ended }},
+		"the end":          {coupon.Change{End: true}, all, func(c *coupon.Coupon) { c.State, c.EndsAt = coupon.Ended, during }},
 		"with one that is": {coupon.Change{Title: new("New"), Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Title, c.Total, c.Left, c.Epoch = "New", c.Total+2, c.Left+2, closed(c) }},
 	} {
 		t.Run(name, func(t *testing.T) {

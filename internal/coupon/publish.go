@@ -2,17 +2,21 @@ package coupon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
 // Publish loads the stock and opens the sale:
 //
-//	begin an epoch in the database (on sale, loading) ─▶ load the shards ─▶ not loading any more
+//	begin an epoch in the database (on sale, loading) ─▶ fill the shards ─▶ all are filled
+//	(opening) ─▶ open the shards ─▶ not loading any more
 //
-// A crash or an error between two of the steps leaves nobody admitted and the wish
-// written down: Watch, on any instance, begins a newer epoch and opens the sale. A
-// pause meanwhile wins, and is the publisher's ErrConflict. A coupon that is on sale
-// with its shards loaded is left as it is, so that publishing twice is publishing once.
+// Only the first step keeps orders waiting, for one update of the coupon's row; the
+// filling takes as long as there are buyers. A crash or an error between two of the
+// steps leaves nobody admitted and the wish written down: Watch, on any instance, goes
+// on where the loading stopped and opens the sale. A pause meanwhile wins, and is the
+// publisher's ErrConflict. A coupon that is on sale with its shards loaded is left as it
+// is, so that publishing twice is publishing once.
 func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		if c.State == OnSale && !c.Loading {
@@ -29,7 +33,7 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 // now, and leaves the coupon in its state. It is how Redis is mended.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
-		return s.load(ctx, c, false)
+		return s.begin(ctx, c, false)
 	})
 }
 
@@ -37,6 +41,9 @@ func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 func (s *Service) alone(ctx context.Context, id int64, work func(context.Context, Coupon) (Coupon, error)) (Coupon, error) {
 	var c Coupon
 	err := s.exclusive(ctx, id, func(ctx context.Context) error {
+		if err := s.Heartbeat(ctx); err != nil {
+			return err
+		}
 		found, err := s.repo.Find(ctx, id)
 		if err != nil {
 			return err
@@ -50,34 +57,108 @@ func (s *Service) alone(ctx context.Context, id int64, work func(context.Context
 	return c, err
 }
 
-// load runs while this instance alone loads the coupon. With open it is put on sale,
-// without it stays in the state that it has by then. Shards that were loaded from a
-// stock that an administrator has altered meanwhile are not opened.
+// Heartbeat notes in both stores that they belong together: what Redis holds was loaded
+// from this database, as it is and not as it once was. ErrForeign if Redis is in use by
+// another one; nothing may be loaded then.
+func (s *Service) Heartbeat(ctx context.Context) error {
+	known, err := s.shards.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	owner, err := s.loader.Heartbeat(ctx, known)
+	if err != nil {
+		return err
+	}
+	return s.shards.SetOwner(ctx, owner)
+}
+
+// load runs while this instance alone loads the coupon, as a rule; two that do it
+// nevertheless do the same. With open it is put on sale, without it stays in the state
+// that it has by then. A loading that is under way is gone on with, unless a shard that
+// may have been open is lost: then its epoch cannot be completed.
 func (s *Service) load(ctx context.Context, c Coupon, open bool) (Coupon, error) {
+	if c.Loading && c.Shards > 0 && c.StateAt(s.now()) != Ended {
+		loaded, err := s.resume(ctx, c, open)
+		if !errors.Is(err, ErrTorn) {
+			return loaded, err
+		}
+	}
+	return s.begin(ctx, c, open)
+}
+
+// begin loads a new epoch.
+func (s *Service) begin(ctx context.Context, c Coupon, open bool) (Coupon, error) {
 	if c.StateAt(s.now()) == Ended {
 		return Coupon{}, fmt.Errorf("%w: it has ended", ErrConflict)
 	}
-	load, err := s.loader.NextEpoch(ctx, c.ID, s.parts, open)
+	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.parts, open)
 	if err != nil {
 		return Coupon{}, err
 	}
 	s.changed(ctx, c.ID)
-	if err := s.shards.Load(ctx, load); err != nil {
-		return Coupon{}, fmt.Errorf("load coupon %d: %w", c.ID, err)
-	}
-	loaded, err := s.repo.Change(ctx, c.ID, func(c *Coupon) error {
-		if c.Epoch != load.Epoch || c.State == Ended {
-			return fmt.Errorf("%w: it was changed while it was being loaded", ErrConflict)
+	return s.fill(ctx, l, open)
+}
+
+// resume goes on with a loading that was cut off, or that another instance is at.
+func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, error) {
+	if open && c.State != OnSale {
+		_, err := s.note(ctx, c.ID, c.Epoch, func(c *Coupon) { c.State = OnSale })
+		if err != nil {
+			return Coupon{}, err
 		}
-		c.Loading = false
-		return nil
-	})
+	}
+	if c.Opening {
+		return s.open(ctx, Load{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards}, open)
+	}
+	l, err := s.loader.Resume(ctx, c.ID, c.Epoch)
 	if err != nil {
 		return Coupon{}, err
 	}
-	s.changed(ctx, c.ID)
+	return s.fill(ctx, l, open)
+}
+
+// fill fills the shards and opens them. That all are filled is written down before the
+// first of them is open: until then the outbox has all that came back since the epoch
+// began, and any shard can be filled again; from then on none can.
+func (s *Service) fill(ctx context.Context, l Load, open bool) (Coupon, error) {
+	l.Buyers = func(ctx context.Context, after int64) (Page, error) {
+		return s.loader.Buyers(ctx, l.CouponID, l.Epoch, after)
+	}
+	if err := s.shards.Fill(ctx, l); err != nil {
+		return Coupon{}, fmt.Errorf("load coupon %d: %w", l.CouponID, err)
+	}
+	over := false
+	c, err := s.note(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Opening, over = c.Loading, !c.Loading })
+	if err != nil || over { // another came to the end of it, and what was sold since is not in l
+		return c, err
+	}
+	return s.open(ctx, l, open)
+}
+
+// open opens shards that are filled, and then the sale. Shards that were loaded from a
+// stock that an administrator has altered meanwhile are not opened.
+func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
+	if err := s.shards.Open(ctx, l); err != nil {
+		return Coupon{}, fmt.Errorf("open coupon %d: %w", l.CouponID, err)
+	}
+	loaded, err := s.note(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Loading, c.Opening = false, false })
+	if err != nil {
+		return Coupon{}, err
+	}
+	s.changed(ctx, l.CouponID)
 	if open && loaded.State != OnSale {
 		return Coupon{}, fmt.Errorf("%w: it was paused while it was being loaded", ErrConflict)
 	}
 	return loaded, nil
+}
+
+// note writes down how far a loading has come, unless its epoch is over.
+func (s *Service) note(ctx context.Context, id, epoch int64, alter func(c *Coupon)) (Coupon, error) {
+	return s.repo.Change(ctx, id, func(c *Coupon) error {
+		if c.Epoch != epoch || c.State == Ended {
+			return fmt.Errorf("%w: it was changed while it was being loaded", ErrConflict)
+		}
+		alter(c)
+		return nil
+	})
 }

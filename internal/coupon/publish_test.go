@@ -56,7 +56,7 @@ func TestAPausedSaleGoesOnWhereItWas(t *testing.T) {
 		require.NoError(t, err)
 		c, err = s.Publish(t.Context(), c.ID)
 		require.NoError(t, err)
-		require.Equal(t, int64(3), c.Epoch, "the other stock ended one")
+		require.Equal(t, coupon.EpochAfter(1, during)+1, c.Epoch, "the other stock ended one")
 		require.Equal(t, int64(13), s.loaded(t, c.ID), "with the new units, without those sold")
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
 		require.ErrorIs(t, s.buy(t.Context(), c, 2, 1), order.ErrLimitReached, "what was bought before counts")
@@ -70,11 +70,11 @@ type crashing struct {
 	before, after error
 }
 
-func (c crashing) Load(ctx context.Context, l coupon.Load) error {
+func (c crashing) Fill(ctx context.Context, l coupon.Load) error {
 	if c.before != nil {
 		return c.before
 	}
-	return errors.Join(c.Shards.Load(ctx, l), c.after)
+	return errors.Join(c.Shards.Fill(ctx, l), c.after)
 }
 
 // refusing is a repository that cannot be written.
@@ -108,7 +108,9 @@ func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *t
 					require.Equal(t, before.Epoch+1, after.Epoch)
 					require.ErrorIs(t, after.Admits(during), coupon.ErrNotLoaded)
 					if state != coupon.Draft {
-						require.ErrorIs(t, s.buy(t.Context(), before, 1000*before.ID, 9), order.ErrStaleEpoch, "an instance that has not heard of it")
+						refusal := s.buy(t.Context(), before, 1000*before.ID, 9)
+						require.True(t, errors.Is(refusal, order.ErrStaleEpoch) || errors.Is(refusal, coupon.ErrNotLoaded),
+							"an instance that has not heard of it: %v", refusal)
 					}
 
 					if state == coupon.Paused {
@@ -118,7 +120,7 @@ func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *t
 						s.watched(t, before.ID)
 					}
 					c := s.now(t, before.ID)
-					require.Equal(t, before.Epoch+2, c.Epoch)
+					require.Equal(t, before.Epoch+1, c.Epoch, "the loading was gone on with")
 					require.NoError(t, s.buy(t.Context(), c, 1000*c.ID+1, 9))
 					s.balanced(t, c.ID)
 				}
@@ -172,8 +174,8 @@ type patching struct {
 	meanwhile func()
 }
 
-func (p patching) Load(ctx context.Context, l coupon.Load) error {
-	err := p.Shards.Load(ctx, l)
+func (p patching) Fill(ctx context.Context, l coupon.Load) error {
+	err := p.Shards.Fill(ctx, l)
 	p.meanwhile()
 	return err
 }
@@ -269,7 +271,7 @@ func TestAnEpochThatAnotherBeganIsNotOpened(t *testing.T) {
 		c := s.drafted(t, 10)
 		_, err := s.with(func(p *coupon.Parts) {
 			p.Shards = patching{p.Shards, func() {
-				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, shards, false)
+				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch+1, shards, false)
 				require.NoError(t, err)
 			}}
 		}).Publish(t.Context(), c.ID)

@@ -25,10 +25,23 @@ type Loader interface {
 	// NextEpoch begins a new epoch over so many shards and notes that the coupon is
 	// Loading; with open it also puts the coupon on sale. When it returns, no order
 	// of an older epoch can be committed any more, and the Load says what is left to
-	// sell and who has bought. ErrConflict if the coupon has ended.
-	NextEpoch(ctx context.Context, id int64, shards int, open bool) (Load, error)
+	// sell. ErrConflict if the coupon has ended or is not in the epoch that was seen.
+	NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (Load, error)
+	// Resume reads what the loading of an epoch began with. ErrConflict if it is not
+	// being loaded, or is Opening.
+	Resume(ctx context.Context, id, epoch int64) (Load, error)
+	// Buyers reads a page of the buyers with ids above after, as of the epoch's begin.
+	// It is asked while the epoch is loaded; a Page without Through is after the last.
+	Buyers(ctx context.Context, id, epoch, after int64) (Page, error)
+	// Heartbeat notes that the database's history goes on, and tells whose it is. If the
+	// rows are older than what Redis knows, or on another server than before, every
+	// epoch is ended first. ErrForeign if another database is at work on this Redis.
+	Heartbeat(ctx context.Context, known Owner) (Owner, error)
 	// Loaded lists the coupons whose stock is, or should be, in the shards.
 	Loaded(ctx context.Context) ([]Coupon, error)
+	// Spent lists up to limit coupons that still have shards although they ended at
+	// before or earlier, or were ended by hand with an end in the future.
+	Spent(ctx context.Context, before time.Time, limit int) ([]Coupon, error)
 }
 
 // Load is what the shards are to hold when an epoch opens.
@@ -36,21 +49,52 @@ type Load struct {
 	CouponID int64
 	Epoch    int64
 	Shards   int
-	Units    int64         // units left to sell, to be split over the shards
-	Buyers   map[int64]int // live orders by user
+	Units    int64 // left to sell when the epoch began, to be split over the shards
+	// Buyers reads the page after a user; nil: nobody has bought.
+	Buyers func(ctx context.Context, after int64) (Page, error)
+}
+
+// Owner is the database that Redis is loaded from.
+type Owner struct {
+	Deployment string // its id, made by the first migration
+	Server     string // which keeps it
+	Mark       int64  // grows with each heartbeat
+	Alive      bool   // of what Redis knows: there was a heartbeat just now
+}
+
+// Page is a part of a coupon's buyers.
+type Page struct {
+	Buyers  []Buyer
+	Through int64 // the page has every buyer up to this one; 0: there was none left
+}
+
+// Buyer is a user with live orders.
+type Buyer struct {
+	UserID int64
+	Units  int
 }
 
 // Shards is the half of a publication that Redis keeps.
 type Shards interface {
-	// Load puts an epoch's stock into the shards and opens them. An older epoch
-	// than the one that is there changes nothing, and is ErrConflict.
-	Load(ctx context.Context, l Load) error
+	// Fill puts an epoch's stock and buyers into the shards, which stay closed. A
+	// filling that was cut off goes on where it stopped, whoever began it. An older
+	// epoch than the one that is there changes nothing, and is ErrConflict.
+	Fill(ctx context.Context, l Load) error
+	// Open opens every shard that was filled; of those that are open already it
+	// changes nothing. ErrTorn if one is neither.
+	Open(ctx context.Context, l Load) error
+	// Owner tells which database was the last to note a heartbeat, and SetOwner notes one.
+	Owner(ctx context.Context) (Owner, error)
+	SetOwner(ctx context.Context, o Owner) error
 	// Loaded says whether every shard holds the epoch, on the server that it was
 	// loaded on: another one, or the same after a restart, may have older data. An
 	// error if one of them does not answer.
 	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
 	// Left reads the units in each shard.
 	Left(ctx context.Context, id int64, shards int) ([]int64, error)
+	// Free drops all shards of the coupon but those of a later epoch than the given one,
+	// and says how many it dropped.
+	Free(ctx context.Context, id, epoch int64) (int, error)
 }
 
 // Announcer tells every instance that a coupon has changed.
@@ -130,13 +174,14 @@ type Change struct {
 	PriceCents   *int64
 	BeginsAt     *time.Time
 	EndsAt       *time.Time
-	End          bool // ends the sale for good
+	End          bool // ends the sale for good, and now
 }
 
 // Patch alters a coupon. ErrConflict if its state forbids that: an ended coupon
 // stays as it is, and a stock that is loaded is altered only while paused.
 func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error) {
-	c, err := s.repo.Change(ctx, id, ch.apply)
+	now := s.now()
+	c, err := s.repo.Change(ctx, id, func(c *Coupon) error { return ch.apply(c, now) })
 	if err != nil {
 		return Coupon{}, err
 	}
@@ -144,7 +189,7 @@ func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error
 	return c, nil
 }
 
-func (ch Change) apply(c *Coupon) error {
+func (ch Change) apply(c *Coupon, now time.Time) error {
 	if c.State == Ended {
 		return fmt.Errorf("%w: it has ended", ErrConflict)
 	}
@@ -157,9 +202,10 @@ func (ch Change) apply(c *Coupon) error {
 			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
 		}
 		c.Total, c.Left = *ch.Total, *ch.Total-sold
-		if c.Epoch > 0 {
-			c.Epoch++ // what the shards hold is not this stock: their epoch is over
-		}
+		c.endEpoch(now) // what the shards hold is not this stock
+	}
+	if ch.EndsAt != nil && c.Loading {
+		c.endEpoch(now) // what was owed to a sale that was over may be forgotten already
 	}
 	if ch.LimitPerUser != nil && *ch.LimitPerUser < c.LimitPerUser && c.State != Draft {
 		return fmt.Errorf("%w: users may have reached the limit of %d already", ErrConflict, c.LimitPerUser)
@@ -170,9 +216,30 @@ func (ch Change) apply(c *Coupon) error {
 	set(&c.BeginsAt, ch.BeginsAt)
 	set(&c.EndsAt, ch.EndsAt)
 	if ch.End {
-		c.State = Ended
+		c.end(now)
 	}
 	return c.Check()
+}
+
+// end ends the sale at now, unless it was over before: what goes on for a while after
+// every sale is counted from there. A sale that never began has the last moment as its
+// window.
+func (c *Coupon) end(now time.Time) {
+	c.State = Ended
+	if now = now.UTC().Truncate(time.Millisecond); now.Before(c.EndsAt) {
+		c.EndsAt = now
+	}
+	if !c.BeginsAt.Before(c.EndsAt) {
+		c.BeginsAt = c.EndsAt.Add(-time.Millisecond)
+	}
+}
+
+// endEpoch makes what the shards hold, or are being filled with, worthless.
+func (c *Coupon) endEpoch(now time.Time) {
+	if c.Epoch > 0 {
+		c.Epoch = EpochAfter(c.Epoch, now)
+		c.Opening = false
+	}
 }
 
 func set[T any](to, from *T) {

@@ -4,101 +4,154 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"sync"
 	"time"
 )
 
 const (
-	// restoreWithin bounds one look and the loading that may follow.
-	restoreWithin = 10 * time.Second
-	// stepBack is for how many times as long as its look took an instance that was
-	// overtaken may wait.
-	stepBack = 8
+	// lookWithin bounds a look at one coupon's shards. A loading has no such bound: each
+	// of its steps has one, and what it has done need not be done again.
+	lookWithin = 10 * time.Second
+	// loadsAtOnce is how many coupons an instance loads at once, so that a small one need
+	// not wait for a large one.
+	loadsAtOnce = 4
 )
 
-// errOvertaken: while the stock was being loaded another began to load it, or a person
-// altered it.
-var errOvertaken = errors.New("coupon: overtaken while loading")
+// watch is a Watch at work. Its fields are used by one goroutine; the others, one for
+// each coupon that is being loaded, report to it.
+type watch struct {
+	*Service
+	did      func(restored int, err error)
+	loading  map[int64]bool // the coupons that are being loaded here
+	ended    chan ended
+	troubled map[int64]bool // where something fails: coupons, and 0 for the list of them
+}
+
+// ended is what became of a loading.
+type ended struct {
+	coupon   int64
+	restored bool
+	err      error
+}
 
 // Watch looks after the loaded stock until ctx ends:
 //
-//	list the coupons ─▶ are the shards as they were loaded? ─▶ no: Restore
+//	heartbeat ─▶ list the coupons ─▶ are the shards as they were loaded? ─▶ no: load it, while looking on
 //
-// It runs on every instance. With a lock that lets several in, each would begin a newer
-// epoch than the others' and none would come to its end, so who was overtaken steps
-// back, each for another while. did is told after each pass that restored or failed
-// something. A store that is away is waited for, and told in the log once.
+// It runs on every instance. did is told of what was restored and of each failure. A
+// store that is away is waited for, and told in the log once.
 func (s *Service) Watch(ctx context.Context, every time.Duration, did func(restored int, err error)) {
-	failing := false
-	for pause := every; ; {
+	var running sync.WaitGroup
+	defer running.Wait()
+	w := watch{Service: s, did: did, loading: map[int64]bool{}, ended: make(chan ended), troubled: map[int64]bool{}}
+	next := time.NewTimer(every)
+	defer next.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
-		}
-		began := time.Now()
-		restored, overtaken, err := s.lookAfter(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil && !failing {
-			s.log.WarnContext(ctx, "the loaded stock cannot be looked after", "error", err)
-		}
-		failing = err != nil
-		if restored > 0 || failing {
-			did(restored, err)
-		}
-		pause = every
-		if overtaken {
-			pause += rand.N(stepBack * time.Since(began)) //nolint:gosec // spreads, does not guard
+		case e := <-w.ended:
+			delete(w.loading, e.coupon)
+			w.tell(ctx, e)
+		case <-next.C:
+			w.look(ctx, &running)
+			next.Reset(every)
 		}
 	}
 }
 
-func (s *Service) lookAfter(ctx context.Context) (restored int, overtaken bool, failed error) {
-	loaded, err := s.loader.Loaded(ctx)
-	if err != nil {
-		return 0, false, fmt.Errorf("list the coupons: %w", err)
-	}
-	for _, c := range loaded {
-		done, err := s.restore(ctx, c)
-		if done {
-			restored++
+// look looks at each coupon that is not being loaded here, and begins to load those that
+// are not sound.
+func (w *watch) look(ctx context.Context, running *sync.WaitGroup) {
+	all, err := w.list(ctx)
+	w.tell(ctx, ended{err: err})
+	for _, c := range all {
+		if w.loading[c.ID] || ctx.Err() != nil {
+			continue
 		}
-		overtaken = overtaken || errors.Is(err, errOvertaken)
-		if err != nil && !errors.Is(err, ErrConflict) { // another instance is at it, or a person has altered it
-			failed = fmt.Errorf("look after coupon %d: %w", c.ID, err)
+		sound, err := w.isSound(ctx, c)
+		if err != nil || sound {
+			w.tell(ctx, ended{coupon: c.ID, err: err})
+			continue
 		}
+		if len(w.loading) == loadsAtOnce {
+			continue // its turn comes
+		}
+		w.loading[c.ID] = true
+		running.Go(func() {
+			restored, err := w.restore(ctx, c.ID)
+			select {
+			case w.ended <- ended{c.ID, restored, err}:
+			case <-ctx.Done():
+			}
+		})
 	}
-	return restored, overtaken, failed
 }
 
-// restore loads a coupon again whose shards are not as they were loaded, under a new
-// epoch: then what Redis still has or has forgotten counts no more, and the database
-// alone says what is left. It says whether it did. While a shard does not answer,
-// nothing is begun: the others sell on.
-func (s *Service) restore(ctx context.Context, c Coupon) (restored bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, restoreWithin)
+// list lists the coupons, after a heartbeat: which ends their epochs if the database was
+// set back.
+func (w *watch) list(ctx context.Context) ([]Coupon, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	if sound, err := s.sound(ctx, c); err != nil || sound {
-		return false, err
+	if err := w.Heartbeat(ctx); err != nil {
+		return nil, fmt.Errorf("heartbeat: %w", err)
 	}
-	_, err = s.alone(ctx, c.ID, func(ctx context.Context, c Coupon) (Coupon, error) {
+	all, err := w.loader.Loaded(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the coupons: %w", err)
+	}
+	return all, nil
+}
+
+func (w *watch) isSound(ctx context.Context, c Coupon) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	return w.sound(ctx, c)
+}
+
+// tell tells what was restored and what has failed. That another instance loads a coupon,
+// or a person has altered it, is no failure.
+func (w *watch) tell(ctx context.Context, e ended) {
+	if ctx.Err() != nil {
+		return
+	}
+	if errors.Is(e.err, ErrConflict) && !errors.Is(e.err, ErrForeign) {
+		e.err = nil
+	}
+	if e.err == nil {
+		delete(w.troubled, e.coupon)
+		if e.restored {
+			w.did(1, nil)
+		}
+		return
+	}
+	if e.coupon != 0 {
+		e.err = fmt.Errorf("look after coupon %d: %w", e.coupon, e.err)
+	}
+	if len(w.troubled) == 0 {
+		w.log.WarnContext(ctx, "the loaded stock cannot be looked after", "error", e.err)
+	}
+	w.troubled[e.coupon] = true
+	w.did(0, e.err)
+}
+
+// restore loads a coupon again whose shards are not as they were loaded: then what Redis
+// still has or has forgotten counts no more, and the database alone says what is left. It
+// says whether it did. While a shard does not answer, nothing is begun: the others sell on.
+func (s *Service) restore(ctx context.Context, id int64) (restored bool, err error) {
+	_, err = s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		// Another may have loaded it while this one waited for its turn.
 		if sound, err := s.sound(ctx, c); err != nil || sound {
 			return c, err
 		}
 		began := time.Now()
 		s.log.WarnContext(ctx, "the stock in Redis is lost, old or half loaded: loading it again",
-			"coupon", c.ID, "epoch", c.Epoch)
+			"coupon", c.ID, "epoch", c.Epoch, "begun", c.Loading)
 		c, err := s.load(ctx, c, false)
 		if err == nil {
 			restored = true
 			s.log.InfoContext(ctx, "the stock is loaded again", "coupon", c.ID, "epoch", c.Epoch,
 				"state", c.State, "left", c.Left, "took", time.Since(began))
-		}
-		if errors.Is(err, ErrConflict) {
-			err = fmt.Errorf("%w: %w", errOvertaken, err)
 		}
 		return c, err
 	})

@@ -62,7 +62,7 @@ func harms(r *servers.Redis) map[string]func(t *testing.T, s *shop, forgotten fu
 		require.NoError(t, r.Kill())
 		require.NoError(t, r.Restart(t.Context()))
 	}
-	return map[string]func(t *testing.T, s *shop, forgotten func()){
+	all := map[string]func(t *testing.T, s *shop, forgotten func()){
 		"it is flushed": func(t *testing.T, s *shop, forgotten func()) {
 			forgotten()
 			require.NoError(t, s.redis.FlushAll(t.Context()).Err())
@@ -81,6 +81,13 @@ func harms(r *servers.Redis) map[string]func(t *testing.T, s *shop, forgotten fu
 			require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:stock").Err())
 		},
 	}
+	for _, key := range []string{"holds", "buyers", "returned"} {
+		all[key+" are evicted"] = func(t *testing.T, s *shop, forgotten func()) {
+			forgotten()
+			require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:"+key).Err())
+		}
+	}
+	return all
 }
 
 func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
@@ -120,9 +127,9 @@ func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
 // slow are shards whose loading takes longer than the pause between two looks.
 type slow struct{ coupon.Shards }
 
-func (s slow) Load(ctx context.Context, l coupon.Load) error {
+func (s slow) Fill(ctx context.Context, l coupon.Load) error {
 	time.Sleep(50 * time.Millisecond)
-	return s.Shards.Load(ctx, l)
+	return s.Shards.Fill(ctx, l)
 }
 
 func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {

@@ -139,8 +139,8 @@ type outbox struct {
 }
 
 // Returned is order.Outbox's.
-func (o outbox) Returned(ctx context.Context, back order.Return) error {
-	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Returned(ctx, back) })
+func (o outbox) Returned(ctx context.Context, back ...order.Return) error {
+	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Returned(ctx, back...) })
 }
 
 type locker struct {

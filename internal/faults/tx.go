@@ -30,6 +30,9 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 		if err := work(ctx, w); err != nil {
 			return err
 		}
+		if w.idle {
+			return nil
+		}
 		commit = w.what + "commit"
 		if t.p.hit(ctx, commit+".before", nil) != nil {
 			return errNotSent
@@ -56,6 +59,7 @@ type watched struct {
 	p     *Points
 	begun *uint64 // the fence that the order is written under; 0: no order yet
 	what  string  // "" for an order, else "pay.", "cancel." or "expire."
+	idle  bool    // there was nothing to do
 }
 
 // Fence is order.Tx's.
@@ -97,14 +101,19 @@ func (w *watched) Cancel(ctx context.Context, id, userID int64) (bool, error) {
 }
 
 // Expire is order.Tx's.
-func (w *watched) Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error) {
-	return w.move(ctx, "expire", func() (bool, error) { return w.Tx.Expire(ctx, id, userID, now) })
+func (w *watched) Expire(ctx context.Context, now time.Time, skip, most int) (expired []order.Order, err error) {
+	_, err = w.move(ctx, "expire", func() (bool, error) {
+		expired, err = w.Tx.Expire(ctx, now, skip, most)
+		w.idle = err == nil && len(expired) == 0
+		return !w.idle, err
+	})
+	return expired, err
 }
 
 // GiveBack is order.Tx's.
-func (w *watched) GiveBack(ctx context.Context, o order.Order) (back order.Return, err error) {
+func (w *watched) GiveBack(ctx context.Context, of ...order.Order) (back []order.Return, err error) {
 	err = w.p.at(ctx, "giveback", nil, func() (err error) {
-		back, err = w.Tx.GiveBack(ctx, o)
+		back, err = w.Tx.GiveBack(ctx, of...)
 		return err
 	})
 	return back, err

@@ -1,6 +1,7 @@
 package idworker
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the script
 	"fmt"
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	dailyPrefix = "seckill:{id}:" // followed by yyyymmdd
-	dailyKeep   = 3               // days that a day's counter is kept
+	dailyName = "{id}:" // followed by yyyymmdd
+	dailyKeep = 3       // days that a day's counter is kept
 )
 
 //go:embed daily.lua
@@ -27,14 +28,20 @@ var dailyScript = redis.NewScript(dailySource)
 // to a server whose clock is behind, may repeat an id. The orders' key refuses a
 // repeat to the same user; to another user it is an order of its own, of which
 // the audit tells.
-type Daily struct{ client redis.Scripter }
+type Daily struct {
+	client redis.Scripter
+	name   string
+}
 
-// NewDaily makes ids with the counters in client.
-func NewDaily(client redis.Scripter) *Daily { return &Daily{client: client} }
+// NewDaily makes ids with the counters in client, whose names begin with the prefix. An
+// empty one is the default of redis.prefix.
+func NewDaily(client redis.Scripter, prefix string) *Daily {
+	return &Daily{client: client, name: cmp.Or(prefix, defaultPrefix) + dailyName}
+}
 
 // Next makes an id with one call to Redis.
 func (d *Daily) Next(ctx context.Context) (int64, error) {
-	r, err := dailyScript.Run(ctx, d.client, []string{dailyPrefix}, Epoch.Unix(), dailyKeep).Int64Slice()
+	r, err := dailyScript.Run(ctx, d.client, []string{d.name}, Epoch.Unix(), dailyKeep).Int64Slice()
 	if err != nil {
 		return 0, fmt.Errorf("idworker: count today's id: %w", err)
 	}

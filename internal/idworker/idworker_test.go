@@ -104,7 +104,7 @@ func TestDailyIdsAreUniqueAmongGoroutinesAndInstances(t *testing.T) {
 		"on the embedded server": mini.Addr(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := NewDaily(newProcess(t, addr).client), NewDaily(newProcess(t, addr).client)
+			a, b := NewDaily(newProcess(t, addr).client, ""), NewDaily(newProcess(t, addr).client, "")
 			requireUnique(t, []func(context.Context) (int64, error){a.Next, b.Next}, 8, 200)
 		})
 	}
@@ -181,7 +181,7 @@ func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
 }
 
 func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
-	m := marks{newProcess(t, testservers.NewRedis(t).Addr()).client}
+	m := marks{newProcess(t, testservers.NewRedis(t).Addr()).client, defaultPrefix}
 	require.NoError(t, m.write(t.Context(), 7, 1000, 9))
 	require.NoError(t, m.write(t.Context(), 7, 900, 10), "the same or a later holder may lower it")
 	require.ErrorIs(t, m.write(t.Context(), 7, 2000, 9), ErrLeaseLost)
@@ -218,7 +218,7 @@ func TestAClockBehindTheLastUse(t *testing.T) {
 	setMarks := func(t *testing.T, p process, ahead time.Duration) int64 {
 		ms := time.Now().Add(ahead).UnixMilli()
 		for n := range int64(Numbers) {
-			require.NoError(t, p.client.HSet(t.Context(), marksKey, n, strconv.FormatInt(ms, 10)+" 1").Err())
+			require.NoError(t, p.client.HSet(t.Context(), defaultPrefix+marksKey, n, strconv.FormatInt(ms, 10)+" 1").Err())
 		}
 		return ms
 	}
@@ -273,7 +273,7 @@ func TestADailyIdIsTheServersSecondAndTodaysCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mini := miniredis.RunT(t)
 			mini.SetTime(at)
-			d := NewDaily(newProcess(t, mini.Addr()).client)
+			d := NewDaily(newProcess(t, mini.Addr()).client, "")
 			for n := int64(1); n <= 3; n++ {
 				id, err := d.Next(t.Context())
 				require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestAnIdThatDoesNotFitIsRefused(t *testing.T) {
 func TestDailyIdsWorkOnACluster(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: testservers.Cluster(t).Addrs(), MaxRetries: -1})
 	defer func() { require.NoError(t, client.Close()) }()
-	id, err := NewDaily(client).Next(t.Context())
+	id, err := NewDaily(client, "").Next(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, id)
 	require.False(t, strings.HasPrefix(strconv.FormatInt(id, 10), "-"))
@@ -323,7 +323,7 @@ func BenchmarkSnowflake(b *testing.B) {
 }
 
 func BenchmarkDaily(b *testing.B) {
-	d := NewDaily(newProcess(b, testservers.Redis(b).Addr()).client)
+	d := NewDaily(newProcess(b, testservers.Redis(b).Addr()).client, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := d.Next(b.Context()); err != nil {

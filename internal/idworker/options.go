@@ -10,6 +10,8 @@ type Options struct {
 	// Lease is how long a worker number outlives an instance that was killed.
 	// Default 10 s.
 	Lease time.Duration
+	// Prefix begins the names of the keys. Default: seckill:
+	Prefix string
 	// MaxWait is how long a new holder waits for its clock to pass the moments
 	// that were used before it; if it is further behind, it refuses. Default
 	// half a lease.
@@ -22,7 +24,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+const defaultPrefix = "seckill:"
+
 func (o Options) withDefaults() Options {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
 	if o.Lease == 0 {
 		o.Lease = 10 * time.Second
 	}

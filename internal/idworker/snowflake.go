@@ -31,7 +31,8 @@ type Snowflake struct {
 //
 // Errors: ErrAllTaken, ErrClockBack, and those of the Locker and of Redis.
 func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *lock.Locker, o Options) (*Snowflake, error) {
-	w := &Snowflake{locker: locker, marks: marks{client}, o: o.withDefaults(), done: make(chan struct{})}
+	o = o.withDefaults()
+	w := &Snowflake{locker: locker, marks: marks{client, o.Prefix}, o: o, done: make(chan struct{})}
 	s, err := w.takeSeat(ctx)
 	if err != nil {
 		return nil, err

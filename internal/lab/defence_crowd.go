@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,8 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 	b.Must(err)
 
 	client := b.Client(at.Redis)
-	units := stock.New(client, time.Hour)
+	prefix := "lab-" + strconv.FormatUint(rand.Uint64(), 36) + ":" //nolint:gosec // of this database alone, and no secret
+	units := stock.New(client, time.Hour).Under(prefix)
 	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
 	coupons := coupon.NewService(coupon.Parts{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: loader{units, slices.Contains(off, counter)}, Announcer: units,

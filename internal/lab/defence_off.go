@@ -45,12 +45,12 @@ type loader struct {
 	noCounter bool
 }
 
-// Load puts more into the shards than there is.
-func (l loader) Load(ctx context.Context, load coupon.Load) error {
+// Fill puts more into the shards than there is.
+func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 	if l.noCounter {
 		load.Units += 1000
 	}
-	return l.Shards.Load(ctx, load)
+	return l.Shards.Fill(ctx, load)
 }
 
 // lockerWithout gives the locker, one that lets everybody in, or one whose leases are

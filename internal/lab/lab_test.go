@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 // rounds is how often each experiment is played: `go test ./internal/lab -rounds 20`.
-var rounds = flag.Int("rounds", 2, "how often each experiment is played")
+var rounds = flag.Int("rounds", 1, "how often each experiment is played")
 
 func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
 	places := bench.NewPlaces(bench.Config{MySQL: testservers.MariaDB(t).DSN(""), Redis: testservers.Redis(t).Addr()})

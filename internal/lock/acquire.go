@@ -9,15 +9,29 @@ import (
 )
 
 // Acquire takes key and answers its lease, which is renewed until Release. The
-// context bounds the wait and nothing else; it may end when Acquire returned. A
+// context bounds the wait and the calls, and nothing else; it may end when Acquire returned. A
 // context cancelled while the server is silent is heeded after Options.Timeout
 // at the latest, and the key, should it have been given, is freed within a second.
 // If ctx carries a lease of the same key from the same Locker, the answer is a
 // handle on that lease: the server is not asked and the fence is the same.
 //
+// Keys may be acquired hand over hand, each on the context of the one before, which is
+// released then; nothing of it is kept.
+//
 // Errors: ErrNotAcquired, ErrUnavailable, ErrClosed; on re-entry ErrLost.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...Option) (*Lease, error) {
-	return l.acquire(ctx, context.WithoutCancel(ctx), key, opts)
+	return l.acquire(ctx, context.WithoutCancel(withoutLeases(ctx)), key, opts)
+}
+
+// CheckKey refuses a key that is empty or longer than MaxKey.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("lock: empty key")
+	case len(key) > MaxKey:
+		return fmt.Errorf("lock: a key of %d bytes is longer than %d", len(key), MaxKey)
+	}
+	return nil
 }
 
 // acquire is Acquire with the parent of the lease's context given.
@@ -29,8 +43,8 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if key == "" {
-		return nil, errors.New("lock: empty key")
+	if err := CheckKey(key); err != nil {
+		return nil, err
 	}
 	if h := heldIn(ctx, l, key); h != nil {
 		return h.reenter()
@@ -67,10 +81,10 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	if err != nil {
 		return nil, err
 	}
-	h := newHolding(parent, l, r, w.token, grant.Fence, start)
+	h := newHolding(ctx, parent, l, r, w.token, grant, start)
 	if !l.keeper.add(h) {
 		h.end(ErrClosed)
-		l.sweep(key, w.token)
+		l.cleaner.Add(key, w.token, r.lease, 1)
 		return nil, ErrClosed
 	}
 	if grant.Gone != nil {

@@ -31,6 +31,9 @@ type Grant struct {
 	// lost, so that its holder need not wait for the next renewal to hear of it. It
 	// also ends, sooner or later, after the release.
 	Gone context.Context
+	// Again says that the backend asked more than once, because an answer was lost. An
+	// earlier call may then arrive after the release, and is undone by a Locker.
+	Again bool
 }
 
 // Raiser is a Backend whose fence counter can be lifted above one that the

@@ -75,14 +75,11 @@ func (l *Lease) finish(ctx context.Context) {
 	}
 }
 
-// releaseFailed counts it and goes on trying for a moment, in the background.
+// releaseFailed counts it and goes on trying in the background, until the lease is over.
 func (h *holding) releaseFailed(err error) {
 	h.l.o.Logger.Error("lock: release failed", "key", h.key, "err", err)
 	if f := h.l.o.Hooks.ReleaseFailed; f != nil {
 		f(err)
 	}
-	if h.l.begin() {
-		h.l.sweep(h.key, h.token)
-		h.l.calls.Done()
-	}
+	h.l.cleaner.Add(h.key, h.token, h.length, 1)
 }

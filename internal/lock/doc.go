@@ -20,6 +20,10 @@
 // the first of them talks to the server. Across processes whoever asks first
 // after a release gets the key, unless the backend has a line of its own (Queuer).
 //
+// The promise about what is abandoned: a key that a call took when its caller
+// had given up or had asked again is free within a second of its taking or of
+// the server's return. See Cleaner.
+//
 // The promise about loss: the context given to the work ends, with cause
 // ErrLost, before anybody else can acquire the key. This also holds when the
 // server cannot be reached, because the end of the lease is reckoned locally,

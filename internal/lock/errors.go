@@ -37,6 +37,8 @@ type HeldError struct {
 	// Remaining is how long the present lease still lasts unless it is renewed;
 	// zero means that the server did not say.
 	Remaining time.Duration
+	// Again says that the backend asked more than once, as in a Grant.
+	Again bool
 }
 
 // Error names the key and what is left of the other's lease.

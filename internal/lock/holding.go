@@ -14,28 +14,37 @@ type holding struct {
 	key, token string
 	fence      uint64
 	length     time.Duration
+	again      bool // an earlier call of the acquisition may yet arrive
 	since      time.Time
 
 	ctx   context.Context
 	end   context.CancelCauseFunc
-	out   sync.Once   // leaves the local queue
-	spent atomic.Bool // lost
-	keep  atomic.Bool // the outcome is unknown: not to be released
+	base  context.Context // that ctx was made from, but for leases
+	out   sync.Once       // leaves the local queue
+	spent atomic.Bool     // lost
+	keep  atomic.Bool     // the outcome is unknown: not to be released
+
+	released atomic.Bool // nothing is to be done any more
 
 	mu    sync.Mutex // one release at a time
-	freed bool
-	asked bool // a release was sent and its answer did not come
+	asked bool       // a release was sent and its answer did not come
 
 	kept // the keeper's
 }
 
 type heldKey struct{}
 
-func newHolding(parent context.Context, l *Locker, r request, token string, fence uint64, start time.Time) *holding {
-	h := &holding{l: l, key: r.key, token: token, fence: fence, length: r.lease, since: time.Now()}
+// newHolding is for what was acquired on ctx. The context of the work is made from parent.
+func newHolding(
+	ctx, parent context.Context, l *Locker, r request, token string, grant Grant, start time.Time,
+) *holding {
+	h := &holding{
+		l: l, key: r.key, token: token, fence: grant.Fence, length: r.lease, again: grant.Again,
+		since: time.Now(), base: withoutLeases(ctx),
+	}
 	h.confirm(start)
-	outer, _ := parent.Value(heldKey{}).(*chain)
-	h.ctx, h.end = context.WithCancelCause(context.WithValue(parent, heldKey{}, &chain{h, outer}))
+	outer, _ := ctx.Value(heldKey{}).(*chain)
+	h.ctx, h.end = context.WithCancelCause(context.WithValue(parent, heldKey{}, &chain{h, outer.held()}))
 	return h
 }
 
@@ -45,10 +54,35 @@ type chain struct {
 	outer *chain
 }
 
+// held is the chain without what was released: it may be built on for ever.
+func (c *chain) held() *chain {
+	if c == nil {
+		return nil
+	}
+	outer := c.outer.held()
+	switch {
+	case c.h.released.Load():
+		return outer
+	case outer == c.outer:
+		return c
+	default:
+		return &chain{c.h, outer}
+	}
+}
+
+// withoutLeases is the context that the first of several leases was acquired on, if ctx is
+// that of the last.
+func withoutLeases(ctx context.Context) context.Context {
+	if c, _ := ctx.Value(heldKey{}).(*chain); c != nil && c.h.ctx == ctx {
+		return c.h.base
+	}
+	return ctx
+}
+
 func heldIn(ctx context.Context, l *Locker, key string) *holding {
 	c, _ := ctx.Value(heldKey{}).(*chain)
 	for ; c != nil; c = c.outer {
-		if c.h.l == l && c.h.key == key {
+		if c.h.l == l && c.h.key == key && !c.h.released.Load() {
 			return c.h
 		}
 	}
@@ -73,14 +107,26 @@ func (h *holding) lost() error {
 	return nil
 }
 
-// lose tells the holder. The key is not touched; the next in the local queue may
-// ask the server, which knows best.
+// lose ends a lease that is lost. The key is not touched; the next in the local queue
+// may ask the server, which knows best.
 func (h *holding) lose(why string) {
+	if h.spend() {
+		h.leave()
+		h.report(why)
+	}
+}
+
+// spend tells the holder, and reports whether it was the first to do so.
+func (h *holding) spend() bool {
 	if h.spent.Swap(true) {
-		return
+		return false
 	}
 	h.end(ErrLost)
-	h.leave()
+	return true
+}
+
+// report logs and counts a loss. It may be slow.
+func (h *holding) report(why string) {
 	h.l.o.Logger.Warn("lock: lease lost", "key", h.key, "fence", h.fence, "why", why, "held", time.Since(h.since))
 	if f := h.l.o.Hooks.Lost; f != nil {
 		f()
@@ -94,10 +140,13 @@ func (h *holding) leave() { h.out.Do(func() { h.l.queue.leave(h.key) }) }
 func (h *holding) release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.freed {
+	if h.released.Load() {
 		return ErrNotHeld
 	}
 	first := h.l.keeper.remove(h)
+	if first && h.lost() != nil { // the keeper has not seen it yet
+		h.lose("over before the release")
+	}
 	h.end(ErrNotHeld)
 	defer h.leave()
 	if f := h.l.o.Hooks.Held; f != nil && first {
@@ -109,12 +158,18 @@ func (h *holding) release(ctx context.Context) error {
 	if err != nil && !errors.Is(err, ErrNotHeld) && ctx.Err() == nil {
 		err = h.free(ctx)
 	}
+	unknown := err != nil && !errors.Is(err, ErrNotHeld)
+	over := !unknown || h.spent.Load()
+	h.released.Store(over)
+	if over && (h.again || unknown) {
+		h.l.cleaner.Add(h.key, h.token, h.length, 1)
+	}
 	switch {
+	case h.spent.Load():
+		return errors.Join(ErrLost, ErrNotHeld, err)
 	case err == nil:
-		h.freed = true
 		return nil
-	case errors.Is(err, ErrNotHeld):
-		h.freed = true
+	case over:
 		h.lose("found so at the release")
 		return errors.Join(ErrLost, err)
 	default:
@@ -143,7 +198,7 @@ func (h *holding) abandon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.l.keeper.remove(h)
-	h.freed = true
+	h.released.Store(true)
 	h.end(ErrNotHeld)
 	h.leave()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -27,6 +28,7 @@ type keeper struct {
 	stopped chan struct{} // the goroutine is gone; nil if it never was
 	closing bool
 	forced  bool
+	reports sync.WaitGroup // of losses
 }
 
 // kept is what the keeper notes on a holding, under its mutex.
@@ -98,9 +100,7 @@ func (k *keeper) run() {
 	defer timer.Stop()
 	for {
 		next, lost, end := k.due(time.Now())
-		for _, h := range lost {
-			h.lose("not renewed in time")
-		}
+		k.lose(lost)
 		if end {
 			return
 		}
@@ -110,6 +110,23 @@ func (k *keeper) run() {
 		case <-k.wake:
 		}
 	}
+}
+
+// lose tells all holders first. Their leases end at the server soon, and a log or a hook
+// may be slow.
+func (k *keeper) lose(lost []*holding) {
+	lost = slices.DeleteFunc(lost, func(h *holding) bool { return !h.spend() })
+	for _, h := range lost {
+		h.leave()
+	}
+	if len(lost) == 0 {
+		return
+	}
+	k.reports.Go(func() {
+		for _, h := range lost {
+			h.report("not renewed in time")
+		}
+	})
 }
 
 // due starts the renewals that are due and answers what is lost, how long there

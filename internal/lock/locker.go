@@ -16,12 +16,12 @@ type Locker struct {
 	o       Options
 	queue   *queue
 	keeper  *keeper
+	cleaner *Cleaner
 
 	mu      sync.Mutex
 	closed  bool
 	closing chan struct{}  // closed by Close
-	calls   sync.WaitGroup // acquisitions, renewals and clean-ups under way
-	brooms  chan struct{}  // a place for each clean-up that may run at once
+	calls   sync.WaitGroup // acquisitions and renewals under way
 }
 
 // New makes a Locker. It fails if a lease is under 1 ms or a wait negative.
@@ -38,9 +38,8 @@ func New(b Backend, o Options) (*Locker, error) {
 		o:       o,
 		queue:   newQueue(),
 		closing: make(chan struct{}),
-		brooms:  make(chan struct{}, maxBrooms),
 	}
-	l.keeper = newKeeper(l)
+	l.keeper, l.cleaner = newKeeper(l), NewCleaner(l.free, l.notFreed)
 	return l, nil
 }
 
@@ -63,8 +62,8 @@ func (l *Locker) Raise(ctx context.Context, key string, above uint64) error {
 // Close ends everything: waiters get ErrClosed, and the contexts of holders end
 // with that cause. Nothing is renewed from here on, and nothing is freed under
 // a holder that is still at work: Close waits until every holder has released
-// or its lease has run out, and answers ctx's error if that comes first.
-// Releases go on working after Close. It may be repeated.
+// or its lease has run out, and a second at most for keys that were abandoned; it answers
+// ctx's error if that comes first. Releases go on working after Close. It may be repeated.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
@@ -75,9 +74,10 @@ func (l *Locker) Close(ctx context.Context) error {
 
 	err := l.keeper.close(ctx)
 	quiet := make(chan struct{})
-	go func() { l.calls.Wait(); close(quiet) }() // ends: every call has a timeout
+	go func() { l.calls.Wait(); l.keeper.reports.Wait(); close(quiet) }() // ends: every call has a timeout
 	select {
 	case <-quiet:
+		err = errors.Join(err, l.cleaner.Close(ctx))
 	case <-ctx.Done():
 		err = errors.Join(err, ctx.Err())
 	}

@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// MaxKey is the most bytes that a key may have, on every backend. A row of a database
+// has room for as many, and for what a backend puts before them.
+const MaxKey = 200
+
 const (
 	minLease       = time.Millisecond
 	defaultPoll    = 250 * time.Millisecond
@@ -18,7 +22,8 @@ type Options struct {
 	// Lease is how long a lock is held without renewal. At least 1 ms.
 	Lease time.Duration
 	// Wait is how long Acquire waits for a key that another has. Zero means not
-	// at all: one try.
+	// at all: one try. It bounds the waiting and not a call to the server, which may be
+	// under way when it ends: that has Timeout.
 	Wait time.Duration
 	// Poll is the longest sleep between two tries of a waiter. Default 250 ms.
 	Poll time.Duration
@@ -40,6 +45,7 @@ type Hooks struct {
 	Renewed       func()                // a lease was renewed
 	Lost          func()                // a lease was lost while held
 	ReleaseFailed func(err error)       // a release got no usable answer
+	NotFreed      func()                // an abandoned key could not be freed before its lease was over
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -97,5 +98,21 @@ func TestAGrantThatTookAsLongAsItsLeaseIsNone(t *testing.T) {
 		_, err = l.Acquire(t.Context(), "a")
 		require.ErrorIs(t, err, lock.ErrUnavailable)
 		require.NoError(t, l.Close(t.Context()))
+	})
+}
+
+func TestAShortWaitCutsNoCallShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slow{memory: newMemory(), acquire: 30 * time.Millisecond}
+		l, err := lock.New(s, lock.Options{Lease: 30 * second, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		h := acquire(t, l, "a", lock.WithWait(10*time.Millisecond))
+		other, err := lock.New(s, lock.Options{Lease: 30 * second})
+		require.NoError(t, err)
+		_, err = other.Acquire(t.Context(), "a", lock.WithWait(10*time.Millisecond))
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.Equal(t, 2, s.count(&s.acquires), "and makes no second one")
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, errors.Join(l.Close(t.Context()), other.Close(t.Context())))
 	})
 }

@@ -16,6 +16,7 @@ type waiter struct {
 	wait  context.Context // the same, also ended by the wait's budget
 	token string
 	tries int
+	again bool // an earlier call had no answer, and may yet arrive
 
 	held   *HeldError // the last answer
 	freed  <-chan struct{}
@@ -28,32 +29,45 @@ type waiter struct {
 func (w *waiter) ask() (Grant, time.Time, error) {
 	for {
 		grant, start, err := w.try()
-		if err == nil || !errors.As(err, &w.held) || w.request.wait == 0 {
+		refused := errors.As(err, &w.held)
+		w.again = w.again || grant.Again || refused && w.held.Again
+		grant.Again = w.again
+		if !refused || w.request.wait == 0 {
 			w.unsubscribe()
+			w.undo(refused)
 			return grant, start, err
 		}
-		if w.tries == 1 && w.subscribe() {
+		if w.tries == 1 && w.wait.Err() == nil && w.subscribe() {
 			continue
 		}
 		if err := w.sleep(); err != nil {
 			w.unsubscribe()
 			w.leave()
+			w.undo(true)
 			return Grant{}, start, err
 		}
 	}
 }
 
-// try asks once, for no longer than the caller waits. Whatever goes wrong, the
-// call may have been carried out or still be on its way, so it is swept after.
-// A client that does not heed a cancelled context keeps the caller until its
-// timeout; the sweeping begins at once even then.
+// undo frees what an earlier call may yet take for a waiter that was refused.
+func (w *waiter) undo(refused bool) {
+	if refused && w.again {
+		w.l.cleaner.Add(w.key, w.token, w.lease, 1)
+	}
+}
+
+// try asks once, until the caller's context ends. The budget of the wait does not cut a
+// call short: the key may be free. Whatever goes wrong, the call may have been carried
+// out or still be on its way, so the key is freed after it. A client that does not heed
+// a cancelled context keeps the caller until its timeout; the cleaning up begins at once
+// even then.
 func (w *waiter) try() (Grant, time.Time, error) {
 	w.tries++
 	start := time.Now()
-	call, cancel := context.WithDeadline(w.wait, start.Add(w.l.callTimeout(w.lease)))
+	call, cancel := context.WithDeadline(w.ctx, start.Add(w.l.callTimeout(w.lease)))
 	begun := make(chan struct{})
-	stop := context.AfterFunc(w.wait, func() {
-		w.l.sweep(w.key, w.token)
+	stop := context.AfterFunc(w.ctx, func() {
+		w.l.cleaner.Add(w.key, w.token, w.lease, 1)
 		close(begun)
 	})
 	grant, err := w.call(call)
@@ -62,24 +76,27 @@ func (w *waiter) try() (Grant, time.Time, error) {
 		<-begun
 	}
 	if errors.Is(err, ErrHeld) {
+		w.l.cleaner.Drop(w.token)
 		return Grant{}, start, err
 	}
-	if d, ok := w.wait.Deadline(); ok && err != nil && time.Until(d) < time.Millisecond {
-		<-w.wait.Done() // a socket's timer may be a moment earlier than the context's
+	if d, ok := w.ctx.Deadline(); ok && err != nil && time.Until(d) < time.Millisecond {
+		<-w.ctx.Done() // a socket's timer may be a moment earlier than the context's
 	}
+	calls := 1
 	switch {
-	case w.wait.Err() != nil: // an answer after the deadline is no success
-		err = w.over()
+	case w.ctx.Err() != nil: // an answer after the deadline is no success
+		err = gaveUp(w.ctx, w.key)
 	case w.l.isClosed():
 		err = ErrClosed
 	case err != nil:
 		err = unavailable("acquire", w.key, err)
+		calls = 2 // backends ask once more
 	case time.Since(start) >= w.lease-margin(w.lease):
 		err = unavailable("acquire", w.key, errors.New("the answer took as long as the lease"))
 	default:
 		return grant, start, nil
 	}
-	w.l.sweep(w.key, w.token)
+	w.l.cleaner.Add(w.key, w.token, w.lease, calls)
 	return Grant{}, start, err
 }
 
@@ -94,20 +111,16 @@ func (w *waiter) call(ctx context.Context) (Grant, error) {
 // refused. Should that fail, the place runs out by itself.
 func (w *waiter) leave() {
 	if _, ok := w.l.backend.(Queuer); ok {
-		w.l.calls.Go(func() { w.l.free(w.key, w.token) })
+		w.l.calls.Go(func() { _ = w.l.free(w.key, w.token) })
 	}
 }
 
 // over is the error of a wait that ended without the key.
 func (w *waiter) over() error {
-	switch {
-	case w.ctx.Err() != nil:
+	if w.ctx.Err() != nil {
 		return gaveUp(w.ctx, w.key)
-	case w.held != nil:
-		return w.held
-	default: // the server has not said a word
-		return unavailable("acquire", w.key, context.DeadlineExceeded)
 	}
+	return w.held
 }
 
 func (w *waiter) subscribe() bool {

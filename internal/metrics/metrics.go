@@ -70,10 +70,12 @@ func New() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 		}),
 		locks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_lock_events_total", Help: "Leases renewed, lost, and releases that failed.",
+			Name: "seckill_lock_events_total",
+			Help: "Leases renewed, lost, releases that failed, and abandoned keys that were not freed.",
 		}, []string{"event"}),
 		work: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_background_total", Help: "Orders expired, units relayed, holds settled and sales restored; and failed passes.",
+			Name: "seckill_background_total",
+			Help: "Orders expired, units relayed, holds settled, sales restored and ended ones freed; and failed passes.",
 		}, []string{"job", "result"}),
 		groups: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "seckill_group_orders", Help: "Orders committed in one transaction.",
@@ -139,6 +141,7 @@ func (m *Metrics) LockHooks() lock.Hooks {
 		Renewed:       func() { m.locks.WithLabelValues("renewed").Inc() },
 		Lost:          func() { m.locks.WithLabelValues("lost").Inc() },
 		ReleaseFailed: func(error) { m.locks.WithLabelValues("release_failed").Inc() },
+		NotFreed:      func() { m.locks.WithLabelValues("not_freed").Inc() },
 	}
 }
 

@@ -60,7 +60,12 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	m.Pools(func() sql.DBStats { return sql.DBStats{InUse: 3, Idle: 2, WaitCount: 7} }, client)
 	m.Shards(func() []coupon.Coupon {
-		return []coupon.Coupon{{ID: 1, State: coupon.OnSale, Shards: 2}, {ID: 2, State: coupon.Paused, Shards: 2}}
+		now := time.Now()
+		return []coupon.Coupon{
+			{ID: 1, State: coupon.OnSale, Shards: 2, EndsAt: now.Add(time.Hour)},
+			{ID: 2, State: coupon.Paused, Shards: 2, EndsAt: now.Add(time.Hour)},
+			{ID: 3, State: coupon.OnSale, Shards: 2, EndsAt: now},
+		}
 	}, left)
 
 	const placing = "/api/v1/coupons/:id/orders"
@@ -78,6 +83,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	hooks.Renewed()
 	hooks.Lost()
 	hooks.ReleaseFailed(errAway)
+	hooks.NotFreed()
 	m.Did("expire", 3, nil)
 	m.Grouped(12, time.Millisecond)
 	m.Refused("full")
@@ -117,6 +123,9 @@ func TestEveryNameAndLabelIsAsDashboardsKnowIt(t *testing.T) {
 	}
 	slices.Sort(found)
 	require.Equal(t, names, found)
+	require.Contains(t, text, `seckill_shard_units{coupon="1",shard="1"}`)
+	require.NotContains(t, text, `seckill_shard_units{coupon="2"`, "paused")
+	require.NotContains(t, text, `seckill_shard_units{coupon="3"`, "ended by the clock")
 	require.Contains(t, text, "go_goroutines")
 	require.Contains(t, text, "process_open_fds")
 }
@@ -150,6 +159,7 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 		`seckill_lock_events_total{event="lost"} 1`,
 		`seckill_lock_events_total{event="renewed"} 1`,
 		`seckill_lock_events_total{event="release_failed"} 1`,
+		`seckill_lock_events_total{event="not_freed"} 1`,
 		`seckill_background_total{job="expire",result="done"} 3`,
 		`seckill_background_total{job="settle",result="done"} 1`,
 		`seckill_background_total{job="settle",result="failed"} 1`,

@@ -42,9 +42,9 @@ func (queueCollector) Describe(to chan<- *prometheus.Desc) {
 func (c queueCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for _, one := range c.known() {
+	for _, one := range onSale(c.known()) {
 		w, err := c.read(ctx, one.ID, one.Shards)
-		if one.State != coupon.OnSale || err != nil {
+		if err != nil {
 			continue
 		}
 		id := strconv.FormatInt(one.ID, 10)

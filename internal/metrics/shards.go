@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,10 +32,7 @@ func (shardCollector) Describe(to chan<- *prometheus.Desc) { to <- shardUnits }
 func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for _, one := range c.known() {
-		if one.State != coupon.OnSale {
-			continue
-		}
+	for _, one := range onSale(c.known()) {
 		units, err := c.left(ctx, one.ID, one.Shards)
 		if err != nil {
 			continue
@@ -44,4 +42,10 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 				strconv.FormatInt(one.ID, 10), strconv.Itoa(shard))
 		}
 	}
+}
+
+// onSale lists the coupons that are on sale now, whatever somebody has written down.
+func onSale(known []coupon.Coupon) []coupon.Coupon {
+	now := time.Now()
+	return slices.DeleteFunc(known, func(c coupon.Coupon) bool { return c.StateAt(now) != coupon.OnSale })
 }

@@ -28,8 +28,11 @@ func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 			return false, err
 		}
 		r, err := tx.GiveBack(ctx, o)
-		back = &r
-		return true, err
+		if err != nil {
+			return false, err
+		}
+		back = &r[0]
+		return true, nil
 	})
 	if err == nil && back != nil {
 		s.giveBack(ctx, *back)

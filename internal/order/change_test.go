@@ -2,12 +2,15 @@ package order_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/coupon"
 	"seckill/internal/order"
 )
 
@@ -99,20 +102,99 @@ func TestAnOrderThatIsNotPaidInTimeExpires(t *testing.T) {
 // An order that cannot be ended, whatever the reason, keeps no other from ending.
 func TestAnOrderThatCannotBeExpiredDoesNotStopTheOthers(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, 4, 1)
-	for user := range int64(3) {
-		s.buy(t, c, user, "")
+	c := s.sell(t, 8, 1)
+	var sold []order.Order
+	for user := range int64(7) {
+		sold = append(sold, s.buy(t, c, user, ""))
 	}
 	s.later(payWithin)
-	f := failing("before expire")
-	settler := s.settlerWith(func(p *order.SettlerParts) { p.Tx = faultyTransactor{p.Tx, f} })
-	n, err := settler.Expire(t.Context())
-	require.ErrorIs(t, err, order.ErrUnavailable)
-	require.Equal(t, 2, n)
-	n, err = settler.Expire(t.Context())
+	poison := sold[2]
+	s.exec(t, "INSERT INTO stock_returns (order_id, coupon_id, user_id, shard, epoch, shards) VALUES (?, ?, ?, 0, 1, 4)",
+		poison.ID, c.ID, poison.UserID)
+	n, err := s.Expire(t.Context())
+	require.ErrorContains(t, err, "Duplicate entry", "its unit has been returned")
+	require.Equal(t, 6, n)
+	s.exec(t, "DELETE FROM stock_returns WHERE order_id = ?", poison.ID)
+	n, err = s.Expire(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	s.settled(t, c, 0)
+}
+
+// What the database did not answer is asked for again.
+func TestAnExpiryIsTriedAgainWhenTheDatabaseWasAway(t *testing.T) {
+	s := open(t)
+	for step, want := range map[string]int{"before expire": 3, "after give back": 3, "before commit": 3, "after commit": 0} {
+		s.later(0)
+		c := s.sell(t, 4, 1)
+		for user := range int64(3) {
+			s.buy(t, c, user, "")
+		}
+		s.later(payWithin)
+		f := failing(step)
+		n, err := s.settlerWith(func(p *order.SettlerParts) { p.Tx = faultyTransactor{p.Tx, f} }).Expire(t.Context())
+		require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%s: %v", step, err)
+		require.Empty(t, f.left(), step)
+		require.Equal(t, want, n, step)
+		s.settled(t, c, 0)
+	}
+}
+
+// Each instance takes orders that no other has, so that the fleet expires them as fast as
+// it sold them.
+func TestInstancesExpireOrdersTogether(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		const sold = 60
+		c := s.sell(t, sold, 1)
+		for user := range int64(sold) {
+			s.buy(t, c, user, "")
+		}
+		s.later(payWithin)
+		var expired atomic.Int64
+		for _, a := range together(4, func(int) (order.Order, error) {
+			n, err := s.settlerWith(func(*order.SettlerParts) {}).Expire(t.Context())
+			expired.Add(int64(n))
+			return order.Order{}, err
+		}) {
+			require.NoError(t, a.err)
+		}
+		n, err := s.Expire(t.Context()) // what one had locked, the others have left to it
+		require.NoError(t, err)
+		require.EqualValues(t, sold, expired.Load()+int64(n))
+		due, err := s.db.DueReturns(t.Context(), 0, sold)
+		require.NoError(t, err)
+		require.Empty(t, due, "who expired them has returned the units")
+		s.atRest(t, c, 0)
+	})
+}
+
+// Whoever may pay for longer than the shards are kept still has an order that ends; its
+// unit is owed to nobody.
+func TestAnOrderOfAFreedSaleEndsAsAnyOther(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 5, 1)
+		late, gone := s.buy(t, c, 1, ""), s.buy(t, c, 2, "")
+		_, err := s.Pay(t.Context(), s.buy(t, c, 3, "").ID, 3)
+		require.NoError(t, err)
+		begun, past := time.Now().Add(-99*time.Hour), time.Now().Add(-25*time.Hour)
+		s.patch(t, c, coupon.Change{BeginsAt: &begun, EndsAt: &past})
+		n, err := s.coupons.Free(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		_, err = s.Cancel(t.Context(), gone.ID, 2)
+		require.NoError(t, err)
+		s.later(payWithin)
+		n, err = s.Expire(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		o, err := s.Get(t.Context(), late.ID, 1)
+		require.NoError(t, err)
+		require.Equal(t, order.Expired, o.Status)
+		s.settled(t, c, 1)
+		due, err := s.db.DueReturns(t.Context(), 0, 9)
+		require.NoError(t, err)
+		require.Empty(t, due)
+	})
 }
 
 // Payment, cancellation and expiry meet on one order: exactly one wins.

@@ -64,14 +64,14 @@ func (t faultyTx) Cancel(ctx context.Context, id, userID int64) (moved bool, err
 	return moved, err
 }
 
-func (t faultyTx) Expire(ctx context.Context, id, userID int64, now time.Time) (moved bool, err error) {
-	err = t.f.store("expire", func() (err error) { moved, err = t.Tx.Expire(ctx, id, userID, now); return err })
-	return moved, err
+func (t faultyTx) Expire(ctx context.Context, now time.Time, skip, most int) (all []order.Order, err error) {
+	err = t.f.store("expire", func() (err error) { all, err = t.Tx.Expire(ctx, now, skip, most); return err })
+	return all, err
 }
 
-func (t faultyTx) GiveBack(ctx context.Context, o order.Order) (r order.Return, err error) {
-	err = t.f.store("give back", func() (err error) { r, err = t.Tx.GiveBack(ctx, o); return err })
-	return r, err
+func (t faultyTx) GiveBack(ctx context.Context, of ...order.Order) (all []order.Return, err error) {
+	err = t.f.store("give back", func() (err error) { all, err = t.Tx.GiveBack(ctx, of...); return err })
+	return all, err
 }
 
 type faultyOrders struct {
@@ -93,6 +93,6 @@ type faultyOutbox struct {
 	f *faults
 }
 
-func (s faultyOutbox) Returned(ctx context.Context, back order.Return) error {
-	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, back) })
+func (s faultyOutbox) Returned(ctx context.Context, back ...order.Return) error {
+	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, back...) })
 }

@@ -14,8 +14,9 @@ type Claim struct {
 	Limit     int   // units that the user may have
 	Epoch     int64
 	Shards    int
-	Queue     *Order // goes into the shard's queue with the hold; nil: nothing is queued
-	Room      int    // entries that a shard's queue may have
+	Queue     *Order        // goes into the shard's queue with the hold; nil: nothing is queued
+	Room      int           // entries that a shard's queue may have
+	Wait      time.Duration // how long an entry may wait: its hold begins to grow old only then
 }
 
 // Hold is a unit taken from a shard for one request and not yet an order.
@@ -31,7 +32,7 @@ type Hold struct {
 	Queued    bool          // an entry of the shard's queue will end it
 	Number    int64         // of that entry, counted by the shard's queue from 1; 0 for the mark of a borrower
 	Ahead     int64         // how many of the queue's entries come before it, about; only set by Reserve
-	Age       time.Duration // by the server's clock; only set by OpenHolds
+	Age       time.Duration // by the server's clock; only set by OldHolds
 }
 
 // Stock is the sharded stock as the order path uses it. Every call is idempotent:

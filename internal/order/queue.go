@@ -54,7 +54,7 @@ type Entry struct {
 func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	o.Status = Queued
 	c := claim(o, sale)
-	c.Queue, c.Room = &o, s.room
+	c.Queue, c.Room, c.Wait = &o, s.room, s.wait
 	hold, err := s.stock.Reserve(ctx, c)
 	if err != nil {
 		return Order{}, err

@@ -85,13 +85,16 @@ func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
 		},
 		"begun, and cancelled before the shards were loaded": func(c coupon.Coupon, user int64) coupon.Coupon {
 			o := s.buy(t, c, user, "")
-			load, err := s.db.Coupons().NextEpoch(t.Context(), c.ID, shards, false)
+			load, err := s.db.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, shards, false)
 			require.NoError(t, err)
 			_, err = s.Cancel(t.Context(), o.ID, user)
 			require.NoError(t, err)
 			n, err := s.Relay(t.Context())
 			require.ErrorIs(t, err, coupon.ErrNotLoaded)
 			require.Zero(t, n, "there is nowhere to put it yet")
+			load.Buyers = func(ctx context.Context, after int64) (coupon.Page, error) {
+				return s.db.Coupons().Buyers(ctx, load.CouponID, load.Epoch, after)
+			}
 			require.NoError(t, s.stock.Load(t.Context(), load))
 			c, err = s.coupons.Get(t.Context(), c.ID)
 			require.NoError(t, err)

@@ -59,6 +59,7 @@ type Parts struct {
 	IDs       IDs
 	Queue     Queue            // nil: an order is committed before its answer
 	Room      int              // entries that a shard's queue may have
+	Wait      time.Duration    // how long an entry may wait there
 	PayWithin time.Duration    // how long a pending order awaits its payment
 	Cleanup   time.Duration    // bounds what must be done although the request is over
 	Now       func() time.Time // nil is time.Now
@@ -78,6 +79,7 @@ type Service struct {
 	ids       IDs
 	queue     Queue
 	room      int
+	wait      time.Duration
 	woken     chan struct{} // something was queued here
 	pace      pace          // of the queues
 	payWithin time.Duration
@@ -101,7 +103,7 @@ func NewService(p Parts) *Service {
 		admission: p.Admission,
 		sales:     p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
 		tx: p.Tx, orders: p.Orders, ids: p.IDs,
-		queue: p.Queue, room: p.Room, woken: make(chan struct{}, 1),
+		queue: p.Queue, room: p.Room, wait: p.Wait, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 }
@@ -147,7 +149,11 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return o, err
 	}
-	if o, err = s.tickets.Ticket(ctx, id); err != nil {
+	o, err = s.tickets.Ticket(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return s.orders.Archived(ctx, id, userID)
+	case err != nil:
 		return Order{}, err
 	}
 	if o.UserID != userID {

@@ -13,8 +13,10 @@ import (
 
 // Holds lists what the shards hold for requests that are still open.
 type Holds interface {
-	// OpenHolds gives what could be read, also with an error.
-	OpenHolds(ctx context.Context, couponID int64, shards int) ([]Hold, error)
+	// OldHolds returns up to most of a shard's holds that are older than age, the oldest
+	// first, without the first skip of them. A queued hold begins to grow old when its
+	// entry has waited for as long as it may.
+	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 }
 
 // Settler brings to its end whatever a request, or an instance that died, left
@@ -28,7 +30,6 @@ type Settler struct {
 	orders  Orders
 	outbox  Outbox
 	sales   Sales
-	waits   time.Duration
 	now     func() time.Time
 	log     *slog.Logger
 }
@@ -43,7 +44,6 @@ type SettlerParts struct {
 	Orders  Orders
 	Outbox  Outbox
 	Sales   Sales
-	Waits   time.Duration    // how long a request may be queued: so much older its hold must be
 	Now     func() time.Time // nil is time.Now
 	Log     *slog.Logger     // nil is slog.Default
 }
@@ -58,7 +58,7 @@ func NewSettler(p SettlerParts) *Settler {
 	}
 	return &Settler{
 		holds: p.Holds, stock: p.Stock, returns: p.Returns, locker: p.Locker, tx: p.Tx,
-		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, waits: p.Waits, now: p.Now, log: p.Log,
+		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, now: p.Now, log: p.Log,
 	}
 }
 
@@ -90,35 +90,61 @@ func (t *trouble) enough(err error) bool {
 	return *t >= troubles
 }
 
-// Settle ends the coupon's holds that are older than age, and says how many it
-// ended. A queued one is first left to its entry for as long as that may wait. A hold
-// whose user has a request in progress is left for the next pass.
+// Settle ends the coupon's holds that are older than age, and says how many it ended. A
+// hold whose user has a request in progress is left for the next pass.
 func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
-	open, failed := s.holds.OpenHolds(ctx, c.ID, c.Shards)
 	settled := 0
+	var failed error
 	var met trouble
-	for _, h := range open {
-		if h.Age < age || h.Queued && h.Age < age+s.waits || ctx.Err() != nil {
-			continue
+	for shard := range c.Shards {
+		n, err := s.settleShard(ctx, c, shard, age, batch-settled, &met)
+		settled += n
+		if err != nil {
+			failed = err
 		}
-		if settled == batch {
-			break
-		}
-		key := fmt.Sprintf("user:%d", h.UserID)
-		err := s.locker.Do(ctx, key, func(ctx context.Context, _ *lock.Lease) error {
-			return s.settle(ctx, h)
-		})
-		switch {
-		case err == nil:
-			settled++
-		case !errors.Is(err, lock.ErrNotAcquired):
-			failed = fmt.Errorf("settle the hold of order %d: %w", h.OrderID, err)
-		}
-		if met.enough(err) {
+		if settled == batch || met.enough(nil) || ctx.Err() != nil {
 			break
 		}
 	}
 	return settled, failed
+}
+
+// settlePage is how many old holds are read at once.
+const settlePage = 100
+
+// settleShard ends up to most holds of a shard. Those that cannot be ended now are passed
+// over, so that they keep none behind them waiting.
+func (s *Settler) settleShard(
+	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, met *trouble,
+) (settled int, failed error) {
+	for skip := 0; ; {
+		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, settlePage)
+		if err != nil {
+			return settled, err
+		}
+		if len(old) == 0 {
+			return settled, failed
+		}
+		for _, h := range old {
+			if settled == most || ctx.Err() != nil {
+				return settled, failed
+			}
+			err := s.locker.Do(ctx, fmt.Sprintf("user:%d", h.UserID), func(ctx context.Context, _ *lock.Lease) error {
+				return s.settle(ctx, h)
+			})
+			if err == nil {
+				settled++
+				continue
+			}
+			skip++
+			if !errors.Is(err, lock.ErrNotAcquired) {
+				failed = fmt.Errorf("settle the hold of order %d: %w", h.OrderID, err)
+			}
+			if met.enough(err) {
+				return settled, failed
+			}
+		}
+	}
 }
 
 // settle asks the database what became of the hold, in a way that also decides it:
@@ -144,81 +170,4 @@ func (s *Settler) settle(ctx context.Context, h Hold) error {
 		return ofDatabase(err)
 	}
 	return s.stock.Release(ctx, h)
-}
-
-// Relay hands to the shards every unit that the outbox owes them, and says how
-// many it handed over.
-func (s *Settler) Relay(ctx context.Context) (int, error) {
-	done, after := 0, int64(0)
-	var failed error
-	var met trouble
-	for ctx.Err() == nil {
-		due, err := s.outbox.DueReturns(ctx, after, batch)
-		if err != nil || len(due) == 0 {
-			return done, errors.Join(failed, err)
-		}
-		for _, r := range due {
-			after = r.OrderID
-			if err := s.relay(ctx, r); err != nil {
-				failed = fmt.Errorf("return the unit of order %d: %w", r.OrderID, err)
-				if met.enough(err) {
-					return done, failed
-				}
-				continue
-			}
-			done++
-		}
-	}
-	return done, errors.Join(failed, ctx.Err())
-}
-
-// relay returns the unit first and forgets it after: a crash between the two
-// returns it again, which changes nothing.
-func (s *Settler) relay(ctx context.Context, r Return) error {
-	err := s.returns.Return(ctx, r)
-	if errors.Is(err, coupon.ErrNotLoaded) {
-		c, cerr := s.sales.Get(ctx, r.CouponID)
-		if cerr == nil && c.StateAt(s.now()) == coupon.Ended {
-			err = nil // nobody will sell it: the database alone keeps the account of an ended sale
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return ofDatabase(s.outbox.Returned(ctx, r))
-}
-
-// Expire ends the pending orders whose time to pay has run out, and says how many.
-func (s *Settler) Expire(ctx context.Context) (int, error) {
-	now := s.now()
-	overdue, err := s.outbox.Overdue(ctx, now, batch)
-	if err != nil {
-		return 0, err
-	}
-	done := 0
-	var failed error
-	var met trouble
-	for _, o := range overdue {
-		if ctx.Err() != nil {
-			break
-		}
-		expired := false
-		err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
-			if expired, err = tx.Expire(ctx, o.ID, o.UserID, now); err != nil || !expired {
-				return err
-			}
-			_, err = tx.GiveBack(ctx, o)
-			return err
-		})
-		switch {
-		case err != nil:
-			failed = fmt.Errorf("expire order %d: %w", o.ID, err)
-		case expired:
-			done++
-		}
-		if met.enough(ofDatabase(err)) {
-			break
-		}
-	}
-	return done, errors.Join(failed, ctx.Err())
 }

@@ -150,7 +150,7 @@ type lastWord struct {
 	cancel context.CancelFunc
 }
 
-func (l lastWord) OpenHolds(ctx context.Context, id int64, shards int) ([]order.Hold, error) {
+func (l lastWord) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
 	defer l.cancel()
-	return l.Holds.OpenHolds(ctx, id, shards)
+	return l.Holds.OldHolds(ctx, c, shard, age, skip, most)
 }

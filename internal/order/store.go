@@ -33,12 +33,13 @@ type Tx interface {
 	Pay(ctx context.Context, id, userID int64, now time.Time) (bool, error)
 	// Cancel moves a pending order of the user to Cancelled; false if it is none.
 	Cancel(ctx context.Context, id, userID int64) (bool, error)
-	// Expire moves a pending order of the user whose time ran out at now to Expired;
-	// false if it is none.
-	Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error)
-	// GiveBack raises the coupon's stock by the order's unit and notes in the
-	// outbox that the shards of this epoch are owed it.
-	GiveBack(ctx context.Context, o Order) (Return, error)
+	// Expire moves up to most pending orders whose time ran out at now to Expired and
+	// returns them, the oldest first, without the first skip of them. Those that another
+	// transaction has locked are left to it.
+	Expire(ctx context.Context, now time.Time, skip, most int) ([]Order, error)
+	// GiveBack raises the coupons' stocks by the orders' units and notes in the outbox
+	// that the shards of these epochs are owed them: a Return for each, in their order.
+	GiveBack(ctx context.Context, of ...Order) ([]Return, error)
 }
 
 // Orders are read, and voided, outside of any transaction of ours. Whoever asks for one
@@ -51,6 +52,8 @@ type Orders interface {
 	// List reads up to limit orders of the user with an id below before (0 is
 	// no bound), newest first.
 	List(ctx context.Context, userID, before int64, limit int) ([]Order, error)
+	// Archived reads an order of the user whose sale ended long ago, or ErrNotFound.
+	Archived(ctx context.Context, id, userID int64) (Order, error)
 	// Void writes a Void order under o's request id, on a connection of its own.
 	// ErrDuplicate if the request has an order, or is void, already.
 	Void(ctx context.Context, o Order) error
@@ -61,8 +64,8 @@ type Outbox interface {
 	// DueReturns lists up to limit units owed to the shards, by order id, from the
 	// order id after on.
 	DueReturns(ctx context.Context, after int64, limit int) ([]Return, error)
-	// Returned notes that the shards have the unit.
-	Returned(ctx context.Context, r Return) error
-	// Overdue lists up to limit pending orders whose time had run out at now.
-	Overdue(ctx context.Context, now time.Time, limit int) ([]Order, error)
+	// Returned notes that the shards have the units.
+	Returned(ctx context.Context, of ...Return) error
+	// Overdue reports whether there are pending orders whose time had run out at now.
+	Overdue(ctx context.Context, now time.Time) (bool, error)
 }

@@ -17,24 +17,27 @@ type Work struct {
 	Did         func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
 }
 
-// Run does the background work until ctx ends. It runs on every instance; each job
-// runs on one of them at a time, and if that one dies, on another one after its
-// lease.
+// Run does the background work until ctx ends. It runs on every instance. All of them
+// may expire orders at once; every other job runs on one of them at a time, and if that
+// one dies, on another one after its lease.
 func (s *Settler) Run(ctx context.Context, w Work) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
-	for {
+	for pass := 0; ; pass++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		s.alone(ctx, w, "expire", s.Expire)
+		s.pass(ctx, w, "expire", s.Expire)
 		s.alone(ctx, w, "relay", s.Relay)
 		s.alone(ctx, w, "settle", func(ctx context.Context) (int, error) {
 			loaded, failed := w.Loaded(ctx)
 			done := 0
 			for _, c := range loaded {
+				if pass%lateEvery != 0 && s.now().Sub(c.EndsAt) > lateAfter {
+					continue
+				}
 				n, err := s.Settle(ctx, c, w.SettleAfter)
 				done += n
 				if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
@@ -46,19 +49,33 @@ func (s *Settler) Run(ctx context.Context, w Work) {
 	}
 }
 
+// A sale that ended lateAfter ago has nothing open any more but what a long outage has
+// left: its holds are looked at in one of lateEvery passes.
+const (
+	lateAfter = 10 * time.Minute
+	lateEvery = 60
+)
+
 // passWithin bounds one pass of a job: a server that answers slowly keeps the other
 // jobs waiting no longer than that.
 const passWithin = 10 * time.Second
 
 // alone runs one pass of a job, unless another instance is at it.
-func (s *Settler) alone(ctx context.Context, w Work, job string, pass func(context.Context) (int, error)) {
-	done := 0
-	err := s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, passWithin)
-		defer cancel()
-		done, err = pass(ctx)
-		return err
-	}, lock.WithWait(0))
+func (s *Settler) alone(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
+	s.pass(ctx, w, job, func(ctx context.Context) (done int, err error) {
+		err = s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
+			done, err = do(ctx)
+			return err
+		}, lock.WithWait(0))
+		return done, err
+	})
+}
+
+// pass runs one pass of a job and tells of it, unless it was another instance's turn.
+func (s *Settler) pass(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
+	within, cancel := context.WithTimeout(ctx, passWithin)
+	defer cancel()
+	done, err := do(within)
 	if errors.Is(err, lock.ErrNotAcquired) || ctx.Err() != nil {
 		return
 	}

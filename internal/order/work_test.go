@@ -61,8 +61,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	require.Eventually(t, func() bool {
 		report, err := s.auditor.Audit(t.Context(), c.ID)
 		due, derr := s.db.DueReturns(t.Context(), 0, 1)
-		open, herr := s.stock.OpenHolds(t.Context(), c.ID, shards)
-		return errors.Join(err, derr, herr) == nil && report.Settled && report.Live == 1 && len(due)+len(open) == 0
+		return errors.Join(err, derr) == nil && report.Settled && report.Live == 1 && len(due)+len(s.in.OpenHolds(t, c)) == 0
 	}, patient, soon)
 	stop()
 	require.EqualValues(t, 1, most.Load(), "a job runs on one instance at a time")
@@ -142,15 +141,49 @@ func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
+// Its holds have long been settled, and each look costs every shard a command.
+func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	ended := c
+	ended.EndsAt = time.Now().Add(-time.Hour)
+	looks, passes := map[int64]int{}, 0
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	settler := s.settlerWith(func(p *order.SettlerParts) {
+		p.Holds = looked{p.Holds, func(c coupon.Coupon) { looks[c.EndsAt.Unix()]++ }}
+	})
+	settler.Run(ctx, order.Work{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
+		if passes++; passes == 65 {
+			stop()
+			return nil, nil
+		}
+		return []coupon.Coupon{c, ended}, nil
+	}})
+	require.Equal(t, 64*shards, looks[c.EndsAt.Unix()])
+	require.Equal(t, 2*shards, looks[ended.EndsAt.Unix()])
+}
+
+// looked tells of each look at the holds of a shard.
+type looked struct {
+	order.Holds
+	at func(c coupon.Coupon)
+}
+
+func (l looked) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
+	l.at(c)
+	return l.Holds.OldHolds(ctx, c, shard, age, skip, most)
+}
+
 // missing has no shards of one coupon.
 type missing struct {
 	order.Holds
 	id int64
 }
 
-func (m missing) OpenHolds(ctx context.Context, id int64, shards int) ([]order.Hold, error) {
-	if id == m.id {
+func (m missing) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
+	if c.ID == m.id {
 		return nil, coupon.ErrNotLoaded
 	}
-	return m.Holds.OpenHolds(ctx, id, shards)
+	return m.Holds.OldHolds(ctx, c, shard, age, skip, most)
 }

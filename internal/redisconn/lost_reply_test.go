@@ -26,7 +26,7 @@ type place struct {
 
 func behindProxy(t *testing.T, mode string) place {
 	t.Helper()
-	o := redisconn.Options{Mode: mode, Timeout: 300 * time.Millisecond}
+	o := redisconn.Options{Mode: mode, Timeout: time.Second}
 	if mode == redisconn.Sentinel {
 		// One sentinel is told of a second group, whose master is the proxy.
 		group := testservers.NewSentinel(t)

@@ -41,9 +41,13 @@ type invariant struct {
 // between Redis and the database is no fault.
 func (in inspection) atRest() bool { return in.Settled && in.Holds+in.Returns == 0 }
 
+// inspect asks for the audit. It takes as long as the sale is large, and not as long as a
+// buyer's request may.
 func (r *run) inspect(ctx context.Context) (inspection, error) {
 	var in inspection
-	err := r.get(ctx, "/api/v1/admin/coupons/"+r.Coupon+"/audit", r.AdminToken, &in)
+	client := *r.client
+	client.Timeout = r.bounds.audit
+	err := r.getBy(ctx, &client, "/api/v1/admin/coupons/"+r.Coupon+"/audit", r.AdminToken, &in)
 	return in, err
 }
 
@@ -51,14 +55,19 @@ func (r *run) inspect(ctx context.Context) (inspection, error) {
 // the whole sale, so not too often.
 const restEvery = 250 * time.Millisecond
 
-// inspectAtRest waits until the sale is at rest, at most r.bounds.rest, and
-// returns the last audit that was read.
+// audits is how many are asked for at least.
+const audits = 3
+
+// inspectAtRest waits until the sale is at rest, at most r.bounds.rest or as long as
+// three audits take, and returns the last audit that was read.
 func (r *run) inspectAtRest(ctx context.Context) (inspection, error) {
-	last := time.Now().Add(r.bounds.rest)
+	began := time.Now()
+	last := began.Add(r.bounds.rest)
 	var seen inspection
 	var err error
 	for {
 		var in inspection
+		asked := time.Now()
 		if in, err = r.inspect(ctx); err == nil {
 			seen = in
 			if in.atRest() {
@@ -67,6 +76,9 @@ func (r *run) inspectAtRest(ctx context.Context) (inspection, error) {
 		} else if no := (*refusal)(nil); errors.As(err, &no) && no.status < http.StatusInternalServerError &&
 			no.status != http.StatusTooManyRequests {
 			return seen, err
+		}
+		if by := began.Add(audits * time.Since(asked)); by.After(last) {
+			last = by
 		}
 		if time.Now().After(last) || !sleep(ctx, restEvery) {
 			return seen, err

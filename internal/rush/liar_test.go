@@ -186,6 +186,14 @@ func TestTheAuditWaitsForRest(t *testing.T) {
 	require.True(t, rep.Clean(), rep.Violations)
 }
 
+// An audit takes as long as the sale is large: longer than a buyer waits for an answer.
+func TestAnAuditMayTakeLongerThanARequest(t *testing.T) {
+	s := open(t, &shop{stock: 3})
+	s.report = func(*inspection, int) { time.Sleep(1200 * time.Millisecond) }
+	rep := s.rush(t, Options{Users: 3, Timeout: time.Second})
+	require.Equal(t, AuditClean, rep.Audit, rep.Notes)
+}
+
 func TestAnOrderWhoseTimeIsOverMayBeExpired(t *testing.T) {
 	s := open(t, &shop{stock: 1})
 	s.buy = func(w http.ResponseWriter, user, key string, _ int) bool {

@@ -65,6 +65,7 @@ type Options struct {
 type patience struct {
 	doubt  time.Duration // for a 202 to become an order or a refusal
 	rest   time.Duration // for the audit to be at rest
+	audit  time.Duration // for one audit
 	grace  time.Duration // for requests in flight after Ctrl-C
 	wrapUp time.Duration // for reading back and auditing after Ctrl-C
 }
@@ -74,6 +75,7 @@ type patience struct {
 var patient = patience{
 	doubt:  30 * time.Second,
 	rest:   35 * time.Second,
+	audit:  10 * time.Minute,
 	grace:  2 * time.Second,
 	wrapUp: 5 * time.Second,
 }

@@ -28,6 +28,10 @@ func (e *refusal) Error() string {
 
 // get reads JSON that is not a buyer's: the coupon and the audit.
 func (r *run) get(ctx context.Context, path, token string, into any) error {
+	return r.getBy(ctx, r.client, path, token, into)
+}
+
+func (r *run) getBy(ctx context.Context, client *http.Client, path, token string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.root+r.prefix+path, nil)
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
@@ -35,7 +39,7 @@ func (r *run) get(ctx context.Context, path, token string, into any) error {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := r.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}

@@ -44,6 +44,7 @@ func TestKilledMasterOfTheClusterIsReplacedAndComesBackAsReplica(t *testing.T) {
 }
 
 func TestNoNodeIsLeftAfterAGroupIsStopped(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	t.Parallel() // it waits more than it works
 	c, err := servers.StartCluster(t.Context(), t.TempDir())
 	require.NoError(t, err)

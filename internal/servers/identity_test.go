@@ -9,7 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// needRedis is testservers.Need, which imports this package.
+func needRedis(t *testing.T) {
+	t.Helper()
+	if err := LookRedis(); err != nil || testing.Short() {
+		t.Skip("-short leaves out what needs a server")
+	}
+}
+
 func TestServerWithAnotherProcessIDIsNotTakenForOurs(t *testing.T) {
+	needRedis(t)
 	r, err := StartRedis(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Stop()) })
@@ -42,6 +51,7 @@ func TestStartIsTriedOnOtherPortsWhenOneWasTakenMeanwhile(t *testing.T) {
 }
 
 func TestPortTakenIsReadFromWhatTheServersPrint(t *testing.T) {
+	needRedis(t)
 	r, err := StartRedis(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Stop()) })

@@ -53,3 +53,10 @@ func LookMariaDB() error {
 	}
 	return nil
 }
+
+// LookChromium reports whether there is a browser for the tests of the page. The error
+// is a *MissingError.
+func LookChromium() error {
+	_, err := look("chromium", "chromium")
+	return err
+}

@@ -23,6 +23,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func TestServersOfAKilledProcessAreKilled(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	victim := exec.CommandContext(t.Context(), os.Args[0])
 	victim.Env = append(os.Environ(), victimDir+"="+t.TempDir())
 	victim.Stderr = os.Stderr
@@ -45,6 +46,7 @@ func TestServersOfAKilledProcessAreKilled(t *testing.T) {
 }
 
 func TestServerOutlivesTheThreadOfTheGoroutineThatStartedIt(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	type started struct {
 		r      *servers.Redis
 		err    error
@@ -68,6 +70,7 @@ func TestServerOutlivesTheThreadOfTheGoroutineThatStartedIt(t *testing.T) {
 }
 
 func TestServersStartedAtOnceGetPortsOfTheirOwn(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	const many = 8
 	addrs := make(chan string, many)
 	t.Run("at once", func(t *testing.T) {

@@ -132,6 +132,7 @@ func TestMissingProgramIsNamedWithItsPackage(t *testing.T) {
 }
 
 func TestServerThatWillNotStartSaysWhyAndLeavesNothing(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	nonsense := servers.Set("no-such-setting", "1")
 	_, err := servers.StartRedis(t.Context(), t.TempDir(), nonsense)
 	require.ErrorContains(t, err, "no-such-setting", "the log's end is in the error")
@@ -144,6 +145,7 @@ func TestServerThatWillNotStartSaysWhyAndLeavesNothing(t *testing.T) {
 }
 
 func TestStartEndsWithItsContextAndLeavesNothing(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := servers.StartRedis(ctx, t.TempDir())
@@ -165,6 +167,7 @@ func TestAnotherServerOnThePortIsNotTakenForOurs(t *testing.T) {
 }
 
 func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
 	m, err := servers.StartMariaDB(t.Context(), dir)
 	require.NoError(t, err)
@@ -172,6 +175,7 @@ func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
 }
 
 func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	others := t.TempDir()
 	t.Setenv("TMPDIR", others) // where a MariaDB looks for them if it has no place of its own
 	var tables []string

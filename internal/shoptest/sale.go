@@ -37,13 +37,22 @@ func Wish(c coupon.Coupon, user int64, key string) order.Request {
 	return order.Request{CouponID: c.ID, UserID: user, Key: key}
 }
 
+// OpenHolds lists the holds of all shards.
+func (s *Shop) OpenHolds(t require.TestingT, c coupon.Coupon) (all []order.Hold) {
+	for k := range Shards {
+		for h, err := range s.Stock.OpenHolds(context.Background(), c.ID, k, Shards) {
+			require.NoError(t, err)
+			all = append(all, h.Hold)
+		}
+	}
+	return all
+}
+
 // AtRest holds the stores to account as they are: nothing is held, nothing is owed,
 // every invariant holds, and there are so many live orders. Of a sale that has not
 // ended, R is D then, which I4 and I6 say.
 func (s *Shop) AtRest(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
-	open, err := s.Stock.OpenHolds(context.Background(), c.ID, Shards)
-	require.NoError(t, err)
-	require.Empty(t, open, "holds are left")
+	require.Empty(t, s.OpenHolds(t, c), "holds are left")
 	report, err := s.Auditor.Audit(context.Background(), c.ID)
 	require.NoError(t, err)
 	require.Empty(t, report.Violations)
@@ -89,7 +98,7 @@ func Key(c coupon.Coupon, shard int, name string) string {
 }
 
 // Exec is a statement behind the store's back.
-func (s *Shop) Exec(t *testing.T, statement string, args ...any) {
+func (s *Shop) Exec(t testing.TB, statement string, args ...any) {
 	t.Helper()
 	_, err := s.Raw.ExecContext(t.Context(), statement, args...)
 	require.NoError(t, err)

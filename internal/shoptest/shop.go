@@ -97,7 +97,7 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 
 // Open is a shop on a database and a Redis of its own: the ids of coupons begin anew
 // in each database. The Commit is Group if none is given.
-func Open(t *testing.T, commit ...Commit) *Shop {
+func Open(t testing.TB, commit ...Commit) *Shop {
 	t.Helper()
 	dsn := testservers.DSN(t)
 	raw, err := sql.Open("mysql", dsn)
@@ -137,10 +137,11 @@ func (s *Shop) Another(t *testing.T, w *Wire) *Shop {
 	return s.stores.instance(t, w)
 }
 
-func (st *stores) instance(t *testing.T, w *Wire) *Shop {
+func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 	t.Helper()
 	o := st.sql
 	o.MaxOpen, o.MaxIdle, o.TxTimeout = 64, 64, Patient
+	o.Now = func() time.Time { return time.Unix(0, 0) } // epochs count from 1
 	if w != nil {
 		o.MySQL = w.dsn(t, o.MySQL)
 	}
@@ -185,7 +186,7 @@ func (st *stores) exclusive(ctx context.Context, _ int64, work func(context.Cont
 
 // Locker is a locker as each instance has one. Its leases last longer than any test,
 // so that one that is left behind ends where the test says so.
-func (s *Shop) Locker(t *testing.T, wait time.Duration) *lock.Locker {
+func (s *Shop) Locker(t testing.TB, wait time.Duration) *lock.Locker {
 	t.Helper()
 	l, err := lock.New(redislock.New(s.Redis, redislock.Options{}), lock.Options{Lease: time.Hour, Wait: wait, Timeout: Patient})
 	require.NoError(t, err)

@@ -158,7 +158,7 @@ func (w *Wire) redis(ctx context.Context, name string, cmds []redis.Cmder, do fu
 var wires atomic.Int64
 
 // dsn is the DSN with connections that break as the Wire says.
-func (w *Wire) dsn(t *testing.T, dsn string) string {
+func (w *Wire) dsn(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)

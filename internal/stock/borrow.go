@@ -59,7 +59,8 @@ func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int
 		if shard == home {
 			continue
 		}
-		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.Room)
+		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard,
+			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.Room, c.Wait.Milliseconds())
 		if err == nil {
 			err = refusals[answer[0]]
 		}

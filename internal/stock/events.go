@@ -11,7 +11,7 @@ import (
 
 // channel carries what every instance should hear of soon. A message may be lost:
 // whoever listens must also find out by itself within a second.
-const channel = "seckill:events"
+const channel = "events"
 
 const (
 	changedEvent  = "changed"
@@ -29,7 +29,7 @@ func (s *Stock) AnnounceReturn(ctx context.Context, couponID int64) error {
 }
 
 func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
-	err := s.client.Publish(ctx, channel, eventText(event, couponID)).Err()
+	err := s.client.Publish(ctx, s.prefix+channel, eventText(event, couponID)).Err()
 	if err != nil {
 		return fmt.Errorf("%w: announce: %w", order.ErrUnavailable, err)
 	}
@@ -65,7 +65,7 @@ func (s *Stock) cameBack(ctx context.Context, couponID int64, answer []string) e
 // Listen hears the announcements until ctx ends; changed is called for a coupon
 // that has changed. The connection is made again by the client when it breaks.
 func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
-	sub := s.client.Subscribe(ctx, channel)
+	sub := s.client.Subscribe(ctx, s.prefix+channel)
 	defer func() { _ = sub.Close() }()
 	messages := sub.Channel()
 	for {

@@ -99,7 +99,7 @@ func TestOddMessagesAreIgnored(t *testing.T) {
 		s := open(t, dial(t, o), 2, 2)
 		there := listen(t, s, dial(t, o))
 		for _, odd := range []string{"", "changed", "changed x", "changed ", "unheard-of 7", "returned -"} {
-			require.NoError(t, s.client.Publish(t.Context(), channel, odd).Err())
+			require.NoError(t, s.client.Publish(t.Context(), s.prefix+channel, odd).Err())
 		}
 		there.await(s)
 	})
@@ -115,16 +115,26 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 
 	ctx, id := t.Context(), s.load.CouponID
 	for name, call := range map[string]func() error{
-		"Reserve":        func() error { return s.try(s.at(0, 2)) },
-		"Confirm":        func() error { return s.Confirm(ctx, h) },
-		"Release":        func() error { return s.Release(ctx, h) },
-		"Return":         func() error { return s.Return(ctx, back(h)) },
-		"Load":           func() error { return s.Load(ctx, s.load) },
-		"Loaded":         func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
-		"Left":           func() error { _, err := s.Left(ctx, id, 2); return err },
-		"Snapshot":       func() error { _, err := s.Snapshot(ctx, id, 2); return err },
-		"OpenHolds":      func() error { _, err := s.OpenHolds(ctx, id, 2); return err },
-		"History":        func() error { _, err := s.History(ctx, id, 0); return err },
+		"Reserve": func() error { return s.try(s.at(0, 2)) },
+		"Confirm": func() error { return s.Confirm(ctx, h) },
+		"Release": func() error { return s.Release(ctx, h) },
+		"Return":  func() error { return s.Return(ctx, back(h)) },
+		"Load":    func() error { return s.Load(ctx, s.load) },
+		"Loaded":  func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
+		"Left":    func() error { _, err := s.Left(ctx, id, 2); return err },
+		"Heads":   func() error { _, err := s.Heads(ctx, id, 2); return err },
+		"OpenHolds": func() error {
+			for _, err := range s.OpenHolds(ctx, id, 0, 2) {
+				return err
+			}
+			return nil
+		},
+		"OldHolds": func() error { _, err := s.OldHolds(ctx, coupon.Coupon{ID: id, Shards: 2}, 0, 0, 0, 9); return err },
+		"Traces": func() error {
+			_, err := s.Traces(ctx, id, make([]Shard, 2), []order.Order{{ID: 1, UserID: 1, RequestID: "r"}})
+			return err
+		},
+		"Free":           func() error { _, err := s.Free(ctx, id, 1); return err },
 		"Applied":        func() error { _, err := s.Applied(ctx, []order.Return{back(h)}); return err },
 		"PutTicket":      func() error { return s.PutTicket(ctx, order.Order{ID: 1}) },
 		"Ticket":         func() error { _, err := s.Ticket(ctx, 1); return err },

@@ -14,7 +14,7 @@ import (
 )
 
 // instancesKey holds what every instance said last.
-const instancesKey = "seckill:{fleet}:instances"
+const instancesKey = "{fleet}:instances"
 
 // beatScript is run by every instance once a beatEvery.
 var beatScript = lua("beat", 1)
@@ -68,7 +68,7 @@ func (f *Fleet) Run(ctx context.Context) {
 // Beat tells what this instance calls sold out, and gives what every instance told, by
 // name. The error is order.ErrUnavailable.
 func (f *Fleet) Beat(ctx context.Context) ([]Instance, error) {
-	answer, err := beatScript.Run(ctx, f.stock.client, []string{instancesKey},
+	answer, err := beatScript.Run(ctx, f.stock.client, []string{f.stock.prefix + instancesKey},
 		f.name, join(f.stock.flags.raised()), beatCounts.Milliseconds()).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("%w: tell the fleet: %w", order.ErrUnavailable, err)

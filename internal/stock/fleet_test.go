@@ -15,7 +15,7 @@ import (
 func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
-		require.NoError(t, client.Del(t.Context(), instancesKey).Err())
+		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
 		s := open(t, client, 0, 2)
 		require.ErrorIs(t, s.try(1), coupon.ErrSoldOut)
 		one, two := NewFleet(s.Stock, "one"), NewFleet(New(client, time.Minute), "two")
@@ -30,13 +30,13 @@ func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
 func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
-		require.NoError(t, client.Del(t.Context(), instancesKey).Err())
-		require.NoError(t, client.HSet(t.Context(), instancesKey, "dead", "1000 7").Err())
+		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
+		require.NoError(t, client.HSet(t.Context(), DefaultPrefix+instancesKey, "dead", "1000 7").Err())
 		seen, err := NewFleet(New(client, time.Minute), "alive").Beat(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []Instance{{Name: "alive"}}, seen)
-		require.False(t, client.HExists(t.Context(), instancesKey, "dead").Val())
-		require.Positive(t, client.PTTL(t.Context(), instancesKey).Val(), "a fleet that is gone leaves no key")
+		require.False(t, client.HExists(t.Context(), DefaultPrefix+instancesKey, "dead").Val())
+		require.Positive(t, client.PTTL(t.Context(), DefaultPrefix+instancesKey).Val(), "a fleet that is gone leaves no key")
 	})
 }
 
@@ -59,11 +59,11 @@ func TestWhatIsOpenIsCountedInEachShard(t *testing.T) {
 		h := s.buy(s.at(0, 1))
 		s.buy(s.at(0, 2))
 		s.buy(s.at(1, 1))
-		open, err := s.Open(t.Context(), s.load.CouponID, 2)
+		open, err := s.CountHolds(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Equal(t, []int64{2, 1}, open)
 		require.NoError(t, s.Confirm(t.Context(), h))
-		open, err = s.Open(t.Context(), s.load.CouponID, 2)
+		open, err = s.CountHolds(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Equal(t, []int64{1, 1}, open)
 	})

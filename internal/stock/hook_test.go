@@ -16,7 +16,8 @@ const readAll = "read all"
 
 var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
-	"return": returnScript, "clear": clearScript, "buyers": buyersScript, "open": openScript, "snapshot": snapshotScript,
+	"return": returnScript, "clear": clearScript, "note": noteScript, "open": openScript, "head": headScript,
+	"holds": holdsScript,
 }
 
 // meddler does something just before a call is sent, as another instance or the
@@ -35,6 +36,7 @@ func meddle(client redis.UniversalClient, before func(name string)) *meddler {
 	for name, sc := range scripts {
 		m.names[sc.Hash()] = name
 	}
+	m.names[""] = readAll
 	client.AddHook(m)
 	return m
 }
@@ -59,7 +61,11 @@ func (m *meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (m *meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		m.tell(readAll)
+		hash := ""
+		if cmds[0].Name() == "eval" { // of a loading
+			hash = redis.NewScript(cmds[0].Args()[1].(string)).Hash()
+		}
+		m.tell(m.names[hash])
 		return next(ctx, cmds)
 	}
 }
@@ -91,7 +97,7 @@ func TestScriptsMayBeForgottenBeforeAnyCall(t *testing.T) {
 		client := dial(t, o)
 		m := meddle(client, func(string) { forgetScripts(t, other) })
 		s := closed(t, client, 3, 2)
-		s.load.Buyers = map[int64]int{1: 1}
+		s.load.Buyers = bought(map[int64]int{1: 1})
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(s.at(1, 1))
 		h := s.buy(s.at(1, 2))
@@ -100,6 +106,6 @@ func TestScriptsMayBeForgottenBeforeAnyCall(t *testing.T) {
 		require.NoError(t, s.Return(t.Context(), back(h)))
 		require.NoError(t, s.Release(t.Context(), s.buy(s.at(0, 1))))
 		s.wants(1, 1, 1)
-		require.Len(t, m.calls, 10, "all scripts, and the reading")
+		require.Len(t, m.calls, 11, "all scripts, and the reading")
 	})
 }

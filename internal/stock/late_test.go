@@ -96,8 +96,7 @@ func TestALateLoanIsNotASecondUnit(t *testing.T) {
 		p.deliver(t, r.others)
 		r.wants(1, 0, 0, 1)
 
-		all, err := r.OpenHolds(t.Context(), r.load.CouponID, 3)
-		require.NoError(t, err)
+		all := r.openHolds(3)
 		for _, h := range all {
 			require.NoError(t, r.Release(t.Context(), h))
 		}

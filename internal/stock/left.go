@@ -21,13 +21,13 @@ func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, 
 	return left, nil
 }
 
-// Open counts what is open in each shard: holds, and the marks of buyers whose unit a
-// sibling lends.
-func (s *Stock) Open(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+// CountHolds counts what is open in each shard: holds, and the marks of buyers whose unit
+// a sibling lends.
+func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]int64, error) {
 	cmds := make([]*redis.IntCmd, shards)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range cmds {
-			cmds[shard] = p.HLen(ctx, tag(couponID, shard)+"holds")
+			cmds[shard] = p.HLen(ctx, s.tag(couponID, shard)+"holds")
 		}
 		return nil
 	})
@@ -36,7 +36,7 @@ func (s *Stock) Open(ctx context.Context, couponID int64, shards int) ([]int64, 
 	}
 	open := make([]int64, shards)
 	for shard, cmd := range cmds {
-		open[shard] = cmd.Val()
+		open[shard] = max(0, cmd.Val()-1) // without the mark
 	}
 	return open, nil
 }
@@ -46,7 +46,7 @@ func (s *Stock) left(ctx context.Context, couponID int64, shards int) ([]int64, 
 	cmds := make([]*redis.StringCmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range cmds {
-			cmds[shard] = p.Get(ctx, tag(couponID, shard)+"stock")
+			cmds[shard] = p.Get(ctx, s.tag(couponID, shard)+"stock")
 		}
 		return nil
 	})

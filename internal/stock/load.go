@@ -2,7 +2,10 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -10,30 +13,154 @@ import (
 	"seckill/internal/order"
 )
 
-// chunk is how many buyers one command carries.
+// ErrBlind says that a server does not tell which it is: it could come back with older
+// data, and nothing would show that.
+var ErrBlind = errors.New("stock: the user of redis.username may not use INFO: allow it")
+
+// chunk is how many buyers one command carries: what it takes of the server's time
+// keeps nobody else waiting.
 const chunk = 500
 
-// Load puts an epoch's units and buyers into the shards and opens them:
+// Load is Fill and Open.
+func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
+	if err := s.Fill(ctx, l); err != nil {
+		return err
+	}
+	return s.Open(ctx, l)
+}
+
+// Fill puts an epoch's units and buyers into the shards, which stay closed:
 //
-//	clear every shard (closed) ─▶ note the buyers ─▶ open every shard
+//	clear every shard ─▶ note the buyers, a page at a time ─▶ note that these are all
 //
 // How many shards there are is in the database's row, and changes with the epoch only.
 // An instance that believes in another number is of an older epoch, and sells nothing.
-// A shard that has the epoch or a newer one is left as it is. A crash leaves shards
-// without a counter, which is "not loaded" and never "sold out".
-func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
-	for shard := range l.Shards {
-		if err := s.load(ctx, clearScript, l, shard); err != nil {
-			return err
-		}
+// A shard that has the epoch or a newer one is not cleared, and each notes how far all
+// have come: a filling that was cut off, here or on another instance, goes on there. Two
+// at once note the same. A crash leaves shards without a counter, which is "not loaded"
+// and never "sold out".
+func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
+	begin := make([]step, l.Shards)
+	for shard := range begin {
+		begin[shard] = step{shard, []any{Share(l.Units, l.Shards, shard)}}
 	}
-	if err := s.loadBuyers(ctx, l); err != nil {
+	answers, err := s.load(ctx, clearScript, l, begin)
+	if err != nil {
 		return err
 	}
-	for shard := range l.Shards {
-		if err := s.load(ctx, openScript, l, shard, Share(l.Units, l.Shards, shard)); err != nil {
+	after, err := cameTo(answers)
+	if err != nil {
+		return fmt.Errorf("loading of coupon %d: %w", l.CouponID, err)
+	}
+	if err := s.noteAll(ctx, l, after); err != nil {
+		return err
+	}
+	all := make([]step, l.Shards)
+	for shard := range all {
+		all[shard] = step{shard, []any{"all"}}
+	}
+	_, err = s.load(ctx, noteScript, l, all)
+	return err
+}
+
+// cameTo is the last buyer that every shard has.
+func cameTo(begun [][]string) (int64, error) {
+	after := int64(math.MaxInt64)
+	for _, answer := range begun {
+		if noted := answer[len(answer)-1]; noted != "all" {
+			through, err := strconv.ParseInt(noted, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("it has noted %q: %w", noted, err)
+			}
+			after = min(after, through)
+		}
+	}
+	return after, nil
+}
+
+// noteAll notes the buyers after a user, and reads a page while it notes the one before.
+func (s *Stock) noteAll(ctx context.Context, l coupon.Load, after int64) error {
+	if l.Buyers == nil || after == math.MaxInt64 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	pages := make(chan read)
+	go readAhead(ctx, l, after, pages)
+	defer func() {
+		cancel()
+		for range pages {
+		}
+	}()
+	for page := range pages {
+		if page.err != nil {
+			return page.err
+		}
+		if _, err := s.load(ctx, noteScript, l, notes(l, after, page.Buyers)); err != nil {
 			return err
 		}
+		after = page.Through
+	}
+	return ctx.Err()
+}
+
+// read is a page that was read, or why it was not.
+type read struct {
+	coupon.Page
+	err error
+}
+
+func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- read) {
+	defer close(pages)
+	for {
+		page, err := l.Buyers(ctx, after)
+		if err == nil && page.Through == 0 {
+			return
+		}
+		select {
+		case pages <- read{page, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+		after = page.Through
+	}
+}
+
+// notes are the steps that note a page. They tell of the pages before it, which every
+// shard has by now.
+func notes(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
+	var all []step
+	at := make([][]any, l.Shards)
+	for _, b := range buyers {
+		shard := Home(b.UserID, l.Shards)
+		if at[shard] == nil {
+			at[shard] = append(make([]any, 0, 2*chunk+1), before)
+		}
+		if at[shard] = append(at[shard], b.UserID, b.Units); len(at[shard]) == 2*chunk+1 {
+			all = append(all, step{shard, at[shard]})
+			at[shard] = nil
+		}
+	}
+	for shard, args := range at {
+		if args != nil {
+			all = append(all, step{shard, args})
+		}
+	}
+	return all
+}
+
+// Open opens the shards, each with its share. Those that are open stay as they are. If
+// one is not there to be opened, coupon.ErrTorn, also if others were opened just now:
+// nobody is admitted yet.
+func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
+	steps := make([]step, l.Shards)
+	for shard := range steps {
+		steps[shard] = step{shard: shard}
+	}
+	if _, err := s.load(ctx, openScript, l, steps); err != nil {
+		return err
 	}
 	s.flags.lower(l.CouponID)
 	return s.AnnounceReturn(ctx, l.CouponID)
@@ -48,41 +175,65 @@ func Share(units int64, shards, shard int) int64 {
 	return share
 }
 
-func (s *Stock) loadBuyers(ctx context.Context, l coupon.Load) error {
-	at := make([][]any, l.Shards)
-	flush := func(shard int) error {
-		args := at[shard]
-		at[shard] = nil
-		return s.load(ctx, buyersScript, l, shard, args...)
-	}
-	for user, units := range l.Buyers {
-		shard := Home(user, l.Shards)
-		if at[shard] = append(at[shard], user, units); len(at[shard]) == 2*chunk {
-			if err := flush(shard); err != nil {
-				return err
-			}
-		}
-	}
-	for shard := range at {
-		if len(at[shard]) > 0 {
-			if err := flush(shard); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// step is a script's run on a shard: what it is given after the epoch.
+type step struct {
+	shard int
+	args  []any
 }
 
-func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, shard int, args ...any) error {
-	answer, err := s.run(ctx, sc, l.CouponID, shard, append([]any{l.Epoch}, args...)...)
+// load runs a script of the loading on many shards at once, and once more if an answer
+// was lost: each of these scripts may be repeated. A newer epoch is coupon.ErrConflict, and
+// a shard that has lost this one coupon.ErrTorn.
+func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
+	answers, err := s.runAll(ctx, sc, l, steps)
+	if err != nil && ctx.Err() == nil {
+		answers, err = s.runAll(ctx, sc, l, steps)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	// A repeated call after a lost answer finds its own epoch: only a newer one is news.
-	if answer[0] == "OLDER" && sc != clearScript {
-		return fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
+	for i, answer := range answers {
+		shard := steps[i].shard //nolint:gosec // there is an answer to each step
+		switch answer[0] {
+		case "OLDER":
+			return nil, fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
+		case "TORN":
+			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrTorn, shard, l.CouponID)
+		case "BLIND":
+			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrBlind, shard, l.CouponID)
+		}
 	}
-	return nil
+	return answers, nil
+}
+
+// pipeline is how many scripts go to the servers together: their answers are waited for
+// as long as for one.
+const pipeline = 64
+
+func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
+	cmds := make([]*redis.Cmd, 0, len(steps))
+	for len(cmds) < len(steps) {
+		some := steps[len(cmds):min(len(cmds)+pipeline, len(steps))]
+		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, one := range some {
+				k := s.keys(l.CouponID, one.shard, sc.keys)
+				cmds = append(cmds, sc.Eval(ctx, p, k, append([]any{l.Epoch, s.of()}, one.args...)...))
+			}
+			return nil
+		})
+	}
+	answers := make([][]string, len(cmds))
+	for i, cmd := range cmds {
+		answer, err := cmd.StringSlice()
+		if err == nil && len(answer) == 0 {
+			err = errors.New("an empty answer")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, steps[i].shard, l.CouponID, err)
+		}
+		answers[i] = answer
+	}
+	return answers, nil
 }
 
 // Loaded says whether every shard is open with the epoch, on the server that it was
@@ -92,7 +243,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range answers {
-			answers[shard] = loadedScript.Eval(ctx, p, keys(couponID, shard, loadedScript.keys), epoch)
+			answers[shard] = loadedScript.Eval(ctx, p, s.keys(couponID, shard, loadedScript.keys), epoch, s.of())
 		}
 		return nil
 	})

@@ -1,8 +1,11 @@
 package stock
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,7 +46,7 @@ func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 2)
 		s.limit = 2
-		s.load.Buyers = map[int64]int{s.at(0, 0): 1}
+		s.load.Buyers = bought(map[int64]int{s.at(0, 0): 1})
 		require.NoError(t, s.Load(t.Context(), s.load))
 		require.NoError(t, s.Confirm(t.Context(), s.buy(s.at(0, 0))))
 		s.buy(s.at(1, 0))
@@ -56,12 +59,9 @@ func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
 func TestARepeatedLoadOpensTheShardsThatAreLeft(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 2)
-		s.load.Buyers = map[int64]int{s.at(0, 0): 1, s.at(1, 0): 1}
-		for shard := range 2 {
-			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
-		}
-		require.NoError(t, s.loadBuyers(t.Context(), s.load))
-		require.NoError(t, s.Stock.load(t.Context(), openScript, s.load, 0, 2))
+		s.load.Buyers = bought(map[int64]int{s.at(0, 0): 1, s.at(1, 0): 1})
+		require.NoError(t, s.Fill(t.Context(), s.load))
+		s.does(openScript, step{shard: 0})
 		s.requireLoaded(false)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.requireLoaded(true)
@@ -78,7 +78,7 @@ func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
 				require.NoError(t, s.Load(t.Context(), s.load))
 				s.buy(s.at(0, 0))
 				older := s.load
-				older.Epoch, older.Units, older.Buyers = 9, 100, buyers // as texts, "9" would be the newer one
+				older.Epoch, older.Units, older.Buyers = 9, 100, bought(buyers) // as texts, "9" would be the newer one
 				require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 				s.wants(1, 1, 2)
 				require.Empty(t, s.field(Home(1, 2), "buyers", 1))
@@ -92,9 +92,9 @@ func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 1)
 		older := s.load
-		older.Buyers = map[int64]int{7: 1}
+		older.Buyers = bought(map[int64]int{7: 1})
 		s.load.Epoch = 2
-		require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, 0))
+		s.does(clearScript, step{0, []any{4}})
 		require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(7)
@@ -113,9 +113,10 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 		s.load.Epoch = 2
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.wants(0, 2, 2)
-		exists, err := s.client.Exists(t.Context(), keys(s.load.CouponID, 0, len(parts))[2:]...).Result()
-		require.NoError(t, err)
-		require.Zero(t, exists, "holds, open, buyers, requests, returned")
+		for _, hash := range parts[2:6] {
+			require.EqualValues(t, 1, s.client.HLen(t.Context(), tag(s.load.CouponID, 0)+hash).Val(), "the mark alone: %s", hash)
+		}
+		require.EqualValues(t, 1, s.client.SCard(t.Context(), tag(s.load.CouponID, 0)+"returned").Val())
 		s.buy(s.at(0, 1))
 	})
 }
@@ -125,13 +126,13 @@ func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
 		s := open(t, dial(t, o), 4, 2)
 		s.load.Epoch = 2
 		for shard := range 2 {
-			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
+			s.does(clearScript, step{shard, []any{2}})
 			s.requireLoaded(false)
 			require.ErrorIs(t, s.try(s.at(shard, 0)), coupon.ErrNotLoaded)
 			_, err := s.Left(t.Context(), s.load.CouponID, 2)
 			require.ErrorIs(t, err, coupon.ErrNotLoaded)
 		}
-		require.NoError(t, s.loadBuyers(t.Context(), s.load))
+		require.NoError(t, s.Fill(t.Context(), s.load))
 		require.ErrorIs(t, s.try(s.at(0, 0)), coupon.ErrNotLoaded)
 		require.False(t, s.SoldOut(s.load.CouponID, 2))
 		require.NoError(t, s.Load(t.Context(), s.load), "the next one goes on")
@@ -143,22 +144,43 @@ func TestBuyersAreCountedAfterALoad(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 10, 3)
 		s.limit = 2
-		s.load.Buyers = map[int64]int{}
+		counts := map[int64]int{}
 		for user := range int64(3*chunk + 100) { // more than one command takes
-			s.load.Buyers[user+1] = int(user%2) + 1
+			counts[user+1] = int(user%2) + 1
 		}
+		s.load.Buyers = bought(counts)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		var noted int64
 		for shard := range 3 {
 			n, err := s.client.HLen(t.Context(), tag(s.load.CouponID, shard)+"buyers").Result()
 			require.NoError(t, err)
-			noted += n
+			noted += n - 1 // without the mark
 		}
 		require.Equal(t, int64(3*chunk+100), noted)
 		require.ErrorIs(t, s.try(2), order.ErrLimitReached)
 		s.buy(1)
 		require.ErrorIs(t, s.try(1), order.ErrBusy)
 	})
+}
+
+// bought reads the counts in pages of 1,000.
+func bought(counts map[int64]int) func(context.Context, int64) (coupon.Page, error) {
+	users := slices.Sorted(maps.Keys(counts))
+	return func(_ context.Context, after int64) (page coupon.Page, _ error) {
+		from, _ := slices.BinarySearch(users, after+1)
+		for _, user := range users[from:min(from+1000, len(users))] {
+			page.Buyers = append(page.Buyers, coupon.Buyer{UserID: user, Units: counts[user]})
+			page.Through = user
+		}
+		return page, nil
+	}
+}
+
+// does runs one step of the loading.
+func (s *shop) does(sc script, one step) {
+	s.t.Helper()
+	_, err := s.Stock.load(s.t.Context(), sc, s.load, []step{one})
+	require.NoError(s.t, err)
 }
 
 func TestSharesDifferByOneAndSumUp(t *testing.T) {

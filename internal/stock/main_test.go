@@ -55,6 +55,12 @@ func dial(t testing.TB, o redisconn.Options) redis.UniversalClient {
 	return c
 }
 
+// tag and ticketKey are names under the default prefix.
+func tag(couponID int64, shard int) string { return usual.tag(couponID, shard) }
+func ticketKey(orderID int64) string       { return usual.ticketKey(orderID) }
+
+var usual = New(nil, 0)
+
 // lastID makes coupons and orders of different tests different.
 var lastID atomic.Int64
 
@@ -126,16 +132,36 @@ func back(h order.Hold) order.Return {
 	return order.Return{OrderID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Shard: h.Shard, Epoch: h.Epoch, Shards: h.Shards}
 }
 
+// open lists the holds of all shards.
+func (s *shop) openHolds(shards int) (all []order.Hold) {
+	s.t.Helper()
+	for k := range shards {
+		for _, h := range s.held(k, shards) {
+			all = append(all, h.Hold)
+		}
+	}
+	return all
+}
+
+func (s *shop) held(shard, shards int) (all []Held) {
+	s.t.Helper()
+	for h, err := range s.OpenHolds(s.t.Context(), s.load.CouponID, shard, shards) {
+		require.NoError(s.t, err)
+		all = append(all, h)
+	}
+	return all
+}
+
 // wants says what the shards must hold: the units in each, and the open units.
 func (s *shop) wants(held int, units ...int64) {
 	s.t.Helper()
-	all, err := s.Snapshot(s.t.Context(), s.load.CouponID, s.load.Shards)
+	all, err := s.Heads(s.t.Context(), s.load.CouponID, s.load.Shards)
 	require.NoError(s.t, err)
 	var left []int64
 	open := 0
-	for _, shard := range all {
+	for k, shard := range all {
 		left = append(left, shard.Units)
-		for _, h := range shard.Holds {
+		for _, h := range s.held(k, len(all)) {
 			if h.Unit {
 				open++
 			}

@@ -69,7 +69,7 @@ func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.En
 	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, shard := range shards {
 			reads[i] = p.XReadGroup(ctx, &redis.XReadGroupArgs{
-				Group: group, Consumer: q.consumer, Streams: []string{tag(c.ID, shard) + "queue", ">"}, Count: each, Block: -1,
+				Group: group, Consumer: q.consumer, Streams: []string{q.stock.tag(c.ID, shard) + "queue", ">"}, Count: each, Block: -1,
 			})
 		}
 		return nil
@@ -117,7 +117,7 @@ func first(shards []int, _ int64) []int { return shards }
 // claim asks who has had what for how long, and then for the entries. Each is claimed
 // by one consumer only, because claiming it begins its time anew.
 func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
-	stream := tag(c.ID, shard) + "queue"
+	stream := q.stock.tag(c.ID, shard) + "queue"
 	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
 		Stream: stream, Group: group, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
 	}).Result()
@@ -184,15 +184,16 @@ func text(m redis.XMessage, field string) string {
 func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage) order.Hold {
 	none := order.Hold{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards, Shard: shard}
 	id := text(m, "order")
-	hold, err := q.stock.client.HGet(ctx, tag(c.ID, shard)+"holds", id).Result()
+	hold, err := q.stock.client.HGet(ctx, q.stock.tag(c.ID, shard)+"holds", id).Result()
 	if err != nil {
 		return none
 	}
-	read, err := parseShard([]string{strconv.FormatInt(c.Epoch, 10), "", "", "0", id, hold}, c.ID, shard, c.Shards)
-	if err != nil || len(read.Holds) != 1 {
+	h, err := parseHold(id, hold, 0)
+	if err != nil {
 		return none
 	}
-	return read.Holds[0].Hold
+	h.CouponID, h.Epoch, h.Shards, h.Shard = c.ID, c.Epoch, c.Shards, shard
+	return h.Hold
 }
 
 // ticketAfter is how long the ticket of an order stays that the database knows:
@@ -205,7 +206,7 @@ func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	if _, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID); err != nil || !row {
 		return err
 	}
-	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", ticketKey(h.OrderID), seconds(ticketAfter)))
+	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.ticketKey(h.OrderID), seconds(ticketAfter)))
 	return nil
 }
 
@@ -219,7 +220,7 @@ func (q *Queue) Bury(ctx context.Context, e order.Entry, why error) error {
 // Ahead is order.Queue's: the entries that were queued before it and not acknowledged
 // since. Those behind it that were faster make it a little less.
 func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
-	got := redis.NewStringCmd(ctx, "hget", tag(o.CouponID, o.Shard)+"meta", "served")
+	got := redis.NewStringCmd(ctx, "hget", q.stock.tag(o.CouponID, o.Shard)+"meta", "served")
 	served := int64(0)
 	err := q.stock.path.Process(ctx, got)
 	if err == nil {

@@ -31,7 +31,7 @@ func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow boo
 		flag = "1"
 	}
 	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
-		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.Room)
+		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.Room, c.Wait.Milliseconds())
 	if err != nil {
 		return order.Hold{}, false, err
 	}
@@ -107,6 +107,9 @@ func (s *Stock) each(h order.Hold, do func(shard int) error) error {
 
 // Return puts the unit of an ended order back, once in effect.
 func (s *Stock) Return(ctx context.Context, r order.Return) error {
+	if r.Shards == 0 {
+		return nil // there were none when it went back: a later loading has it
+	}
 	// The hold may still be open, if the instance died between commit and
 	// confirmation. It is confirmed first, so that the unit is not counted twice.
 	h := order.Hold{CouponID: r.CouponID, UserID: r.UserID, OrderID: r.OrderID, Epoch: r.Epoch, Shards: r.Shards, Shard: r.Shard}

@@ -184,8 +184,7 @@ func TestAllSharesEndAtOnceForTheSettler(t *testing.T) {
 			_, err := s.Reserve(t.Context(), s.claim(7, "r"))
 			require.NoError(t, err)
 		}
-		open, err := s.OpenHolds(t.Context(), s.load.CouponID, 1)
-		require.NoError(t, err)
+		open := s.openHolds(1)
 		require.Len(t, open, 1)
 		require.NoError(t, s.Release(t.Context(), open[0]))
 		s.wants(0, 1)
@@ -219,7 +218,7 @@ func TestWhatIsNotLoadedIsNeitherSoldOutNorUnlimited(t *testing.T) {
 		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
 		require.ErrorIs(t, s.try(s.at(0, 0)), coupon.ErrNotLoaded, "its counter was lost")
 		s.buy(s.at(1, 0))
-		answer, err := s.run(t.Context(), lendScript, s.load.CouponID, 0, 1, "r", lastID.Add(1), s.at(1, 1), "", 0)
+		answer, err := s.run(t.Context(), lendScript, s.load.CouponID, 0, 1, "r", lastID.Add(1), s.at(1, 1), "", 0, 0)
 		require.NoError(t, err)
 		require.Equal(t, "NOTLOADED", answer[0], "to a borrower too")
 	})

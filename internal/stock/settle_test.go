@@ -90,8 +90,7 @@ func TestTheSettlerEndsBothHalvesOfALentUnit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
 				s, lent := lent(t, o)
-				all, err := s.OpenHolds(t.Context(), s.load.CouponID, 2)
-				require.NoError(t, err)
+				all := s.openHolds(2)
 				halves := 0
 				for _, h := range all {
 					if h.OrderID == lent.OrderID {
@@ -119,7 +118,7 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Confirm(t.Context(), h))
 
-		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, "", 0)
+		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, "", 0, 0)
 		require.NoError(t, err)
 		require.Equal(t, "DUPLICATE", answer[0])
 		_, _, err = s.reserve(t.Context(), c, 0, true)
@@ -159,8 +158,7 @@ func TestAReturnedUnitIsBackOnceAtHome(t *testing.T) {
 // mine is the open hold of the n-th user of the first shard.
 func (s *shop) mine(n int) order.Hold {
 	s.t.Helper()
-	all, err := s.OpenHolds(s.t.Context(), s.load.CouponID, s.load.Shards)
-	require.NoError(s.t, err)
+	all := s.openHolds(s.load.Shards)
 	for _, h := range all {
 		if h.UserID == s.at(0, n) {
 			return h
@@ -207,7 +205,7 @@ func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "the epoch before")
 		s.load.Epoch = 2
 		for shard := range 2 {
-			require.NoError(t, s.Stock.load(t.Context(), clearScript, s.load, shard))
+			s.does(clearScript, step{shard, []any{Share(s.load.Units, 2, shard)}})
 		}
 		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "cleared and not open")
 		require.NoError(t, s.Load(t.Context(), s.load))

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,27 +42,37 @@ type script struct {
 	keys int // of the shard's keys it names so many, from the first
 }
 
-func lua(name string, keys int) script {
+func lua(name string, keys int) script { return script{redis.NewScript(source(name)), keys} }
+
+// onServer is lua for a script that asks which server it runs on.
+func onServer(name string, keys int) script {
+	return script{redis.NewScript(source("server") + source(name)), keys}
+}
+
+func source(name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
 		panic(err) // the file is compiled in
 	}
-	return script{redis.NewScript(string(text)), keys}
+	return string(text)
 }
 
 var (
-	reserveScript  = lua("reserve", 8)
-	lendScript     = lua("lend", 8)
-	confirmScript  = lua("confirm", 5)
-	releaseScript  = lua("release", 6)
-	returnScript   = lua("return", 7)
-	clearScript    = lua("clear", 9)
-	buyersScript   = lua("buyers", 5)
-	openScript     = lua("open", 2)
-	loadedScript   = lua("loaded", 2)
-	snapshotScript = lua("snapshot", 3)
-	ackScript      = lua("acknowledge", 8)
-	buryScript     = lua("bury", 9)
+	reserveScript = lua("reserve", 10)
+	lendScript    = lua("lend", 10)
+	confirmScript = lua("confirm", 10)
+	releaseScript = lua("release", 10)
+	returnScript  = lua("return", 7)
+	clearScript   = onServer("clear", 10)
+	noteScript    = lua("note", 5)
+	openScript    = onServer("open", 2)
+	loadedScript  = onServer("loaded", 10)
+	headScript    = lua("head", 10)
+	holdsScript   = lua("holds", 10)
+	listScript    = lua("list", 10)
+	freeScript    = lua("free", 10)
+	ackScript     = lua("acknowledge", 8)
+	buryScript    = lua("bury", 9)
 )
 
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
@@ -70,6 +81,9 @@ type Stock struct {
 	client redis.UniversalClient
 	path   Path // for what every order needs: the client, or pipelines of it
 	flags  *flags
+	prefix string // of every key and channel
+
+	deployment atomic.Value // the id of the database's, once a heartbeat has told it
 }
 
 // Path runs scripts, and commands of one key. With an error a command is not to be
@@ -82,13 +96,23 @@ type Path interface {
 // New makes a Stock. A coupon that was seen empty is called sold out for
 // soldOutFor without asking again, unless a unit is heard to have come back.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, path: client, flags: newFlags(soldOutFor)}
+	return &Stock{client: client, path: client, flags: newFlags(soldOutFor), prefix: DefaultPrefix}
 }
 
 // Through lets what every order needs run in pipelines of the same client, for
 // instance. It is called before the Stock is used.
 func (s *Stock) Through(path Path) *Stock {
 	s.path = path
+	return s
+}
+
+// DefaultPrefix begins the names of all keys, unless Under gives another one.
+const DefaultPrefix = "seckill:"
+
+// Under has all keys and channels begin with the prefix: deployments that share a Redis
+// need different ones. It is called before the Stock is used.
+func (s *Stock) Under(prefix string) *Stock {
+	s.prefix = prefix
 	return s
 }
 
@@ -103,16 +127,20 @@ func Home(userID int64, shards int) int {
 }
 
 // tag is the hash tag that brings a shard's keys into one slot.
-func tag(couponID int64, shard int) string {
-	return "seckill:{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
+func (s *Stock) tag(couponID int64, shard int) string {
+	return s.prefix + "{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
 }
 
 // parts are what a shard's keys end with, in the order in which every script names them.
-var parts = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead"}
+var parts = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead", "ages"}
+
+// markField is in every hash of a loaded shard, and a member of its set: Redis has no
+// empty keys, and one that is missing was lost.
+const markField = "epoch"
 
 // keys lists the first n of a shard's keys.
-func keys(couponID int64, shard, n int) []string {
-	t, all := tag(couponID, shard), make([]string, n)
+func (s *Stock) keys(couponID int64, shard, n int) []string {
+	t, all := s.tag(couponID, shard), make([]string, n)
 	for i := range all {
 		all[i] = t + parts[i]
 	}
@@ -131,7 +159,7 @@ func (s *Stock) run(ctx context.Context, sc script, couponID int64, shard int, a
 func (s *Stock) runTwice(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
 	answer []string, twice bool, err error,
 ) {
-	k := keys(couponID, shard, sc.keys)
+	k := s.keys(couponID, shard, sc.keys)
 	answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()
 	if twice = err != nil && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()

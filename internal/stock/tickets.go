@@ -16,11 +16,13 @@ import (
 // of the database's return.
 const ticketLasts = time.Hour
 
-func ticketKey(orderID int64) string { return "seckill:ticket:" + strconv.FormatInt(orderID, 10) }
+func (s *Stock) ticketKey(orderID int64) string {
+	return s.prefix + "ticket:" + strconv.FormatInt(orderID, 10)
+}
 
 // PutTicket remembers an order whose outcome is not known yet.
 func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
-	put := redis.NewStatusCmd(ctx, "set", ticketKey(o.ID), orderText(o), "ex", seconds(ticketLasts))
+	put := redis.NewStatusCmd(ctx, "set", s.ticketKey(o.ID), orderText(o), "ex", seconds(ticketLasts))
 	if err := s.path.Process(ctx, put); err != nil {
 		return fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, o.ID, err)
 	}
@@ -29,7 +31,7 @@ func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
 
 // Ticket finds the order asked for, or order.ErrNotFound.
 func (s *Stock) Ticket(ctx context.Context, orderID int64) (order.Order, error) {
-	got := redis.NewStringCmd(ctx, "get", ticketKey(orderID))
+	got := redis.NewStringCmd(ctx, "get", s.ticketKey(orderID))
 	switch err := s.path.Process(ctx, got); {
 	case errors.Is(err, redis.Nil):
 		return order.Order{}, order.ErrNotFound

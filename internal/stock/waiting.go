@@ -20,8 +20,8 @@ func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.W
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		now = p.Time(ctx)
 		for k := range shards {
-			length[k], dead[k] = p.XLen(ctx, tag(couponID, k)+"queue"), p.XLen(ctx, tag(couponID, k)+"dead")
-			oldest[k] = p.XRangeN(ctx, tag(couponID, k)+"queue", "-", "+", 1)
+			length[k], dead[k] = p.XLen(ctx, s.tag(couponID, k)+"queue"), p.XLen(ctx, s.tag(couponID, k)+"dead")
+			oldest[k] = p.XRangeN(ctx, s.tag(couponID, k)+"queue", "-", "+", 1)
 		}
 		return nil
 	})
@@ -51,10 +51,9 @@ func queuedAt(id string) time.Time {
 
 // Waiting reads for which orders the queue of a shard has an entry, a page at a time.
 func (s *Stock) Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error) {
-	const page = 1000
 	all := map[int64]bool{}
 	for after := "-"; ; {
-		found, err := s.client.XRangeN(ctx, tag(couponID, shard)+"queue", after, "+", page).Result()
+		found, err := s.client.XRangeN(ctx, s.tag(couponID, shard)+"queue", after, "+", pageSize).Result()
 		if err != nil {
 			return nil, fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 		}
@@ -63,7 +62,7 @@ func (s *Stock) Waiting(ctx context.Context, couponID int64, shard int) (map[int
 			all[p.number(text(m, "order"))] = true
 			after = "(" + m.ID
 		}
-		if len(found) < page {
+		if len(found) < pageSize {
 			return all, nil
 		}
 	}

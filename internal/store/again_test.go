@@ -41,7 +41,7 @@ func TestADeadlockIsRunAgainAsAWhole(t *testing.T) {
 	}
 	require.Equal(t, 3, runs[0]+runs[1], "the victim once more, the other not")
 	for _, c := range []int64{one.ID, two.ID} {
-		b, err := s.Books(t.Context(), c, nil)
+		b, err := booksOf(t.Context(), s, c)
 		require.NoError(t, err)
 		require.Equal(t, []int64{3, 2}, []int64{b.Coupon.Left, b.Live}, "no half of a transaction is there twice")
 	}

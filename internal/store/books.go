@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -14,20 +14,39 @@ import (
 	"seckill/internal/order"
 )
 
-// Books is what the database says of a coupon, all of it at one moment.
-type Books struct {
-	Coupon    coupon.Coupon
+// Ledger is what the database says of a coupon, all of it at one moment. It is read a
+// page at a time, so that what it costs in memory, and each of its statements in time,
+// does not grow with the sale.
+type Ledger interface {
+	// Coupon is the coupon.
+	Coupon() coupon.Coupon
+	// Orders reads all orders, those of a user together, and counts them.
+	Orders(ctx context.Context, page func(context.Context, []Booked) error) (Totals, error)
+	// Due reads the outbox.
+	Due(ctx context.Context, page func(context.Context, []order.Return) error) error
+	// Answers tells what became of some requests, whatever coupon they were for: id,
+	// user, coupon and status. One that has no row is left out.
+	Answers(ctx context.Context, requests []string) (map[string]order.Order, error)
+}
+
+// Booked is an order of a Ledger. It has no prices and times.
+type Booked struct {
+	order.Order
+	Owed  bool  // the outbox has its unit,
+	Epoch int64 // for this epoch
+}
+
+// Totals are what a Ledger has in all.
+type Totals struct {
 	Live      int64                  // orders that have a unit
 	Orders    int64                  // orders ever committed
 	Voids     int64                  // requests that were given up
+	Users     int64                  // that have live orders
 	OverLimit int64                  // live orders above their users' limit
 	SameID    int64                  // orders that share their id or request id with another, and twice if both
 	BadState  int64                  // orders whose state, slot and outbox contradict each other
 	Stale     int64                  // orders written under a fence larger than their user's
-	Due       []order.Return         // the outbox
-	Requests  map[string]order.Order // what became of the requests asked about: id, user, coupon and status
 	ByStatus  map[order.Status]int64 // orders by status
-	Buyers    map[int64]int64        // live orders by user
 }
 
 // Coupon reads a coupon as it is now, or coupon.ErrNotFound.
@@ -42,138 +61,190 @@ func (s *Store) Coupon(ctx context.Context, id int64) (coupon.Coupon, error) {
 	return found[0], nil
 }
 
-// Books reads them in one transaction with one snapshot. It also tells what became
-// of the requests, whatever coupon they were for.
-func (s *Store) Books(ctx context.Context, couponID int64, requests []string) (Books, error) {
-	b := Books{Requests: map[string]order.Order{}, ByStatus: map[order.Status]int64{}}
+// Books opens the Ledger of a coupon, in one transaction with one snapshot on a
+// connection of the pool for long reads, while read is at work.
+func (s *Store) Books(ctx context.Context, couponID int64, read func(context.Context, Ledger) error) error {
 	o := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	if s.dialect == sqliteDialect {
 		o = &sql.TxOptions{} // a reader of SQLite has one snapshot anyway
 	}
-	begun := s.read.WithContext(ctx).Begin(o)
+	begun := s.long.WithContext(ctx).Begin(o)
 	if begun.Error != nil {
-		return b, wrap(begun.Error, "begin")
+		return wrap(begun.Error, "begin to read the books of coupon %d", couponID)
 	}
 	defer begun.Rollback() // nothing was written
-	return b, wrap(b.read(begun, couponID, requests), "read the books of coupon %d", couponID)
+	l, err := openLedger(ctx, begun, s.dialect, couponID)
+	if err == nil {
+		err = read(ctx, l)
+	}
+	return wrap(err, "read the books of coupon %d", couponID)
 }
 
-func (b *Books) read(db *gorm.DB, couponID int64, requests []string) error {
+type ledger struct {
+	db      *gorm.DB
+	dialect dialect
+	coupon  coupon.Coupon
+}
+
+func openLedger(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*ledger, error) {
 	var row couponRow
-	if err := db.Take(&row, "id = ?", couponID).Error; err != nil {
-		if errors.Is(err, gorm.ErrRecordNotFound) {
-			return coupon.ErrNotFound
-		}
-		return err
+	err := db.WithContext(ctx).Take(&row, "id = ?", couponID).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return nil, coupon.ErrNotFound
 	}
-	b.Coupon = row.coupon()
-	if err := b.count(db); err != nil {
-		return err
-	}
-	var buyers []struct{ UserID, N int64 }
-	err := db.Model(&orderRow{}).Where("coupon_id = ? AND status IN ?", couponID, []order.Status{order.Pending, order.Paid}).
-		Select("user_id, COUNT(*) AS n").Group("user_id").Scan(&buyers).Error
-	if err != nil {
-		return err
-	}
-	b.Buyers = make(map[int64]int64, len(buyers))
-	for _, u := range buyers {
-		b.Buyers[u.UserID] = u.N
-	}
-	var due []returnRow
-	if err := db.Where("coupon_id = ?", couponID).Order("order_id").Find(&due).Error; err != nil {
-		return err
-	}
-	for _, r := range due {
-		b.Due = append(b.Due, order.Return(r))
-	}
-	return b.answers(db, requests)
+	return &ledger{db: db, dialect: d, coupon: row.coupon()}, err
 }
 
-// answers reads what became of the requests. The audit asks for all that the shards
-// remember, so the coupon's rows are read one after the other, in a tenth of the time of
-// looking each request up, and only those are looked up that led elsewhere.
-func (b *Books) answers(db *gorm.DB, requests []string) error {
-	if len(requests) == 0 {
-		return nil
+// Coupon is Ledger's.
+func (l *ledger) Coupon() coupon.Coupon { return l.coupon }
+
+const (
+	// bookPage is about how many rows a statement of a Ledger reads, and pageWithin
+	// bounds its time.
+	bookPage   = 2000
+	pageWithin = 30 * time.Second
+)
+
+// bySlot are the tables of orders, each read by the index that has a coupon's orders by
+// user: those of running sales, and those that were archived.
+var bySlot = map[dialect][]string{
+	mysqlDialect:  {"orders AS o FORCE INDEX (orders_slot)", archiveAs},
+	sqliteDialect: {"orders AS o", archiveAs},
+}
+
+const archiveAs = "orders_archive AS o"
+
+// Orders is Ledger's. A page ends with the last order of a user.
+func (l *ledger) Orders(ctx context.Context, page func(context.Context, []Booked) error) (Totals, error) {
+	count := newCounting(l.coupon)
+	for _, table := range bySlot[l.dialect] {
+		if err := l.pages(ctx, count, table, page); err != nil {
+			return Totals{}, err
+		}
 	}
-	asked := make(map[string]bool, len(requests))
-	for _, r := range requests {
-		asked[r] = true
-	}
-	const what = "SELECT request_id, id, user_id, status, coupon_id FROM orders WHERE "
-	read := func(where string, args ...any) error {
-		rows, err := db.Raw(what+where, args...).Rows()
+	return count.Totals, nil
+}
+
+func (l *ledger) pages(
+	ctx context.Context, count *counting, table string, page func(context.Context, []Booked) error,
+) error {
+	for after, more := int64(math.MinInt64), true; more; {
+		var to int64
+		var rows []Booked
+		err := within(ctx, func(ctx context.Context) (err error) {
+			if to, more, err = l.bound(ctx, table, after); err == nil {
+				rows, err = l.rows(ctx, count, table, after, to)
+			}
+			return err
+		})
+		if err == nil {
+			err = l.twice(ctx, count, !more)
+		}
+		if err == nil {
+			err = page(ctx, rows)
+		}
 		if err != nil {
-			return err //nolint:wrapcheck // Books says what for
+			return err
 		}
-		defer rows.Close() //nolint:errcheck // Err tells
-		var o order.Order
-		for rows.Next() {
-			if err := rows.Scan(&o.RequestID, &o.ID, &o.UserID, &o.Status, &o.CouponID); err != nil {
-				return err //nolint:wrapcheck // the same
-			}
-			if asked[o.RequestID] {
-				b.Requests[o.RequestID] = o
-				delete(asked, o.RequestID)
-			}
+		after = to
+	}
+	return nil
+}
+
+// within gives a page its time.
+func within(ctx context.Context, read func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pageWithin)
+	defer cancel()
+	return read(ctx)
+}
+
+// bound finds the user with whom the page behind a user ends; more reports whether
+// there may be others behind it.
+func (l *ledger) bound(ctx context.Context, table string, after int64) (to int64, more bool, err error) {
+	err = l.db.WithContext(ctx).Raw("SELECT o.user_id FROM "+table+
+		" WHERE o.coupon_id = ? AND o.user_id > ? ORDER BY o.user_id LIMIT 1 OFFSET ?",
+		l.coupon.ID, after, bookPage-1).Row().Scan(&to)
+	if errors.Is(err, sql.ErrNoRows) {
+		return math.MaxInt64, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("the users behind %d: %w", after, err)
+	}
+	return to, true, nil
+}
+
+// rows reads and counts the orders of the users behind one up to another.
+func (l *ledger) rows(ctx context.Context, count *counting, table string, after, to int64) ([]Booked, error) {
+	rows, err := l.db.WithContext(ctx).Raw(`
+		SELECT o.id, o.user_id, o.slot, o.status, o.request_id, o.shard, o.fence, f.fence, r.epoch FROM `+table+`
+		LEFT JOIN fences AS f ON f.user_id = o.user_id
+		LEFT JOIN stock_returns AS r ON r.order_id = o.id AND r.user_id = o.user_id
+		WHERE o.coupon_id = ? AND o.user_id > ? AND o.user_id <= ? ORDER BY o.user_id`, l.coupon.ID, after, to).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("the orders of the users behind %d: %w", after, err)
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	all := make([]Booked, 0, bookPage)
+	for rows.Next() {
+		b := Booked{Order: order.Order{CouponID: l.coupon.ID}}
+		var slot, owed sql.NullInt64
+		var fence sql.Null[uint64]
+		err := rows.Scan(&b.ID, &b.UserID, &slot, &b.Status, &b.RequestID, &b.Shard, &b.Fence, &fence, &owed)
+		if err != nil {
+			return nil, fmt.Errorf("an order behind user %d: %w", after, err)
 		}
-		return rows.Err()
+		b.Slot, b.Owed, b.Epoch = int(slot.Int64), owed.Valid, owed.Int64
+		if table == archiveAs && !fence.Valid {
+			fence = sql.Null[uint64]{V: b.Fence, Valid: true} // it went when the order was archived
+		}
+		count.add(b, slot.Valid, fence)
+		all = append(all, b)
 	}
-	if err := read("coupon_id = ?", b.Coupon.ID); err != nil {
-		return err
-	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(asked)), 500) {
-		if err := read("request_id IN ?", some); err != nil {
+	return all, rows.Err()
+}
+
+// Due is Ledger's.
+func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Return) error) error {
+	for after, more := int64(math.MinInt64), true; more; {
+		var rows []returnRow
+		err := within(ctx, func(ctx context.Context) error {
+			return l.db.WithContext(ctx).Where("coupon_id = ? AND order_id > ?", l.coupon.ID, after).
+				Order("order_id").Limit(bookPage).Find(&rows).Error
+		})
+		if err != nil {
+			return fmt.Errorf("the outbox: %w", err)
+		}
+		if more = len(rows) == bookPage; len(rows) == 0 {
+			break
+		}
+		due := make([]order.Return, len(rows))
+		for i, r := range rows {
+			due[i] = order.Return(r)
+		}
+		after = due[len(due)-1].OrderID
+		if err := page(ctx, due); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *Books) count(db *gorm.DB) error {
-	var by []struct {
-		Status order.Status
-		N      int64
+// Answers is Ledger's.
+func (l *ledger) Answers(ctx context.Context, requests []string) (map[string]order.Order, error) {
+	found := make(map[string]order.Order, len(requests))
+	if len(requests) == 0 {
+		return found, nil
 	}
-	id := b.Coupon.ID
-	err := db.Model(&orderRow{}).Where("coupon_id = ?", id).Select("status, COUNT(*) AS n").Group("status").Scan(&by).Error
+	var rows []orderRow
+	err := within(ctx, func(ctx context.Context) error {
+		return l.db.WithContext(ctx).Where("request_id IN ?", requests).
+			Select("request_id", "id", "user_id", "status", "coupon_id").Find(&rows).Error
+	})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("what became of %d requests: %w", len(requests), err)
 	}
-	for _, s := range by {
-		b.ByStatus[s.Status] = s.N
-		if s.Status == order.Void {
-			b.Voids = s.N
-			continue
-		}
-		b.Orders += s.N
-		if s.Status.Live() {
-			b.Live += s.N
-		}
+	for _, r := range rows {
+		found[r.RequestID] = r.order()
 	}
-	for _, q := range []struct {
-		to   *int64
-		text string
-		args []any
-	}{
-		{
-			&b.OverLimit, `SELECT COALESCE(SUM(n - ?), 0) FROM (SELECT COUNT(*) AS n FROM orders
-			WHERE coupon_id = ? AND status IN ('pending', 'paid') GROUP BY user_id HAVING COUNT(*) > ?) AS over_limit`,
-			[]any{b.Coupon.LimitPerUser, id, b.Coupon.LimitPerUser},
-		},
-		{&b.SameID, `SELECT 2 * COUNT(*) - COUNT(DISTINCT request_id) - COUNT(DISTINCT id) FROM orders WHERE coupon_id = ?`, []any{id}},
-		{&b.BadState, `SELECT COUNT(*) FROM orders AS o LEFT JOIN stock_returns AS r ON r.order_id = o.id AND r.user_id = o.user_id
-			WHERE o.coupon_id = ? AND (
-			o.status NOT IN ('pending', 'paid', 'cancelled', 'expired', 'void')
-			OR (o.status IN ('pending', 'paid')) <> (o.slot IS NOT NULL)
-			OR (r.order_id IS NOT NULL AND o.status NOT IN ('cancelled', 'expired')))`, []any{id}},
-		{&b.Stale, `SELECT COUNT(*) FROM orders AS o LEFT JOIN fences AS f ON f.user_id = o.user_id
-			WHERE o.coupon_id = ? AND o.status <> 'void' AND (f.fence IS NULL OR o.fence > f.fence)`, []any{id}},
-	} {
-		if err := db.Raw(q.text, q.args...).Scan(q.to).Error; err != nil {
-			return fmt.Errorf("%s: %w", q.text[:40], err)
-		}
-	}
-	return nil
+	return found, nil
 }

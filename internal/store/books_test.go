@@ -1,8 +1,12 @@
 package store
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +18,10 @@ import (
 func sold(t *testing.T, s *subject) coupon.Coupon {
 	t.Helper()
 	c, beside := onSale(t, s, 20), onSale(t, s, 20)
-	for id := int64(1); id <= 6; id++ {
+	soon := wish(c, 4, 4)
+	soon.ExpiresAt = begins.Add(time.Minute)
+	require.NoError(t, place(t.Context(), s, c, soon))
+	for _, id := range []int64{1, 2, 3, 5, 6} {
 		placed(t, s, c, id, id)
 	}
 	placed(t, s, beside, 50, 1)
@@ -22,7 +29,7 @@ func sold(t *testing.T, s *subject) coupon.Coupon {
 	require.NoError(t, err)
 	_, err = cancelOrder(t.Context(), s, wish(c, 3, 3))
 	require.NoError(t, err)
-	_, err = expire(t.Context(), s, wish(c, 4, 4), wish(c, 4, 4).ExpiresAt)
+	_, err = expire(t.Context(), s, soon, soon.ExpiresAt)
 	require.NoError(t, err)
 	require.NoError(t, s.Void(t.Context(), wish(c, 7, 7)))
 	return c
@@ -31,7 +38,7 @@ func sold(t *testing.T, s *subject) coupon.Coupon {
 func TestTheBooksOfASaleThatIsRight(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := sold(t, s)
-		b, err := s.Books(t.Context(), c.ID, []string{"r1", "r7", "r50", "nobody's"})
+		b, err := booksOf(t.Context(), s, c.ID, "r1", "r7", "r50", "nobody's")
 		require.NoError(t, err)
 		require.Equal(t, int64(16), b.Coupon.Left)
 		require.Equal(t, []int64{4, 6, 1}, []int64{b.Live, b.Orders, b.Voids})
@@ -44,14 +51,17 @@ func TestTheBooksOfASaleThatIsRight(t *testing.T) {
 		require.Equal(t, order.Void, b.Requests["r7"].Status)
 		require.NotEqual(t, c.ID, b.Requests["r50"].CouponID, "a request may have led elsewhere")
 
-		_, err = s.Books(t.Context(), 999, nil)
+		_, err = booksOf(t.Context(), s, 999)
 		require.ErrorIs(t, err, coupon.ErrNotFound)
 	})
 }
 
 func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 	// Without its indexes the table takes what must never be.
-	loose := []string{"ALTER TABLE orders RENAME TO sound", "CREATE TABLE orders AS SELECT * FROM sound"}
+	loose := []string{
+		"ALTER TABLE orders RENAME TO sound", "CREATE TABLE orders AS SELECT * FROM sound",
+		"CREATE INDEX orders_slot ON orders (coupon_id, user_id, slot)",
+	}
 	row := func(id, user int, slot, status, request string, fence int) string {
 		return fmt.Sprintf("INSERT INTO orders SELECT %d, coupon_id, %d, %s, '%s', price_cents, '%s', shard, %d, created_at, expires_at FROM sound WHERE id = 1",
 			id, user, slot, status, request, fence)
@@ -85,8 +95,10 @@ func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 			for _, statement := range tc.wrong {
 				require.NoError(t, wrong.Exec(statement).Error, statement)
 			}
-			b := Books{Requests: map[string]order.Order{}, ByStatus: map[order.Status]int64{}}
-			require.NoError(t, b.read(wrong, c.ID, nil))
+			l, err := openLedger(t.Context(), wrong, s.dialect, c.ID)
+			require.NoError(t, err)
+			var b books
+			require.NoError(t, b.read(t.Context(), l, nil))
 			require.Equal(t, []int64{tc.over, tc.same, tc.bad, tc.stale}, []int64{b.OverLimit, b.SameID, b.BadState, b.Stale}, name)
 			require.NoError(t, wrong.Rollback().Error)
 		}
@@ -111,7 +123,7 @@ func TestTheBooksAreOfOneMoment(t *testing.T) {
 		}
 		reading := func() error {
 			for {
-				b, err := s.Books(t.Context(), c.ID, nil)
+				b, err := booksOf(t.Context(), s, c.ID)
 				if err != nil {
 					return err
 				}
@@ -129,6 +141,50 @@ func TestTheBooksAreOfOneMoment(t *testing.T) {
 	})
 }
 
+// Pages end with a user, whoever has how many orders; and an order of the last page that
+// shares its id or request with one of the first is found.
+func TestTheBooksAreReadInPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *subject) {
+		c := onSale(t, s, 9)
+		row := func(id, user int, request string) string {
+			return fmt.Sprintf("(%d, %d, %d, NULL, 'cancelled', 199, '%s', 3, 7, '2026-11-11 20:00:00', '2026-11-11 20:15:00')",
+				id, c.ID, user, request)
+		}
+		const many, each = 2*bookPage + 500, 7
+		rows, last := []string{}, many/each
+		for id := 1; id <= many; id++ {
+			rows = append(rows, row(id, id/each, fmt.Sprintf("r%d", id)))
+		}
+		rows = append(rows, row(1, last, "shared id"), row(many+1, last, "r2"))
+		for some := range slices.Chunk(rows, 500) {
+			raw(t, s, "INSERT INTO orders ("+orderColumns+") VALUES "+strings.Join(some, ","))
+		}
+		var fences []string
+		for user := range last + 1 {
+			fences = append(fences, fmt.Sprintf("(%d, 7)", user))
+		}
+		raw(t, s, "INSERT INTO fences (user_id, fence) VALUES "+strings.Join(fences, ","))
+
+		pages, before := 0, int64(-1)
+		err := s.Books(t.Context(), c.ID, func(ctx context.Context, l Ledger) error {
+			totals, err := l.Orders(ctx, func(_ context.Context, page []Booked) error {
+				if len(page) == 0 {
+					return nil
+				}
+				pages++
+				require.LessOrEqual(t, len(page), bookPage+each+2)
+				require.Greater(t, page[0].UserID, before, "a user's orders are in one page")
+				before = page[len(page)-1].UserID
+				return nil
+			})
+			require.Equal(t, []int64{many + 2, 2, 0, 0}, []int64{totals.Orders, totals.SameID, totals.BadState, totals.Stale})
+			return err
+		})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, pages, 3)
+	})
+}
+
 func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
@@ -138,7 +194,7 @@ func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
 		for id := range 1201 {
 			asked = append(asked, fmt.Sprintf("r%d", id))
 		}
-		b, err := s.Books(t.Context(), c.ID, asked)
+		b, err := booksOf(t.Context(), s, c.ID, asked...)
 		require.NoError(t, err)
 		require.Len(t, b.Requests, 2)
 	})

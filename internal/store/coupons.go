@@ -47,6 +47,13 @@ func (c Coupons) Loaded(ctx context.Context) ([]coupon.Coupon, error) {
 		Where("epoch > 0 AND ends_at > ?", time.Now().UTC().Add(-24*time.Hour)))
 }
 
+// Spent lists coupons that still have shards although they have ended, by id.
+func (c Coupons) Spent(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
+	return c.coupons(c.s.read.WithContext(ctx).
+		Where("shards > 0 AND epoch > 0 AND (ends_at <= ? OR state = ? AND ends_at > ?)",
+			moment(before), coupon.Ended, moment(time.Now())).Limit(limit))
+}
+
 func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	var rows []couponRow
 	if err := q.Order("id").Find(&rows).Error; err != nil {
@@ -82,47 +89,6 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 		return wrap(written.Error, "change coupon %d", id)
 	})
 	return changed, err
-}
-
-// NextEpoch begins an epoch and notes that it is being loaded.
-//
-// The update locks the coupon's row, which every order takes its unit from at its
-// end: an order that did so before is committed and counted below, and one that
-// comes after finds another epoch and is rolled back.
-func (c Coupons) NextEpoch(ctx context.Context, id int64, shards int, open bool) (coupon.Load, error) {
-	load := coupon.Load{CouponID: id, Shards: shards, Buyers: map[int64]int{}}
-	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
-		set := map[string]any{"epoch": gorm.Expr("epoch + 1"), "shards": shards, "loading": true}
-		if open {
-			set["state"] = coupon.OnSale
-		}
-		begun := db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND state <> ?", id, coupon.Ended).UpdateColumns(set)
-		if begun.Error != nil {
-			return fmt.Errorf("begin an epoch of coupon %d: %w", id, begun.Error)
-		}
-		var row couponRow
-		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
-			if errors.Is(err, gorm.ErrRecordNotFound) {
-				return coupon.ErrNotFound
-			}
-			return fmt.Errorf("read coupon %d: %w", id, err)
-		}
-		if begun.RowsAffected == 0 {
-			return fmt.Errorf("%w: it has ended", coupon.ErrConflict)
-		}
-		load.Epoch, load.Units = row.Epoch, row.Stock
-		var buyers []struct {
-			UserID int64
-			Units  int
-		}
-		err := db.WithContext(ctx).Model(&orderRow{}).Where("coupon_id = ? AND slot IS NOT NULL", id).
-			Select("user_id, COUNT(*) AS units").Group("user_id").Scan(&buyers).Error
-		for _, b := range buyers {
-			load.Buyers[b.UserID] = b.Units
-		}
-		return wrap(err, "count the buyers of coupon %d", id)
-	})
-	return load, err
 }
 
 // alter runs an administrator's change. It may be asked for again, so an unknown

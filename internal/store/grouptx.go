@@ -160,18 +160,20 @@ func (t groupTx) halving(ctx context.Context, refused []*member, because error) 
 	return nil
 }
 
+// orderColumns are all of orders, in the order of an insert.
+const orderColumns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
+
 func (t groupTx) insert(in []*member) []statement {
 	if len(in) == 0 {
 		return nil
 	}
-	const columns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
 	args := make([]any, 0, 11*len(in))
 	for _, m := range in {
 		r := rowOfOrder(m.order)
 		args = append(args, r.ID, r.CouponID, r.UserID, r.Slot, string(r.Status), r.PriceCents, r.RequestID, r.Shard, r.Fence,
 			r.CreatedAt, r.ExpiresAt)
 	}
-	return []statement{{text: "INSERT INTO orders (" + columns + ") VALUES " + tuples(len(in), 11), args: args}}
+	return []statement{{text: "INSERT INTO orders (" + orderColumns + ") VALUES " + tuples(len(in), 11), args: args}}
 }
 
 // tuples are n parentheses of so many parameters.

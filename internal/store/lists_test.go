@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -73,14 +75,28 @@ func TestOverdueOrdersAreThePendingOnesWhoseTimeIsUp(t *testing.T) {
 		}
 		_, err := pay(t.Context(), s, wish(c, 7, 7), begins.Add(-time.Hour))
 		require.NoError(t, err)
-		for limit, want := range map[int][]int64{10: {1, 5, 2, 3}, 2: {1, 5}} {
-			got, err := s.Overdue(t.Context(), now, limit)
-			require.NoError(t, err)
-			require.Equal(t, want, ids(got), "the oldest first, %d at most", limit)
+		stop := errors.New("rolled back")
+		expiring := func(at time.Time, skip, most int) (got []int64) {
+			err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+				expired, err := tx.Expire(ctx, at, skip, most)
+				if err != nil {
+					return err
+				}
+				got = ids(expired)
+				return stop
+			})
+			require.ErrorIs(t, err, stop)
+			return got
 		}
-		got, err := s.Overdue(t.Context(), now.Add(999*time.Microsecond).In(time.FixedZone("west", -8*3600)), 10)
-		require.NoError(t, err)
-		require.Equal(t, []int64{1, 5, 2, 3}, ids(got), "whatever the zone")
+		require.Equal(t, []int64{1, 5, 2, 3}, expiring(now, 0, 10), "the oldest first")
+		require.Equal(t, []int64{1, 5}, expiring(now, 0, 2), "two at most")
+		require.Equal(t, []int64{5, 2}, expiring(now, 1, 2), "the first is passed over")
+		require.Equal(t, []int64{1, 5, 2, 3}, expiring(now.Add(999*time.Microsecond).In(time.FixedZone("west", -8*3600)), 0, 10), "whatever the zone")
+		for at, want := range map[time.Time]bool{now: true, begins: false} {
+			due, err := s.Overdue(t.Context(), at)
+			require.NoError(t, err)
+			require.Equal(t, want, due)
+		}
 	})
 }
 

@@ -136,16 +136,21 @@ func (l *lookups) serve(of []*lookup) {
 	}
 }
 
-// readOrders is the statement. The key's columns are named together for each order, so
-// that it is a look at one row in one partition each.
+// each names the columns of a key together for n rows, so that it is a look at one row in
+// one partition each.
+func each(column string, n int) string {
+	one := "(" + column + " = ? AND user_id = ?)"
+	return strings.Repeat(one+" OR ", n-1) + one
+}
+
+// readOrders is the statement.
 func (s *Store) readOrders(column string) func(ctx context.Context, of []*lookup) ([]orderRow, error) {
-	one := column + " = ? AND user_id = ?"
 	return func(ctx context.Context, of []*lookup) (rows []orderRow, err error) {
 		args := make([]any, 0, 2*len(of))
 		for _, q := range of {
 			args = append(args, q.key.id, q.key.user)
 		}
-		err = s.read.WithContext(ctx).Where(strings.Repeat(one+" OR ", len(of)-1)+one, args...).Find(&rows).Error
+		err = s.read.WithContext(ctx).Where(each(column, len(of)), args...).Find(&rows).Error
 		if err != nil {
 			return nil, fmt.Errorf("%d orders: %w", len(of), err)
 		}

@@ -86,11 +86,17 @@ func opened(t *testing.T, o Options) *subject {
 	if o.TxTimeout == 0 {
 		o.TxTimeout = patient
 	}
+	if o.Now == nil {
+		o.Now = longAgo
+	}
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return &subject{s, s}
 }
+
+// longAgo is a clock under which epochs count from 1.
+func longAgo() time.Time { return time.Unix(0, 0) }
 
 // begins is the first moment of every sale here, whole in milliseconds.
 var begins = time.Date(2026, 11, 11, 20, 0, 0, 123e6, time.UTC)
@@ -169,10 +175,44 @@ func placed(t *testing.T, s *subject, c coupon.Coupon, id, user int64) order.Ord
 // what was put on sale, always.
 func left(t *testing.T, s *subject, c coupon.Coupon) (stock, live int64) {
 	t.Helper()
-	b, err := s.Books(t.Context(), c.ID, nil)
+	b, err := booksOf(t.Context(), s, c.ID)
 	require.NoError(t, err)
 	require.Equal(t, b.Coupon.Total, b.Coupon.Left+b.Live, "an order without its unit, or a unit without its order")
 	return b.Coupon.Left, b.Live
+}
+
+// books are all that the Ledger of a coupon says.
+type books struct {
+	Totals
+	Coupon   coupon.Coupon
+	Rows     []Booked
+	Due      []order.Return
+	Requests map[string]order.Order
+}
+
+func booksOf(ctx context.Context, s *subject, id int64, requests ...string) (b books, err error) {
+	err = s.Books(ctx, id, func(ctx context.Context, l Ledger) error { return b.read(ctx, l, requests) })
+	return b, err
+}
+
+func (b *books) read(ctx context.Context, l Ledger, requests []string) (err error) {
+	b.Coupon = l.Coupon()
+	b.Totals, err = l.Orders(ctx, func(_ context.Context, page []Booked) error {
+		b.Rows = append(b.Rows, page...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = l.Due(ctx, func(_ context.Context, page []order.Return) error {
+		b.Due = append(b.Due, page...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	b.Requests, err = l.Answers(ctx, requests)
+	return err
 }
 
 // raw runs a statement behind the store's back.

@@ -18,7 +18,9 @@ var (
 	ErrSchemaNew = errors.New("the database's schema is newer than this program: run a newer seckill")
 )
 
-func (s *Store) migrations() (*goose.Provider, error) {
+func (s *Store) migrations() (*goose.Provider, error) { return s.migrationsOn(s.pools[0]) }
+
+func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 	folder, err := fs.Sub(files.Migrations, string(s.dialect))
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
@@ -29,7 +31,7 @@ func (s *Store) migrations() (*goose.Provider, error) {
 	if s.dialect == sqliteDialect {
 		dialect, options = goose.DialectSQLite3, options[:1]
 	}
-	p, err := goose.NewProvider(dialect, s.pools[0], folder, options...)
+	p, err := goose.NewProvider(dialect, pool, folder, options...)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
@@ -37,9 +39,15 @@ func (s *Store) migrations() (*goose.Provider, error) {
 }
 
 // Migrate brings the schema up to date and names what it applied. Two at once wait
-// for each other.
+// for each other. It has a connection of its own, without the limits of those that
+// orders are made on: to alter a large table takes as long as it takes.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	p, err := s.migrations()
+	pool := s.pools[0]
+	if s.patient != nil {
+		pool = sql.OpenDB(s.patient)
+		defer func() { err = errors.Join(err, pool.Close()) }()
+	}
+	p, err := s.migrationsOn(pool)
 	if err != nil {
 		return nil, err
 	}

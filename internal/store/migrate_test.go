@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -174,4 +175,33 @@ func TestOrdersAndTheOutboxStayAsTheyAreWhenTheirKeysChange(t *testing.T) {
 		placed(t, s, c, 101, 1)
 		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 102, 1)), order.ErrLimitReached, "the slots are unique still")
 	})
+}
+
+// An ALTER of a large table takes longer than any order may. Here it waits for a
+// transaction that has read the table.
+func TestAMigrationMayTakeLongerThanAnyOrder(t *testing.T) {
+	dsn := testservers.DSN(t)
+	s := migrated(t, Options{MySQL: dsn})
+	for _, statement := range []string{
+		"ALTER TABLE stock_returns DROP KEY stock_returns_epoch, ADD KEY stock_returns_coupon (coupon_id)",
+		"DROP TABLE deployment",
+		"DELETE FROM goose_db_version WHERE version_id >= 11",
+	} {
+		raw(t, s, statement)
+	}
+	hurried := opened(t, Options{MySQL: dsn + "&readTimeout=200ms", TxTimeout: 200 * time.Millisecond})
+	reading := session(t, s, "SELECT order_id FROM stock_returns")
+	done := make(chan error, 1)
+	go func() {
+		_, err := hurried.Migrate(t.Context())
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait for the table: %v", err)
+	case <-time.After(time.Second): // several times what the DSN gives an answer
+	}
+	require.NoError(t, reading.Rollback())
+	require.NoError(t, <-done)
+	require.NoError(t, hurried.CheckSchema(t.Context()))
 }

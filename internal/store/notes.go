@@ -108,10 +108,13 @@ func (n *notes) Pay(context.Context, int64, int64, time.Time) (bool, error) { re
 func (n *notes) Cancel(context.Context, int64, int64) (bool, error) { return n.leave() }
 
 // Expire is not for a group.
-func (n *notes) Expire(context.Context, int64, int64, time.Time) (bool, error) { return n.leave() }
+func (n *notes) Expire(context.Context, time.Time, int, int) ([]order.Order, error) {
+	_, err := n.leave()
+	return nil, err
+}
 
 // GiveBack is not for a group.
-func (n *notes) GiveBack(context.Context, order.Order) (order.Return, error) {
+func (n *notes) GiveBack(context.Context, ...order.Order) ([]order.Return, error) {
 	_, err := n.leave()
-	return order.Return{}, err
+	return nil, err
 }

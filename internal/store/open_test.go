@@ -48,8 +48,8 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 	_, getErr := s.Get(t.Context(), 1, 1)
 	_, listErr := s.List(t.Context(), 1, 0, 5)
 	_, findErr := s.Coupons().Find(t.Context(), c.ID)
-	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, 4, false)
-	_, booksErr := s.Books(t.Context(), c.ID, nil)
+	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+	_, booksErr := booksOf(t.Context(), s, c.ID)
 	_, dueErr := s.DueReturns(t.Context(), 0, 5)
 	for what, err := range map[string]error{
 		"place": place(t.Context(), s, c, wish(c, 2, 2)), "void": s.Void(t.Context(), wish(c, 3, 3)),

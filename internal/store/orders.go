@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"seckill/internal/order"
@@ -60,12 +61,12 @@ func (s *Store) Void(ctx context.Context, o order.Order) error {
 	return err
 }
 
-// Overdue lists pending orders whose time had run out at now, the oldest first.
-func (s *Store) Overdue(ctx context.Context, now time.Time, limit int) ([]order.Order, error) {
-	var rows []orderRow
-	err := s.read.WithContext(ctx).Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
-		Order("expires_at").Limit(limit).Find(&rows).Error
-	return ordersOf(rows), wrap(err, "list overdue orders")
+// Overdue reports whether there are pending orders whose time had run out at now.
+func (s *Store) Overdue(ctx context.Context, now time.Time) (bool, error) {
+	var one []int64
+	err := s.read.WithContext(ctx).Model(&orderRow{}).Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
+		Limit(1).Pluck("id", &one).Error
+	return len(one) > 0, wrap(err, "look for overdue orders")
 }
 
 // DueReturns lists units owed to the shards, by order id.
@@ -79,8 +80,17 @@ func (s *Store) DueReturns(ctx context.Context, after int64, limit int) ([]order
 	return due, wrap(err, "list due returns")
 }
 
-// Returned deletes an outbox row: the shards have its unit.
-func (s *Store) Returned(ctx context.Context, r order.Return) error {
-	err := s.write.WithContext(ctx).Delete(&returnRow{}, "order_id = ? AND user_id = ?", r.OrderID, r.UserID).Error
-	return wrap(err, "note the return of order %d", r.OrderID)
+// Returned deletes rows of the outbox: the shards have their units.
+func (s *Store) Returned(ctx context.Context, of ...order.Return) error {
+	for some := range slices.Chunk(of, lookupSize) {
+		args := make([]any, 0, 2*len(some))
+		for _, r := range some {
+			args = append(args, r.OrderID, r.UserID)
+		}
+		of := s.write.WithContext(ctx).Where(each("order_id", len(some)), args...)
+		if err := of.Delete(&returnRow{}).Error; err != nil {
+			return wrap(err, "note the return of %d orders", len(some))
+		}
+	}
+	return nil
 }

@@ -144,7 +144,7 @@ func TestAUserWhoseRequestsAllGetInStillHasNoMoreThanTheLimit(t *testing.T) {
 			require.LessOrEqual(t, bought, c.LimitPerUser)
 			require.Positive(t, bought)
 		}
-		b, err := s.Books(t.Context(), c.ID, nil)
+		b, err := booksOf(t.Context(), s, c.ID)
 		require.NoError(t, err)
 		require.Zero(t, b.OverLimit)
 		left(t, s, c)

@@ -24,7 +24,23 @@ type couponRow struct {
 	State        coupon.State
 	Epoch        int64
 	Shards       int
-	Loading      bool
+	Loading      int // 0, filling or opening
+}
+
+// What a loading is at, as the column loading has it.
+const (
+	filling = 1 // no shard of the epoch may be open
+	opening = 2 // every shard of the epoch has its buyers
+)
+
+func loadingOf(c coupon.Coupon) int {
+	switch {
+	case c.Loading && c.Opening:
+		return opening
+	case c.Loading:
+		return filling
+	}
+	return 0
 }
 
 func (couponRow) TableName() string { return "coupons" }
@@ -32,16 +48,26 @@ func (couponRow) TableName() string { return "coupons" }
 func rowOfCoupon(c coupon.Coupon) couponRow {
 	return couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
-		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards, Loading: c.Loading,
+		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
+		Loading: loadingOf(c),
 	}
 }
 
 func (r couponRow) coupon() coupon.Coupon {
 	return coupon.Coupon{
 		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
-		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards, Loading: r.Loading,
+		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
+		Loading: r.Loading != 0, Opening: r.Loading == opening,
 	}
 }
+
+type deploymentRow struct {
+	ID     string `gorm:"primaryKey"`
+	Mark   int64
+	Server string
+}
+
+func (deploymentRow) TableName() string { return "deployment" }
 
 type orderRow struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement:false"`

@@ -13,6 +13,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,19 +39,23 @@ type Options struct {
 	Log       *slog.Logger  // nil is slog.Default
 	// Away is told when the database is found to be away and when it answers again; may be nil.
 	Away func(server string, away bool)
+	Now  func() time.Time // of epochs and heartbeats; nil is time.Now
 }
 
 // Store is an open database.
 type Store struct {
 	write     *gorm.DB
 	read      *gorm.DB // the same as write, but on SQLite, where readers need not wait for the writer
+	long      *gorm.DB // for reads of a whole sale: see longread.go
 	dialect   dialect
 	isolation sql.IsolationLevel
 	txTimeout time.Duration
+	clock     func() time.Time
 	lookups   lookups // by id
 	requests  lookups
 	pools     []*sql.DB
-	stopGuard func() // nil on SQLite, which is in this process
+	patient   sqldriver.Connector // connects without limits, for migrations; nil on SQLite
+	stopGuard func()              // nil on SQLite, which is in this process
 }
 
 type dialect string
@@ -73,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.txTimeout = o.TxTimeout
+	s.txTimeout, s.clock = o.TxTimeout, o.Now
 	s.lookUp()
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
@@ -93,14 +98,22 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
 	dsn.InterpolateParams, dsn.MultiStatements = true, true
 	dsn.Logger = quiet{o.Log}
-	lockWait(dsn, o.TxTimeout)
-	idle, err := endIdle(ctx, dsn)
+	patient, err := withoutLimits(dsn)
 	if err != nil {
 		return nil, err
 	}
+	long, longPool, err := openLong(dsn, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	lockWait(dsn, o.TxTimeout)
+	idle, err := endIdle(ctx, dsn)
+	if err != nil {
+		return nil, errors.Join(err, longPool.Close())
+	}
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
+		return nil, errors.Join(fmt.Errorf("mysql.dsn: %w", err), longPool.Close())
 	}
 	pool := sql.OpenDB(bounded{connector})
 	pool.SetMaxOpenConns(o.MaxOpen)
@@ -111,12 +124,23 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	db, err := openGorm(mysql.New(mysql.Config{Conn: g, SkipInitializeWithVersion: true}), o.Log)
 	if err != nil {
 		g.b.Close()
-		return nil, errors.Join(err, pool.Close())
+		return nil, errors.Join(err, pool.Close(), longPool.Close())
 	}
 	return &Store{
-		write: db, read: db, dialect: mysqlDialect, isolation: sql.LevelReadCommitted,
-		pools: []*sql.DB{pool}, stopGuard: g.b.Close,
+		write: db, read: db, long: long, dialect: mysqlDialect, isolation: sql.LevelReadCommitted,
+		pools: []*sql.DB{pool, longPool}, patient: patient, stopGuard: g.b.Close,
 	}, nil
+}
+
+// withoutLimits connects as the DSN says, and waits for an answer for as long as it takes.
+func withoutLimits(dsn *driver.Config) (sqldriver.Connector, error) {
+	dsn = dsn.Clone()
+	dsn.ReadTimeout, dsn.WriteTimeout = 0, 0
+	connector, err := driver.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("mysql.dsn: %w", err)
+	}
+	return connector, nil
 }
 
 // lockWait lets the server give up waiting for a row within half of the transaction's
@@ -157,6 +181,7 @@ func openSQLite(_ context.Context, o Options) (*Store, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
+	s.long = s.read
 	return s, nil
 }
 

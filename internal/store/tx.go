@@ -114,11 +114,6 @@ func (t tx) Cancel(ctx context.Context, id, userID int64) (bool, error) {
 	return t.move(ctx, order.Cancelled, "id = ? AND user_id = ? AND status = ?", id, userID, order.Pending)
 }
 
-// Expire moves a pending order of the user whose time has run out and frees its slot.
-func (t tx) Expire(ctx context.Context, id, userID int64, now time.Time) (bool, error) {
-	return t.move(ctx, order.Expired, "id = ? AND user_id = ? AND status = ? AND expires_at <= ?", id, userID, order.Pending, now.UTC())
-}
-
 // move changes the state and checks it in one statement, so that of two that race
 // one finds nothing.
 func (t tx) move(ctx context.Context, to order.Status, where string, args ...any) (bool, error) {
@@ -131,23 +126,4 @@ func (t tx) move(ctx context.Context, to order.Status, where string, args ...any
 		return false, fmt.Errorf("make order %v %s: %w", args[0], to, res.Error)
 	}
 	return res.RowsAffected == 1, nil
-}
-
-// GiveBack raises the stock and writes the outbox row. The coupon's row is locked
-// first, because the epoch that the unit belongs to is read under that lock.
-func (t tx) GiveBack(ctx context.Context, o order.Order) (order.Return, error) {
-	db := t.db.WithContext(ctx)
-	err := db.Model(&couponRow{}).Where("id = ?", o.CouponID).UpdateColumn("stock", gorm.Expr("stock + 1")).Error
-	if err != nil {
-		return order.Return{}, fmt.Errorf("give back to coupon %d: %w", o.CouponID, err)
-	}
-	var c couponRow
-	if err := db.Take(&c, "id = ?", o.CouponID).Error; err != nil {
-		return order.Return{}, fmt.Errorf("read coupon %d: %w", o.CouponID, err)
-	}
-	row := returnRow{OrderID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Shard: o.Shard, Epoch: c.Epoch, Shards: c.Shards}
-	if err := db.Create(&row).Error; err != nil {
-		return order.Return{}, fmt.Errorf("give back order %d: %w", o.ID, err)
-	}
-	return order.Return(row), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab/bench"
+	"seckill/internal/servers"
 	"seckill/internal/servers/testservers"
 )
 
@@ -191,6 +192,7 @@ func TestTheDeadDoNothingMore(t *testing.T) {
 }
 
 func TestAnInterruptedCaseEndsAtOnceAndItsServersWithIt(t *testing.T) {
+	testservers.Need(t, servers.LookRedis)
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	places := bench.NewPlaces(bench.Config{})

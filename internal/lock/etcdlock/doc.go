@@ -38,6 +38,16 @@
 // length anew: keys of dead holders stay longer then, and nobody loses early. A
 // minority answers nothing.
 //
+// # History
+//
+// etcd keeps every version of every key until it is compacted, and refuses writes when its
+// space is used up, 2 GB by default. An acquisition and its release leave two versions, a
+// waiter two more: so a server of locks must compact by itself, for instance with
+//
+//	--auto-compaction-mode=revision --auto-compaction-retention=100000
+//
+// The watches here begin where they read, and read again when they are refused as compacted.
+//
 // # Round trips
 //
 // A free key costs a read, the lease and the write, three; its release two

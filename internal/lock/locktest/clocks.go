@@ -12,7 +12,7 @@ import (
 // RunClock runs the part of the list that needs a server whose time of day can be
 // moved. A server that reckons leases by a monotonic clock has no need of it.
 func RunClock(t *testing.T, h Harness, move func(t testing.TB, by time.Duration)) {
-	s := suite{h}
+	s := suite{Harness: h}
 	length := s.scaled(1500 * time.Millisecond)
 
 	t.Run("a clock that goes back does not let two in, and the fence grows", func(t *testing.T) {

@@ -23,8 +23,8 @@ func (s suite) ending(t *testing.T) {
 			all.Go(func() { _, err := l.Acquire(t.Context(), key); assert.ErrorIs(t, err, lock.ErrClosed) })
 		}
 		all.Go(func() { _, err := l.Acquire(t.Context(), taken); assert.ErrorIs(t, err, lock.ErrClosed) })
-		queued(t, 10)
-		require.Eventually(t, func() bool { return calls.acquires.Load() >= 3 }, 5*time.Second, time.Millisecond)
+		s.queued(t, 10)
+		eventually(t, func() bool { return calls.acquires.Load() >= 3 }, 5*time.Second, time.Millisecond)
 
 		closed := make(chan error, 1)
 		go func() { closed <- l.Close(t.Context()) }()

@@ -112,7 +112,7 @@ func (s suite) fair(t *testing.T) {
 		gaveUp := time.Now()
 		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(s.Patience/3))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
-		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
+		eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
 		require.Less(t, time.Since(gaveUp), s.Patience)
 		_, err = s.locker(t).Acquire(t.Context(), key)
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
@@ -126,7 +126,7 @@ func (s suite) fair(t *testing.T) {
 		_, err := b.AcquireInTurn(t.Context(), key, "dead", time.Minute)
 		require.ErrorIs(t, err, lock.ErrHeld)
 		require.Equal(t, 1, s.Line(t, key))
-		require.Eventually(t, func() bool { return s.Line(t, key) == 0 }, s.Patience+soon, 5*time.Millisecond)
+		eventually(t, func() bool { return s.Line(t, key) == 0 }, s.Patience+soon, 5*time.Millisecond)
 		require.NoError(t, h.Release(t.Context()))
 	})
 
@@ -144,7 +144,7 @@ func (s suite) fair(t *testing.T) {
 			_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
 			return !errors.Is(err, lock.ErrHeld) || s.Line(t, key) != 2
 		}
-		require.Never(t, asked, s.Patience*3/2, 20*time.Millisecond)
+		never(t, asked, s.Patience*3/2, 20*time.Millisecond)
 		require.NoError(t, h.Release(t.Context()))
 		_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
 		close(seen)
@@ -157,5 +157,5 @@ func (s suite) fair(t *testing.T) {
 // standInLine waits until n waiters do.
 func (s suite) standInLine(t testing.TB, key string, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Line(t, key) == n }, 5*time.Second, time.Millisecond, "%d should stand in line", n)
+	eventually(t, func() bool { return s.Line(t, key) == n }, 5*time.Second, time.Millisecond, "%d should stand in line", n)
 }

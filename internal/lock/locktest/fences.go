@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,19 +23,6 @@ func (s suite) fences(t *testing.T) {
 		}
 	})
 
-	t.Run("the fence goes on growing after the server lost everything", func(t *testing.T) {
-		if s.Flush == nil || !s.FenceOutlivesData {
-			return
-		}
-		l, key := s.locker(t), aKey()
-		h := mustAcquire(t, l, key)
-		s.Flush(t)
-		require.ErrorIs(t, h.Release(t.Context()), lock.ErrLost)
-		next := mustAcquire(t, l, key)
-		require.Greater(t, next.Fence(), h.Fence())
-		require.NoError(t, next.Release(t.Context()))
-	})
-
 	t.Run("the counter can be lifted above a fence that the database has seen, and is never lowered", func(t *testing.T) {
 		if !s.Raises {
 			return
@@ -50,5 +38,28 @@ func (s suite) fences(t *testing.T) {
 			require.NoError(t, h.Release(t.Context()))
 		}
 		require.Error(t, l.Raise(t.Context(), key, 1<<63))
+	})
+}
+
+// flushed is about a server that loses everything.
+func (s suite) flushed(t *testing.T) {
+	if s.Flush == nil {
+		return
+	}
+	t.Run("the fence goes on growing after the server lost everything", func(t *testing.T) {
+		if !s.Fence || !s.FenceOutlivesData {
+			return
+		}
+		l, key := s.locker(t), aKey()
+		h := mustAcquire(t, l, key)
+		s.Flush(t)
+		require.ErrorIs(t, h.Release(t.Context()), lock.ErrLost)
+		next := mustAcquire(t, l, key)
+		require.Greater(t, next.Fence(), h.Fence())
+		require.NoError(t, next.Release(t.Context()))
+	})
+
+	t.Run("23 the holder's context ends within a renewal interval, and later locks work", func(t *testing.T) {
+		s.lossIsTold(t, s.scaled(600*time.Millisecond), func(t testing.TB, _ string) { s.Flush(t) })
 	})
 }

@@ -46,17 +46,19 @@ func (s suite) handles(t *testing.T) {
 		key := aKey()
 		processes := []*lock.Locker{s.locker(t), s.locker(t), s.locker(t), s.locker(t)}
 		var won, lost atomic.Int32
+		var winner atomic.Pointer[lock.Lease]
 		together(100, func(i int) {
-			_, err := processes[i%len(processes)].Acquire(t.Context(), key)
+			h, err := processes[i%len(processes)].Acquire(t.Context(), key)
 			if err == nil {
 				won.Add(1)
+				winner.Store(h)
 			} else if assert.ErrorIs(t, err, lock.ErrNotAcquired) {
 				lost.Add(1)
 			}
 		})
 		require.EqualValues(t, 1, won.Load())
 		require.EqualValues(t, 99, lost.Load())
-		s.Delete(t, key)
+		require.NoError(t, winner.Load().Release(t.Context()))
 	})
 
 	t.Run("4 two keys are independent", func(t *testing.T) {
@@ -126,14 +128,14 @@ func (s suite) handles(t *testing.T) {
 		require.ErrorIs(t, h.Release(t.Context()), lock.ErrNotHeld)
 	})
 
-	t.Run("10 ten processes add one a hundred times to an unprotected value", func(t *testing.T) {
+	t.Run("10 ten processes add one thirty times to an unprotected value", func(t *testing.T) {
 		key, g, value := aKey(), &gate{t: t}, 0
 		var processes []*lock.Locker
 		for range 10 {
 			processes = append(processes, s.locker(t, wait(time.Minute), poll(5*time.Millisecond)))
 		}
 		together(10, func(i int) {
-			for range 100 {
+			for range 30 {
 				err := processes[i].Do(t.Context(), key, func(context.Context, *lock.Lease) error {
 					g.pass(func() { value++ })
 					return nil
@@ -143,7 +145,7 @@ func (s suite) handles(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, 1000, value)
+		require.Equal(t, 300, value)
 		require.Equal(t, 1, g.most)
 	})
 

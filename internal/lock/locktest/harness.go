@@ -15,6 +15,7 @@ package locktest
 import (
 	"context"
 	"crypto/rand"
+	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -67,29 +68,63 @@ type Capabilities struct {
 }
 
 // suite is one run against one harness.
-type suite struct{ Harness }
+type suite struct {
+	Harness
+
+	group string // what its goroutines are labelled with
+}
 
 // Run runs the whole list.
 func Run(t *testing.T, h Harness) {
-	s := suite{h}
-	t.Run("handles", s.handles)
-	t.Run("waiting", s.waiting)
-	t.Run("leases", s.leases)
-	t.Run("faults", s.faults)
-	t.Run("fences", s.fences)
-	t.Run("work", s.work)
-	t.Run("ending", s.ending)
-	t.Run("fair", s.fair)
+	s := suite{Harness: h}
+	s.alone(t, "flushed", suite.flushed) // first: what was raised is not kept by what goes on growing
+	s.alone(t, "waiting", suite.waiting)
+	s.alone(t, "fences", suite.fences)
+	s.alone(t, "ending", suite.ending)
+	s.beside(t, "handles", suite.handles)
+	s.beside(t, "leases", suite.leases)
+	s.beside(t, "faults", suite.faults)
+	s.beside(t, "abandoned", suite.abandoned)
+	s.beside(t, "late", suite.lateTry)
+	s.beside(t, "slow", suite.slow)
+	s.beside(t, "keys", suite.keys)
+	s.beside(t, "work", suite.work)
+	s.beside(t, "fair", suite.fair)
 }
 
 // RunWaiting runs what is about waiting, for another mode of a backend that has
 // been through the whole list.
 func RunWaiting(t *testing.T, h Harness) {
-	s := suite{h}
-	t.Run("waiting", s.waiting)
-	t.Run("faults", s.faults)
-	t.Run("fair", s.fair)
+	s := suite{Harness: h}
+	s.alone(t, "waiting", suite.waiting)
+	s.beside(t, "faults", suite.faults)
+	s.beside(t, "abandoned", suite.abandoned)
+	s.beside(t, "late", suite.lateTry)
+	s.beside(t, "slow", suite.slow)
+	s.beside(t, "keys", suite.keys)
+	s.beside(t, "fair", suite.fair)
 }
+
+// alone runs a group that counts what the server knows of, or empties it.
+func (s suite) alone(t *testing.T, name string, run func(suite, *testing.T)) {
+	t.Run(name, func(t *testing.T) { s.labelled(t, run) })
+}
+
+// beside runs a group at once with others, after those that run alone: they mostly wait.
+func (s suite) beside(t *testing.T, name string, run func(suite, *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		s.labelled(t, run)
+	})
+}
+
+// labelled marks the goroutines of a group, so that it can count its own.
+func (s suite) labelled(t *testing.T, run func(suite, *testing.T)) {
+	s.group = t.Name()
+	pprof.Do(t.Context(), pprof.Labels(label, s.group), func(context.Context) { run(s, t) })
+}
+
+const label = "locktest"
 
 // scaled is d, or as much more as this server's leases need.
 func (s suite) scaled(d time.Duration) time.Duration {
@@ -121,6 +156,23 @@ func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options
 	return l
 }
 
+// warm lets a Locker speak with its server before that is harmed, so that what follows is
+// not spent on connecting. It goes on until a call is in time, however busy the machine;
+// not at once, because each call that is late has a key to be freed.
+func (s suite) warm(t testing.TB, l *lock.Locker) {
+	t.Helper()
+	eventually(t, func() bool {
+		h, err := l.Acquire(t.Context(), aKey())
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		if err != nil {
+			t.Logf("not warm yet: %v", err)
+		}
+		return err == nil
+	}, time.Minute, time.Second)
+}
+
 // connected is a Locker that has spoken with the server about key: what it then waits is
 // not spent on connecting, and on looking for the node of a Cluster.
 func (s suite) connected(t testing.TB, key string, changes ...func(*lock.Options)) *lock.Locker {
@@ -150,7 +202,7 @@ func mustAcquire(t testing.TB, l *lock.Locker, key string, opts ...lock.Option) 
 // free fails the test unless key is free within d.
 func (s suite) freeWithin(t testing.TB, key string, d time.Duration) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Value(t, key) == "" }, d, 2*time.Millisecond, "the key is still held")
+	eventually(t, func() bool { return s.Value(t, key) == "" }, d, 2*time.Millisecond, "the key is still held")
 }
 
 // ends waits for ctx to end and answers its cause.

@@ -2,8 +2,10 @@ package locktest
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +21,7 @@ import (
 type Proxy struct {
 	t       testing.TB
 	proxies []*toxiproxy.Proxy
+	id      int64
 }
 
 // NewProxy stands before upstream until the test ends. Several servers, parted by
@@ -26,7 +29,9 @@ type Proxy struct {
 func NewProxy(t testing.TB, upstream string) *Proxy {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	p := &Proxy{t: t}
+	p := &Proxy{t: t, id: lastProxy.Add(1)}
+	counters.Store(p.id, &counter{})
+	t.Cleanup(func() { counters.Delete(p.id) })
 	for one := range strings.SplitSeq(upstream, ",") {
 		proxy := toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", one)
 		require.NoError(t, proxy.Start())
@@ -76,13 +81,14 @@ func (p *Proxy) Swallow() (end func()) {
 // SwallowRepliesAfter lets requests through, and the next n replies; connections
 // on which more of them come are black holes from then on, also after the end.
 func (p *Proxy) SwallowRepliesAfter(n int32) (end func()) {
-	toPass.Store(n)
-	p.add(`{"name":"swallow","type":"swallow_replies","stream":"downstream"}`)
-	return func() { toPass.Store(math.MaxInt32) }
+	c := counterOf(p.id)
+	c.toPass.Store(n)
+	p.add(fmt.Sprintf(`{"name":"swallow","type":"swallow_replies","stream":"downstream","attributes":{"proxy":%d}}`, p.id))
+	return func() { c.toPass.Store(math.MaxInt32) }
 }
 
-// Swallowed tells whether there were more replies than were to pass.
-func Swallowed() bool { return toPass.Load() < 0 }
+// Swallowed reports whether there were more replies than were to pass.
+func (p *Proxy) Swallowed() bool { return counterOf(p.id).toPass.Load() < 0 }
 
 // Delay holds every request back for ms milliseconds.
 func (p *Proxy) Delay(ms string) (end func()) {
@@ -92,9 +98,10 @@ func (p *Proxy) Delay(ms string) (end func()) {
 // LoseReplies drops the next n replies, and the connection with each. The server
 // has then done what it was asked, and the client does not know.
 func (p *Proxy) LoseReplies(n int32) (end func()) {
-	toLose.Store(n)
-	stop := p.add(`{"name":"lose","type":"lose_replies","stream":"downstream"}`)
-	return func() { toLose.Store(0); stop() }
+	c := counterOf(p.id)
+	c.toLose.Store(n)
+	stop := p.add(fmt.Sprintf(`{"name":"lose","type":"lose_replies","stream":"downstream","attributes":{"proxy":%d}}`, p.id))
+	return func() { c.toLose.Store(0); stop() }
 }
 
 func (p *Proxy) add(toxic string) (remove func()) {
@@ -112,19 +119,33 @@ func (p *Proxy) add(toxic string) (remove func()) {
 	}
 }
 
-// toLose and toPass are shared by all connections of all proxies: the toxics of one proxy
-// are copied for every connection. So tests that lose replies do not run at once.
-var toLose, toPass atomic.Int32
+// counter is shared by all connections of a proxy. The toxics are copied for every
+// connection and keep only numbers, so they find it by the proxy's.
+type counter struct{ toLose, toPass atomic.Int32 }
 
-type loseReplies struct{}
+var (
+	lastProxy atomic.Int64
+	counters  sync.Map // from a proxy's number to its *counter
+)
 
-func (*loseReplies) Pipe(stub *toxics.ToxicStub) {
+// counterOf returns one that nobody has set if the proxy is gone.
+func counterOf(proxy int64) *counter {
+	c, _ := counters.LoadOrStore(proxy, &counter{})
+	return c.(*counter)
+}
+
+type loseReplies struct {
+	Proxy int64 `json:"proxy"`
+}
+
+func (l *loseReplies) Pipe(stub *toxics.ToxicStub) {
+	of := counterOf(l.Proxy)
 	for {
 		select {
 		case <-stub.Interrupt:
 			return
 		case c := <-stub.Input:
-			if c == nil || toLose.Add(-1) >= 0 {
+			if c == nil || of.toLose.Add(-1) >= 0 {
 				stub.Close()
 				return
 			}
@@ -133,9 +154,12 @@ func (*loseReplies) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-type swallowReplies struct{}
+type swallowReplies struct {
+	Proxy int64 `json:"proxy"`
+}
 
-func (*swallowReplies) Pipe(stub *toxics.ToxicStub) {
+func (w *swallowReplies) Pipe(stub *toxics.ToxicStub) {
+	of := counterOf(w.Proxy)
 	for {
 		select {
 		case <-stub.Interrupt:
@@ -145,7 +169,7 @@ func (*swallowReplies) Pipe(stub *toxics.ToxicStub) {
 			case c == nil:
 				stub.Close()
 				return
-			case toPass.Add(-1) >= 0:
+			case of.toPass.Add(-1) >= 0:
 				stub.Output <- c
 			default:
 				hole(stub)

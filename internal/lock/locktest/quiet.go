@@ -11,13 +11,13 @@ import (
 // subscribed if it can, and was refused again.
 func (s suite) waiterIsWaiting(t testing.TB, calls *spy) {
 	t.Helper()
-	require.Eventually(t, func() bool { return calls.acquires.Load() >= 2 }, 10*time.Second, time.Millisecond)
+	eventually(t, func() bool { return calls.acquires.Load() >= 2 }, 10*time.Second, time.Millisecond)
 }
 
 func (s suite) nobodyListens(t testing.TB) {
 	t.Helper()
 	if s.Subscriptions != nil {
-		require.Eventually(t, func() bool { return s.Subscriptions(t) == 0 }, 5*time.Second, 5*time.Millisecond)
+		eventually(t, func() bool { return s.Subscriptions(t) == 0 }, 5*time.Second, 5*time.Millisecond)
 	}
 }
 
@@ -39,5 +39,5 @@ func (s suite) isLeftFree(t testing.TB, key string) {
 // in which anything left over would have done so.
 func (s suite) staysFree(t testing.TB, key string) {
 	t.Helper()
-	require.Never(t, func() bool { return s.Value(t, key) != "" }, 300*time.Millisecond, 20*time.Millisecond)
+	never(t, func() bool { return s.Value(t, key) != "" }, 300*time.Millisecond, 20*time.Millisecond)
 }

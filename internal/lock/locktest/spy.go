@@ -3,7 +3,8 @@ package locktest
 import (
 	"context"
 	"errors"
-	"runtime"
+	"runtime/pprof"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,12 +72,28 @@ func (s suite) spied(t testing.TB, addr string, changes ...func(*lock.Options)) 
 	return with.lockerAt(t, addr, changes...), sp
 }
 
-// queued waits until n goroutines stand in local queues.
-func queued(t testing.TB, n int) {
+// queued waits until n goroutines of this group stand in local queues.
+func (s suite) queued(t testing.TB, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		stacks := make([]byte, 4<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		return strings.Count(string(stacks), "lock.(*queue).enter(") == n
+	eventually(t, func() bool {
+		var profile strings.Builder
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
+		return s.queuing(profile.String()) == n
 	}, 5*time.Second, time.Millisecond, "%d goroutines should be queueing", n)
+}
+
+// queuing counts in a profile: after its first line each paragraph begins with how many
+// goroutines have the stack and the labels that follow.
+func (s suite) queuing(profile string) (n int) {
+	_, profile, _ = strings.Cut(profile, "\n")
+	for stack := range strings.SplitSeq(profile, "\n\n") {
+		if !strings.Contains(stack, "lock.(*queue).enter+") || !strings.Contains(stack, strconv.Quote(s.group)) {
+			continue
+		}
+		count, _, _ := strings.Cut(strings.TrimSpace(stack), " ")
+		if many, err := strconv.Atoi(count); err == nil {
+			n += many
+		}
+	}
+	return n
 }

@@ -98,7 +98,7 @@ func (s suite) waiting(t *testing.T) {
 				assert.True(t, errors.Is(err, lock.ErrNotAcquired) && errors.Is(err, context.Canceled), "%v", err)
 			})
 		}
-		queued(t, 96)
+		s.queued(t, 96)
 		cancel()
 		all.Wait()
 		require.Equal(t, value, s.Value(t, key))
@@ -129,7 +129,7 @@ func (s suite) waiting(t *testing.T) {
 				}
 			}()
 			s.waiterIsWaiting(t, calls)
-			require.Never(t, func() bool { return calls.acquires.Load() > 2 }, 100*time.Millisecond, time.Millisecond, "it sleeps")
+			never(t, func() bool { return calls.acquires.Load() > 2 }, 100*time.Millisecond, time.Millisecond, "it sleeps")
 			released := time.Now()
 			require.NoError(t, h.Release(t.Context()))
 			fastest = min(fastest, (<-woken).Sub(released))
@@ -165,7 +165,7 @@ func (s suite) waiting(t *testing.T) {
 			require.NoError(t, h.Release(t.Context()))
 			h = <-taken
 			require.NotNil(t, h)
-			require.Never(t, func() bool { return asked() > 2*many+turn+1 }, 200*time.Millisecond, 5*time.Millisecond)
+			never(t, func() bool { return asked() > 2*many+turn+1 }, 200*time.Millisecond, 5*time.Millisecond)
 		}
 		require.NoError(t, h.Release(t.Context()))
 		s.nobodyListens(t)
@@ -197,7 +197,7 @@ func (s suite) waiting(t *testing.T) {
 					return nil
 				}))
 			})
-			queued(t, i+1)
+			s.queued(t, i+1)
 		}
 		require.NoError(t, h.Release(t.Context()))
 		all.Wait()
@@ -213,7 +213,7 @@ func (s suite) waiting(t *testing.T) {
 		for range 50 {
 			gone.Go(func() { _, err := l.Acquire(ctx, key); assert.ErrorIs(t, err, lock.ErrNotAcquired) })
 		}
-		queued(t, 50)
+		s.queued(t, 50)
 		got := make(chan error, 1)
 		go func() {
 			other, err := l.Acquire(t.Context(), key)
@@ -222,7 +222,7 @@ func (s suite) waiting(t *testing.T) {
 			}
 			got <- err
 		}()
-		queued(t, 51)
+		s.queued(t, 51)
 		cancel()
 		gone.Wait()
 		released := time.Now()

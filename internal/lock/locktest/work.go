@@ -109,7 +109,7 @@ func (s suite) work(t *testing.T) {
 			cancel()
 			<-ctx.Done()
 			n := calls.renews.Load() // it is renewed as long as somebody works
-			assert.Eventually(t, func() bool { return calls.renews.Load() >= n+5 }, 20*length, time.Millisecond)
+			eventually(t, func() bool { return calls.renews.Load() >= n+5 }, 20*length, time.Millisecond)
 			assert.NotEmpty(t, s.Value(t, key))
 			return errWork
 		})
@@ -134,7 +134,7 @@ func (s suite) work(t *testing.T) {
 			return nil
 		}))
 		// The work hears of it first; the count follows.
-		require.Eventually(t, func() bool { return lost.Load() > 0 }, time.Second, time.Millisecond)
+		eventually(t, func() bool { return lost.Load() > 0 }, time.Second, time.Millisecond)
 		require.EqualValues(t, 1, lost.Load())
 	})
 

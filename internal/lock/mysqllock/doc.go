@@ -16,7 +16,8 @@
 //	                                       a durable commit
 //	Named     none of its own: a row of    2 and 1, and one       its connection does, or is silent
 //	          the database, by a Fencer    for the fence          for the lease in whole seconds
-//	RowLock   the row's counter            4, and the commit      the transaction does
+//	RowLock   a row's counter, committed   4, of which one is a   the transaction does
+//	          before the work              commit, and the commit
 //
 // The counters are max(last + 1, the server's clock in microseconds): larger than
 // those of a lock that counted elsewhere before.
@@ -31,6 +32,5 @@
 // messages: who waits asks again, except for RowLock, whose waiters the server wakes.
 //
 // A row stays for every key that was ever locked, because its counter may not start
-// again. Keys are compared byte by byte and have at most 255 of them; a Named hashes
-// them, so they may be longer.
+// again. Keys are compared byte by byte.
 package mysqllock

@@ -66,16 +66,18 @@ func NewLeaseRow(db *sql.DB) *LeaseRow { return &LeaseRow{db} }
 func (r *LeaseRow) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	us := micros(lease)
 	fence, err := r.acquire(ctx, key, token, us)
+	again := false // a deadlock rolled back leaves nothing that could arrive late
 	for try := 1; err != nil && try < tries && (poisons(err) || !isServers(err)) && ctx.Err() == nil; try++ {
+		again = again || !poisons(err)
 		fence, err = r.acquire(ctx, key, token, us)
 	}
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("mysqllock: acquire: %w", err)
 	}
 	if fence > 0 {
-		return lock.Grant{Fence: uint64(fence)}, nil
+		return lock.Grant{Fence: uint64(fence), Again: again}, nil
 	}
-	held := &lock.HeldError{Key: key}
+	held := &lock.HeldError{Key: key, Again: again}
 	if left, err := r.remaining(ctx, key, token); err == nil {
 		held.Remaining = left
 	}

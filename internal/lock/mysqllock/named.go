@@ -20,6 +20,7 @@ const (
 	unnameSQL  = "SELECT RELEASE_LOCK(?)"
 
 	defaultWatch = 100 * time.Millisecond
+	lookConns    = 2 // one for the watch, one for releases
 	// unleased is how many seconds the server waits for a connection that holds
 	// nothing yet; the pool lets it go earlier.
 	unleased = "60"
@@ -39,7 +40,8 @@ type NamedOptions struct {
 	// nothing.
 	Fencer Fencer
 	// Conns is how many connections there may be: one for each key that is held, and
-	// a few for those who ask. Default 16. Who finds none waits, and then fails.
+	// a few for those who ask. Default 16. A call that finds none waits, and then fails. Two
+	// more watch what is held.
 	Conns int
 	// Watch is the time between two looks at what is held. Default 100 ms.
 	Watch time.Duration
@@ -49,7 +51,8 @@ type NamedOptions struct {
 // lock of the server, GET_LOCK, which belongs to a connection.
 type Named struct {
 	pool     *sql.DB
-	database string // named locks are the whole server's
+	looks    *sql.DB // for looking: all connections of the pool may be pinned
+	database string  // named locks are the whole server's
 	o        NamedOptions
 
 	mu       sync.Mutex
@@ -83,11 +86,16 @@ func NewNamed(dsn string, o NamedOptions) (*Named, error) {
 	if err != nil {
 		return nil, err
 	}
+	looks, err := open(c, lookConns)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
 	pool.SetConnMaxIdleTime(idleTime / 2)
+	looks.SetConnMaxIdleTime(idleTime / 2)
 	if o.Watch <= 0 {
 		o.Watch = defaultWatch
 	}
-	return &Named{pool: pool, database: c.DBName, o: o, held: map[holder]*pinned{}}, nil
+	return &Named{pool: pool, looks: looks, database: c.DBName, o: o, held: map[holder]*pinned{}}, nil
 }
 
 // Close gives everything up that is still held, and closes the pool.
@@ -98,7 +106,7 @@ func (n *Named) Close() {
 	}
 	n.mu.Unlock()
 	n.tasks.Wait()
-	_ = n.pool.Close() // it fails for connections that were cut and cannot say goodbye
+	_, _ = n.pool.Close(), n.looks.Close() // they fail for connections that were cut and cannot say goodbye
 }
 
 // nameOf fits every key into the 64 characters of a name, and keeps databases of one
@@ -219,7 +227,7 @@ func (n *Named) Release(ctx context.Context, key, token string) error {
 // hasAnother tells whether the name of a connection that is gone went to another.
 func (n *Named) hasAnother(ctx context.Context, p *pinned) bool {
 	var other bool
-	err := n.pool.QueryRowContext(ctx, "SELECT COALESCE(IS_USED_LOCK(?) <> ?, FALSE)", p.name, p.id).Scan(&other)
+	err := n.looks.QueryRowContext(ctx, "SELECT COALESCE(IS_USED_LOCK(?) <> ?, FALSE)", p.name, p.id).Scan(&other)
 	return err == nil && other
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 )
 
 func TestNamed(t *testing.T) {
+	t.Parallel()
 	dsn := migrated(t)
 	fencer, err := store.Open(t.Context(), store.Options{MySQL: dsn, MaxOpen: 16, MaxIdle: 16, TxTimeout: 5 * time.Second})
 	require.NoError(t, err)
@@ -46,13 +48,14 @@ func named(t testing.TB, dsn string, o NamedOptions) *Named {
 // admin is a session that looks at names, takes them and kills who has them.
 type admin struct {
 	names *Named // for the names alone
-	conn  *sql.Conn
+	mu    *sync.Mutex
+	conn  *sql.Conn // for one query after the other
 	id    string
 }
 
 func adminOf(t testing.TB, dsn string) admin {
 	t.Helper()
-	a := admin{names: named(t, dsn, NamedOptions{})}
+	a := admin{names: named(t, dsn, NamedOptions{}), mu: &sync.Mutex{}}
 	var err error
 	a.conn, err = pool(t, dsn, 1).Conn(context.Background())
 	require.NoError(t, err)
@@ -63,6 +66,8 @@ func adminOf(t testing.TB, dsn string) admin {
 
 func (a admin) ask(t testing.TB, query string, args ...any) string {
 	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var answer sql.NullString
 	require.NoError(t, a.conn.QueryRowContext(context.Background(), query, args...).Scan(&answer))
 	return answer.String
@@ -82,7 +87,9 @@ func (a admin) kill(t testing.TB, key string) {
 	case a.id:
 		require.Equal(t, "1", a.ask(t, "SELECT RELEASE_LOCK(?)", a.names.nameOf(key)))
 	default:
+		a.mu.Lock()
 		_, _ = a.conn.ExecContext(context.Background(), "KILL "+id) // it may be gone already
+		a.mu.Unlock()
 		require.Eventually(t, func() bool { return a.owner(t, key) != id }, 5*time.Second, time.Millisecond)
 	}
 }

@@ -16,8 +16,10 @@ var ErrRolledBack = errors.New("mysqllock: the transaction was rolled back")
 const (
 	rowThereSQL = "SELECT 1 FROM lock_fences WHERE name = ?"
 	makeRowSQL  = "INSERT INTO lock_fences (name, fence) VALUES (?, 0) ON DUPLICATE KEY UPDATE name = VALUES(name)"
-	lockRowSQL  = "SELECT GREATEST(fence + 1, " + clock + ") FROM lock_fences WHERE name = ? FOR UPDATE"
-	countSQL    = "UPDATE lock_fences SET fence = ? WHERE name = ?"
+	lockRowSQL  = "SELECT fence FROM lock_fences WHERE name = ? FOR UPDATE"
+	countSQL    = `INSERT INTO lock_fences (name, fence) VALUES (?, LAST_INSERT_ID(GREATEST(? + 1, ` + clock + `)))
+		ON DUPLICATE KEY UPDATE fence = LAST_INSERT_ID(GREATEST(fence + 1, ? + 1, ` + clock + `))`
+	countName = "\x00fence:" // and the key: the row of the counter, which is locked for one statement only
 )
 
 // RowLock runs work in a transaction that has a row of lock_fences locked. It is no
@@ -25,14 +27,19 @@ const (
 // and whoever loses the one has lost the other, so the fence is for writes that go
 // elsewhere.
 //
-//	begin ─▶ SELECT … FOR UPDATE ─▶ work ─▶ commit, which also frees
+//	begin ─▶ SELECT … FOR UPDATE ─▶ count, committed ─▶ work ─▶ commit, which also frees
 //	         waits here for the others, holding a connection
-type RowLock struct{ db *sql.DB }
+//
+// The fence is counted in a row and a transaction of its own, before the work begins: it
+// goes on growing also when the work is rolled back.
+type RowLock struct{ db, fences *sql.DB }
 
-// NewRowLock makes a RowLock on a pool, which Open makes. The table is made by the
-// migrations. Each caller that waits or works has one connection, and never needs a
-// second: a pool of any size is enough. Closing it is the caller's.
-func NewRowLock(db *sql.DB) *RowLock { return &RowLock{db} }
+// NewRowLock makes a RowLock on two pools, which Open makes. The table is made by the
+// migrations. Each caller that waits or works has one connection of db; the holder takes
+// one of fences for a single statement. Pools of any size are enough, but fences
+// must not be db: all of that may be waiting for a lock whose holder wants to count.
+// Closing them is the caller's.
+func NewRowLock(db, fences *sql.DB) *RowLock { return &RowLock{db, fences} }
 
 // Do runs work while nobody else does so under the same key, at READ COMMITTED, and
 // commits. An error of work, or a panic, rolls back.
@@ -45,8 +52,8 @@ func NewRowLock(db *sql.DB) *RowLock { return &RowLock{db} }
 // wait; ErrRolledBack if a statement of work was refused so that the whole must be,
 // also if work did not mind; lock.ErrOutcomeUnknown if the commit failed.
 func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Context, tx *Tx, fence uint64) error) error {
-	if key == "" {
-		return errors.New("mysqllock: empty key")
+	if err := lock.CheckKey(key); err != nil {
+		return fmt.Errorf("mysqllock: %w", err)
 	}
 	if err := r.makeRow(ctx, key); err != nil {
 		return fmt.Errorf("mysqllock: make the row of %q: %w", key, err)
@@ -57,7 +64,7 @@ func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Cont
 	}
 	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
 	tx := &Tx{tx: begun}
-	fence, err := lockRow(ctx, tx, key)
+	fence, err := r.lockRow(ctx, tx, key)
 	if err != nil {
 		return err
 	}
@@ -88,8 +95,9 @@ func (r *RowLock) makeRow(ctx context.Context, key string) error {
 }
 
 // lockRow waits for the row and counts.
-func lockRow(ctx context.Context, tx *Tx, key string) (fence uint64, err error) {
-	err = tx.QueryRow(ctx, lockRowSQL, key).Scan(&fence)
+func (r *RowLock) lockRow(ctx context.Context, tx *Tx, key string) (uint64, error) {
+	var last uint64 // that was counted in the row itself, by others
+	err := tx.QueryRow(ctx, lockRowSQL, key).Scan(&last)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -99,8 +107,22 @@ func lockRow(ctx context.Context, tx *Tx, key string) (fence uint64, err error) 
 	default:
 		return 0, fmt.Errorf("mysqllock: lock the row of %q: %w", key, err)
 	}
-	if _, err := tx.Exec(ctx, countSQL, fence, key); err != nil {
+	fence, err := r.count(ctx, key, last)
+	for try := 1; poisons(err) && try < tries; try++ {
+		fence, err = r.count(ctx, key, last)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("mysqllock: count the fence of %q: %w", key, err)
 	}
 	return fence, nil
+}
+
+// count commits the next fence, larger than every earlier one and than last.
+func (r *RowLock) count(ctx context.Context, key string, last uint64) (uint64, error) {
+	done, err := r.fences.ExecContext(ctx, countSQL, countName+key, last, last)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // lockRow wraps it
+	}
+	fence, err := done.LastInsertId()
+	return uint64(fence), err //nolint:gosec // it counts up from the clock
 }

@@ -57,7 +57,7 @@ func crowd(n int, f func(i int)) {
 
 func TestRowLockLetsOneAtATimeReadAndWrite(t *testing.T) {
 	db := notes(t, 8)
-	r := NewRowLock(db)
+	r := rowLock(t, db)
 	last := uint64(0) // guarded by the lock
 	crowd(8, func(int) {
 		for range 25 {
@@ -75,7 +75,7 @@ func TestRowLockLetsOneAtATimeReadAndWrite(t *testing.T) {
 func Test37FourGoroutinesAndFourConnectionsDoNotDeadlock(t *testing.T) {
 	t.Run("RowLock, on rows that are not there yet", func(t *testing.T) {
 		db := notes(t, 4)
-		r := NewRowLock(db)
+		r := rowLock(t, db)
 		for range 20 {
 			key := rand.Text()
 			crowd(4, func(i int) {
@@ -122,7 +122,7 @@ func Test38ADeadlockInsideTheWorkCommitsNothing(t *testing.T) {
 	for name, minds := range map[string]bool{"and work passes the error on": true, "though work does not mind": false} {
 		t.Run(name, func(t *testing.T) {
 			db := notes(t, 8)
-			r := NewRowLock(db)
+			r := rowLock(t, db)
 			var met sync.WaitGroup
 			met.Add(2)
 			errs := make([]error, 2)
@@ -159,7 +159,7 @@ func Test38ADeadlockInsideTheWorkCommitsNothing(t *testing.T) {
 
 func TestRowLockRollsBackWhatFailsOrPanics(t *testing.T) {
 	db := notes(t, 2)
-	r := NewRowLock(db)
+	r := rowLock(t, db)
 	broken := errors.New("broken")
 	require.ErrorIs(t, r.Do(t.Context(), "user:1", func(ctx context.Context, tx *Tx, _ uint64) error {
 		return errors.Join(add(ctx, tx, 1), broken)
@@ -183,7 +183,7 @@ func TestRowLockRollsBackWhatFailsOrPanics(t *testing.T) {
 
 func TestWhoWaitsTooLongForARowHasNotAcquiredIt(t *testing.T) {
 	db := notes(t, 4)
-	r := NewRowLock(db)
+	r := rowLock(t, db)
 	require.NoError(t, r.Do(t.Context(), "user:1", func(context.Context, *Tx, uint64) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
@@ -197,7 +197,7 @@ func TestWhoWaitsTooLongForARowHasNotAcquiredIt(t *testing.T) {
 func TestACommitThatFailedIsUnknown(t *testing.T) {
 	dsn := migrated(t)
 	p := locktest.NewProxy(t, testservers.MariaDB(t).Addr())
-	r := NewRowLock(pool(t, at(t, dsn, p.Addr()), 4))
+	r := rowLock(t, pool(t, at(t, dsn, p.Addr()), 4))
 	err := r.Do(t.Context(), "user:1", func(context.Context, *Tx, uint64) error { p.Cut(); return nil })
 	require.ErrorIs(t, err, lock.ErrOutcomeUnknown)
 	p.Join()
@@ -205,7 +205,7 @@ func TestACommitThatFailedIsUnknown(t *testing.T) {
 
 func TestRowsAreReadInTheTransaction(t *testing.T) {
 	db := notes(t, 2)
-	require.NoError(t, NewRowLock(db).Do(t.Context(), "user:1", func(ctx context.Context, tx *Tx, _ uint64) error {
+	require.NoError(t, rowLock(t, db).Do(t.Context(), "user:1", func(ctx context.Context, tx *Tx, _ uint64) error {
 		require.NoError(t, add(ctx, tx, 2))
 		got := map[int]int{}
 		require.NoError(t, tx.Query(ctx, func(scan func(...any) error) error {
@@ -248,7 +248,7 @@ func BenchmarkAcquireAndReleaseANameWithoutAFence(b *testing.B) {
 }
 
 func BenchmarkLockARow(b *testing.B) {
-	r := NewRowLock(pool(b, migrated(b), 4))
+	r := rowLock(b, pool(b, migrated(b), 4))
 	for b.Loop() {
 		if err := r.Do(b.Context(), "user:1", func(context.Context, *Tx, uint64) error { return nil }); err != nil {
 			b.Fatal(err)

@@ -9,7 +9,8 @@ import (
 
 // watch looks, as long as anything is held, whether the server still knows of it. It
 // asks for all at once on another connection: a question on the connection of a
-// holder would count as a renewal, and would wait behind one.
+// holder would count as a renewal, and would wait behind one. That connection is of
+// another pool, because holders and waiters may have all of theirs.
 func (n *Named) watch() {
 	tick := time.NewTicker(n.o.Watch)
 	defer tick.Stop()
@@ -50,7 +51,7 @@ func (n *Named) lost(at []*pinned) ([]bool, error) {
 	}
 	const one = "SELECT ?, COALESCE(IS_USED_LOCK(?) = ?, FALSE)"
 	query := one + strings.Repeat(" UNION ALL "+one, len(at)-1) //nolint:gosec // constants, and as many as are held
-	rows, err := n.pool.QueryContext(ctx, query, args...)
+	rows, err := n.looks.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("mysqllock: watch: %w", err)
 	}

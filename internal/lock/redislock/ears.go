@@ -42,7 +42,7 @@ func newEars(client redis.UniversalClient, log *slog.Logger) *ears {
 // Subscribe answers a channel that gets a message when key is released. It
 // returns after the server has confirmed, so nothing is missed from then on.
 func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
-	n := namesOf(key)
+	n := b.namesOf(key)
 	freed := make(chan struct{}, 1)
 	e := b.ears.add(ctx, n.channel, n.lock, freed)
 	cancel := func() { b.ears.remove(n.channel, e, freed) }

@@ -19,7 +19,8 @@ import (
 //
 // Only the first in line is given a free key. A place lasts for Options.Patience
 // after its token last asked, so a waiter that died holds the others up no longer
-// than that. Both are gone when nobody waits.
+// than that, whatever happens to the server's clock meanwhile: a place that lasts longer
+// is shortened. Both are gone when nobody waits.
 var (
 	//go:embed turn.lua
 	turnSource string
@@ -45,7 +46,7 @@ func (b *Backend) ask(ctx context.Context, n names, token string, lease, place t
 		return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease), millis(place)).Slice())
 	}
 	keys := []string{n.lock, n.fence, n.line(), n.places()}
-	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place)).Slice())
+	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place), millis(b.o.Patience)).Slice())
 }
 
 // leave runs the script that releases, which in fair mode also leaves the line.
@@ -57,5 +58,10 @@ func (b *Backend) leave(ctx context.Context, n names, token string) *redis.Cmd {
 }
 
 // line and places are beside the lock, and no lock can have their names.
-func (n names) line() string   { return "seckill:line:" + strings.TrimPrefix(n.lock, "seckill:") }
-func (n names) places() string { return "seckill:places:" + strings.TrimPrefix(n.lock, "seckill:") }
+func (n names) line() string   { return n.beside("line:") }
+func (n names) places() string { return n.beside("places:") }
+
+func (n names) beside(what string) string {
+	prefix, rest, _ := strings.Cut(n.lock, "{lock:")
+	return prefix + what + "{lock:" + rest
+}

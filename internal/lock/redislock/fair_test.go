@@ -15,14 +15,17 @@ import (
 )
 
 func TestInFairModeOnAStandaloneServer(t *testing.T) {
+	t.Parallel()
 	locktest.RunWaiting(t, fair(t, testservers.NewRedis(t).Addr()))
 }
 
 func TestInFairModeOnTheEmbeddedServer(t *testing.T) {
+	t.Parallel()
 	locktest.RunWaiting(t, fair(t, startMini(t)))
 }
 
 func TestInFairModeOnACluster(t *testing.T) {
+	t.Parallel()
 	h, dial := clusterHarness(t)
 	locktest.RunWaiting(t, fairly(t, h, dial))
 }

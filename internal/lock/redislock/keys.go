@@ -16,14 +16,27 @@ type names struct {
 	lock, fence, channel string
 }
 
+const defaultPrefix = "seckill:"
+
 // bucketNames are the parts that do not depend on the key, made once.
 var bucketNames = func() (all [buckets]names) {
 	for b := range all {
-		tag := fmt.Sprintf("seckill:{lock:%d}:", b)
+		tag := fmt.Sprintf("%s{lock:%d}:", defaultPrefix, b)
 		all[b] = names{lock: tag, fence: tag + "fence", channel: tag + "freed"}
 	}
 	return all
 }()
+
+// namesOf gives the names under the backend's prefix.
+func (b *Backend) namesOf(key string) names {
+	n := namesOf(key)
+	if prefix := b.o.Prefix; prefix != "" && prefix != defaultPrefix {
+		for _, name := range []*string{&n.lock, &n.fence, &n.channel} {
+			*name = prefix + strings.TrimPrefix(*name, defaultPrefix)
+		}
+	}
+	return n
+}
 
 // namesOf puts the lock of a user into the bucket of the user's id, so that
 // people can find it, and any other key into one by its hash. A lock key that

@@ -45,8 +45,12 @@ type Options struct {
 	// Fair serves the waiters of all processes in the order in which they came:
 	// each process is one waiter per key, the first in its own queue.
 	Fair bool
+	// Prefix begins the names of all keys and channels. Default: seckill: (programs with
+	// different prefixes do not exclude each other).
+	Prefix string
 	// Patience is how long a waiter may be silent before it loses its place in
-	// line. It must be longer than lock.Options.Poll. Default 1 s.
+	// line. It must be longer than lock.Options.Poll, and should be the same in all
+	// programs. Default 1 s.
 	Patience time.Duration
 	// Logger hears of subscriptions that break. Default slog.Default().
 	Logger *slog.Logger
@@ -92,16 +96,19 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 }
 
 func (b *Backend) acquire(ctx context.Context, key, token string, lease, place time.Duration) (lock.Grant, error) {
-	n := namesOf(key)
+	n := b.namesOf(key)
 	r, err := b.ask(ctx, n, token, lease, place)
-	if isNetwork(err) && ctx.Err() == nil {
+	again := isNetwork(err) && ctx.Err() == nil
+	if again {
 		r, err = b.ask(ctx, n, token, lease, place)
 	}
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
 	}
 	if r[0] != int64(1) {
-		return lock.Grant{}, heldFor(key, r)
+		held := heldFor(key, r)
+		held.Again = again
+		return lock.Grant{}, held
 	}
 	text, _ := r[1].(string)
 	fence, err := strconv.ParseUint(text, 10, 64)
@@ -111,12 +118,12 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease, place t
 	if err := b.replicated(ctx, n, token); err != nil {
 		return lock.Grant{}, err
 	}
-	return lock.Grant{Fence: fence}, nil
+	return lock.Grant{Fence: fence, Again: again}, nil
 }
 
 // Renew makes the lease last from now. It cannot revive one that ran out.
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
-	n := namesOf(key)
+	n := b.namesOf(key)
 	r, err := renewScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease)).Slice()
 	return owned("renew", key, r, err)
 }
@@ -124,7 +131,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 // Release frees key and wakes its waiters, if token still has it. In fair mode it
 // also gives up the place that token may have in line.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
-	n := namesOf(key)
+	n := b.namesOf(key)
 	r, err := b.leave(ctx, n, token).Slice()
 	return owned("release", key, r, err)
 }
@@ -134,7 +141,7 @@ func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("redislock: raise the fence above %d: more than Redis can count", above)
 	}
-	if err := raiseScript.Run(ctx, b.run, []string{namesOf(key).fence}, strconv.FormatUint(above, 10)).Err(); err != nil {
+	if err := raiseScript.Run(ctx, b.run, []string{b.namesOf(key).fence}, strconv.FormatUint(above, 10)).Err(); err != nil {
 		return fmt.Errorf("redislock: raise: %w", err)
 	}
 	return nil

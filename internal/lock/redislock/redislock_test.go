@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestOnAStandaloneServer(t *testing.T) {
+	t.Parallel()
 	locktest.Run(t, harness(t, testservers.NewRedis(t).Addr()))
 }
 
@@ -32,6 +33,7 @@ func TestOnAStandaloneServer(t *testing.T) {
 // a reply that does not come waits for as long as the client does, so that must be less
 // than the second within which a key has to be gone.
 func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
+	t.Parallel()
 	h := harness(t, testservers.NewRedis(t).Addr())
 	h.Dial = func(t testing.TB, addr string) lock.Backend {
 		client := closed(t, redis.NewClient(&redis.Options{
@@ -45,18 +47,21 @@ func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
 }
 
 func TestOnAServerWhoseClockIsMoved(t *testing.T) {
+	t.Parallel()
 	clock := testservers.NewClock(t)
 	h := harness(t, testservers.NewRedis(t, servers.ByClock(clock)).Addr())
 	locktest.RunClock(t, h, func(t testing.TB, by time.Duration) { testservers.Move(t, clock, by) })
 }
 
 func TestOnTheEmbeddedServer(t *testing.T) {
+	t.Parallel()
 	h := harness(t, startMini(t))
 	h.FenceOutlivesData = true
 	locktest.Run(t, h)
 }
 
 func TestOnACluster(t *testing.T) {
+	t.Parallel()
 	h, _ := clusterHarness(t)
 	locktest.Run(t, h)
 }

@@ -1,7 +1,8 @@
 -- Refuses whoever's turn it is not; otherwise acquire.lua, which follows in the
 -- same script, goes on.
 -- KEYS: lock, fence, line, places    ARGV: token, lease in ms, how long a place
--- lasts in ms, or 0 for somebody who does not wait and so gets none
+-- lasts in ms, or 0 for a caller that does not wait and so gets none, and the longest
+-- that any place lasts in ms
 local line, places, token, lasts = KEYS[3], KEYS[4], ARGV[1], tonumber(ARGV[3])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -10,10 +11,24 @@ local function leave(who)
 	redis.call('HDEL', places, who)
 end
 
+-- A place that lasts longer than any can was given before the clock was set back.
+local longest = tonumber(ARGV[4]) * 1000
+local function shorten()
+	for _, waiter in ipairs(redis.call('ZRANGE', line, 0, -1)) do
+		if tonumber(redis.call('HGET', places, waiter) or '0') - now > longest then
+			redis.call('HSET', places, waiter, string.format('%.0f', now + longest))
+		end
+	end
+end
+
 -- The first in line, after those whose places have run out.
 local first, rest = redis.call('ZRANGE', line, 0, 0)[1], 0
 while first and first ~= token do
 	rest = tonumber(redis.call('HGET', places, first) or '0') - now
+	if rest > longest then
+		shorten()
+		rest = longest
+	end
 	if rest > 0 then
 		break
 	end

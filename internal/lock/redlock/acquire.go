@@ -49,7 +49,7 @@ func (b *Backend) contest(ctx context.Context, key, token string, lease time.Dur
 	gap := firstGap
 	for round := 1; ; round++ {
 		start := time.Now()
-		p := b.poll(ctx, acquireScript, key, token, millis(lease))
+		p := b.poll(ctx, acquireScript, key, token, millis(lease), b.asked.Add(1))
 		mine := p.count("taken", "kept")
 		rival, votes := p.rival()
 		decided := mine >= p.quorum || votes >= p.quorum || p.answered() < p.quorum
@@ -118,19 +118,20 @@ func (b *Backend) decide(ctx context.Context, p poll, key, token string, lease t
 }
 
 // withdraw frees what this token has, also after ctx has ended. It waits for nodes
-// that have answered; for a silent one, which may have given its vote all the same,
-// nobody waits. A node that said that another has the key has nothing of ours.
+// that have answered; a silent one, which may have given its vote all the same, is
+// asked in the background. A node that said that another has the key has nothing of ours.
 func (b *Backend) withdraw(ctx context.Context, p poll, key, token string) {
 	free := func(node redis.Scripter) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.o.NodeTimeout)
 		defer cancel()
-		ask(ctx, node, releaseScript, key, []any{token})
+		ask(ctx, node, releaseScript, b.nameOf(key), []any{token})
 	}
 	var answered sync.WaitGroup
+	last := b.asked.Load()
 	for i, v := range p.votes {
 		switch {
 		case v.err != nil:
-			b.tidy.Go(func() { free(b.nodes[i]) })
+			b.takeBack(i, key, token, last)
 		case v.says != "other":
 			answered.Go(func() { free(b.nodes[i]) })
 		}

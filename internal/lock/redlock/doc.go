@@ -27,4 +27,7 @@
 // costs every call the timeout of a node. Callers that meet may split the votes;
 // then the one with the most keeps them and asks again, and the others withdraw.
 // There are no messages: who waits asks again and again.
+//
+// A node that was silent may give its vote late. The vote is taken back in the background,
+// if it comes within half a minute: see late.go.
 package redlock

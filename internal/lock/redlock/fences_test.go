@@ -55,7 +55,7 @@ func TestTheFenceIsTheSameForARepeatAndLargerAfterAnythingElse(t *testing.T) {
 	gone()
 	require.EqualValues(t, 4, fence("b", minute))
 	for _, c := range clients[:3] { // the majority forgot, and voted afresh
-		require.NoError(t, c.Del(t.Context(), nameOf("user:1")).Err())
+		require.NoError(t, c.Del(t.Context(), usualName("user:1")).Err())
 	}
 	require.EqualValues(t, 5, fence("b", minute), "in between another may have had it")
 	require.NoError(t, b.Raise(t.Context(), "user:1", 9))

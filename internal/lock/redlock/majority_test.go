@@ -29,7 +29,7 @@ func Test31LockedExactlyWhenAMajorityWasFreeAndNoKeyOfOursIsLeftOtherwise(t *tes
 	b := backend(t, clients, Options{})
 	for name, stranger := range map[string]func(node int) string{
 		"one other has them":     func(int) string { return "stranger" },
-		"each has another owner": func(node int) string { return fmt.Sprintf("stranger %d", node) },
+		"each has another owner": func(node int) string { return fmt.Sprintf("stranger-%d", node) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for set := range uint(1 << 5) {
@@ -38,7 +38,7 @@ func Test31LockedExactlyWhenAMajorityWasFreeAndNoKeyOfOursIsLeftOtherwise(t *tes
 				for i, c := range clients {
 					if set&(1<<i) != 0 {
 						want[i] = stranger(i)
-						require.NoError(t, c.Set(t.Context(), nameOf(key), want[i], minute).Err())
+						require.NoError(t, c.Set(t.Context(), usualName(key), want[i], minute).Err())
 					}
 				}
 				_, err := b.Acquire(t.Context(), key, "token", minute)
@@ -64,7 +64,7 @@ func TestWhoIsRefusedHearsWhenAMajorityCanBeFree(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{})
 	for i, c := range clients[:4] {
-		require.NoError(t, c.Set(t.Context(), nameOf("user:1"), "stranger", time.Duration(i+1)*minute).Err())
+		require.NoError(t, c.Set(t.Context(), usualName("user:1"), "stranger", time.Duration(i+1)*minute).Err())
 	}
 	_, err := b.Acquire(t.Context(), "user:1", "token", minute)
 	var held *lock.HeldError

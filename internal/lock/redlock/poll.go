@@ -39,7 +39,7 @@ func (b *Backend) poll(ctx context.Context, script *redis.Script, key string, ar
 	}
 	answers := make(chan answer, len(b.nodes))
 	for i, node := range b.nodes {
-		b.tidy.Go(func() { answers <- answer{i, ask(ctx, node, script, key, args)} })
+		b.tidy.Go(func() { answers <- answer{i, ask(ctx, node, script, b.nameOf(key), args)} })
 	}
 	p := poll{slices.Repeat([]vote{{err: errSilent}}, len(b.nodes)), b.quorum}
 	for range b.nodes {
@@ -53,8 +53,8 @@ func (b *Backend) poll(ctx context.Context, script *redis.Script, key string, ar
 	return p
 }
 
-func ask(ctx context.Context, node redis.Scripter, script *redis.Script, key string, args []any) vote {
-	r, err := script.Run(ctx, node, []string{nameOf(key)}, args...).Slice()
+func ask(ctx context.Context, node redis.Scripter, script *redis.Script, name string, args []any) vote {
+	r, err := script.Run(ctx, node, []string{name}, args...).Slice()
 	if err != nil {
 		return vote{err: err}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,6 +49,8 @@ type Options struct {
 	// Fencer gives the fence of each grant. Without one every fence is 0 and guards
 	// nothing: that is for work which needs none.
 	Fencer Fencer
+	// Prefix begins the names of the keys. Default: seckill:
+	Prefix string
 	// NodeTimeout is how long one node may take to answer. Default 100 ms. It should
 	// be much smaller than a lease.
 	NodeTimeout time.Duration
@@ -59,7 +62,9 @@ type Backend struct {
 	quorum int
 	o      Options
 	fences fences
-	tidy   sync.WaitGroup // clean-ups of nodes that did not answer
+	asked  atomic.Uint64   // the number of the last question for votes
+	late   []*lock.Cleaner // of each node: takes back the votes that were not heard of
+	tidy   sync.WaitGroup  // questions to nodes that did not answer
 }
 
 var (
@@ -77,19 +82,27 @@ func New[N redis.Scripter](nodes []N, o Options) (*Backend, error) {
 	if o.NodeTimeout < 0 {
 		return nil, fmt.Errorf("redlock: NodeTimeout %v is negative", o.NodeTimeout)
 	}
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = defaultNodeTimeout
 	}
 	b := &Backend{quorum: len(nodes)/2 + 1, o: o, fences: fences{given: map[holder]*given{}}}
 	for _, n := range nodes {
-		b.nodes = append(b.nodes, n)
+		b.nodes, b.late = append(b.nodes, n), append(b.late, b.newCleaner(n))
 	}
 	return b, nil
 }
 
-// Close waits for clean-ups that are under way; each ends within two NodeTimeouts.
-// No call may be made after it.
-func (b *Backend) Close() { b.tidy.Wait() }
+// Close waits for clean-ups that are under way: for a few seconds, if a node does not
+// answer. No call may be made after it.
+func (b *Backend) Close() {
+	for _, c := range b.late {
+		_ = c.Close(context.Background()) // it fails with its context only
+	}
+	b.tidy.Wait()
+}
 
 // Renew makes the lease last from now, if a majority still has it. A node that lost
 // the key does not get it back, and a majority that lost it ends the lease.
@@ -107,10 +120,18 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 }
 
 // Release frees key on every node where token still has it. It is ErrNotHeld unless
-// that was a majority.
+// that was a majority. A node that does not answer, or has no vote to give back, may get
+// one late.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
 	b.fences.forget(holder{key, token})
-	return b.poll(ctx, releaseScript, key, token).owned("release", key)
+	last := b.asked.Load()
+	p := b.poll(ctx, releaseScript, key, token)
+	for i, v := range p.votes {
+		if v.err != nil || v.says == "free" {
+			b.takeBack(i, key, token, last)
+		}
+	}
+	return p.owned("release", key)
 }
 
 // Raise lifts the Fencer's counter of key; without a Fencer it is
@@ -138,7 +159,9 @@ func inTime(start time.Time, lease time.Duration) error {
 	return nil
 }
 
-func nameOf(key string) string { return "seckill:redlock:" + key }
+func (b *Backend) nameOf(key string) string { return b.o.Prefix + lockName + key }
+
+const defaultPrefix, lockName = "seckill:", "redlock:"
 
 // millis rounds up: a lease is never shorter than was asked for.
 func millis(d time.Duration) int64 {

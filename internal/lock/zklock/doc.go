@@ -33,7 +33,12 @@
 // holder hears of it. A shorter one is accepted: it is kept by the holder, and only
 // a crash frees it as late as the session ends.
 //
-// A session lives as long as its process, which may hold other keys. So a lease
+// There are at most sixteen sessions at once, because each has a connection of its own.
+// One that nothing needs makes room for another length; so there may be any number of
+// lengths one after the other, and sixteen among the leases that are held or waited for
+// at one time.
+//
+// A session lives on when a lease ends, for it may have other keys. So a lease
 // that is not renewed, because its work's outcome is unknown or because its create
 // was answered to nobody, is ended by the Backend: it deletes the node when the
 // lease is over, and tries until it is certain. No orphan blocks its own session.

@@ -155,7 +155,7 @@ func TestAnOrphanOfACallThatNobodyWaitsForDoesNotBlockItsOwnSession(t *testing.T
 		ctx, cancel := context.WithCancel(t.Context())
 		got := make(chan error, 1)
 		go func() { _, err := b.Acquire(ctx, key, "one", lease); got <- err }()
-		require.Eventually(t, func() bool { return locktest.Swallowed() || len(got) > 0 }, soon, time.Millisecond)
+		require.Eventually(t, func() bool { return proxy.Swallowed() || len(got) > 0 }, soon, time.Millisecond)
 		written = written || len(o.children(t, b.held(key))) > 0
 		cancel()
 		end()

@@ -22,6 +22,7 @@ func (b *Backend) Raise(ctx context.Context, _ string, above uint64) error {
 	if err != nil {
 		return err
 	}
+	defer b.done(s)
 	defer s.wire.watch(ctx)()
 	for {
 		done, err := b.raise(ctx, s, above)

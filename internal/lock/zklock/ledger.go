@@ -33,6 +33,7 @@ func (b *Backend) note(s *session, c claim, lease time.Duration) (*entry, error)
 	e, known := b.ledger[c]
 	if !known {
 		e = &entry{b: b, claim: c, s: s}
+		s.users++ // until it is forgotten
 		e.timer = time.AfterFunc(lease, e.expire)
 		b.ledger[c] = e
 	}
@@ -67,6 +68,7 @@ func (b *Backend) forget(e *entry) {
 	e.timer.Stop()
 	if b.ledger[e.claim] == e {
 		delete(b.ledger, e.claim)
+		b.leave(e.s)
 	}
 }
 

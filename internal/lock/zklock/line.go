@@ -21,6 +21,7 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 		return nil, nil, err
 	}
 	defer s.wire.watch(ctx)()
+	// The session is needed until the place is left; after Close there is no use for it.
 	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
 	if _, err := s.enter(ctx, b.line(key), p.token, nil); err != nil {
 		b.begin(p.leave) // a network error says nothing
@@ -47,7 +48,10 @@ type place struct {
 }
 
 // leave deletes the node, and so wakes who stands behind.
-func (p *place) leave() { _ = p.s.removeAtLast(p.b.ctx, p.b.line(p.key), p.token) } // or it ends with the session
+func (p *place) leave() {
+	defer p.b.done(p.s)
+	_ = p.s.removeAtLast(p.b.ctx, p.b.line(p.key), p.token) // or it ends with the session
+}
 
 // listen watches until ctx ends. When a session has expired, it goes to the end
 // of the line.

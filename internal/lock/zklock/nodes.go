@@ -106,7 +106,7 @@ func (s *session) create(ctx context.Context, dir, token string, e *entry) (stri
 		e.creating = ended
 		e.mu.Unlock()
 	}
-	if !s.b.begin(func() {
+	if !s.b.beginIn(s, func() {
 		defer close(ended)
 		p, err := s.conn.Create(dir+"/"+escape(token)+".", nil, zk.FlagEphemeralSequential, everybody)
 		select {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxSessions    = 16
+	maxSessions    = 16               // in use at once: for each of them a server has a connection
 	defaultSession = 10 * time.Second // for a Backend that has not acquired yet
 )
 
@@ -25,13 +25,17 @@ type session struct {
 	wire  *wire
 	ended chan struct{} // closed when the library's goroutines are gone
 
+	users int       // calls, entries and places that need it; guarded by the mutex of the Backend
+	since time.Time // when the last of them went
+
 	mu      sync.Mutex
 	up      bool
 	away    error         // why there is no session, while that is known
 	changed chan struct{} // closed when one of them changes
 }
 
-// session answers the session for leases of a length.
+// session answers the session for leases of a length. Every session
+// that was got is given back with done.
 func (b *Backend) session(lease time.Duration) (*session, error) {
 	length := (lease + time.Millisecond - 1).Truncate(time.Millisecond)
 	b.mu.Lock()
@@ -44,6 +48,7 @@ func (b *Backend) anySession(e *entry) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e != nil && !b.closed {
+		e.s.users++
 		return e.s, nil
 	}
 	for length := range b.sessions {
@@ -52,17 +57,48 @@ func (b *Backend) anySession(e *entry) (*session, error) {
 	return b.sessionOf(defaultSession)
 }
 
+// done gives a session back.
+func (b *Backend) done(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave(s)
+}
+
+// leave is done with the mutex held.
+func (b *Backend) leave(s *session) {
+	s.users--
+	s.since = time.Now()
+}
+
+// endIdle ends the session that has been without any use for longest, and reports whether
+// there was one.
+func (b *Backend) endIdle() bool {
+	idle, found := time.Duration(0), false
+	for length, s := range b.sessions {
+		if s.users == 0 && (!found || s.since.Before(b.sessions[idle].since)) {
+			idle, found = length, true
+		}
+	}
+	if found {
+		s := b.sessions[idle]
+		delete(b.sessions, idle)
+		b.tidy.Go(func() { s.end(false) })
+	}
+	return found
+}
+
 func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 	if b.closed {
 		return nil, errClosed
 	}
 	if s, ok := b.sessions[length]; ok {
+		s.users++
 		return s, nil
 	}
-	if len(b.sessions) >= maxSessions {
-		return nil, fmt.Errorf("zklock: leases of more than %d different lengths", maxSessions)
+	if len(b.sessions) >= maxSessions && !b.endIdle() {
+		return nil, fmt.Errorf("zklock: leases of more than %d different lengths at once", maxSessions)
 	}
-	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{})}
+	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{}), users: 1}
 	s.wire = newWire(b.servers, func(err error) { s.turn(false, err) })
 	conn, events, err := zk.Connect(b.servers, length,
 		zk.WithDialer(s.wire.dial), zk.WithHostProvider(s.wire), zk.WithEventCallback(s.hear),

@@ -102,6 +102,21 @@ func (b *Backend) begin(f func()) bool {
 	return !b.closed
 }
 
+// beginIn is begin for a goroutine that needs s.
+func (b *Backend) beginIn(s *session, f func()) bool {
+	b.mu.Lock()
+	s.users++
+	b.mu.Unlock()
+	began := b.begin(func() {
+		defer b.done(s)
+		f()
+	})
+	if !began {
+		b.done(s)
+	}
+	return began
+}
+
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
@@ -109,6 +124,7 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	if err != nil {
 		return lock.Grant{}, err
 	}
+	defer b.done(s)
 	defer s.wire.watch(ctx)()
 	grant, err := b.acquire(ctx, s, key, token, lease)
 	if isNetwork(err) && ctx.Err() == nil {
@@ -185,6 +201,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 	if err != nil {
 		return err
 	}
+	defer b.done(s)
 	defer s.wire.watch(ctx)()
 	e := b.entryOf(claim{key, token})
 	if e == nil || e.s != s {
@@ -228,6 +245,7 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 	if err != nil {
 		return err
 	}
+	defer b.done(s)
 	defer s.wire.watch(ctx)()
 	err = b.release(ctx, s, e, claim{key, token}, false)
 	if isNetwork(err) && ctx.Err() == nil {

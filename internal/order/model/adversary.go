@@ -45,7 +45,7 @@ func (m *Sale) disasters(s State, tell func(Action, State)) {
 		if s.left.Wipes > 0 {
 			t := s
 			t.left.Wipes--
-			t.redis[k], t.lost = shard{}, true
+			t.redis[k] = shard{}
 			act.Did = "loses all data" + of[k]
 			tell(act, t)
 		}
@@ -58,11 +58,12 @@ func (m *Sale) disasters(s State, tell func(Action, State)) {
 		}
 		if s.lags[k] {
 			t := s
-			t.redis[k], t.lost = s.replica[k], t.lost || s.replica[k] != s.redis[k]
+			t.redis[k] = s.replica[k]
+			t.redis[k].moved = s.redis[k].moved || s.replica[k] != s.redis[k]
 			t.replica[k], t.lags[k] = shard{}, false
 			act.Did = "fails over to the old data" + of[k]
 			tell(act, t)
-			t.redis[k], t.lost = s.redis[k], s.lost
+			t.redis[k] = s.redis[k]
 			tell(Action{Who: "Redis", Did: "replicates again" + of[k]}, t)
 		}
 		if m.has(ExpiringHolds) {

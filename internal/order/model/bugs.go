@@ -37,6 +37,9 @@ const (
 	ReturnWithoutConfirm  // a unit comes back while its hold is still open
 	DoubtStays            // asking about an order in doubt decides nothing
 	SentAgain             // no matter what the name in it was used for in between
+	OutboxNotCounted      // a loading counts the buyers without what came back since it began
+	UnitsOfNow            // a loading goes on with the stock of now
+	FilledAgain           // a loading fills a shard again that may have been open
 )
 
 // Lines are the four lines of defence.
@@ -50,7 +53,8 @@ var bugNames = []string{
 	"snapshot before the lock", "1205 ignored", "expiring holds", "epoch not checked by take",
 	"outbox without epoch", "reload that adds blindly", "release for all", "sold out at home",
 	"cancelled whatever it is", "return without confirmation", "doubt that stays",
-	"every command is sent again",
+	"every command is sent again", "outbox not counted",
+	"resumed with the units of now", "filled again after it was open",
 }
 
 // Has says whether one of b is in the set.

@@ -118,6 +118,23 @@ var bugs = []struct {
 		planted: model.DoubtStays, violated: model.Stuck,
 		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Reloads: 1, Faults: model.Faults{Losses: 2}}, last: "CLEAR",
 	},
+	{
+		planted: model.OutboxNotCounted, violated: model.Stuck,
+		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Settlers: 1, Relays: 1, Changes: model.Pay | model.Cancel, Reloads: 1}, last: "is paid",
+	},
+	{
+		planted: model.UnitsOfNow, violated: model.I4,
+		sale: model.Sale{
+			Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1, Faults: model.Faults{Crashes: 1},
+		}, last: "opens the sale",
+	},
+	{
+		planted: model.FilledAgain, violated: model.I4,
+		sale: model.Sale{
+			Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Settlers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1,
+			Faults: model.Faults{Crashes: 1, Wipes: 1},
+		}, last: "opens the sale",
+	},
 }
 
 // The same bug as it costs a unit: three have to meet for that, and the sale as a whole

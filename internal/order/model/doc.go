@@ -20,7 +20,8 @@
 // wait for, unique indexes and a COMMIT of which nobody heard (tx.go, transact.go); the
 // lock with its lease and its fences (locks.go); void orders, tickets, the look for an
 // earlier order (attempt.go, redis.go); the settler (settler.go), payment, cancellation,
-// expiry and the outbox (relay.go), loadings (loader.go). The adversary kills, loses
+// expiry and the outbox (relay.go), loadings that count the buyers one by one, are cut off
+// and gone on with (loader.go). The adversary kills, loses
 // answers before and after the work is done, lets commands arrive late, ends leases while
 // their holder works, empties a shard or sets it back to what a lagging replica has
 // (adversary.go).
@@ -32,7 +33,8 @@
 // and the network does not alter anything. An attempt that begins anew after a stale
 // epoch keeps its id. The commands of the settler, the relay and the loader are done or
 // not done, never late. Not modelled are the flags and caches that only save work, queue
-// mode and group commit. What holds here is true of the order of things; that the code
+// mode and group commit; a database that is set back, which ends every epoch and so is one
+// more loading. What holds here is true of the order of things; that the code
 // keeps to this order is for the tests of the real stores to say.
 //
 // # Reading a trace

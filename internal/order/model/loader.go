@@ -1,12 +1,13 @@
 package model
 
 // loader sets the shards from the database under a new epoch, as coupon.Publish and
-// stock.Load do it. One instance at a time does it.
+// stock.Fill and Open do it. One instance at a time does it.
 type loader struct {
-	at     loading
-	epoch  uint8
-	units  int8
-	bought [users]int8
+	at    loading
+	epoch uint8
+	units int8
+	page  int8 // the user whose page is next
+	count int8 // what was read of that user, and not noted yet
 }
 
 type loading uint8
@@ -15,42 +16,79 @@ const (
 	loaded    loading = iota
 	clearing0         // CLEAR shard 0
 	clearing1
-	notingBuyers
+	countingOrders // read a page of the buyers: one user
+	notingBuyer
+	sealing0 // NOTE that there are no more
+	sealing1
+	filled // write down that every shard has its buyers
 	opening0
 	opening1
 	reopening // open the sale
+	beginning // a shard is torn: begin another epoch
 )
 
-// reload begins an epoch when Redis has lost something, when the last loading was cut
-// off, or when an administrator wants it; and goes on with one that was begun.
+// sealed is the noted of a shard that has all buyers.
+const sealed = users + 1
+
+// unsound says whether the shards are not as they were loaded.
+func (s *State) unsound() bool {
+	for _, sh := range s.redis {
+		if !sh.open || sh.moved || sh.epoch != s.db.epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// reload begins an epoch when Redis has lost something or when an administrator wants it,
+// and goes on with a loading that was begun, whether or not its loader lives.
 func (m *Sale) reload(s State, tell func(Action, State)) {
 	w := &s.loader
-	act := Action{Who: "the loader"}
 	if w.at != loaded {
 		if s.left.Crashes > 0 {
 			t := s
 			t.left.Crashes--
 			t.loader = loader{}
-			tell(Action{Who: act.Who, Did: "is killed", Fault: true}, t)
+			tell(Action{Who: "the loader", Did: "is killed", Fault: true}, t)
 		}
 		m.load(s, tell)
 		return
 	}
-	if m.rowLocked(&s) {
+	if !s.db.onSale {
+		m.resume(s, tell)
 		return
 	}
-	act.Did = "begins an epoch: the sale is closed"
-	if s.db.onSale && !s.lost {
+	if !s.unsound() {
 		if s.reloads == 0 {
 			return
 		}
 		s.reloads--
 	}
+	m.beginEpoch(s, tell)
+}
+
+func (m *Sale) beginEpoch(s State, tell func(Action, State)) {
+	if m.rowLocked(&s) {
+		return
+	}
 	s.db.epoch++
-	s.db.onSale, s.lost = false, false
-	*w = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
-	for u := range int8(users) {
-		w.bought[u], _ = m.count(&s, u)
+	s.db.onSale, s.db.opening = false, false
+	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
+	tell(Action{Who: "the loader", Did: "begins an epoch: the sale is closed"}, s)
+}
+
+// resume goes on: while no shard may be open, any of them may be filled again, because
+// the outbox has what came back since.
+func (m *Sale) resume(s State, tell func(Action, State)) {
+	act := Action{Who: "the loader", Did: "goes on with the epoch"}
+	s.loader = loader{at: opening0, epoch: s.db.epoch}
+	if !s.db.opening || m.has(FilledAgain) {
+		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
+		for _, e := range s.db.due {
+			if e == s.db.epoch && !m.has(UnitsOfNow) {
+				s.loader.units--
+			}
+		}
 	}
 	tell(act, s)
 }
@@ -58,35 +96,77 @@ func (m *Sale) reload(s State, tell func(Action, State)) {
 func (m *Sale) load(s State, tell func(Action, State)) {
 	w := &s.loader
 	act := Action{Who: "the loader"}
-	said := okay
+	var said word
 	switch w.at {
 	case clearing0, clearing1:
-		k := w.at - clearing0
+		k := int8(w.at - clearing0)
 		act.Did = "CLEAR" + where[k]
-		m.clear(&s.redis[k], w.epoch) // OLDER is no news: a repeat finds its own epoch
-	case notingBuyers:
-		act.Did = "BUYERS"
-		for u := range int8(users) {
-			if said == okay {
-				said = m.note(&s.redis[m.Homes[u]], w.epoch, u, w.bought[u])
-			}
+		if said = m.clear(&s.redis[k], w.epoch, m.share(w.units, k)); k == 1 {
+			w.page = min(s.redis[0].noted, s.redis[1].noted)
 		}
+		w.at++
+	case sealing0, sealing1:
+		k := int8(w.at - sealing0)
+		act.Did = "NOTE" + where[k] + " that these are all"
+		said = m.note(&s.redis[k], w.epoch, sealed, nobody, 0)
+		w.at++
 	case opening0, opening1:
 		k := int8(w.at - opening0)
 		act.Did = "OPEN" + where[k]
-		said = m.unclose(&s.redis[k], w.epoch, m.share(w.units, k))
+		said = m.unclose(&s.redis[k], w.epoch)
+		w.at++
 	default:
-		act.Did = "opens the sale"
-		if s.db.epoch == w.epoch {
-			s.db.onSale = true
-		}
+		m.loadBuyers(s, tell)
+		return
 	}
-	w.at++
-	if said == older || w.at > reopening {
-		s.loader = loader{}
-	}
-	if act.Said = string(said); said == older {
+	switch act.Said = string(said); said { //nolint:exhaustive // the others are what it hopes for
+	case older:
 		act.Said = "OLDER: given up"
+		s.loader = loader{}
+	case torn:
+		s.loader = loader{at: beginning}
+	}
+	tell(act, s)
+}
+
+// loadBuyers are the steps between those that go from shard to shard.
+func (m *Sale) loadBuyers(s State, tell func(Action, State)) {
+	w := &s.loader
+	act := Action{Who: "the loader"}
+	switch w.at {
+	case countingOrders:
+		if w.page >= users {
+			w.at, w.page = sealing0, 0
+			m.load(s, tell)
+			return
+		}
+		act.Did = "counts the orders of a buyer"
+		w.count, _ = m.count(&s, w.page)
+		for o, e := range s.db.due {
+			if e == w.epoch && m.user(int8(o)) == w.page && !m.has(OutboxNotCounted) {
+				w.count++
+			}
+		}
+		w.at = notingBuyer
+	case notingBuyer:
+		act.Did = "NOTE"
+		act.Said = string(m.note(&s.redis[m.Homes[w.page]], w.epoch, w.page, w.page, w.count))
+		w.at, w.count = countingOrders, 0
+		w.page++
+		if act.Said == string(older) {
+			s.loader = loader{}
+		}
+	case filled:
+		act.Did = "writes down that the shards are filled"
+		s.db.opening = true
+		*w = loader{at: opening0, epoch: w.epoch}
+	case reopening:
+		act.Did = "opens the sale"
+		s.db.onSale, s.db.opening = true, false
+		s.loader = loader{}
+	default:
+		m.beginEpoch(s, tell)
+		return
 	}
 	tell(act, s)
 }

@@ -108,12 +108,7 @@ func (m *Sale) aboveLimit(s *State) bool {
 // comparable says whether Redis and the database speak of the same loading, and
 // nothing of it was lost.
 func (m *Sale) comparable(s *State) bool {
-	for _, sh := range s.redis {
-		if !sh.open || sh.epoch != s.db.epoch {
-			return false
-		}
-	}
-	return !s.lost && s.db.onSale && s.loader.at == loaded
+	return !s.unsound() && s.db.onSale && s.loader.at == loaded
 }
 
 // AtRest says whether nothing is open any more and Redis agrees with the database:

@@ -18,6 +18,8 @@ const (
 	unmarked  word = "UNMARKED"
 	contained word = "CONTAINED"
 	older     word = "OLDER"
+	already   word = "BEGUN"
+	torn      word = "TORN"
 )
 
 // reserve is reserve.lua: it answers with the order that the unit is for.
@@ -156,40 +158,51 @@ func (m *Sale) giveBack(sh *shard, epoch uint8, o int8) word {
 }
 
 // clear is clear.lua.
-func (m *Sale) clear(sh *shard, epoch uint8) word {
-	if sh.epoch >= epoch {
+func (m *Sale) clear(sh *shard, epoch uint8, units int8) word {
+	switch {
+	case sh.epoch > epoch:
 		return older
-	}
-	if m.has(ReloadAdds) {
-		sh.epoch = epoch
+	case sh.epoch == epoch && !sh.moved:
+		return already
+	case m.has(ReloadAdds):
+		sh.epoch, sh.noted, sh.filling, sh.moved = epoch, 0, units, false
 		return okay
 	}
-	*sh = shard{epoch: epoch}
+	*sh = shard{epoch: epoch, filling: units}
 	return okay
 }
 
-// note is buyers.lua.
-func (m *Sale) note(sh *shard, epoch uint8, u, bought int8) word {
+// note is note.lua: noted is how many users every shard has by now.
+func (m *Sale) note(sh *shard, epoch uint8, noted, u, bought int8) word {
 	switch {
 	case sh.epoch != epoch:
 		return older
-	case !sh.open && bought > 0:
+	case sh.open && !m.has(ReloadAdds):
+		return okay
+	}
+	if u != nobody && bought > 0 {
 		sh.bought[u] = bought
 	}
+	if sh.noted != sealed {
+		sh.noted = noted
+	}
 	return okay
 }
 
-// unclose is open.lua.
-func (m *Sale) unclose(sh *shard, epoch uint8, units int8) word {
+// unclose is open.lua. A shard that has opened need not know any more how it was filled.
+func (m *Sale) unclose(sh *shard, epoch uint8) word {
 	switch {
-	case sh.epoch != epoch:
+	case sh.epoch > epoch:
 		return older
+	case sh.epoch != epoch || sh.moved || !sh.open && sh.noted != sealed:
+		return torn
 	case m.has(ReloadAdds):
 		sh.open = true
-		sh.units += units
+		sh.units += sh.filling
 	case !sh.open:
 		sh.open = true
-		sh.units = units
+		sh.units = sh.filling
 	}
+	sh.noted, sh.filling = 0, 0
 	return okay
 }

@@ -20,7 +20,6 @@ type State struct {
 	settler settler
 	relays  [2]relay
 	loader  loader
-	lost    bool // Redis lost something since the last loading
 	reloads int8 // that an administrator may still ask for
 	left    Faults
 	wrong   wrong            // set by an action that may not be
@@ -37,6 +36,9 @@ type shard struct {
 	bought   [users]int8
 	known    [attempts]int8 // by request: its order, counted from 1
 	returned set            // orders
+	filling  int8           // the units that it will open with
+	noted    int8           // how many users all shards have, or sealed
+	moved    bool           // what is here is older than what was last written
 }
 
 type kind uint8
@@ -71,12 +73,13 @@ const settling = attempts + 1
 
 // database is what is committed.
 type database struct {
-	stock  int8
-	epoch  uint8
-	onSale bool
-	rows   [attempts]row // by order
-	fences [users]uint8
-	due    [attempts]uint8 // the outbox, by order: the epoch of the return, or 0
+	stock   int8
+	epoch   uint8
+	onSale  bool
+	opening bool          // every shard was filled, and some may be open
+	rows    [attempts]row // by order
+	fences  [users]uint8
+	due     [attempts]uint8 // the outbox, by order: the epoch of the return, or 0
 }
 
 type status uint8

@@ -46,22 +46,49 @@ func startAndKeep[S stopper](start starter[S]) (S, error) {
 	started.Lock()
 	defer started.Unlock()
 	var none S
-	if started.dir == "" {
-		dir, err := makeHome(os.TempDir())
-		if err != nil {
-			return none, err
-		}
-		started.dir = dir
+	home, err := home()
+	if err != nil {
+		return none, err
 	}
 	// Not a test's context: the server outlives the test that asked first.
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
-	s, err := start(ctx, filepath.Join(started.dir, strconv.Itoa(len(started.servers))))
+	s, err := start(ctx, filepath.Join(home, strconv.Itoa(len(started.servers))))
 	if err != nil {
 		return none, err
 	}
 	started.servers = append(started.servers, s)
 	return s, nil
+}
+
+// home is the folder of this process's servers, made when it is asked for first. Called
+// with the lock.
+func home() (string, error) {
+	if started.dir == "" {
+		dir, err := makeHome(parent())
+		if err != nil {
+			return "", err
+		}
+		started.dir = dir
+	}
+	return started.dir, nil
+}
+
+// dataDir is a folder for the data of a test's own server. It is removed after the test.
+func dataDir(t testing.TB) string {
+	t.Helper()
+	started.Lock()
+	defer started.Unlock()
+	home, err := home()
+	check(t, err)
+	dir, err := os.MkdirTemp(home, "private-") //nolint:usetesting // its folder may be on a disk
+	check(t, err)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func stopAll() error {

@@ -11,13 +11,14 @@
 // others, NewMariaDB and so on, are private, and end with their test, which may
 // kill, pause and restart them or flush them.
 //
-// What is promised: the servers are real, and a test that cannot have one fails;
-// none is skipped. Main tells of every goroutine that the tests left.
+// What is promised: the servers are real. A test that cannot have one, because it is
+// not installed or because of -short, is skipped and says so; `make test` installs them
+// and takes a skipped test for a failure. Main reports every goroutine that the tests
+// left.
 package testservers
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -125,6 +126,7 @@ func NewZooKeeper(t testing.TB, settings ...servers.Setting) *servers.ZooKeeper 
 // servers.ByClock.
 func NewClock(t testing.TB) *servers.Clock {
 	t.Helper()
+	Need(t)
 	c, err := servers.NewClock(t.Context(), t.TempDir())
 	check(t, err)
 	return c
@@ -159,6 +161,7 @@ func shared[S stopper](start starter[S]) func() (S, error) {
 
 func get[S stopper](t testing.TB, server func() (S, error)) S {
 	t.Helper()
+	Need(t)
 	s, err := server()
 	check(t, err)
 	return s
@@ -166,9 +169,10 @@ func get[S stopper](t testing.TB, server func() (S, error)) S {
 
 func private[S stopper](t testing.TB, start starter[S], settings []servers.Setting) S {
 	t.Helper()
+	Need(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
 	defer cancel()
-	s, err := start(ctx, t.TempDir(), settings...)
+	s, err := start(ctx, dataDir(t), settings...)
 	check(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
@@ -181,9 +185,7 @@ func private[S stopper](t testing.TB, start starter[S], settings []servers.Setti
 // check ends the test if its server could not be started.
 func check(t testing.TB, err error) {
 	t.Helper()
-	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
-		t.Fatalf("%v: run `make test`, which installs it", err)
-	}
+	skipWithout(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

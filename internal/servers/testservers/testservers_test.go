@@ -14,6 +14,7 @@ import (
 func TestMain(m *testing.M) { testservers.Main(m) }
 
 func TestEveryTestGetsAnEmptyDatabaseThatIsDroppedAfterIt(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
 	var dsns []string
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,15 +1,23 @@
 -- Begins an epoch on this shard: all of the older one is dropped, and the shard is
 -- closed until open.lua, because it has no counter. The server notes which it is: what
--- is loaded here is not loaded on the one that takes its place, nor on the same one
--- after a restart. The embedded server cannot say, and lives as long as its data.
+-- is loaded here is not loaded on the one that takes its place.
 --
--- KEYS: stock meta holds open buyers requests returned queue dead   ARGV: epoch
--- The queue ends with its holds; dead letters stay for those who read them.
--- Gives OK, or OLDER if the shard has this epoch or a newer one.
-local current = redis.call('HGET', KEYS[2], 'epoch')
-if current and tonumber(current) >= tonumber(ARGV[1]) then return {'OLDER'} end
-local info = redis.pcall('INFO', 'server')
-local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+-- KEYS: stock meta holds open buyers requests returned queue dead ages
+-- ARGV: epoch, deployment whose database it is loaded from, units that it opens with
+-- The queue ends with its holds; dead letters stay for those who read them. What may be
+-- empty gets a mark, "epoch", because Redis has no empty keys: one that is missing was
+-- lost. The index of ages has none, because it is made again from the holds (list.lua).
+-- Gives OK; BEGUN <noted> if the epoch was begun here before, with the last buyer that
+--       all shards are known to have, or "all" (note.lua); OLDER if the shard has a newer
+--       epoch; or BLIND if the server does not say which it is.
+local current, of, noted, here = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'server'))
+local this = server()
+if not this then return {'BLIND'} end
+if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
+if current == ARGV[1] and of == ARGV[2] and here == this then return {'BEGUN', noted} end
 for i = 1, 8 do redis.call('UNLINK', KEYS[i]) end
-redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'ops', 1, 'server', server)
-return {'OK'}
+redis.call('UNLINK', KEYS[10])
+redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', '0')
+for i = 3, 6 do redis.call('HSET', KEYS[i], 'epoch', ARGV[1]) end
+redis.call('SADD', KEYS[7], 'epoch')
+return {'OK', '0'}

@@ -1,9 +1,9 @@
 -- Makes a hold history: its order is committed. The request stays known, so that
 -- asking again finds the order.
 --
--- KEYS: stock meta holds open buyers …   ARGV: epoch, order
+-- KEYS: stock meta holds open buyers requests returned queue dead ages   ARGV: epoch, order
 -- Gives OK, NONE (no such hold, nothing written) or STALE.
-local meta, holds, open, buyers = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, holds, open, buyers, ages = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[10]
 local epoch, order = ARGV[1], ARGV[2]
 
 if redis.call('HGET', meta, 'epoch') ~= epoch then return {'STALE'} end
@@ -12,6 +12,7 @@ if not hold then return {'NONE'} end
 local kind, user = string.match(hold, '^(%a+) %S+ (%d+) ')
 
 redis.call('HDEL', holds, order)
+redis.call('ZREM', ages, order)
 if kind ~= 'lent' then -- the buyer is accounted at home
   if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
   redis.call('HINCRBY', buyers, user, 1)

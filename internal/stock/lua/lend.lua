@@ -1,14 +1,15 @@
 -- Takes one unit of this shard for a buyer whose home shard is empty.
 --
--- KEYS: stock meta holds open buyers requests returned queue
--- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room
+-- KEYS: stock meta holds open buyers requests returned queue dead ages
+-- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room, wait
 -- Gives HELD <order>, with its number in the queue and how many have left that, if it
 --       is in it; or a refusal that has written nothing: NOTLOADED, STALE,
 --       DUPLICATE <order>, EMPTY, FULL.
 --
 -- The entry stands where the unit is from: there hold and entry are one step.
-local stock, meta, holds, requests, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[8]
-local epoch, request, order, user, entry, room = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local stock, meta, holds, requests, queue, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[6], KEYS[8], KEYS[10]
+local epoch, request, order, user, entry = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local room, wait = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local left = redis.call('GET', stock)
 local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
@@ -30,6 +31,7 @@ local text = {'lent', request, user, since, ',' .. order .. ','}
 if entry ~= '' then text[6] = tostring(redis.call('HINCRBY', meta, 'queued', 1)) end
 redis.call('DECR', stock)
 redis.call('HSET', holds, order, table.concat(text, ' '))
+redis.call('ZADD', ages, string.format('%.0f', tonumber(since) + wait), order)
 redis.call('HSET', requests, request, order)
 redis.call('HINCRBY', meta, 'ops', 1)
 if entry ~= '' then

@@ -1,11 +1,17 @@
--- Opens the epoch on this shard with its units. Opening twice is opening once.
+-- Opens the epoch on this shard with the units that it was begun with. Opening twice is
+-- opening once.
 --
--- KEYS: stock meta …   ARGV: epoch, units
--- Gives OK, or OLDER if the shard is not being loaded with this epoch, here: one that
--- another server began may lack some of its buyers.
-if redis.call('HGET', KEYS[2], 'epoch') ~= ARGV[1] then return {'OLDER'} end
-local info = redis.pcall('INFO', 'server')
-local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
-if redis.call('HGET', KEYS[2], 'server') ~= server then return {'OLDER'} end
-if redis.call('SETNX', KEYS[1], ARGV[2]) == 1 then redis.call('HINCRBY', KEYS[2], 'ops', 1) end
+-- KEYS: stock meta …   ARGV: epoch, deployment
+-- Gives OK, OLDER if the shard has a newer epoch, or TORN if it does not have all buyers
+-- of this one, here: it was lost after it had been loaded, or another server took its
+-- place, or its counter is gone.
+local meta = redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'units', 'noted', 'opened')
+local current, of, here, units, noted, opened = unpack(meta)
+if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
+if current ~= ARGV[1] or of ~= ARGV[2] or here ~= server() or noted ~= 'all' then return {'TORN'} end
+local exists = redis.call('EXISTS', KEYS[1]) == 1
+if opened then return {exists and 'OK' or 'TORN'} end
+redis.call('SET', KEYS[1], units)
+redis.call('HSET', KEYS[2], 'opened', '1')
+redis.call('HINCRBY', KEYS[2], 'ops', 1)
 return {'OK'}

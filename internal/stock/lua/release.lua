@@ -1,11 +1,12 @@
 -- Ends one attempt's share of a hold; with the last share, or for all of them, the
 -- unit goes back and the request is forgotten.
 --
--- KEYS: stock meta holds open buyers requests …   ARGV: epoch, order, attempt (0: all)
+-- KEYS: stock meta holds open buyers requests returned queue dead ages
+-- ARGV: epoch, order, attempt (0: all)
 -- Gives OK <units left>, UNMARKED (it was the mark of a borrower: no unit came back),
 -- SHARED (another attempt may still sell it), NONE, or STALE (also if there is no
 -- counter: INCR would make one, and open a shard that is not loaded).
-local stock, meta, holds, open, requests = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6]
+local stock, meta, holds, open, requests, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10]
 local epoch, order, attempt = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('HGET', meta, 'epoch') ~= epoch or redis.call('EXISTS', stock) == 0 then return {'STALE'} end
@@ -24,6 +25,7 @@ if attempt ~= '0' then
 end
 
 redis.call('HDEL', holds, order)
+redis.call('ZREM', ages, order)
 redis.call('HDEL', requests, request)
 if kind ~= 'lent' then -- the buyer is accounted at home
   if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end

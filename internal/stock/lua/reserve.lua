@@ -1,25 +1,31 @@
 -- Takes one unit of this shard, the user's home shard, for a request.
 --
--- KEYS: stock meta holds open buyers requests returned queue
+-- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: epoch, request, order (names this attempt), user, limit, borrow (1: when the
 --       shard is empty, mark the buyer here, because a sibling will lend the unit),
---       entry (what goes into the queue with the hold; empty: nothing does), room
+--       entry (what goes into the queue with the hold; empty: nothing does), room,
+--       wait (for how many ms an entry may wait; 0 without one)
 -- Gives HELD <order> or MARKED <order>, each with its number in the queue and how many
 --       have left that, if it is in one; or a refusal that has written nothing:
 --       NOTLOADED, STALE, DUPLICATE <order>, BUSY, LIMIT, EMPTY, FULL.
 --
 -- A hold is kept under its order as one text: its kind (own; mark, of a buyer whose unit
 -- is a sibling's; lent, at that sibling), the request, the user, since when in ms, the
--- attempts that share it (",1,2,"), and its number in the queue if it is in one.
+-- attempts that share it (",1,2,"), and its number in the queue if it is in one. The
+-- index ages has the orders by since, and those of queued holds by so much later as an
+-- entry may wait: from then on a hold grows old.
 --
 -- Everything that can refuse comes before the first write, because a script that
 -- fails half way is not rolled back; and the queue's entry is the last write, so that
 -- there is none without its hold.
-local stock, meta, holds, open, buyers, requests, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[8]
+local stock, meta, holds, open, buyers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local requests, queue, ages = KEYS[6], KEYS[8], KEYS[10]
 local epoch, request, order, user, limit, borrow = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local entry, room = ARGV[7], tonumber(ARGV[8])
+local entry, room, wait = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 
 local function full() return entry ~= '' and redis.call('XLEN', queue) >= room end
+
+local function list(id, since) redis.call('ZADD', ages, string.format('%.0f', tonumber(since) + wait), id) end
 
 local function enqueue(id)
   if redis.call('EXISTS', queue) == 0 then redis.call('XGROUP', 'CREATE', queue, 'orders', '0', 'MKSTREAM') end
@@ -50,6 +56,7 @@ if known then
   redis.call('HSET', holds, known, table.concat(text, ' '))
   redis.call('HINCRBY', meta, 'ops', 1)
   if entry == '' then return {'HELD', known} end
+  list(known, since)
   enqueue(known)
   return {'HELD', known, number, served or '0'}
 end
@@ -73,6 +80,7 @@ if entry ~= '' then -- a mark has no entry here: it is in the queue of the shard
 end
 if kind == 'own' then redis.call('DECR', stock) end
 redis.call('HSET', holds, order, table.concat(text, ' '))
+list(order, since)
 redis.call('HSET', requests, request, order)
 redis.call('HINCRBY', open, user, 1)
 redis.call('HINCRBY', meta, 'ops', 1)

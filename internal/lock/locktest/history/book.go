@@ -10,6 +10,7 @@ import (
 // book is what was seen, by one clock.
 type book struct {
 	began time.Time
+	but   Exceptions
 
 	mu      sync.Mutex
 	all     []porcupine.Operation
@@ -22,13 +23,17 @@ type tenure struct {
 	key       string
 	confirmed time.Time // the start of the last call about it that was granted
 	touched   time.Time // the end of the last call that may have lengthened it
-	asked     time.Time // the start of the first release without an answer
+	asked     time.Time // the start of the first release that was not refused
+	doubtful  bool      // one had no answer
+	refused   bool      // one was refused by the server
 	granted   [2]time.Time
 	claimed   bool // it was handed to a client
 	settled   bool // its release was confirmed
 }
 
-func newBook() *book { return &book{began: time.Now(), tenures: map[int64]*tenure{}} }
+func newBook(but Exceptions) *book {
+	return &book{began: time.Now(), but: but, tenures: map[int64]*tenure{}}
+}
 
 func (b *book) note(client int, e event, call, end time.Time) {
 	b.mu.Lock()
@@ -52,12 +57,20 @@ func (b *book) change(fence int64, f func(*tenure)) {
 	f(b.tenures[fence])
 }
 
-// isAsked reports whether a release of the tenure had no answer.
-func (b *book) isAsked(fence int64) bool {
+// isDoubtful reports whether a release of the tenure had no answer.
+func (b *book) isDoubtful(fence int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.tenures[fence]
-	return t != nil && !t.asked.IsZero()
+	return t != nil && t.doubtful
+}
+
+// isRefused reports whether the server refused a release of the tenure.
+func (b *book) isRefused(fence int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tenures[fence]
+	return t != nil && t.refused
 }
 
 // unanswered notes an acquire that may have been carried out, at the latest when
@@ -67,7 +80,7 @@ func (b *book) unanswered(client int, key string, lease time.Duration, call, end
 	defer b.mu.Unlock()
 	b.unknown--
 	b.add(client, event{perhaps, key, b.unknown}, call, end.Add(memory))
-	b.add(client, event{ended, key, b.unknown}, call, end.Add(memory+lease))
+	b.add(client, event{ended, key, b.unknown}, call, end.Add(memory+lease+b.but.Late))
 }
 
 const (
@@ -89,11 +102,14 @@ func (b *book) close(lease time.Duration) []porcupine.Operation {
 			b.add(0, event{acquired, t.key, fence}, t.granted[0], t.granted[1])
 			earliest = t.granted[0] // it was swept
 		}
+		if b.but.Session {
+			earliest = t.granted[0]
+		}
 		if !t.asked.IsZero() && t.asked.Before(earliest) {
 			earliest = t.asked
 		}
 		if !t.settled {
-			b.add(0, event{ended, t.key, fence}, earliest, t.touched.Add(memory+lease))
+			b.add(0, event{ended, t.key, fence}, earliest, t.touched.Add(memory+lease+b.but.Late))
 		}
 	}
 	return pruned(b.all)

@@ -95,7 +95,7 @@ func (c *client) hold(l *lock.Locker, p *process, h *lock.Lease) {
 }
 
 func (c *client) reenter(l *lock.Locker, h *lock.Lease) {
-	if c.o.Flush != nil { // a loss by lost data is told by the next renewal, and not before
+	if c.o.Flush != nil || c.o.Session { // such a loss is told later, and not before
 		return
 	}
 	call := time.Now()
@@ -117,13 +117,13 @@ func (c *client) write(h *lock.Lease) {
 func (c *client) release(h *lock.Lease) {
 	fence, call := int64(h.Fence()), time.Now()
 	switch err := h.Release(context.Background()); {
-	case err == nil && c.o.Flush != nil && c.b.isAsked(fence):
+	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.isDoubtful(fence):
 		// An earlier answer was lost, and "not held" is then taken for its success: on a
-		// server that lost its data in between, nobody can tell.
+		// server that lost its data or the connection in between, it cannot be told.
 	case err == nil:
 		c.b.change(fence, func(t *tenure) { t.settled = true })
 		c.b.note(c.id, event{released, h.Key(), fence}, call, time.Now())
-	case errors.Is(err, lock.ErrNotHeld):
+	case errors.Is(err, lock.ErrNotHeld) && c.b.isRefused(fence): // and not only lost by the holder's clock
 		c.b.note(c.id, event{notHeld, h.Key(), fence}, call, time.Now())
 	}
 }

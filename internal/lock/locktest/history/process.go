@@ -117,21 +117,25 @@ func (p *process) Renew(ctx context.Context, key, token string, lease time.Durat
 	return err
 }
 
-// Release notes one without an answer: it may have freed the key, so that the lease
-// may have ended there, whatever the holder is told when it asks again.
+// Release notes what the server said. One without an answer may have freed the key, so
+// that the lease may have ended there, whatever the holder is told when it asks again; and
+// one that did may be told to its holder as a loss.
 func (p *process) Release(ctx context.Context, key, token string) error {
 	if err := p.passes(); err != nil {
 		return err
 	}
 	call := time.Now()
 	err := p.Backend.Release(ctx, key, token)
-	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		p.change(token, func(t *tenure) {
-			if t.asked.IsZero() {
-				t.asked = call
-			}
-		})
-	}
+	p.change(token, func(t *tenure) {
+		if errors.Is(err, lock.ErrNotHeld) {
+			t.refused = true
+			return
+		}
+		t.doubtful = t.doubtful || err != nil
+		if t.asked.IsZero() {
+			t.asked = call
+		}
+	})
 	return err
 }
 

@@ -45,7 +45,7 @@ func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
 		"two answers were lost and none coming": {true, []error{lost, lost}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, ctx := newBook(), t.Context()
+			b, ctx := newBook(Exceptions{}), t.Context()
 			p, backend := newProcess(&scripted{releases: tc.releases}, b, 0)
 			acquire := func(token string) int64 {
 				call := time.Now()

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"database/sql"
+	"net/http"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // to move the past
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/servers/testservers"
+)
+
+// However long ago a sale ended, it is audited; and what it leaves behind can be moved
+// out of the way, where it still counts.
+func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
+	dsn := testservers.DSN(t)
+	s := newShopOver(t, dsn)
+	none := run(t, s.env, "audit")
+	assert.Zero(t, none.code())
+	assert.Contains(t, none.err.String(), "nothing to audit")
+
+	i := s.instance(t)
+	id := i.sale(t, 5, 1)
+	buyer := i.as(t, 7)
+	bought := buyer.buy(id, "").sold(t, http.StatusCreated)
+	buyer.do(http.MethodPost, "/api/v1/orders/"+bought.ID+"/payment", "").sold(t, http.StatusOK)
+	i.asAdmin(t).do(http.MethodPatch, "/api/v1/admin/coupons/"+id, `{"state":"ended"}`).sold(t, http.StatusOK)
+
+	db, err := sql.Open("mysql", dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	alter := func(statement string) {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	var left time.Duration
+	var seconds int64
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT TIMESTAMPDIFF(SECOND, ends_at, UTC_TIMESTAMP(3)) FROM coupons").Scan(&seconds))
+	left = time.Duration(seconds) * time.Second
+	assert.Less(t, left, time.Minute, "the end has been moved to now")
+	assert.GreaterOrEqual(t, left, time.Duration(0))
+
+	alter("UPDATE coupons SET begins_at = '2020-01-01', ends_at = '2020-01-02'")
+	alter("UPDATE orders SET fence = 1") // the lock's time then
+	alter("UPDATE fences SET fence = 1")
+	clean := run(t, s.env, "audit")
+	assert.Zero(t, clean.code(), clean.err.String())
+	assert.Contains(t, clean.out.String(), "audit: clean\n")
+	alter("UPDATE coupons SET stock = stock - 1")
+	wrong := run(t, s.env, "audit")
+	assert.Equal(t, 1, wrong.code())
+	assert.Contains(t, wrong.out.String(), "I1   violated")
+	alter("UPDATE coupons SET stock = stock + 1")
+
+	early := run(t, s.env, "archive")
+	assert.Zero(t, early.code(), early.err.String())
+	assert.Contains(t, early.out.String(), "nothing to archive", "its shards are not freed yet")
+	alter("UPDATE coupons SET shards = 0")
+	done := run(t, s.env, "archive")
+	assert.Zero(t, done.code(), done.err.String())
+	assert.Contains(t, done.out.String(), "coupon "+id+": 1 orders archived, 0 void requests and 1 fences deleted")
+	assert.Equal(t, "paid", buyer.do(http.MethodGet, "/api/v1/orders/"+bought.ID, "").sold(t, http.StatusOK).Status)
+	after := run(t, s.env, "audit")
+	assert.Zero(t, after.code(), after.err.String())
+	assert.Contains(t, after.out.String(), "A 1 live orders")
+}

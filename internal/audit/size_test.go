@@ -1,0 +1,33 @@
+package audit_test
+
+import (
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/shoptest"
+)
+
+// BenchmarkAudit tells the time of an audit and the memory that it takes:
+//
+//	SECKILL_SIZE=1000000 go test -run '^$' -bench Audit -benchtime 1x ./internal/audit
+func BenchmarkAudit(b *testing.B) {
+	n := shoptest.Size(b, 5_000)
+	s := shoptest.Open(b)
+	c := s.SoldOut(b, n, "paid")
+	s.WatchSlowest(b)
+	debug.FreeOSMemory()
+	had := shoptest.ResetPeak(b)
+	began := time.Now()
+	for b.Loop() {
+		r, err := s.Auditor.Audit(b.Context(), c.ID)
+		require.NoError(b, err)
+		require.True(b, r.Clean && r.Settled && r.Loaded, "%+v", r)
+		require.EqualValues(b, n, r.Live)
+	}
+	b.ReportMetric(float64(n*b.N)/time.Since(began).Seconds(), "orders/s")
+	b.ReportMetric(shoptest.Peak(b)-had, "MiB")
+	b.ReportMetric(s.Slowest(b), "ms/slowest-call")
+}

@@ -1,0 +1,82 @@
+package coupon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// KeptFor is how long after its end a coupon's shards are kept: whoever asks about a
+	// sale does so within the day, and what was open has come to its end by then.
+	KeptFor = 24 * time.Hour
+	// freeAtOnce bounds one pass.
+	freeAtOnce = 100
+)
+
+// Free drops what Redis has of the coupons that ended more than KeptFor ago, and says of
+// how many:
+//
+//	a newer epoch in the database ─▶ drop the shards of older ones ─▶ note that there are none
+//
+// The database alone keeps the account of an ended sale. If a person moves the end of
+// such a coupon meanwhile, the new epoch is the one that Watch loads, and it is not
+// dropped. It may be cut off anywhere, and done by two at once.
+func (s *Service) Free(ctx context.Context) (freed int, failed error) {
+	now := s.now()
+	spent, err := s.loader.Spent(ctx, now.Add(-KeptFor), freeAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	if len(spent) > 0 {
+		if err := s.Heartbeat(ctx); err != nil { // this Redis may have become another database's
+			return 0, err
+		}
+	}
+	for _, c := range spent {
+		if ctx.Err() != nil {
+			break
+		}
+		done, err := s.free(ctx, c.ID, now)
+		if done {
+			freed++
+		}
+		if err != nil && !errors.Is(err, ErrConflict) { // a person has just altered it
+			failed = fmt.Errorf("free the shards of coupon %d: %w", c.ID, err)
+		}
+	}
+	return freed, errors.Join(failed, ctx.Err())
+}
+
+func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, error) {
+	c, err := s.repo.Change(ctx, id, func(c *Coupon) error {
+		switch {
+		case c.State == Ended && now.Before(c.EndsAt): // by a program that did not move the end
+			c.end(now)
+		case c.EndsAt.After(now.Add(-KeptFor)):
+			return fmt.Errorf("%w: it has not ended so long ago", ErrConflict)
+		default:
+			c.endEpoch(now)
+		}
+		return nil
+	})
+	if err != nil || c.EndsAt.After(now.Add(-KeptFor)) {
+		return false, err
+	}
+	if _, err := s.shards.Free(ctx, id, c.Epoch); err != nil {
+		return false, err
+	}
+	_, err = s.repo.Change(ctx, id, func(of *Coupon) error {
+		if of.Epoch != c.Epoch {
+			return fmt.Errorf("%w: it was loaded again", ErrConflict)
+		}
+		of.Shards, of.Loading, of.Opening = 0, false, false // there is nothing to go on with
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	s.changed(ctx, id)
+	return true, nil
+}

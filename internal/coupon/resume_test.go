@@ -1,0 +1,262 @@
+package coupon_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+)
+
+// paging reads the buyers three at a time, and dies at a page.
+type paging struct {
+	coupon.Loader
+	mu    sync.Mutex
+	asked []int64 // after whom each page was
+	dies  int     // at which page; 0: at none
+}
+
+func (p *paging) Buyers(ctx context.Context, id, epoch, after int64) (coupon.Page, error) {
+	p.mu.Lock()
+	p.asked = append(p.asked, after)
+	n := len(p.asked)
+	p.mu.Unlock()
+	if n == p.dies {
+		return coupon.Page{}, errCrash
+	}
+	page, err := p.Loader.Buyers(ctx, id, epoch, after)
+	if len(page.Buyers) > 3 {
+		page.Buyers = page.Buyers[:3]
+		page.Through = page.Buyers[2].UserID
+	}
+	return page, err
+}
+
+// sold is a coupon that so many users have bought, whose stock is lost.
+func (s *shop) sold(t *testing.T, users int64) coupon.Coupon {
+	t.Helper()
+	c := s.published(t, 2*users)
+	for user := range users {
+		require.NoError(t, s.buy(t.Context(), c, user+1, user+1))
+	}
+	require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+	return c
+}
+
+func TestALoadingThatWasCutOffGoesOnWhereItStopped(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sold(t, 20)
+		dying := &paging{Loader: s.parts.Loader, dies: 5}
+		_, err := s.with(func(p *coupon.Parts) { p.Loader = dying }).Reload(t.Context(), c.ID)
+		require.ErrorIs(t, err, errCrash)
+		require.ErrorIs(t, s.now(t, c.ID).Admits(during), coupon.ErrNotLoaded)
+
+		other := &paging{Loader: s.parts.Loader}
+		stop := s.watching(t, 1, func(p *coupon.Parts) { p.Loader = other })
+		s.untilLoaded(t, c.ID)
+		stop()
+		require.Positive(t, other.asked[0], "it does not begin anew")
+		after := s.now(t, c.ID)
+		require.Equal(t, c.Epoch+1, after.Epoch, "one epoch, of two instances")
+		require.Equal(t, int64(20), s.balanced(t, c.ID))
+		for user := int64(1); user <= 20; user++ {
+			require.NoError(t, s.buy(t.Context(), after, 100+user, user))
+			require.Error(t, s.buy(t.Context(), after, 200+user, user), "each was counted once")
+		}
+	})
+}
+
+// What comes back while the shards are filled, and between two of them that open, is
+// counted once.
+func TestAShardThatIsLostWhileOthersAreFilledIsFilledAgain(t *testing.T) {
+	for name, lost := range map[string]func(p *coupon.Parts, harm func()){
+		"before any is open": func(p *coupon.Parts, harm func()) {
+			p.Shards = patching{p.Shards, harm}
+			p.Repository = refusing{p.Repository}
+		},
+		"when some may be open": func(p *coupon.Parts, harm func()) { p.Shards = opened{p.Shards, harm} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, s *shop) {
+				c := s.sold(t, 12)
+				harm := func() {
+					require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:meta", "seckill:{1:2}:stock", "seckill:{1:2}:buyers").Err())
+				}
+				_, err := s.with(func(p *coupon.Parts) { lost(p, harm) }).Reload(t.Context(), c.ID)
+				require.Error(t, err)
+				after := s.watched(t, c.ID)
+				require.Equal(t, int64(12), s.balanced(t, c.ID))
+				for user := int64(1); user <= 12; user++ {
+					require.NoError(t, s.buy(t.Context(), after, 100+user, user))
+					require.Error(t, s.buy(t.Context(), after, 200+user, user), "each was counted once")
+				}
+			})
+		})
+	}
+}
+
+// What came back to an open shard is in no outbox any more: when that shard is lost
+// before its epoch was complete, only a new epoch knows of the unit.
+func TestAShardThatIsLostWhileTheOthersOpenEndsItsEpoch(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sold(t, 12)
+		user := int64(1)
+		for stock.Home(user, shards) != 2 { // a share that does not grow with one unit more
+			user++
+		}
+		_, err := s.with(func(p *coupon.Parts) {
+			p.Shards = cutOff{p.Shards, func() {
+				s.cancelled(t, c.ID, user)
+				require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:meta", "seckill:{1:2}:stock", "seckill:{1:2}:buyers").Err())
+			}}
+		}).Reload(t.Context(), c.ID)
+		require.ErrorIs(t, err, errCrash)
+		after := s.watched(t, c.ID)
+		require.Equal(t, int64(11), s.balanced(t, c.ID))
+		require.Equal(t, c.Epoch+2, after.Epoch)
+	})
+}
+
+// cutOff are shards after whose opening the instance dies.
+type cutOff struct {
+	coupon.Shards
+	then func()
+}
+
+func (c cutOff) Open(ctx context.Context, l coupon.Load) error {
+	if err := c.Shards.Open(ctx, l); err != nil {
+		return err
+	}
+	c.then()
+	return errCrash
+}
+
+// cancelled cancels the user's order, and gives its unit back to the shards.
+func (s *shop) cancelled(t *testing.T, id, user int64) {
+	t.Helper()
+	var back []order.Return
+	require.NoError(t, s.store.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Cancel(ctx, user, user)
+		if err != nil {
+			return err
+		}
+		back, err = tx.GiveBack(ctx, order.Order{ID: user, CouponID: id, UserID: user})
+		return err
+	}))
+	require.NoError(t, s.stock.Return(t.Context(), back[0]))
+	require.NoError(t, s.store.Returned(t.Context(), back...))
+}
+
+// opened are shards of which one is lost just before they are opened.
+type opened struct {
+	coupon.Shards
+	before func()
+}
+
+func (o opened) Open(ctx context.Context, l coupon.Load) error {
+	o.before()
+	return o.Shards.Open(ctx, l)
+}
+
+// blocked are shards that fill one coupon when they are told to.
+type blocked struct {
+	coupon.Shards
+	id      int64
+	waiting chan<- bool // told whether the filling has a deadline
+	fill    <-chan struct{}
+}
+
+func (b blocked) Fill(ctx context.Context, l coupon.Load) error {
+	if l.CouponID == b.id {
+		_, bounded := ctx.Deadline()
+		b.waiting <- bounded
+		<-b.fill
+	}
+	return b.Shards.Fill(ctx, l)
+}
+
+// The steps of a loading are bounded, and the loading is not: it takes as long as there
+// are buyers, and others do not wait for it.
+func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		large, small := s.published(t, 10), s.published(t, 10)
+		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+		waiting, fill := make(chan bool, 1), make(chan struct{})
+		stop := s.watching(t, 1, func(p *coupon.Parts) {
+			p.Exclusive = everybody // the lock of these tests is one for all coupons
+			p.Shards = blocked{p.Shards, large.ID, waiting, fill}
+		})
+		defer stop()
+		require.False(t, <-waiting, "no deadline for the whole of it")
+		s.untilLoaded(t, small.ID)
+		require.True(t, s.now(t, large.ID).Loading)
+		close(fill)
+		s.untilLoaded(t, large.ID)
+		stop()
+		require.Equal(t, large.Epoch+1, s.now(t, large.ID).Epoch)
+		s.balanced(t, large.ID)
+		s.balanced(t, small.ID)
+	})
+}
+
+// Two that load at the same time fill the same, and neither hinders the other.
+func TestAnInstanceThatJoinsALoadingNeitherBeginsAnewNorOpensTwice(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sold(t, 6)
+		waiting, fill := make(chan bool, 1), make(chan struct{})
+		done := make(chan error, 1)
+		slower := s.with(func(p *coupon.Parts) {
+			p.Exclusive = everybody
+			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
+		})
+		go func() {
+			_, err := slower.Reload(t.Context(), c.ID)
+			done <- err
+		}()
+		<-waiting
+		after := s.watched(t, c.ID)
+		require.Equal(t, c.Epoch+1, after.Epoch)
+		require.NoError(t, s.buy(t.Context(), after, 100, 1))
+		close(fill)
+		require.NoError(t, <-done)
+		require.Equal(t, after.Epoch, s.now(t, c.ID).Epoch)
+		require.Equal(t, int64(7), s.balanced(t, c.ID), "what was sold meanwhile stays sold")
+		require.Error(t, s.buy(t.Context(), after, 101, 1), "and bought")
+	})
+}
+
+// An instance that stood still while another came to the end has an old idea of what is
+// left: what it begins anew on a shard that was lost since, it must not open.
+func TestAnInstanceThatComesTooLateOpensNothing(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sold(t, 6)
+		waiting, fill := make(chan bool, 1), make(chan struct{})
+		done := make(chan error, 1)
+		late := s.with(func(p *coupon.Parts) {
+			p.Exclusive = everybody
+			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
+		})
+		go func() {
+			_, err := late.Reload(t.Context(), c.ID)
+			done <- err
+		}()
+		<-waiting
+		after := s.watched(t, c.ID)
+		user := int64(100)
+		for stock.Home(user, shards) != 2 {
+			user++
+		}
+		require.NoError(t, s.buy(t.Context(), after, user, user))
+		for _, part := range []string{"stock", "meta", "holds", "open", "buyers", "requests", "returned"} {
+			require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:"+part).Err())
+		}
+		close(fill)
+		require.NoError(t, <-done)
+		s.watched(t, c.ID)
+		require.Equal(t, int64(7), s.balanced(t, c.ID))
+	})
+}

@@ -1,0 +1,28 @@
+package locktest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+)
+
+// slow is about networks that take longer than a caller would wait for a holder.
+func (s suite) slow(t *testing.T) {
+	if s.Unproxied {
+		return
+	}
+	t.Run("a free key is given to a waiter whose wait is shorter than a call", func(t *testing.T) {
+		p, key := NewProxy(t, s.Server), aKey()
+		l := s.lockerAt(t, p.Addr())
+		s.warm(t, l)
+		defer p.Delay("30")()
+		h := mustAcquire(t, l, key, lock.WithWait(10*time.Millisecond))
+		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(time.Millisecond))
+		require.ErrorIs(t, err, lock.ErrNotAcquired)
+		require.NotErrorIs(t, err, lock.ErrUnavailable)
+		require.NoError(t, h.Release(t.Context()))
+	})
+}

@@ -1,0 +1,185 @@
+package locktest
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// StallProxy stands between a backend and its server, or each of its servers, and
+// delivers late: what was sent arrives, also if its sender has hung up by then.
+type StallProxy struct {
+	t     testing.TB
+	addrs []string
+
+	mu      sync.Mutex
+	conns   []net.Conn
+	passing chan struct{} // closed unless everything stands still
+	hold    *heldRequest  // nil when none is to be held
+}
+
+// heldRequest is one that is delivered late.
+type heldRequest struct {
+	skip                   int // requests to let through before
+	held, deliver, replied chan struct{}
+	ended                  <-chan struct{} // its connection is; read after held
+}
+
+// NewStallProxy stands before upstream until the test ends. Several servers, parted by
+// commas, get a listener each.
+func NewStallProxy(t testing.TB, upstream string) *StallProxy {
+	t.Helper()
+	p := &StallProxy{t: t, passing: make(chan struct{})}
+	close(p.passing)
+	for one := range strings.SplitSeq(upstream, ",") {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		p.addrs = append(p.addrs, l.Addr().String())
+		t.Cleanup(func() { _ = l.Close() })
+		go p.serve(l, one)
+	}
+	t.Cleanup(func() {
+		p.mu.Lock()
+		for _, c := range p.conns {
+			_ = c.Close()
+		}
+		p.mu.Unlock()
+	})
+	return p
+}
+
+// Addr is where to connect instead of to the server, or servers.
+func (p *StallProxy) Addr() string { return strings.Join(p.addrs, ",") }
+
+// Stall lets nothing through in either direction, until the function returned is called.
+// Then everything arrives.
+func (p *StallProxy) Stall() (end func()) {
+	passing := make(chan struct{})
+	p.mu.Lock()
+	p.passing = passing
+	p.mu.Unlock()
+	end = sync.OnceFunc(func() { close(passing) })
+	p.t.Cleanup(end)
+	return end
+}
+
+// Hold keeps back the request that follows after skip others, and cuts its sender off.
+// deliver sends it and returns when the server has answered to it or hung up; it reports
+// whether there was such a request.
+func (p *StallProxy) Hold(skip int) (deliver func() bool) {
+	h := &heldRequest{skip: skip, held: make(chan struct{}), deliver: make(chan struct{}), replied: make(chan struct{})}
+	p.mu.Lock()
+	p.hold = h
+	p.mu.Unlock()
+	release := sync.OnceFunc(func() { close(h.deliver) })
+	p.t.Cleanup(release)
+	return func() bool {
+		p.mu.Lock()
+		p.hold = nil
+		p.mu.Unlock()
+		release()
+		select {
+		case <-h.held:
+		default:
+			return false
+		}
+		select {
+		case <-h.replied:
+		case <-h.ended:
+		case <-time.After(10 * time.Second):
+			assert.Fail(p.t, "the server did not answer to the late request")
+		}
+		return true
+	}
+}
+
+// holds is the request to hold, if the one that has come is that.
+func (p *StallProxy) holds() *heldRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.hold
+	if h == nil {
+		return nil
+	}
+	if h.skip--; h.skip >= 0 {
+		return nil
+	}
+	p.hold = nil
+	return h
+}
+
+func (p *StallProxy) serve(l net.Listener, upstream string) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		server, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", upstream)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, client, server)
+		p.mu.Unlock()
+		late, ended := make(chan *heldRequest, 1), make(chan struct{})
+		go p.requests(client, server, late, ended)
+		go func() { defer close(ended); p.replies(server, client, late) }()
+	}
+}
+
+// requests passes what the client sends, and then says that there is no more.
+func (p *StallProxy) requests(client, server net.Conn, late chan<- *heldRequest, ended <-chan struct{}) {
+	defer func() { _ = server.(*net.TCPConn).CloseWrite() }()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buffer)
+		if err != nil {
+			return
+		}
+		p.pass()
+		if h := p.holds(); h != nil {
+			_ = client.Close()
+			h.ended = ended
+			close(h.held)
+			<-h.deliver
+			late <- h
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// replies passes what the server sends, or drops it when the client has hung up.
+func (p *StallProxy) replies(server, client net.Conn, late <-chan *heldRequest) {
+	defer func() { _, _ = client.Close(), server.Close() }()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := server.Read(buffer)
+		select {
+		case h := <-late:
+			close(h.replied)
+		default:
+		}
+		if err != nil {
+			return
+		}
+		p.pass()
+		_, _ = client.Write(buffer[:n])
+	}
+}
+
+// pass waits while everything stands still.
+func (p *StallProxy) pass() {
+	p.mu.Lock()
+	passing := p.passing
+	p.mu.Unlock()
+	<-passing
+}

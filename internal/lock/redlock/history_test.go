@@ -1,0 +1,21 @@
+package redlock
+
+import (
+	"testing"
+
+	"seckill/internal/lock"
+	"seckill/internal/lock/locktest/history"
+)
+
+// Callers that split the votes are all refused, though the key is free.
+func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+	_, _, addrs := startNodes(t, 3)
+	fencer := newFencer(t)
+	history.Check(t, history.Options{
+		Server: addrs,
+		Dial: func(t testing.TB, addrs string) lock.Backend {
+			return backend(t, dialAll(t, addrs), Options{Fencer: fencer})
+		},
+		InTurn: true,
+	})
+}

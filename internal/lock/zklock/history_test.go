@@ -1,0 +1,17 @@
+package zklock
+
+import (
+	"testing"
+	"time"
+
+	"seckill/internal/lock/locktest/history"
+	"seckill/internal/servers/testservers"
+)
+
+func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+	h := harness(t, testservers.ZooKeeper(t).Addr())
+	history.Check(t, history.Options{
+		Server: h.Server, Dial: h.Dial, Lease: time.Second, For: 3 * time.Second, Timeout: 500 * time.Millisecond,
+		Exceptions: history.Exceptions{Late: 2 * time.Second},
+	})
+}

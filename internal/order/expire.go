@@ -1,0 +1,72 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// expiryGroup is how many orders expire in one transaction at most, and expiryMost
+	// bounds a pass.
+	expiryGroup = 256
+	expiryMost  = 40 * expiryGroup
+)
+
+// Expire ends the pending orders whose time to pay has run out, and says how many:
+//
+//	BEGIN  lock overdue orders ─▶ expired ─▶ stock + n ─▶ n rows of the outbox  COMMIT ─▶ restock
+//
+// Several instances may do it at once: each takes orders that no other has locked. A
+// group that the database refuses is halved until it is known which order is to blame,
+// and that one is passed over.
+func (s *Settler) Expire(ctx context.Context) (int, error) {
+	now := s.now()
+	if due, err := s.outbox.Overdue(ctx, now); err != nil || !due {
+		return 0, err
+	}
+	done, skip, most := 0, 0, expiryGroup
+	var failed, left error
+	var met trouble
+	for more := true; more && done < expiryMost && ctx.Err() == nil; {
+		back, err := s.expire(ctx, now, skip, most)
+		switch {
+		case errors.Is(err, errDatabase):
+			failed, more = err, !met.enough(err)
+		case err != nil && most > 1:
+			most /= 2
+		case err != nil:
+			failed = err
+			skip++
+		default:
+			done += len(back)
+			if _, err := s.restock(ctx, back); err != nil {
+				left = err
+			}
+			more, most = len(back) == most, min(2*most, expiryGroup)
+		}
+	}
+	if left != nil {
+		s.log.WarnContext(ctx, "returns are left to the relay", "error", left)
+	}
+	return done, errors.Join(failed, ctx.Err())
+}
+
+// expire ends up to most overdue orders in one transaction.
+func (s *Settler) expire(ctx context.Context, now time.Time, skip, most int) ([]Return, error) {
+	var back []Return
+	err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		back = nil
+		expired, err := tx.Expire(ctx, now, skip, most)
+		if err != nil || len(expired) == 0 {
+			return err
+		}
+		back, err = tx.GiveBack(ctx, expired...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("expire up to %d orders: %w", most, ofDatabase(err))
+	}
+	return back, nil
+}

@@ -1,0 +1,36 @@
+package testservers
+
+import (
+	"errors"
+	"testing"
+
+	"seckill/internal/servers"
+)
+
+// Need skips the test unless the programs that look finds may be started: -short leaves
+// out every test that wants a server, and a machine may have none. What was left out
+// is counted by `make quick`, and is a failure in `make test`. It is for tests that
+// start servers in another way than by this package, whose other functions ask by
+// themselves.
+func Need(t testing.TB, looks ...func() error) {
+	t.Helper()
+	for _, look := range looks {
+		skipWithout(t, look())
+	}
+	if testing.Short() {
+		t.Skip(leftOut)
+	}
+}
+
+// Servers is what Need asks for when a test starts both stores.
+func Servers() error { return errors.Join(servers.LookMariaDB(), servers.LookRedis()) }
+
+const leftOut = "-short leaves out what needs a server"
+
+// skipWithout skips the test if what it needs is not installed.
+func skipWithout(t testing.TB, err error) {
+	t.Helper()
+	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
+		t.Skipf("%v", missing)
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !race
+
+package testservers
+
+// race reports whether the tests were built with the race detector. What they start
+// is built alike, so that nothing is compiled for them alone.
+const race = false

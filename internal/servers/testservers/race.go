@@ -1,0 +1,5 @@
+//go:build race
+
+package testservers
+
+const race = true

@@ -1,0 +1,42 @@
+package testservers
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// seed is drawn once a process, unless TEST_SEED names one.
+var seed = func() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("TEST_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return uint64(time.Now().UnixMilli())
+}()
+
+// All reports whether nothing is to be sampled: TEST_ALL is set, as by `make test-all`.
+func All() bool { return os.Getenv("TEST_ALL") != "" }
+
+// Sample draws few of all, in their order, for what is many of a kind and too much for
+// every run. What is drawn follows from the test's name and a seed, which is logged:
+// TEST_SEED draws the same again. With TEST_ALL it returns all of them.
+func Sample[T any](t testing.TB, few int, all []T) []T {
+	t.Helper()
+	if All() || few >= len(all) {
+		return all
+	}
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(t.Name()))
+	drawn := rand.New(rand.NewPCG(seed, name.Sum64())).Perm(len(all))[:few]
+	slices.Sort(drawn)
+	t.Logf("%d of %d, drawn by TEST_SEED=%d", few, len(all), seed)
+	sample := make([]T, few)
+	for i, n := range drawn {
+		sample[i] = all[n]
+	}
+	return sample
+}

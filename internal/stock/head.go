@@ -1,0 +1,87 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/order"
+)
+
+// Shard is what one shard had in all at one moment.
+type Shard struct {
+	Open     bool // it has a counter
+	Epoch    int64
+	Ops      int64 // grows with every write
+	Units    int64
+	Holds    int64
+	Requests int64 // that are remembered, those with a hold among them
+	Buyers   int64 // users with confirmed orders
+}
+
+// Heads reads every shard, each at one moment of its own.
+func (s *Stock) Heads(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
+	all := make([]Shard, shards)
+	for k := range all {
+		answer, err := s.run(ctx, headScript, couponID, k)
+		if err == nil {
+			all[k], err = parseHead(answer)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read shard %d of coupon %d: %w", k, couponID, err)
+		}
+	}
+	return all, nil
+}
+
+func parseHead(answer []string) (Shard, error) {
+	if len(answer) != 6 {
+		return Shard{}, fmt.Errorf("a shard of %d parts", len(answer))
+	}
+	var p parser
+	shard := Shard{
+		Open: answer[2] != "", Epoch: p.number(answer[0]), Ops: p.number(answer[1]), Units: p.number(answer[2]),
+		Holds: p.number(answer[3]), Requests: p.number(answer[4]), Buyers: p.number(answer[5]),
+	}
+	return shard, p.err
+}
+
+// parser reads numbers and keeps the first error; an empty text is 0.
+type parser struct{ err error }
+
+func (p *parser) number(text string) int64 {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return n
+}
+
+// Applied reports of each return whether the shards have it.
+func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, error) {
+	cmds := make([]*redis.BoolCmd, len(returns))
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, r := range returns {
+			if r.Shards > 0 {
+				cmds[i] = p.SIsMember(ctx, s.tag(r.CouponID, Home(r.UserID, r.Shards))+"returned", r.OrderID)
+			}
+		}
+		return nil
+	})
+	applied := make([]bool, len(returns))
+	for i, cmd := range cmds {
+		if cmd == nil {
+			continue // it was given back when there were no shards
+		}
+		var err error
+		if applied[i], err = cmd.Result(); err != nil {
+			return nil, fmt.Errorf("%w: return of order %d: %w", order.ErrUnavailable, returns[i].OrderID, err)
+		}
+	}
+	return applied, nil
+}

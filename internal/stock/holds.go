@@ -1,0 +1,147 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// Held is an open hold as its shard has it.
+type Held struct {
+	order.Hold
+	Unit bool // false for the mark of a buyer whose unit a sibling lends
+}
+
+// pageSize is how many holds, or fields of a hash, one command reads: about a millisecond
+// of the server's time.
+const pageSize = 500
+
+// longestWait is more than an entry of a queue may wait by any configuration.
+const longestWait = 20 * time.Second
+
+// OpenHolds reads the holds of a shard a page at a time, in the order in which they grow
+// old. A hold whose unit was lent is on both of its shards. While the shard changes, a hold
+// may be missed or be given twice. The last pair has the error, if there is one.
+func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[Held, error] {
+	return func(yield func(Held, error) bool) {
+		for skip := 0; ; {
+			page, read, err := s.holds(ctx, couponID, shard, shards, skip, pageSize, "")
+			if err != nil {
+				yield(Held{}, err)
+				return
+			}
+			for _, h := range page {
+				if !yield(h, nil) {
+					return
+				}
+			}
+			if skip += len(page); read == 0 {
+				return
+			}
+		}
+	}
+}
+
+// OldHolds is order.Holds'.
+func (s *Stock) OldHolds(
+	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int,
+) ([]order.Hold, error) {
+	for {
+		page, read, err := s.holds(ctx, c.ID, shard, c.Shards, skip, min(most, pageSize), age.Milliseconds())
+		if err != nil || len(page) == 0 && read == 0 {
+			return nil, err
+		}
+		if len(page) > 0 {
+			old := make([]order.Hold, len(page))
+			for i, h := range page {
+				old[i] = h.Hold
+			}
+			return old, nil
+		}
+	}
+}
+
+// holds reads a page of a shard's index of ages, and says how many of the index it has
+// read. Holds that the index lacks are listed in it first.
+func (s *Stock) holds(
+	ctx context.Context, couponID int64, shard, shards, skip, most int, age any,
+) (page []Held, read int64, err error) {
+	for listed := false; ; listed = true {
+		answer, err := s.run(ctx, holdsScript, couponID, shard, skip, most, age)
+		if err != nil {
+			return nil, 0, err
+		}
+		page, lacks, read, err := parseHolds(answer, couponID, shard, shards)
+		if err != nil {
+			return nil, 0, fmt.Errorf("holds of shard %d of coupon %d: %w", shard, couponID, err)
+		}
+		if lacks <= 0 || listed {
+			return page, read, nil
+		}
+		if err := s.list(ctx, couponID, shard); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// list puts what the index lacks into it.
+func (s *Stock) list(ctx context.Context, couponID int64, shard int) error {
+	key := s.tag(couponID, shard) + "holds"
+	for cursor := uint64(0); ; {
+		fields, next, err := s.client.HScan(ctx, key, cursor, "", pageSize).Result()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", order.ErrUnavailable, key, err)
+		}
+		args := []any{longestWait.Milliseconds()}
+		for i := 0; i < len(fields); i += 2 {
+			args = append(args, fields[i])
+		}
+		if _, err := s.run(ctx, listScript, couponID, shard, args...); err != nil {
+			return err
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+func parseHolds(answer []string, couponID int64, k, shards int) (page []Held, lacks, read int64, err error) {
+	if len(answer) < 4 || len(answer)%2 != 0 {
+		return nil, 0, 0, fmt.Errorf("a page of %d parts", len(answer))
+	}
+	var p parser
+	epoch, now := p.number(answer[0]), p.number(answer[1])
+	lacks, read = p.number(answer[2]), p.number(answer[3])
+	for i := 4; i < len(answer); i += 2 {
+		h, err := parseHold(answer[i], answer[i+1], now)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		h.CouponID, h.Epoch, h.Shards, h.Shard = couponID, epoch, shards, k
+		page = append(page, h)
+	}
+	return page, lacks, read, p.err
+}
+
+// parseHold reads the text of an order's hold: reserve.lua says what is in it. With now
+// in milliseconds the hold has an age.
+func parseHold(id, text string, now int64) (Held, error) {
+	f := strings.Fields(text)
+	if len(f) != 5 && len(f) != 6 {
+		return Held{}, fmt.Errorf("hold %q of %d parts", id, len(f))
+	}
+	var p parser
+	h := Held{Unit: f[0] != "mark", Hold: order.Hold{
+		OrderID: p.number(id), RequestID: f[1], UserID: p.number(f[2]),
+		Age: time.Duration(now-p.number(f[3])) * time.Millisecond,
+	}}
+	if h.Queued = len(f) == 6; h.Queued {
+		h.Number = p.number(f[5])
+	}
+	return h, p.err
+}

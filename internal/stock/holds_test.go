@@ -1,0 +1,376 @@
+package stock
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+)
+
+func TestAShardTellsWhatItHas(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := closed(t, dial(t, o), 3, 2) // 2, 1
+		shards, err := s.Heads(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		require.Equal(t, []Shard{{}, {}}, shards, "nothing is there")
+		require.Empty(t, s.openHolds(2))
+
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.buy(s.at(1, 0))
+		c := s.claim(s.at(1, 1), "lent")
+		_, err = s.Reserve(t.Context(), c)
+		require.NoError(t, err)
+		sold := s.buy(s.at(0, 1))
+		require.NoError(t, s.Confirm(t.Context(), sold))
+		shards, err = s.Heads(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		require.Positive(t, shards[0].Ops)
+		shards[0].Ops = 0
+		require.Equal(t, Shard{Open: true, Epoch: 1, Units: 0, Holds: 1, Requests: 2, Buyers: 1}, shards[0])
+		require.Len(t, s.held(1, 2), 2, "the mark too")
+		h := s.held(0, 2)[0]
+		require.Less(t, h.Age, time.Minute, "by the server's clock alone")
+		h.Age = 0
+		require.Equal(t, Held{Unit: true, Hold: order.Hold{
+			CouponID: s.load.CouponID, UserID: c.UserID, RequestID: "lent", OrderID: c.OrderID,
+			Epoch: 1, Shards: 2, Shard: 0,
+		}}, h)
+	})
+}
+
+func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 5, 1)
+		s.limit = 5
+		last := int64(0)
+		grown := func(what string) {
+			t.Helper()
+			shards, err := s.Heads(t.Context(), s.load.CouponID, 1)
+			require.NoError(t, err)
+			require.Greater(t, shards[0].Ops, last, what)
+			last = shards[0].Ops
+		}
+		grown("load")
+		first, second := s.buy(7), s.buy(7)
+		grown("reserve")
+		_, err := s.Reserve(t.Context(), s.claim(7, first.RequestID))
+		require.NoError(t, err)
+		grown("join")
+		require.NoError(t, s.Release(t.Context(), first))
+		grown("release of a share")
+		require.NoError(t, s.Confirm(t.Context(), second))
+		grown("confirm")
+		require.NoError(t, s.Return(t.Context(), back(second)))
+		grown("return")
+		first.Attempt = 0
+		require.NoError(t, s.Release(t.Context(), first))
+		grown("release")
+		lend := []any{1, "other", lastID.Add(1), 8, "", 0, 0}
+		_, err = s.run(t.Context(), lendScript, s.load.CouponID, 0, lend...)
+		require.NoError(t, err)
+		grown("lend")
+	})
+}
+
+func TestAHoldGrowsOlder(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 1)
+		s.buy(7)
+		require.Eventually(t, func() bool {
+			holds := s.openHolds(1)
+			return holds[0].Age >= 20*time.Millisecond
+		}, 10*time.Second, 5*time.Millisecond)
+	})
+}
+
+func TestHoldsAreReadInPagesTheOldestFirst(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		const many = 2*pageSize + 7
+		s := open(t, dial(t, o), many, 1)
+		var want []int64
+		for user := range int64(many) {
+			h := s.buy(user + 1)
+			if user%3 == 0 {
+				require.NoError(t, s.Confirm(t.Context(), h))
+				continue
+			}
+			want = append(want, h.OrderID)
+		}
+		var got []int64
+		for _, h := range s.openHolds(1) {
+			got = append(got, h.OrderID)
+		}
+		require.ElementsMatch(t, want, got)
+		for h, err := range s.OpenHolds(t.Context(), s.load.CouponID, 0, 1) {
+			require.NoError(t, err)
+			require.Equal(t, got[0], h.OrderID)
+			break
+		}
+
+		of := coupon.Coupon{ID: s.load.CouponID, Shards: 1}
+		none, err := s.OldHolds(t.Context(), of, 0, time.Hour, 0, 10)
+		require.NoError(t, err)
+		require.Empty(t, none, "young")
+		require.Eventually(t, func() bool {
+			old, err := s.OldHolds(t.Context(), of, 0, time.Millisecond, len(want)-2, 10)
+			require.NoError(t, err)
+			return len(old) == 2
+		}, 10*time.Second, time.Millisecond)
+		old, err := s.OldHolds(t.Context(), of, 0, 0, 3, 2)
+		require.NoError(t, err)
+		require.Equal(t, []int64{old[0].OrderID, old[1].OrderID}, got[3:5])
+	})
+}
+
+// An entry may wait for a while, and only then its hold begins to grow old.
+func TestAQueuedHoldGrowsOldLater(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 2)
+		of := coupon.Coupon{ID: s.load.CouponID, Shards: 2}
+		old := func() (ids []int64) {
+			for k := range 2 {
+				page, err := s.OldHolds(t.Context(), of, k, 0, 0, 10)
+				require.NoError(t, err)
+				for _, h := range page {
+					ids = append(ids, h.OrderID)
+				}
+			}
+			return ids
+		}
+		queued := func(user int64, request string) order.Claim {
+			c := s.claim(user, request)
+			c.Queue, c.Room, c.Wait = &order.Order{CouponID: c.CouponID, UserID: user, RequestID: request}, 9, time.Hour
+			return c
+		}
+		first := s.claim(s.at(0, 0), "r")
+		_, err := s.Reserve(t.Context(), first)
+		require.NoError(t, err)
+		require.Equal(t, []int64{first.OrderID}, old())
+		_, err = s.Reserve(t.Context(), queued(first.UserID, "r"))
+		require.NoError(t, err)
+		require.Empty(t, old(), "it has an entry now")
+		_, err = s.Reserve(t.Context(), queued(s.at(0, 1), "lent"))
+		require.NoError(t, err)
+		require.Empty(t, old())
+		require.Len(t, s.openHolds(2), 3)
+	})
+}
+
+// Redis may have lost the index, or an instance of an older program may write holds that
+// are not in it, and end some that are.
+func TestTheIndexOfAgesIsMadeAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 6, 1)
+		h, gone := s.buy(1), s.buy(2)
+		key := tag(s.load.CouponID, 0)
+		require.NoError(t, s.client.HSet(t.Context(), key+"holds", "epoch", "1").Err(), "a mark is no hold")
+		heads, err := s.Heads(t.Context(), s.load.CouponID, 1)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, heads[0].Holds)
+		require.NoError(t, s.client.Del(t.Context(), key+"ages").Err())
+		require.Len(t, s.openHolds(1), 2)
+		old, err := s.OldHolds(t.Context(), coupon.Coupon{ID: s.load.CouponID, Shards: 1}, 0, 0, 0, 9)
+		require.NoError(t, err)
+		require.Len(t, old, 2)
+
+		require.NoError(t, s.client.HDel(t.Context(), key+"holds", strconv.FormatInt(gone.OrderID, 10)).Err())
+		old, err = s.OldHolds(t.Context(), coupon.Coupon{ID: s.load.CouponID, Shards: 1}, 0, 0, 0, 1)
+		require.NoError(t, err)
+		require.Equal(t, h.OrderID, old[0].OrderID)
+		old, err = s.OldHolds(t.Context(), coupon.Coupon{ID: s.load.CouponID, Shards: 1}, 0, 0, 1, 1)
+		require.NoError(t, err)
+		require.Empty(t, old)
+		require.NoError(t, s.Confirm(t.Context(), h))
+		require.Zero(t, s.client.Exists(t.Context(), key+"ages").Val(), "what is gone has left it")
+
+		require.NoError(t, s.client.HSet(t.Context(), key+"holds", "99", "spoilt").Err())
+		other := s.buy(3)
+		for range 2 {
+			old, err = s.OldHolds(t.Context(), coupon.Coupon{ID: s.load.CouponID, Shards: 1}, 0, 0, 0, 9)
+			require.NoError(t, err)
+			require.Len(t, old, 1, "one that cannot be read keeps no other from being settled")
+			require.Equal(t, other.OrderID, old[0].OrderID)
+			require.EqualValues(t, 2, s.ages(0))
+		}
+		for _, err = range s.OpenHolds(t.Context(), s.load.CouponID, 0, 1) {
+		}
+		require.ErrorContains(t, err, `hold "99"`, "but the audit tells of it")
+	})
+}
+
+func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, h := lent(t, o)
+		paid := s.mine(0)
+		require.NoError(t, s.Confirm(t.Context(), paid))
+		gone := s.mine(1)
+		require.NoError(t, s.Confirm(t.Context(), gone))
+		require.NoError(t, s.Return(t.Context(), back(gone)))
+		heads, err := s.Heads(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		of := func(h order.Hold) order.Order {
+			return order.Order{ID: h.OrderID, UserID: h.UserID, RequestID: h.RequestID, Shard: h.Shard}
+		}
+		unknown := of(paid)
+		unknown.RequestID, unknown.ID, unknown.Shard = "unknown", 1, 99
+		traces, err := s.Traces(t.Context(), s.load.CouponID, heads, []order.Order{of(h), of(paid), of(gone), unknown})
+		require.NoError(t, err)
+		require.Equal(t, []Trace{
+			{Home: Memory{OrderID: paid.OrderID}, Bought: 1},
+			{Home: Memory{OrderID: gone.OrderID}, Returned: true},
+			{Bought: 1},
+		}, traces[1:])
+		require.False(t, traces[0].Home.Hold.Unit, "marked at home")
+		require.True(t, traces[0].Lender.Hold.Unit, "lent by the sibling")
+		require.Equal(t, []int64{h.OrderID, h.OrderID}, []int64{traces[0].Home.OrderID, traces[0].Lender.OrderID})
+	})
+}
+
+// A sale that has ended leaves nothing, neither in the shards that it had at its end nor
+// in those of a time when there were more.
+func TestAFreedCouponLeavesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 9, 5)
+		s.buy(7)
+		s.load.Epoch, s.load.Shards = 2, 2
+		require.NoError(t, s.Load(t.Context(), s.load))
+		h := s.buy(8)
+		there := func() (n int64) {
+			for k := range 6 {
+				n += s.client.Exists(t.Context(), s.keys(s.load.CouponID, k, len(parts))...).Val()
+			}
+			return n
+		}
+		before := there()
+		freed, err := s.Free(t.Context(), s.load.CouponID, 1)
+		require.NoError(t, err)
+		require.Equal(t, 3, freed, "of the older epoch")
+		require.Less(t, there(), before)
+		loaded, err := s.Loaded(t.Context(), s.load.CouponID, 2, 2)
+		require.NoError(t, err)
+		require.True(t, loaded, "it was loaded since")
+
+		for range 2 {
+			_, err = s.Free(t.Context(), s.load.CouponID, 2)
+			require.NoError(t, err)
+			require.Zero(t, there())
+		}
+		require.NoError(t, s.Confirm(t.Context(), h), "what comes late changes nothing")
+		require.NoError(t, s.Release(t.Context(), h))
+		require.ErrorIs(t, s.try(8), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.Return(t.Context(), back(h)), coupon.ErrNotLoaded)
+		require.Zero(t, there())
+	})
+}
+
+func TestATicketIsFoundByEveryInstance(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s, there := New(dial(t, o), longFlag), New(dial(t, o), longFlag)
+		id := lastID.Add(1)
+		_, err := there.Ticket(t.Context(), id)
+		require.ErrorIs(t, err, order.ErrNotFound)
+		want := order.Order{
+			ID: id, CouponID: 1, UserID: 2, Slot: 3, Status: order.InDoubt, PriceCents: 4, RequestID: "r", Shard: 5,
+			Fence: 1<<64 - 1, CreatedAt: time.UnixMilli(6).UTC(), ExpiresAt: time.UnixMilli(7).UTC(),
+		}
+		require.NoError(t, s.PutTicket(t.Context(), want))
+		got, err := there.Ticket(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		lasts, err := s.client.PTTL(t.Context(), ticketKey(id)).Result()
+		require.NoError(t, err)
+		require.InDelta(t, ticketLasts, lasts, float64(time.Minute))
+		require.NoError(t, s.client.Set(t.Context(), ticketKey(id), "{", 0).Err())
+		_, err = there.Ticket(t.Context(), id)
+		require.Error(t, err, "spoilt")
+		require.NotErrorIs(t, err, order.ErrNotFound)
+	})
+}
+
+func TestWhatIsNoShardIsRefused(t *testing.T) {
+	for name, answer := range map[string][]string{
+		"nothing":                {},
+		"too short":              {"1", "2", "3"},
+		"an order without hold":  {"1", "2", "0", "1", "5"},
+		"a hold of four parts":   {"1", "2", "0", "1", "5", "own r 7 1"},
+		"a hold of six parts":    {"1", "2", "0", "1", "5", "own r 7 1 ,5, x"},
+		"an epoch that is none":  {"x", "2", "0", "0"},
+		"a user that is none":    {"1", "2", "0", "1", "5", "own r x 1 ,5,"},
+		"a number out of bounds": {"1", "9223372036854775808", "0", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, err := parseHolds(answer, 1, 0, 1)
+			require.Error(t, err)
+		})
+	}
+	for _, answer := range [][]string{{"1", "2", "3"}, {"1", "2", "3", "4", "x", "6"}} {
+		_, err := parseHead(answer)
+		require.Error(t, err)
+	}
+}
+
+// Whatever a shard may hold, reading it ends in holds that say the same or in an error.
+func FuzzParseHolds(f *testing.F) {
+	f.Add("1|2|0|0")
+	f.Add("||0|0")
+	f.Add("1|2|0|3|5|own r1 7 1 ,5,|6|lent r2 8 2 ,6,|7|mark r3 9 3 ,7,")
+	f.Add("1|2|0|1|5|own r1")
+	f.Fuzz(func(t *testing.T, text string) {
+		answer := strings.Split(text, "|")
+		page, _, _, err := parseHolds(answer, 1, 2, 3)
+		if err != nil {
+			return
+		}
+		require.Len(t, answer, 4+2*len(page))
+		for i, h := range page {
+			require.Equal(t, strings.Fields(answer[5+2*i])[1], h.RequestID)
+			require.Equal(t, strings.Fields(answer[5+2*i])[0] != "mark", h.Unit)
+			require.Zero(t, h.Attempt, "all shares")
+		}
+	})
+}
+
+// ages counts what the index of a shard has.
+func (s *shop) ages(shard int) int64 {
+	s.t.Helper()
+	n, err := s.client.ZCard(s.t.Context(), tag(s.load.CouponID, shard)+"ages").Result()
+	require.NoError(s.t, err)
+	return n
+}
+
+func TestALoanIsInTheIndexOfBothShards(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 3, 2) // 2, 1
+		s.buy(s.at(0, 0))
+		s.buy(s.at(0, 1))
+		h := s.buy(s.at(0, 2))
+		require.Equal(t, 1, h.Shard)
+		require.Equal(t, []int64{3, 1}, []int64{s.ages(0), s.ages(1)}, "before the holds are read, which would mend it")
+		require.NoError(t, s.Confirm(t.Context(), h))
+		require.Equal(t, []int64{2, 0}, []int64{s.ages(0), s.ages(1)})
+	})
+}
+
+func TestWhatHasEndedLeavesTheIndex(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 3, 1)
+		released, confirmed, shared := s.buy(1), s.buy(2), s.buy(3)
+		_, err := s.Reserve(t.Context(), s.claim(3, shared.RequestID))
+		require.NoError(t, err)
+		require.EqualValues(t, 3, s.ages(0))
+		require.NoError(t, s.Release(t.Context(), shared))
+		require.EqualValues(t, 3, s.ages(0), "another attempt shares it")
+		require.NoError(t, s.Release(t.Context(), released))
+		require.NoError(t, s.Confirm(t.Context(), confirmed))
+		require.EqualValues(t, 1, s.ages(0))
+		s.load.Epoch = 2
+		require.NoError(t, s.Load(t.Context(), s.load))
+		require.Zero(t, s.ages(0), "an older epoch's")
+	})
+}

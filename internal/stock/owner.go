@@ -1,0 +1,65 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// ownerKey holds which database the shards are loaded from.
+const ownerKey = "{fleet}:owner"
+
+// ownerCounts is how long a heartbeat counts: longer than the database of a fleet at work
+// is away for when another server takes its place.
+const ownerCounts = 10 * time.Second
+
+var ownerScript = lua("owner", 1)
+
+// Owner tells which database was the last to note a heartbeat here. One that has been
+// silent for some seconds is not Alive.
+func (s *Stock) Owner(ctx context.Context) (coupon.Owner, error) { return s.owner(ctx) }
+
+// SetOwner notes a heartbeat of the database.
+func (s *Stock) SetOwner(ctx context.Context, o coupon.Owner) error {
+	_, err := s.owner(ctx, o.Deployment, o.Server, o.Mark)
+	if err == nil {
+		s.deployment.Store(o.Deployment)
+	}
+	return err
+}
+
+// Disown lets another database have this Redis at once. Other instances on the same one
+// take it back with their next heartbeat.
+func (s *Stock) Disown(ctx context.Context) error {
+	if err := s.client.HSet(ctx, s.prefix+ownerKey, "at", 0).Err(); err != nil {
+		return fmt.Errorf("%w: disown Redis: %w", order.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// of is the id of the deployment whose database the shards are loaded from; empty before
+// the first heartbeat.
+func (s *Stock) of() string {
+	id, _ := s.deployment.Load().(string)
+	return id
+}
+
+func (s *Stock) owner(ctx context.Context, set ...any) (coupon.Owner, error) {
+	args := append([]any{ownerCounts.Milliseconds()}, set...)
+	answer, err := ownerScript.Run(ctx, s.client, []string{s.prefix + ownerKey}, args...).StringSlice()
+	if err == nil && len(answer) != 4 {
+		err = fmt.Errorf("an answer of %d parts", len(answer))
+	}
+	if err != nil {
+		return coupon.Owner{}, fmt.Errorf("%w: whose Redis this is: %w", order.ErrUnavailable, err)
+	}
+	var p parser
+	o := coupon.Owner{Deployment: answer[0], Server: answer[1], Mark: p.number(answer[2]), Alive: answer[3] != ""}
+	if p.err != nil {
+		return coupon.Owner{}, fmt.Errorf("whose Redis this is: %w", p.err)
+	}
+	return o, nil
+}

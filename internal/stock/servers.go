@@ -1,0 +1,34 @@
+package stock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/order"
+)
+
+var whichScript = onServer("which", 0)
+
+// CheckServers asks each server which it is, as the scripts do, and is ErrBlind if one
+// may not say: it could come back with older data, and nothing would tell.
+func (s *Stock) CheckServers(ctx context.Context) error {
+	if cluster, is := s.client.(*redis.ClusterClient); is {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { //nolint:wrapcheck // checkServer's
+			return checkServer(ctx, node)
+		})
+	}
+	return checkServer(ctx, s.client)
+}
+
+func checkServer(ctx context.Context, client redis.Scripter) error {
+	which, err := whichScript.Run(ctx, client, nil).Text()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: which server of Redis this is: %w", order.ErrUnavailable, err)
+	case which == "":
+		return ErrBlind
+	}
+	return nil
+}

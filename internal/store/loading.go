@@ -1,0 +1,145 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"seckill/internal/coupon"
+)
+
+// NextEpoch begins an epoch after the one that the caller has seen, and notes that it is
+// being loaded. It counts nobody: the coupon's row is held for as long as one update
+// takes, however many have bought.
+//
+// The update locks the row, which every order takes its unit from at its end: an order
+// that did so before is committed, and Buyers will count it; one that comes after finds
+// another epoch and is rolled back.
+func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (coupon.Load, error) {
+	load := coupon.Load{CouponID: id, Shards: shards}
+	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+		set := map[string]any{"epoch": coupon.EpochAfter(seen, c.s.now()), "shards": shards, "loading": filling}
+		if open {
+			set["state"] = coupon.OnSale
+		}
+		begun := db.WithContext(ctx).Model(&couponRow{}).
+			Where("id = ? AND epoch = ? AND state <> ?", id, seen, coupon.Ended).UpdateColumns(set)
+		if begun.Error != nil {
+			return fmt.Errorf("begin an epoch of coupon %d: %w", id, begun.Error)
+		}
+		var row couponRow
+		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
+			if errors.Is(err, gorm.ErrRecordNotFound) {
+				return coupon.ErrNotFound
+			}
+			return fmt.Errorf("read coupon %d: %w", id, err)
+		}
+		switch {
+		case begun.RowsAffected == 1:
+		case row.State == coupon.Ended:
+			return fmt.Errorf("%w: it has ended", coupon.ErrConflict)
+		default:
+			return fmt.Errorf("%w: epoch %d was begun after epoch %d", coupon.ErrConflict, row.Epoch, seen)
+		}
+		load.Epoch, load.Units = row.Epoch, row.Stock
+		return nil
+	})
+	return load, err
+}
+
+// Resume reads what the loading of an epoch began with, while none of its shards may be
+// open: what has come back since is owed to the shards by the outbox, and not in Units.
+// It is one statement, so that stock and outbox are of one moment.
+func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, error) {
+	var rows []struct {
+		Shards int
+		Units  int64
+	}
+	err := c.s.read.WithContext(ctx).Raw(`SELECT c.shards, c.stock - (SELECT COUNT(*) FROM stock_returns AS r
+		WHERE r.coupon_id = c.id AND r.epoch = c.epoch) AS units
+		FROM coupons AS c WHERE c.id = ? AND c.epoch = ? AND c.loading = ?`, id, epoch, filling).Scan(&rows).Error
+	switch {
+	case err != nil:
+		return coupon.Load{}, wrap(err, "read the loading of coupon %d", id)
+	case len(rows) == 0:
+		return coupon.Load{}, fmt.Errorf("%w: epoch %d is not being loaded any more", coupon.ErrConflict, epoch)
+	}
+	return coupon.Load{CouponID: id, Epoch: epoch, Shards: rows[0].Shards, Units: rows[0].Units}, nil
+}
+
+// buyersPage is how many rows of orders one page reads, but for the last user's, all of
+// whose rows are read.
+const buyersPage = 10_000
+
+// windowEnd finds the last user of a page, and countBuyers counts the page. Both read
+// the index orders_slot and no row.
+const (
+	windowEnd = `SELECT MAX(user_id) FROM (SELECT user_id FROM orders %[1]s
+		WHERE coupon_id = ? AND user_id > ? ORDER BY user_id LIMIT ?) AS w`
+	countBuyers = `SELECT user_id, COUNT(slot) FROM orders %[1]s WHERE coupon_id = ? AND user_id > ? AND user_id <= ?
+		GROUP BY user_id HAVING COUNT(slot) > 0
+		UNION ALL SELECT user_id, COUNT(*) FROM stock_returns
+		WHERE coupon_id = ? AND epoch = ? AND user_id > ? AND user_id <= ? GROUP BY user_id`
+)
+
+// slotIndex has MySQL and MariaDB use that index, whatever the statistics say.
+var slotIndex = map[dialect]string{mysqlDialect: "FORCE INDEX (orders_slot)"}
+
+// Buyers counts, for the users of one page, the live orders that each had when the epoch
+// began. It may be asked at any time until the user's shard is open, and each page of a
+// moment of its own, because the answer is the same:
+//
+//	live when the epoch began = live now + what the outbox owes the epoch
+//
+// No order of an older epoch can be committed any more, none of this one before it is
+// open, and what is cancelled or expires meanwhile is in the outbox in the same
+// transaction and stays there until the user's shard is open. Both are counted by one
+// statement, which sees one moment.
+func (c Coupons) Buyers(ctx context.Context, id, epoch, after int64) (coupon.Page, error) {
+	return c.buyers(ctx, id, epoch, after, buyersPage)
+}
+
+func (c Coupons) buyers(ctx context.Context, id, epoch, after int64, limit int) (coupon.Page, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.s.txTimeout)
+	defer cancel()
+	db, index := c.s.read.WithContext(ctx), slotIndex[c.s.dialect]
+	var end *int64
+	if err := db.Raw(fmt.Sprintf(windowEnd, index), id, after, limit).Scan(&end).Error; err != nil {
+		return coupon.Page{}, wrap(err, "page the buyers of coupon %d", id)
+	}
+	if end == nil {
+		return coupon.Page{}, nil
+	}
+	rows, err := db.Raw(fmt.Sprintf(countBuyers, index), id, after, *end, id, epoch, after, *end).Rows()
+	if err != nil {
+		return coupon.Page{}, wrap(err, "count the buyers of coupon %d", id)
+	}
+	defer rows.Close() //nolint:errcheck // Err tells
+	all := make([]coupon.Buyer, 0, limit)
+	for rows.Next() {
+		var b coupon.Buyer
+		if err := rows.Scan(&b.UserID, &b.Units); err != nil {
+			return coupon.Page{}, wrap(err, "count the buyers of coupon %d", id)
+		}
+		all = append(all, b)
+	}
+	return coupon.Page{Buyers: merged(all), Through: *end}, wrap(rows.Err(), "count the buyers of coupon %d", id)
+}
+
+// merged adds up the entries of one user, who has one for the orders and one for the outbox.
+func merged(all []coupon.Buyer) []coupon.Buyer {
+	slices.SortFunc(all, func(a, b coupon.Buyer) int { return cmp.Compare(a.UserID, b.UserID) })
+	kept := all[:0]
+	for _, b := range all {
+		if last := len(kept) - 1; last >= 0 && kept[last].UserID == b.UserID {
+			kept[last].Units += b.Units
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return kept
+}

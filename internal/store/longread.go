@@ -1,0 +1,42 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+)
+
+// A whole sale is read over connections of their own, two at most, so that no order waits
+// for one. A statement there may take as long as a page may: the DSN's readTimeout is
+// made for orders. A session there may also be silent for a while, because what it has
+// read is compared with Redis before it reads on.
+const (
+	longReads = 2
+	longIdle  = 30 * time.Second
+)
+
+// openLong opens the pool for long reads. It connects when it is first used.
+func openLong(orders *driver.Config, log *slog.Logger) (*gorm.DB, *sql.DB, error) {
+	dsn := orders.Clone()
+	if dsn.ReadTimeout > 0 {
+		dsn.ReadTimeout = max(dsn.ReadTimeout, pageWithin)
+	}
+	connector, err := driver.NewConnector(dsn)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mysql.dsn: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(longReads)
+	pool.SetMaxIdleConns(1)
+	pool.SetConnMaxIdleTime(longIdle)
+	db, err := openGorm(mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true}), log)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w, and closing it: %w", err, pool.Close())
+	}
+	return db, pool, nil
+}

@@ -1,0 +1,151 @@
+// Command testreport runs `go test` and reports its progress:
+//
+//	go run ./internal/testreport [-skips allow] [-order p,q] -- -race -count=1 ./...
+//
+//	go list ──▶ how many packages have tests
+//	go test -json ──▶ events ──▶ a line a package, a line every ten seconds,
+//	                             the output of what failed, what was skipped and why,
+//	                             the slowest tests
+//
+// It exits with 1 if a test failed, a package did not build, or a test was skipped
+// and -skips is not allow. What it does not do is run anything twice: a test that
+// failed has failed.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+// silence is how long nothing may be printed.
+const silence = 10 * time.Second
+
+func main() {
+	skips := flag.String("skips", "fail", "what a skipped test is: fail or allow")
+	first := flag.String("first", "", "packages to begin with, separated by commas: the longest, so that none is left for the end")
+	slowest := flag.Int("slowest", 15, "how many of the slowest tests are listed at the end")
+	flag.Parse()
+	if *skips != "fail" && *skips != "allow" || flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-slowest n] -- arguments of go test")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	r := &report{out: os.Stdout, now: time.Now, allowSkips: *skips == "allow", slowest: *slowest}
+	err := run(ctx, r, strings.Split(*first, ","), flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+	}
+	if err != nil || !r.ok() {
+		os.Exit(1)
+	}
+}
+
+// run lists the packages, tests them and reports. Its error is about go test itself; what the
+// tests came to is known by r.
+func run(ctx context.Context, r *report, first, args []string) error {
+	flags, patterns := split(args)
+	packages, err := list(ctx, flags, patterns)
+	if err != nil {
+		return err
+	}
+	// cmd/go tests packages in the order in which they are named.
+	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(place(first, a), place(first, b)) })
+	r.begin(len(packages))
+
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...) //nolint:gosec // go test itself
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	r.follow(events(out))
+	err = cmd.Wait()
+	r.end()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && !r.ok() {
+		return nil // it is told already
+	}
+	if err != nil {
+		return fmt.Errorf("go test: %w", err)
+	}
+	return nil
+}
+
+// place is where a package stands among the first, or behind them.
+func place(first []string, pkg string) int {
+	i := slices.IndexFunc(first, func(f string) bool { return f != "" && strings.HasSuffix(pkg, "/"+f) })
+	if i < 0 {
+		return len(first)
+	}
+	return i
+}
+
+// split parts the arguments of go test into its flags and the packages behind them.
+func split(args []string) (flags, patterns []string) {
+	i := len(args)
+	for i > 0 && (strings.HasPrefix(args[i-1], "./") || args[i-1] == ".") {
+		i--
+	}
+	return args[:i], args[i:]
+}
+
+// list returns the packages that have tests.
+func list(ctx context.Context, flags, patterns []string) ([]string, error) {
+	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+	for _, f := range flags {
+		if strings.HasPrefix(f, "-tags") {
+			args = append(args, f)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, patterns...)...) //nolint:gosec // of the same packages
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	packages := strings.Fields(string(out))
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
+	}
+	return packages, nil
+}
+
+// events decodes the lines of go test -json. A line that is none, as of a linker, is passed on as
+// output of no package.
+func events(out io.Reader) <-chan event {
+	all := make(chan event)
+	go func() {
+		defer close(all)
+		lines := bufio.NewReader(out)
+		for {
+			line, err := lines.ReadString('\n')
+			if line != "" {
+				e := event{}
+				if json.Unmarshal([]byte(line), &e) != nil { //nolint:musttag // the names are those of go test
+					e = event{Action: "build-output", Output: line}
+				}
+				all <- e
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return all
+}

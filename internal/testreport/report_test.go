@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tried writes a module with these test files, one a package, tests it and returns what was printed.
+func tried(t *testing.T, allowSkips bool, files map[string]string) (*report, string) {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module tiny\n\ngo 1.26.0\n"
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	t.Chdir(dir)
+	var out strings.Builder
+	r := &report{out: &out, now: time.Now, allowSkips: allowSkips, slowest: 3}
+	require.NoError(t, run(t.Context(), r, []string{"d", "b"}, []string{"-count=1", "-vet=off", "-p=1", "./..."}))
+	return r, out.String()
+}
+
+func body(statement string) string {
+	return "package x\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) { " + statement + " }\n\nfunc TestQuiet(t *testing.T) { t.Log(\"quiet\") }\n"
+}
+
+func TestARunThatPassesIsCountedAndItsTestsAreSilent(t *testing.T) {
+	r, out := tried(t, false, map[string]string{
+		"a/a_test.go": body(""), "b/b_test.go": body(`t.Run("inside", func(t *testing.T) { t.Log("loud") })`), "c/c.go": "package c\n",
+	})
+	assert.True(t, r.ok())
+	assert.Contains(t, out, "2 packages")
+	assert.Contains(t, out, "2 of 2 packages")
+	assert.Contains(t, out, "tiny/a TestIt", "it is among the slowest three")
+	assert.Contains(t, out, "\n4 passed, 0 failed, 0 skipped\n")
+	assert.NotContains(t, out, "loud")
+	assert.Less(t, strings.Index(out, "tiny/b  "), strings.Index(out, "tiny/a  "), "b is to come first")
+}
+
+func TestWhatFailsIsPrintedAndWhatPassesIsNot(t *testing.T) {
+	r, out := tried(t, false, map[string]string{
+		"a/a_test.go": body(`t.Run("inside", func(t *testing.T) { t.Error("it is wrong") })`), "b/b_test.go": body(""),
+	})
+	assert.False(t, r.ok())
+	assert.Contains(t, out, "it is wrong")
+	assert.NotContains(t, out, "quiet")
+	assert.Contains(t, out, "\n3 passed, 1 failed, 0 skipped\n")
+}
+
+func TestWhatEndsOrDoesNotBuildFails(t *testing.T) {
+	for name, test := range map[string]struct{ body, want string }{
+		"a panic":           {body(`panic("it broke")`), "it broke"},
+		"an unknown name":   {body(`missing()`), "undefined: missing"},
+		"what is no Go":     {"package x\n\nfunc {\n", "expected 'IDENT'"},
+		"a TestMain's word": {body("") + "\nfunc TestMain(m *testing.M) { m.Run(); println(\"left behind\"); panic(1) }\n", "left behind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, out := tried(t, false, map[string]string{"a/a_test.go": test.body, "b/b_test.go": body("")})
+			assert.False(t, r.ok(), out)
+			assert.Contains(t, out, test.want)
+			assert.NotContains(t, out, ", 0 failed")
+		})
+	}
+}
+
+func TestWhatIsSkippedFailsUnlessItMay(t *testing.T) {
+	for _, may := range []bool{false, true} {
+		r, out := tried(t, may, map[string]string{"a/a_test.go": body(`t.Skip("needs a moon")`), "b/b_test.go": body(`t.Run("inside", func(t *testing.T) { t.Skip("needs a moon") })`)})
+		assert.Equal(t, may, r.ok())
+		assert.Regexp(t, `(?m)^ +2 +needs a moon$`, out)
+		assert.Contains(t, out, "3 passed, 0 failed, 2 skipped")
+		assert.Equal(t, !may, strings.Contains(out, "nothing may be left out"))
+	}
+}
+
+func TestALineComesAtLeastEveryTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		r := &report{out: &out, now: time.Now}
+		all := make(chan event)
+		go func() {
+			defer close(all)
+			time.Sleep(25 * time.Second)
+			all <- event{Action: "start", Package: "seckill/internal/slow"}
+			all <- event{Action: "run", Package: "seckill/internal/slow", Test: "TestLong"}
+			time.Sleep(time.Minute)
+			all <- event{Action: "pass", Package: "seckill/internal/slow", Test: "TestLong", Elapsed: 60}
+			all <- event{Action: "pass", Package: "seckill/internal/slow", Elapsed: 60}
+		}()
+		r.begin(2)
+		r.follow(all)
+		assert.Equal(t, 2, strings.Count(out.String(), "compiling"), out.String())
+		assert.Equal(t, 6, strings.Count(out.String(), "internal/slow TestLong ("), out.String())
+		assert.Contains(t, out.String(), "1 of 2 packages after 1m25s")
+	})
+}
+
+func TestNoTestsAtAllIsNoSuccess(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("go.mod", []byte("module tiny\n\ngo 1.26.0\n"), 0o600))
+	require.NoError(t, os.WriteFile("a.go", []byte("package a\n"), 0o600))
+	r := &report{out: &strings.Builder{}, now: time.Now}
+	require.ErrorContains(t, run(t.Context(), r, nil, []string{"-count=1", "./..."}), "no tests in ./...")
+}
