@@ -31,7 +31,7 @@ type Loader interface {
 	// being loaded, or is Opening.
 	Resume(ctx context.Context, id, epoch int64) (Load, error)
 	// Buyers reads a page of the buyers with ids above after, as of the epoch's begin.
-	// It is asked while the epoch is loaded; a Page without Through is after the last.
+	// It is asked while the epoch is loaded; a Page that comes through no further is after the last.
 	Buyers(ctx context.Context, id, epoch, after int64) (Page, error)
 	// Heartbeat notes that the database's history goes on, and tells whose it is. If the
 	// rows are older than what Redis knows, or on another server than before, every
@@ -65,7 +65,7 @@ type Owner struct {
 // Page is a part of a coupon's buyers.
 type Page struct {
 	Buyers  []Buyer
-	Through int64 // the page has every buyer up to this one; 0: there was none left
+	Through int64 // the page has every buyer up to this one; none was left if it is the one asked after
 }
 
 // Buyer is a user with live orders.

@@ -113,7 +113,7 @@ func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- rea
 	defer close(pages)
 	for {
 		page, err := l.Buyers(ctx, after)
-		if err == nil && page.Through == 0 {
+		if err == nil && page.Through == after {
 			return
 		}
 		select {

@@ -168,6 +168,7 @@ func bought(counts map[int64]int) func(context.Context, int64) (coupon.Page, err
 	users := slices.Sorted(maps.Keys(counts))
 	return func(_ context.Context, after int64) (page coupon.Page, _ error) {
 		from, _ := slices.BinarySearch(users, after+1)
+		page.Through = after
 		for _, user := range users[from:min(from+1000, len(users))] {
 			page.Buyers = append(page.Buyers, coupon.Buyer{UserID: user, Units: counts[user]})
 			page.Through = user

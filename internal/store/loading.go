@@ -112,7 +112,7 @@ func (c Coupons) buyers(ctx context.Context, id, epoch, after int64, limit int) 
 		return coupon.Page{}, wrap(err, "page the buyers of coupon %d", id)
 	}
 	if end == nil {
-		return coupon.Page{}, nil
+		return coupon.Page{Through: after}, nil
 	}
 	rows, err := db.Raw(fmt.Sprintf(countBuyers, index), id, after, *end, id, epoch, after, *end).Rows()
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,10 +20,10 @@ func buyersOf(t *testing.T, s *subject, l coupon.Load) map[int64]int {
 func paged(t *testing.T, s *subject, l coupon.Load, limit int) map[int64]int {
 	t.Helper()
 	all := map[int64]int{}
-	for after := int64(0); ; {
+	for after := int64(math.MinInt64); ; {
 		page, err := s.Coupons().buyers(t.Context(), l.CouponID, l.Epoch, after, limit)
 		require.NoError(t, err)
-		if page.Through == 0 {
+		if page.Through == after {
 			return all
 		}
 		require.Greater(t, page.Through, after)
@@ -43,15 +44,17 @@ func TestBuyersAreCountedAsOfTheEpochsBeginWheneverTheyAreRead(t *testing.T) {
 		for id := int64(1); id <= 6; id++ {
 			placed(t, s, c, 10*id, id)
 		}
+		placed(t, s, c, 100, 0) // whatever a user's id is
+		placed(t, s, c, 101, -1)
 		second := placed(t, s, c, 21, 2)
 		gone := placed(t, s, c, 31, 3)
 		_, err := cancelOrder(t.Context(), s, gone)
 		require.NoError(t, err, "before the epoch: it is a return of the one before")
-		want := map[int64]int{1: 1, 2: 2, 3: 1, 4: 1, 5: 1, 6: 1}
+		want := map[int64]int{-1: 1, 0: 1, 1: 1, 2: 2, 3: 1, 4: 1, 5: 1, 6: 1}
 
 		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
 		require.NoError(t, err)
-		require.Equal(t, int64(20-7), load.Units)
+		require.Equal(t, int64(20-9), load.Units)
 		require.Equal(t, want, buyersOf(t, s, load))
 		for _, o := range []int64{10, 60, second.ID} {
 			o, err := s.Get(t.Context(), o, map[int64]int64{10: 1, 60: 6, second.ID: 2}[o])

@@ -7,9 +7,10 @@
 -- The queue ends with its holds; dead letters stay for those who read them. What may be
 -- empty gets a mark, "epoch", because Redis has no empty keys: one that is missing was
 -- lost. The index of ages has none, because it is made again from the holds (list.lua).
--- Gives OK; BEGUN <noted> if the epoch was begun here before, with the last buyer that
+-- Gives OK and a number below all buyers; BEGUN <noted> if the epoch was begun here before, with the last buyer that
 --       all shards are known to have, or "all" (note.lua); OLDER if the shard has a newer
 --       epoch; or BLIND if the server does not say which it is.
+local nobody = '-9223372036854775808' -- no buyer's id is below it
 local current, of, noted, here = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'server'))
 local this = server()
 if not this then return {'BLIND'} end
@@ -17,7 +18,7 @@ if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current == ARGV[1] and of == ARGV[2] and here == this then return {'BEGUN', noted} end
 for i = 1, 8 do redis.call('UNLINK', KEYS[i]) end
 redis.call('UNLINK', KEYS[10])
-redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', '0')
+redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', nobody)
 for i = 3, 6 do redis.call('HSET', KEYS[i], 'epoch', ARGV[1]) end
 redis.call('SADD', KEYS[7], 'epoch')
-return {'OK', '0'}
+return {'OK', nobody}
