@@ -8,7 +8,7 @@ import { Gauge } from 'k6/metrics';
 import { audit, buy, nth, peak, sell, turn, verdicts } from './shop.js';
 
 const long = __ENV.SOAK || '30m';
-const payWithin = 15; // minutes, as order.pay_within is by default
+const payWithin = 15; // minutes, as order.payment_timeout is by default
 const minutes = long.endsWith('s') ? parseInt(long, 10) / 60 : parseInt(long, 10);
 const watched = {
   go_goroutines: new Gauge('program_goroutines'),

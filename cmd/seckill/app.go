@@ -68,9 +68,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
-	a.stock = stock.New(a.redis, cfg.Stock.SoldOutFor).Under(cfg.Redis.Prefix).Through(a.scripts)
+	a.stock = stock.New(a.redis, cfg.Stock.SoldOutTTL).Under(cfg.Redis.Prefix).Through(a.scripts)
 	a.fleet = stock.NewFleet(a.stock, strings.ToLower(rand.Text()[:4]))
-	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.Refresh, log)
+	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
 	a.coupons = coupon.NewService(coupon.Parts{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
 		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
@@ -79,7 +79,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
 		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
 	}))
-	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.SettleAfter)
+	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.ReconcileAfter)
 	return a, nil
 }
 
@@ -189,10 +189,10 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
-		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueLength, Wait: cfg.Order.QueueWait,
+		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueCapacity, Wait: cfg.Order.QueueMaxAge,
 		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
-		PayWithin: cfg.Order.PayWithin, Cleanup: cfg.Order.TxTimeout, Log: log,
+		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))
 	a.metrics.Pools(a.store.Pool, a.redis)
 	a.metrics.Shards(a.cache.Known, a.stock.Left)

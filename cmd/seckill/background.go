@@ -26,7 +26,7 @@ func (a *app) work(ctx context.Context) {
 	})
 	running.Go(func() {
 		a.settler.Run(ctx, order.Work{
-			Every: a.cfg.Order.ExpireEvery, SettleAfter: a.cfg.Order.SettleAfter,
+			Every: a.cfg.Order.BackgroundInterval, SettleAfter: a.cfg.Order.ReconcileAfter,
 			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
 		})
 	})
@@ -85,7 +85,7 @@ func (a *app) consume(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		a.orders.Consume(ctx, order.Consuming{
-			Loaded: a.queues, Waits: a.cfg.Order.QueueWait, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.Did,
+			Loaded: a.queues, Waits: a.cfg.Order.QueueMaxAge, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.Did,
 		})
 	})
 	a.onStop(func(context.Context) error {

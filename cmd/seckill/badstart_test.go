@@ -73,7 +73,7 @@ func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
 		"a file that is not there":           {args: []string{"--config", "/nowhere/seckill.yaml"}, code: 2, says: []string{"/nowhere/seckill.yaml"}},
 		"a file that is not YAML":            {args: []string{"--config", file("lock: [\n")}, code: 2, says: []string{"seckill.yaml"}},
 		"a duration without a unit":          {env: []string{"SECKILL_LOCK__LEASE=10"}, code: 2, says: []string{"lock.lease"}},
-		"a duration below zero":              {env: []string{"SECKILL_ORDER__PAY_WITHIN=-1s"}, code: 2, says: []string{"order.pay_within"}},
+		"a duration below zero":              {env: []string{"SECKILL_ORDER__PAYMENT_TIMEOUT=-1s"}, code: 2, says: []string{"order.payment_timeout"}},
 		"no shards at all":                   {env: []string{"SECKILL_STOCK__SHARDS=0"}, code: 2, says: []string{"stock.shards"}},
 		"a lease shorter than two budgets":   {env: []string{"SECKILL_LOCK__LEASE=1s"}, code: 2, says: []string{"lock.lease", "order.tx_timeout"}},
 		"a lock that lets everybody in":      {env: []string{"SECKILL_LOCK__BACKEND=none"}, code: 2, says: []string{"lock.backend"}},

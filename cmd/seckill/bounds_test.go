@@ -102,7 +102,7 @@ func TestWhileTheDatabaseIsAwayAnswersComeWithinTheirBudget(t *testing.T) {
 	addr := testservers.NewRedis(t).Addr()
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_ORDER__SETTLE_AFTER=2s").migrated(t, m.DSN(name))
+	s = s.with("SECKILL_REDIS__ADDRS="+addr, "SECKILL_ORDER__RECONCILE_AFTER=2s").migrated(t, m.DSN(name))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 	b.away(t, "stopped", fault{m.Pause, m.Resume}, 200*time.Millisecond, 10*time.Second)

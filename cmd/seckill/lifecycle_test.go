@@ -51,7 +51,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 }
 
 func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
-	s := newShop(t, "SECKILL_ORDER__PAY_WITHIN=1s", "SECKILL_ORDER__EXPIRE_EVERY=100ms")
+	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)
 	id := i.sale(t, 2, 1)
 	late := i.as(t, 1).buy(id, "late").sold(t, http.StatusCreated)
@@ -74,7 +74,7 @@ func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
 }
 
 func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
-	s := newShop(t, "SECKILL_ORDER__PAY_WITHIN=1s", "SECKILL_ORDER__EXPIRE_EVERY=20ms")
+	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=20ms")
 	fleet := s.fleet(t)
 	const users = 40
 	id := fleet[0].sale(t, users, 1)

@@ -39,9 +39,9 @@ func newJam(t *testing.T, env ...string) *jam {
 	dsn := strings.ReplaceAll(testservers.DSN(t), "readTimeout=5s", "readTimeout=25s") // it must outlast the row
 	j := &jam{shop: newShopOver(t, dsn, "SECKILL_RATE__PER_USER=0"), told: map[int]int{}}
 	j.instance = j.shop.instance(t, append([]string{
-		fmt.Sprint("SECKILL_ADMISSION__ORDERS=", atWork), fmt.Sprint("SECKILL_ADMISSION__QUEUE=", inQueue), "SECKILL_ADMISSION__WAIT=20s",
+		fmt.Sprint("SECKILL_ADMISSION__MAX_CONCURRENT=", atWork), fmt.Sprint("SECKILL_ADMISSION__MAX_WAITING=", inQueue), "SECKILL_ADMISSION__MAX_WAIT=20s",
 		"SECKILL_HTTP__REQUEST_TIMEOUT=30s", "SECKILL_HTTP__WRITE_TIMEOUT=40s", "SECKILL_HTTP__SHUTDOWN_TIMEOUT=30s",
-		"SECKILL_ORDER__TX_TIMEOUT=24s", "SECKILL_LOCK__LEASE=60s", "SECKILL_ORDER__SETTLE_AFTER=25s",
+		"SECKILL_ORDER__TX_TIMEOUT=24s", "SECKILL_LOCK__LEASE=60s", "SECKILL_ORDER__RECONCILE_AFTER=25s",
 	}, env...)...)
 	j.coupon = j.sale(t, 100, 1)
 	do := statements(t, dsn)
@@ -170,7 +170,7 @@ func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
 }
 
 func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
-	j := newJam(t, "SECKILL_ADMISSION__WAIT=100ms")
+	j := newJam(t, "SECKILL_ADMISSION__MAX_WAIT=100ms")
 	j.come(t.Context(), t, 100, atWork)
 	j.await(t, atWork, 0)
 	asked := time.Now()

@@ -32,7 +32,7 @@ func (s shop) takeLock(t *testing.T, user int) (free func()) {
 func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
 	b := newBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__MODE=queue",
-		"SECKILL_STOCK__SHARDS=1", "SECKILL_ORDER__QUEUE_LENGTH=3", "SECKILL_ORDER__QUEUE_WAIT=20s")...)
+		"SECKILL_STOCK__SHARDS=1", "SECKILL_ORDER__QUEUE_CAPACITY=3", "SECKILL_ORDER__QUEUE_MAX_AGE=20s")...)
 	i := s.instance(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {

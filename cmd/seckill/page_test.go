@@ -136,7 +136,7 @@ func TestTheCountdownOpensTheSale(t *testing.T) {
 // TestThePageOutlivesItsServer is on real stores, which outlive it too.
 func TestThePageOutlivesItsServer(t *testing.T) {
 	b := newBrowser(t)
-	shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAY_WITHIN=5s")...).instance(t)
+	shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAYMENT_TIMEOUT=5s")...).instance(t)
 	id := shop.sale(t, 10, 1)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		top := t // the server that is started anew is for the next visitor too

@@ -149,7 +149,7 @@ func TestANetworkThatSwallowsEverythingCostsNobodyMoreThanTheBudget(t *testing.T
 	toRedis, toDatabase := newHole(t, addr), newHole(t, testservers.MariaDB(t).Addr())
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+toRedis.Listen, "SECKILL_ORDER__SETTLE_AFTER=2s").
+	s = s.with("SECKILL_REDIS__ADDRS="+toRedis.Listen, "SECKILL_ORDER__RECONCILE_AFTER=2s").
 		migrated(t, strings.Replace(dsn, testservers.MariaDB(t).Addr(), toDatabase.Listen, 1))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}

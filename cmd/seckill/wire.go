@@ -75,14 +75,14 @@ func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
 	if cfg.Order.Mode == "queue" {
 		return nil
 	}
-	most, least := cfg.Admission.Orders, cfg.Admission.Orders/2
+	most, least := cfg.Admission.MaxConcurrent, cfg.Admission.MaxConcurrent/2
 	if cfg.Order.Commit == "single" {
 		// Each has a connection to the database, and some are left for whoever pays.
 		most = min(most, cfg.MySQL.MaxOpen*3/4)
 		least = most / 4
 	}
 	a := admission.New(admission.Options{
-		Least: max(1, least), Most: max(1, most), Queue: cfg.Admission.Queue, Wait: cfg.Admission.Wait,
+		Least: max(1, least), Most: max(1, most), Queue: cfg.Admission.MaxWaiting, Wait: cfg.Admission.MaxWait,
 		Spare: cfg.HTTP.RequestTimeout / 4, Refused: m.Refused,
 	})
 	m.Admission(a.Limit, a.AtWork, a.Waiting)

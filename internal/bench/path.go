@@ -46,7 +46,7 @@ const (
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
 	// All of a row may be in the queue at once: what is measured is not how it refuses.
-	queueLength = "SECKILL_ORDER__QUEUE_LENGTH=60000"
+	queueLength = "SECKILL_ORDER__QUEUE_CAPACITY=60000"
 )
 
 // The names of paths that others are compared with.

@@ -183,15 +183,15 @@ func (b *bed) environ(lock string) ([]string, error) {
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
 		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards),
 		"SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
-		"SECKILL_ORDER__SETTLE_AFTER=" + old.String(), "SECKILL_ORDER__EXPIRE_EVERY=" + workEvery.String(),
+		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock,
-		"SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_WAIT=" + queueWait.String(),
+		"SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
 	}
 	if lock == "none" {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")
 	}
 	if b.kind == expiring {
-		env = append(env, "SECKILL_ORDER__PAY_WITHIN="+payWithin.String())
+		env = append(env, "SECKILL_ORDER__PAYMENT_TIMEOUT="+payWithin.String())
 	}
 	return env, nil
 }

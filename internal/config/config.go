@@ -91,12 +91,12 @@ type Auth struct {
 // Stock is how the units are split.
 type Stock struct {
 	Shards     int           `koanf:"shards" min:"1" max:"1024"`       // counters per coupon
-	SoldOutFor time.Duration `koanf:"sold_out_for" min:"1ms" max:"1s"` // how stale the local flag may be
+	SoldOutTTL time.Duration `koanf:"sold_out_ttl" min:"1ms" max:"1s"` // how stale the local flag may be
 }
 
 // Coupon is the local cache of what is on sale.
 type Coupon struct {
-	Refresh time.Duration `koanf:"refresh" min:"1ms" max:"1s"` // how often it is read again
+	CacheRefresh time.Duration `koanf:"cache_refresh" min:"1ms" max:"1s"` // how often it is read again
 }
 
 // Lock is the user's lock.
@@ -110,21 +110,21 @@ type Lock struct {
 
 // Order is the order path.
 type Order struct {
-	Commit      string        `koanf:"commit" oneof:"single group"`
-	Mode        string        `koanf:"mode" oneof:"sync queue"`
-	QueueLength int           `koanf:"queue_length" min:"1" max:"1000000"` // entries of one shard; the rest is refused
-	QueueWait   time.Duration `koanf:"queue_wait" min:"1ms" max:"20s"`     // an entry that is older is refused
-	PayWithin   time.Duration `koanf:"pay_within" min:"1ms" max:"720h"`    // from pending to expired
-	TxTimeout   time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`      // the transaction's budget
-	SettleAfter time.Duration `koanf:"settle_after" min:"1ms" max:"25s"`   // the age at which an open hold is settled
-	ExpireEvery time.Duration `koanf:"expire_every" min:"1ms" max:"1m"`    // between two looks for unpaid orders
+	Commit             string        `koanf:"commit" oneof:"single group"`
+	Mode               string        `koanf:"mode" oneof:"sync queue"`
+	QueueCapacity      int           `koanf:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard; the rest is refused
+	QueueMaxAge        time.Duration `koanf:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
+	PaymentTimeout     time.Duration `koanf:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
+	TxTimeout          time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
+	ReconcileAfter     time.Duration `koanf:"reconcile_after" min:"1ms" max:"25s"`    // the age at which an open hold is reconciled
+	BackgroundInterval time.Duration `koanf:"background_interval" min:"1ms" max:"1m"` // between two passes of expire, reconcile and relay
 }
 
 // Admission is how many orders are made at once, and who waits for that.
 type Admission struct {
-	Orders int           `koanf:"orders" min:"1" max:"100000"` // at once
-	Queue  int           `koanf:"queue" min:"0" max:"1000000"` // requests that may wait; the rest is refused at once
-	Wait   time.Duration `koanf:"wait" min:"0s" max:"1m"`      // of one of them
+	MaxConcurrent int           `koanf:"max_concurrent" min:"1" max:"100000"` // orders at once
+	MaxWaiting    int           `koanf:"max_waiting" min:"0" max:"1000000"`   // requests that wait; the rest is refused at once
+	MaxWait       time.Duration `koanf:"max_wait" min:"0s" max:"1m"`          // of one request
 }
 
 // ID is how order ids are made.
@@ -170,20 +170,20 @@ func Default() Config {
 			DialTimeout: time.Second,
 		},
 		Auth:   Auth{TokenTTL: time.Hour},
-		Stock:  Stock{Shards: 8, SoldOutFor: time.Second},
-		Coupon: Coupon{Refresh: 500 * time.Millisecond},
+		Stock:  Stock{Shards: 8, SoldOutTTL: time.Second},
+		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{
-			Commit:      "group",
-			Mode:        "sync",
-			QueueLength: 2000,
-			QueueWait:   15 * time.Second,
-			PayWithin:   15 * time.Minute,
-			TxTimeout:   2 * time.Second,
-			SettleAfter: 10 * time.Second,
-			ExpireEvery: time.Second,
+			Commit:             "group",
+			Mode:               "sync",
+			QueueCapacity:      2000,
+			QueueMaxAge:        15 * time.Second,
+			PaymentTimeout:     15 * time.Minute,
+			TxTimeout:          2 * time.Second,
+			ReconcileAfter:     10 * time.Second,
+			BackgroundInterval: time.Second,
 		},
-		Admission: Admission{Orders: 256, Queue: 2048, Wait: time.Second},
+		Admission: Admission{MaxConcurrent: 256, MaxWaiting: 2048, MaxWait: time.Second},
 
 		ID:   ID{Generator: "snowflake"},
 		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},

@@ -27,6 +27,12 @@ func (v *variables) take(name, value string) (string, any) {
 		}
 		return k.Path, converted
 	}
+	for old, now := range renamed {
+		if variable(old) == name {
+			v.wrong.add(name+" is called "+variable(now)+" now", now)
+			return "", nil
+		}
+	}
 	text := "unknown variable " + shown(name) + ": "
 	if near, ok := nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
 		v.wrong.add(text+"did you mean "+variable(near)+"?", near)

@@ -159,8 +159,13 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
 }
 
-// unknown notes a key that nobody knows, with the nearest that somebody does.
+// unknown adds a problem for a key that does not exist, with its new name or the
+// nearest key that does.
 func (p fileParser) unknown(line int, path string) {
+	if now, ok := renamed[path]; ok {
+		p.say(line, path+" is called "+now+" now", path, now)
+		return
+	}
 	if upper, lower, ok := strings.Cut(path, "."); ok && byPath[path].Path != "" {
 		p.say(line, fmt.Sprintf("%s is two levels: write %s below %s, indented", shown(path), lower, upper), path)
 		return

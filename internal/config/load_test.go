@@ -56,7 +56,7 @@ func TestTheFileIsOverTheDefaultsAndTheEnvironmentOverTheFile(t *testing.T) {
 http: {addr: "127.0.0.1:1", max_in_flight: 7}
 stock:
   shards: 16
-order: {pay_within: 1h30m}
+order: {payment_timeout: 1h30m}
 redis: {password: 0123, username: no}
 `)
 	got, err := config.Load(path, []string{"SECKILL_STOCK__SHARDS=32", "PATH=/bin", "seckill_x=1", "SECKILL", "=x", ""})
@@ -64,7 +64,7 @@ redis: {password: 0123, username: no}
 	want := config.Default()
 	want.HTTP.Addr, want.HTTP.MaxInFlight = "127.0.0.1:1", 7
 	want.Stock.Shards = 32
-	want.Order.PayWithin = 90 * time.Minute
+	want.Order.PaymentTimeout = 90 * time.Minute
 	want.Redis.Password, want.Redis.Username = "0123", "no" // a text stays as it was written
 	require.Equal(t, want, got)
 }

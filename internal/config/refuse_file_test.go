@@ -21,7 +21,7 @@ func TestWhatIsWrongInAFileIsSaidInOneLineWithoutTheValue(t *testing.T) {
 		"an unknown key":              {"http:\n  adr: hunter2\n", `:2: unknown key "http.adr": did you mean http.addr?`},
 		"a key of another section":    {"order: {lease: hunter2}", `:1: unknown key "order.lease"`},
 		"capitals":                    {"HTTP: {addr: hunter2}", `unknown key "HTTP"`},
-		"a hyphen for an underscore":  {"order: {pay-within: hunter2}", "did you mean order.pay_within?"},
+		"a hyphen for an underscore":  {"order: {payment-timeout: hunter2}", "did you mean order.payment_timeout?"},
 		"a path instead of levels":    {"mysql.dsn: hunter2", `"mysql.dsn" is two levels: write dsn below mysql, indented`},
 		"a path below its section":    {"mysql: {mysql.dsn: hunter2}", `unknown key "mysql.mysql.dsn"`},
 		"an empty key":                {`"": hunter2`, `unknown key ""`},
@@ -41,9 +41,9 @@ func TestWhatIsWrongInAFileIsSaidInOneLineWithoutTheValue(t *testing.T) {
 		"a number beyond all bounds":  {"stock: {shards: 99999999999999999999}", "stock.shards must be a whole number"},
 		"a switch for a number":       {"stock: {shards: true}", "stock.shards must be a whole number"},
 		"a word for a switch":         {"redis: {tls: hunter2}", "redis.tls must be true or false"},
-		"a duration without its unit": {"order: {pay_within: 15}", "order.pay_within must be a duration with its unit"},
-		"a word for a duration":       {"order: {pay_within: hunter2}", "order.pay_within must be a duration"},
-		"a duration beyond all":       {"order: {pay_within: 9999999999h}", "order.pay_within must be a duration"},
+		"a duration without its unit": {"order: {payment_timeout: 15}", "order.payment_timeout must be a duration with its unit"},
+		"a word for a duration":       {"order: {payment_timeout: hunter2}", "order.payment_timeout must be a duration"},
+		"a duration beyond all":       {"order: {payment_timeout: 9999999999h}", "order.payment_timeout must be a duration"},
 		"a text for everything":       {"hunter2", ":1: must hold keys and values"},
 		"a list for everything":       {"- hunter2", ":1: must hold keys and values"},
 		"a list for a key":            {"? [hunter2]\n: 1\n", "holds a key that is not a plain word"},
@@ -112,11 +112,11 @@ func TestWhatIsWrongInTheEnvironmentIsSaidWithoutTheValue(t *testing.T) {
 }
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
-	path := file(t, "htp: {}\nstock: {shards: 0, sold_out: 1s}\norder:\n  tx_timeout: x\n  settle_after: 26s\nlog: {level: loud}\n")
+	path := file(t, "htp: {}\nstock: {shards: 0, sold_out: 1s}\norder:\n  tx_timeout: x\n  reconcile_after: 26s\nlog: {level: loud}\n")
 	_, err := config.Load(path, []string{"SECKILL_LOCK__BACKEND=etcd", "SECKILL_NOPE=1", "SECKILL_REDIS__ADDRS=a:1"})
 	for _, want := range []string{
 		`"htp"`, `"stock.sold_out"`, "order.tx_timeout must be a duration", "SECKILL_NOPE",
-		"stock.shards must be", "order.settle_after must be", "log.level must be one of", "lock.backend", "mysql.dsn is empty",
+		"stock.shards must be", "order.reconcile_after must be", "log.level must be one of", "lock.backend", "mysql.dsn is empty",
 		"auth.secret is empty",
 	} {
 		require.ErrorContains(t, err, want)

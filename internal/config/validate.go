@@ -174,13 +174,13 @@ func (c Config) checkOrder(wrong *problems) {
 		wrong.add("order.tx_timeout must not exceed http.request_timeout: it is a part of it",
 			"order.tx_timeout", "http.request_timeout")
 	}
-	if c.Order.SettleAfter < c.Order.TxTimeout {
-		wrong.add("order.settle_after must be at least order.tx_timeout: it would settle orders that are still being placed",
-			"order.settle_after", "order.tx_timeout")
+	if c.Order.ReconcileAfter < c.Order.TxTimeout {
+		wrong.add("order.reconcile_after must be at least order.tx_timeout: it would reconcile orders that are still being placed",
+			"order.reconcile_after", "order.tx_timeout")
 	}
-	if c.Order.Mode == "queue" && c.Order.QueueWait+c.Order.SettleAfter > longestQueue {
-		wrong.add("order.queue_wait and order.settle_after must not exceed 28s together: a 202 has to end within 30s",
-			"order.queue_wait", "order.settle_after")
+	if c.Order.Mode == "queue" && c.Order.QueueMaxAge+c.Order.ReconcileAfter > longestQueue {
+		wrong.add("order.queue_max_age and order.reconcile_after must not exceed 28s together: a 202 has to end within 30s",
+			"order.queue_max_age", "order.reconcile_after")
 	}
 }
 
