@@ -39,6 +39,7 @@ embedded in the process, with one coupon on sale.`,
 				return errors.Join(unlessTold(cmd.Context(), err, log), s.stop(context.WithoutCancel(cmd.Context())))
 			}
 		}
+		s.logServing()
 		s.greet(c)
 		return s.untilDone(cmd.Context())
 	}
@@ -90,8 +91,14 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 	if err != nil {
 		return nil, errors.Join(err, a.close(context.WithoutCancel(ctx)))
 	}
-	log.Info("serving", "url", s.url, "admin", l.admin.Addr().String(), "version", version(), "instance", a.fleet.Name())
+	s.adminAddr = l.admin.Addr().String()
 	return s, nil
+}
+
+// logServing logs the addresses. It comes last in a start, so that a client that waits for
+// the line finds the demonstration's coupon on sale.
+func (s *server) logServing() {
+	s.app.log.Info("serving", "url", s.url, "admin", s.adminAddr, "version", version(), "instance", s.app.fleet.Name())
 }
 
 // openDemoSale puts one coupon on sale, with the id 1.

@@ -16,13 +16,14 @@ import (
 
 // server is the application with its two listeners.
 type server struct {
-	app      *app
-	api      *api.Server
-	public   *http.Server
-	admin    *http.Server
-	url      string
-	draining atomic.Bool
-	failed   chan error // a listener's end that nobody asked for
+	app       *app
+	api       *api.Server
+	public    *http.Server
+	admin     *http.Server
+	url       string
+	adminAddr string
+	draining  atomic.Bool
+	failed    chan error // a listener's end that nobody asked for
 }
 
 // listeners are opened before anything else is built: a port that is taken is the
