@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint breaks chaos bench loadtest up down
+.PHONY: help run build release quick test test-all lint mutants breaks chaos bench loadtest up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and nobody here speaks it.
@@ -48,8 +48,11 @@ lint: ## vet, gofmt and golangci-lint
 	@linter=$$(.ci/linter); echo golangci-lint run
 	@linter=$$(.ci/linter); "$$linter" run --build-tags $(TAGS) ./...; "$$linter" run --build-tags $(TAGS),faults ./cmd/seckill
 
-breaks: ## breaks the code on purpose, in every way that is kept, and asks whether the tests notice
-	go run ./internal/breaks/cmd/breaks
+mutants: ## plants the bugs that are kept, one at a time, and asks whether the tests notice
+	go run ./internal/mutation/cmd/mutants
+
+breaks:
+	@echo "make breaks is now: make mutants" >&2; exit 1
 
 chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
 	go build -tags $(TAGS),faults -o bin/seckill-chaos ./cmd/seckill

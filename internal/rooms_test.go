@@ -70,9 +70,9 @@ var rooms = map[string][]string{
 	},
 	"internal/scale/cmd/scale": {"internal/scale"},
 
-	"internal/testreport":        {},
-	"internal/breaks":            {},
-	"internal/breaks/cmd/breaks": {"internal/breaks"},
+	"internal/testreport":           {},
+	"internal/mutation":             {},
+	"internal/mutation/cmd/mutants": {"internal/mutation"},
 
 	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest"},
 }
@@ -88,7 +88,7 @@ var libraries = map[string][]string{
 	"github.com/knadh/koanf":            {"internal/config"},
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
-	"github.com/bluekeyes/go-gitdiff":   {"internal/breaks"},
+	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},
 	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},
 }
 

@@ -21,9 +21,9 @@
 //
 // To hold it against a planted bug, name one of its cells as a test:
 //
-//	Caught by: ./internal/chaos -run TestEveryCell/commit.before:lose
+//	Killed by: ./internal/chaos -run TestEveryCell/commit.before:lose
 //
-// The test builds the program with the flags in GOFLAGS, which is where the break is
+// The test builds the program with the flags in GOFLAGS, which is where the mutant is
 // handed on; by hand:
 //
 //	GOFLAGS=-overlay=/tmp/overlay.json go test ./internal/chaos -run TestEveryCell/commit.before:lose
