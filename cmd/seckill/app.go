@@ -90,14 +90,14 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		}
 		a.onStop(func(context.Context) error { return a.embedded.Close() })
 	}
-	if a.redis, err = openRedis(ctx, a.cfg.Redis, a.embedded, a.log, a.metrics.Away); err != nil {
+	if a.redis, err = openRedis(ctx, a.cfg.Redis, a.embedded, a.log, a.metrics.SetBackendAway); err != nil {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.redis.Close() })
 	if a.scripts, err = redisconn.Pipeline(a.redis); err != nil {
 		return err
 	}
-	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log, a.metrics.Away); err != nil {
+	if a.store, err = openStore(ctx, a.cfg, a.embedded, a.log, a.metrics.SetBackendAway); err != nil {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })
@@ -194,11 +194,11 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))
-	a.metrics.Pools(a.store.Pool, a.redis)
-	a.metrics.Shards(a.cache.Known, a.stock.Left)
+	a.metrics.WatchPools(a.store.Pool(), a.redis)
+	a.metrics.WatchShards(a.cache.Known, a.stock.Left)
 	a.work(ctx)
 	if queue != nil {
-		a.metrics.Queues(a.cache.Known, a.stock.Queues)
+		a.metrics.WatchQueues(a.cache.Known, a.stock.Queues)
 		a.consume(ctx)
 	}
 	return a, nil

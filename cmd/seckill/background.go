@@ -22,12 +22,12 @@ func (a *app) work(ctx context.Context) {
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
 	running.Go(func() {
-		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.Did("restore", n, err) })
+		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
 		a.settler.Run(ctx, order.Work{
 			Every: a.cfg.Order.BackgroundInterval, SettleAfter: a.cfg.Order.ReconcileAfter,
-			Loaded: a.store.Coupons().Loaded, Did: a.metrics.Did,
+			Loaded: a.store.Coupons().Loaded, Did: a.metrics.ObservePass,
 		})
 	})
 	running.Go(func() { a.freeing(ctx) })
@@ -69,7 +69,7 @@ func (a *app) freeing(ctx context.Context) {
 			a.log.WarnContext(ctx, "the shards of ended sales were not freed", "error", err)
 			fallthrough
 		case freed > 0:
-			a.metrics.Did("free", freed, err)
+			a.metrics.ObservePass("free", freed, err)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (a *app) consume(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		a.orders.Consume(ctx, order.Consuming{
-			Loaded: a.queues, Waits: a.cfg.Order.QueueMaxAge, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.Did,
+			Loaded: a.queues, Waits: a.cfg.Order.QueueMaxAge, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.ObservePass,
 		})
 	})
 	a.onStop(func(context.Context) error {

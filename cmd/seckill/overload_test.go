@@ -138,7 +138,7 @@ func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz"} {
 		j.tell(t, path)
 	}
-	require.Contains(t, j.tell(t, "/metrics"), `seckill_admission_refused_total{why="full"} 20`)
+	require.Contains(t, j.tell(t, "/metrics"), `seckill_admission_refused_total{reason="full"} 20`)
 
 	j.release()
 	j.buying.Wait()
@@ -176,7 +176,7 @@ func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
 	asked := time.Now()
 	j.as(t, 200).buy(j.coupon, "").isProblem(t, http.StatusServiceUnavailable, "overloaded")
 	require.Less(t, time.Since(asked), 10*time.Second, "and the orders before it take longer")
-	require.Contains(t, j.tell(t, "/metrics"), `seckill_admission_refused_total{why="waited"} 1`)
+	require.Contains(t, j.tell(t, "/metrics"), `seckill_admission_refused_total{reason="waited"} 1`)
 	j.release()
 	j.buying.Wait()
 	require.Equal(t, atWork, j.auditedTwice(t, j.instance, j.coupon).Live)

@@ -62,7 +62,7 @@ func newServer(a *app, l listeners) (*server, error) {
 		Secret: []byte(cfg.Auth.Secret.Reveal()), DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 	}, parts)
 	if err != nil {
 		return nil, errors.Join(err, l.close())

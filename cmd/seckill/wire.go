@@ -66,7 +66,7 @@ func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Tra
 	if cfg.Commit == "single" {
 		return db
 	}
-	return db.Group(store.GroupOptions{Committed: m.Grouped})
+	return db.Group(store.GroupOptions{Committed: m.ObserveGroupCommit})
 }
 
 // admit gives the limit on orders that are made at once, or nil: who is answered before
@@ -83,9 +83,9 @@ func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
 	}
 	a := admission.New(admission.Options{
 		Least: max(1, least), Most: max(1, most), Queue: cfg.Admission.MaxWaiting, Wait: cfg.Admission.MaxWait,
-		Spare: cfg.HTTP.RequestTimeout / 4, Refused: m.Refused,
+		Spare: cfg.HTTP.RequestTimeout / 4, Refused: m.ObserveRefusal,
 	})
-	m.Admission(a.Limit, a.AtWork, a.Waiting)
+	m.WatchAdmission(a.Limit, a.AtWork, a.Waiting)
 	return a
 }
 

@@ -35,8 +35,8 @@ type Options struct {
 	Wait  time.Duration // how long one of them may wait
 	// Spare is the time that a request must have left when its order is begun.
 	Spare time.Duration
-	// Refused is told why, of each who was: Full, Waited or Late. It may be nil.
-	Refused func(why string)
+	// Refused is called with the reason of each refusal: Full, Waited or Late. It may be nil.
+	Refused func(reason string)
 }
 
 // Why a request was refused.
@@ -126,9 +126,9 @@ func (a *Admission) place(ctx context.Context) (adaptivelimiter.Permit, error) {
 	return place, nil
 }
 
-func (a *Admission) refuse(why string) error {
-	a.o.Refused(why)
-	return fmt.Errorf("%w: %s", order.ErrOverloaded, why)
+func (a *Admission) refuse(reason string) error {
+	a.o.Refused(reason)
+	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
 }
 
 // Limit is how many orders may be at work at once now.

@@ -198,10 +198,16 @@ func TestThoseWhoAreRefusedTogetherAreNotToldToComeBackTogether(t *testing.T) {
 func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
 	var seen []string
 	sh := newShop()
-	s := sh.serve(t, Options{Observe: func(route, method string, status int, code string, d time.Duration) {
-		require.Positive(t, d)
-		seen = append(seen, fmt.Sprintf("%s %s %d %s", method, route, status, code))
-	}})
+	s := sh.serve(t, Options{
+		Observe: func(route, method string, status int, code string, d time.Duration) {
+			require.Positive(t, d)
+			seen = append(seen, fmt.Sprintf("%s %s %d %s", method, route, status, code))
+		},
+		ObservePurchase: func(status int, code string, d time.Duration) {
+			require.Positive(t, d)
+			seen = append(seen, fmt.Sprintf("purchase %d %s", status, code))
+		},
+	})
 	token := sign(t, s, 42, RoleUser)
 	do(t, s, ask{method: "POST", path: place, token: token})
 	do(t, s, ask{method: "POST", path: place})
@@ -210,8 +216,8 @@ func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
 	sh.say = func(context.Context) error { panic("broken") }
 	do(t, s, ask{method: "GET", path: "/api/v1/coupons"})
 	require.Equal(t, []string{
-		"POST /api/v1/coupons/:id/orders 201 ",
-		"POST /api/v1/coupons/:id/orders 401 unauthenticated",
+		"POST /api/v1/coupons/:id/orders 201 ", "purchase 201 ",
+		"POST /api/v1/coupons/:id/orders 401 unauthenticated", "purchase 401 unauthenticated",
 		"GET unmatched 404 not_found",
 		"PUT unmatched 405 method_not_allowed",
 		"GET /api/v1/coupons 500 internal",

@@ -104,6 +104,8 @@ type Options struct {
 	// is written in the contract, the code of the problem ("" if there was none)
 	// and the time that it took. It may be nil.
 	Observe func(route, method string, status int, code string, d time.Duration)
+	// ObservePurchase is called for every purchase request as well. It may be nil.
+	ObservePurchase func(status int, code string, d time.Duration)
 }
 
 // withDefaults fills in what may be left out.
@@ -125,6 +127,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, string, int, string, time.Duration) {}
+	}
+	if o.ObservePurchase == nil {
+		o.ObservePurchase = func(int, string, time.Duration) {}
 	}
 	return o
 }

@@ -87,7 +87,8 @@ func (s *Server) routes() error {
 	get(v1+"/coupons", handle(s, door{}, s.listCoupons))
 	get(v1+"/coupons/:id", handle(s, door{}, s.getCoupon))
 	get(v1+"/coupons/:id/live", s.live)
-	on(http.MethodPost, v1+"/coupons/:id/orders", handle(s, door{who: user, buys: true}, s.place))
+	s.engine.POST(v1+"/coupons/:id/orders",
+		s.watched(handle(s, door{who: user, buys: true}, s.place), s.o.ObservePurchase))
 
 	get(v1+"/orders", handle(s, door{who: user}, s.listOrders))
 	get(v1+"/orders/:id", handle(s, door{who: user}, s.getOrder))

@@ -16,8 +16,9 @@ import (
 type endpoint func(c *gin.Context) (code string)
 
 // watched puts around an endpoint what every request has: the headers that keep a
-// browser from guessing, a panic that ends as a 500, the metrics and the log.
-func (s *Server) watched(e endpoint) gin.HandlerFunc {
+// browser from guessing, a panic that ends as a 500, the metrics and the log. The
+// observers of the route are called beside the one of all routes.
+func (s *Server) watched(e endpoint, observers ...func(status int, code string, took time.Duration)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
 		c.Writer.Header()["X-Content-Type-Options"] = noSniff
@@ -28,6 +29,9 @@ func (s *Server) watched(e endpoint) gin.HandlerFunc {
 			route = "unmatched"
 		}
 		s.o.Observe(route, c.Request.Method, c.Writer.Status(), code, took)
+		for _, observe := range observers {
+			observe(c.Writer.Status(), code, took)
+		}
 		if ctx := c.Request.Context(); s.o.Log.Enabled(ctx, slog.LevelDebug) {
 			s.o.Log.DebugContext(ctx, "request", "method", c.Request.Method, "route", route,
 				"status", c.Writer.Status(), "code", code, "took", took)

@@ -44,7 +44,7 @@ type Options struct {
 	Ask     func(ctx context.Context) error // asks the server, past the breaker; nil if it answers
 	Timeout time.Duration                   // of one such question
 	Log     *slog.Logger                    // nil is slog.Default
-	Changed func(name string, away bool)    // told of every change, for metrics; may be nil
+	Changed func(name string, away bool)    // called by New and at every change, for metrics; may be nil
 }
 
 // Breaker watches one server. Its methods are safe for concurrent use.
@@ -61,6 +61,7 @@ func New(o Options) *Breaker {
 		o.Log = slog.Default()
 	}
 	b := &Breaker{o: o}
+	b.changed(false)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
 	b.circuit = circuitbreaker.NewBuilder[any]().WithFailureThreshold(silences).WithDelay(never).

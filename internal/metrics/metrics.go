@@ -24,77 +24,86 @@ import (
 	"seckill/internal/lock"
 )
 
-// Metrics is a registry of our own with what this program counts.
+// Metrics is a registry of this program's own metrics, beside those of the Go runtime
+// and the process.
 type Metrics struct {
 	Pulse Pulse // the last moments
 
-	registry *prometheus.Registry
-	steps    *prometheus.HistogramVec
-	orders   *prometheus.CounterVec
-	requests *prometheus.HistogramVec
-	waits    prometheus.Histogram
-	tries    prometheus.Counter
-	held     prometheus.Histogram
-	locks    *prometheus.CounterVec
-	work     *prometheus.CounterVec
-	groups   prometheus.Histogram
-	commits  prometheus.Histogram
-	away     *prometheus.GaugeVec
-	refused  *prometheus.CounterVec
+	registry     *prometheus.Registry
+	steps        *prometheus.HistogramVec
+	orders       *prometheus.CounterVec
+	requests     *prometheus.HistogramVec
+	lockWait     prometheus.Histogram
+	lockAttempts prometheus.Counter
+	lockHeld     prometheus.Histogram
+	lockEvents   *prometheus.CounterVec
+	items        *prometheus.CounterVec
+	failures     *prometheus.CounterVec
+	groupOrders  prometheus.Histogram
+	groupCommits prometheus.Histogram
+	up           *prometheus.GaugeVec
+	refused      *prometheus.CounterVec
 }
 
-// New makes the registry.
+// durations are the buckets of all times: 0.1 ms to 3.3 s, each twice the one before.
+var durations = prometheus.ExponentialBuckets(0.0001, 2, 16)
+
+// New returns a registry in which nothing was counted yet.
 func New() *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "seckill_step_seconds", Help: "Time in each step of the order path.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
-		}, []string{"step", "outcome"}),
-		orders: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_orders_total", Help: "Requests to buy by outcome: accepted, queued, in_doubt, or the code of the refusal.",
-		}, []string{"outcome"}),
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "seckill_http_request_seconds", Help: "Time of HTTP requests.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
-		}, []string{"route", "method", "status"}),
-		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "seckill_lock_wait_seconds", Help: "Time to acquire a lock, or to be told that it cannot be had.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
-		}),
-		tries: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "seckill_lock_tries_total", Help: "Requests to the lock's server to acquire.",
-		}),
-		held: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "seckill_lock_held_seconds", Help: "Time that locks were held.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
-		}),
-		locks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_lock_events_total",
-			Help: "Leases renewed, lost, releases that failed, and abandoned keys that were not freed.",
-		}, []string{"event"}),
-		work: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_background_total",
-			Help: "Orders expired, units relayed, holds settled, sales restored and ended ones freed; and failed passes.",
-		}, []string{"job", "result"}),
-		groups: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "seckill_group_orders", Help: "Orders committed in one transaction.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
-		}),
-		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "seckill_group_seconds", Help: "Time of one transaction of a group, begin to commit.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
-		}),
-		away: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "seckill_server_away", Help: "1 while a server does not answer and is not asked.",
-		}, []string{"server"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "seckill_admission_refused_total", Help: "Requests to buy that got no place, by why: full, waited or late.",
-		}, []string{"why"}),
-	}
-	m.registry.MustRegister(m.steps, m.orders, m.requests, m.waits, m.tries, m.held, m.locks, m.work, m.away, m.groups, m.commits, m.refused,
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.newOrderMetrics()
+	m.newLockMetrics()
+	m.items = m.counters("seckill_background_items_total",
+		"Orders expired, units relayed, holds reconciled, entries consumed, sales restored and ended ones freed.", "job")
+	m.failures = m.counters("seckill_background_failures_total", "Background passes that failed.", "job")
+	m.up = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "seckill_backend_up", Help: "1 while a backend answers, 0 while its circuit is open.",
+	}, []string{"backend"})
+	m.registry.MustRegister(m.up,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+func (m *Metrics) newOrderMetrics() {
+	m.steps = m.histograms("seckill_order_step_duration_seconds", "Time in each step of the order path.", "step", "outcome")
+	m.orders = m.counters("seckill_orders_total",
+		"Purchase requests by outcome: accepted, queued, in_doubt, or the code of the refusal.", "outcome")
+	m.requests = m.histograms("seckill_http_request_duration_seconds", "Time of HTTP requests.", "route", "method", "status")
+	m.refused = m.counters("seckill_admission_refused_total",
+		"Purchase requests that were not admitted, by reason: full, waited or late.", "reason")
+	m.groupOrders = m.histogram("seckill_group_commit_orders", "Orders committed in one transaction.",
+		prometheus.ExponentialBuckets(1, 2, 10))
+	m.groupCommits = m.histogram("seckill_group_commit_duration_seconds",
+		"Time of one transaction of a group commit, begin to commit.", durations)
+}
+
+func (m *Metrics) newLockMetrics() {
+	m.lockWait = m.histogram("seckill_lock_wait_seconds", "Time to acquire a lock, or to be refused it.", durations)
+	m.lockAttempts = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "seckill_lock_attempts_total", Help: "Acquire requests sent to the lock's server.",
+	})
+	m.registry.MustRegister(m.lockAttempts)
+	m.lockHeld = m.histogram("seckill_lock_held_seconds", "Time that locks were held.", durations)
+	m.lockEvents = m.counters("seckill_lock_events_total",
+		"Leases renewed, lost, releases that failed, and abandoned keys that were not freed.", "event")
+}
+
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(c)
+	return c
+}
+
+func (m *Metrics) histograms(name, help string, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: durations}, labels)
+	m.registry.MustRegister(h)
+	return h
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(h)
+	return h
 }
 
 // Handler serves the registry.
@@ -102,15 +111,14 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, Timeout: 5 * time.Second})
 }
 
-// placing is the route whose answers are the orders' outcomes.
-const placing = "/api/v1/coupons/:id/orders"
-
 // ObserveRequest counts one answered request.
-func (m *Metrics) ObserveRequest(route, method string, status int, code string, d time.Duration) {
-	m.requests.WithLabelValues(route, known(method), strconv.Itoa(status)).Observe(d.Seconds())
-	if route != placing || method != http.MethodPost {
-		return
-	}
+func (m *Metrics) ObserveRequest(route, method string, status int, _ string, d time.Duration) {
+	m.requests.WithLabelValues(route, boundedMethod(method), strconv.Itoa(status)).Observe(d.Seconds())
+}
+
+// ObservePurchase counts one answered purchase request: 201 is an order, 202 one that is
+// queued or in doubt, and anything else a refusal that has a code.
+func (m *Metrics) ObservePurchase(status int, code string, d time.Duration) {
 	switch status {
 	case http.StatusCreated:
 		code = "accepted"
@@ -121,9 +129,10 @@ func (m *Metrics) ObserveRequest(route, method string, status int, code string, 
 	m.orders.WithLabelValues(code).Inc()
 }
 
-// known is the method, or "other": a client may send any word, and each would be a
-// series of its own for as long as the process lives.
-func known(method string) string {
+// boundedMethod returns the method, or "other" for one that HTTP does not define: a
+// client may send any word, and each would be a series of its own for as long as the
+// process lives.
+func boundedMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
@@ -132,71 +141,74 @@ func known(method string) string {
 	return "other"
 }
 
-// LockHooks counts what the locker tells.
+// LockHooks returns hooks that count what a locker does.
 func (m *Metrics) LockHooks() lock.Hooks {
 	return lock.Hooks{
-		Waited:        func(d time.Duration) { m.waits.Observe(d.Seconds()) },
-		Tried:         func(n int) { m.tries.Add(float64(n)) },
-		Held:          func(d time.Duration) { m.held.Observe(d.Seconds()) },
-		Renewed:       func() { m.locks.WithLabelValues("renewed").Inc() },
-		Lost:          func() { m.locks.WithLabelValues("lost").Inc() },
-		ReleaseFailed: func(error) { m.locks.WithLabelValues("release_failed").Inc() },
-		NotFreed:      func() { m.locks.WithLabelValues("not_freed").Inc() },
+		Waited:        func(d time.Duration) { m.lockWait.Observe(d.Seconds()) },
+		Tried:         func(n int) { m.lockAttempts.Add(float64(n)) },
+		Held:          func(d time.Duration) { m.lockHeld.Observe(d.Seconds()) },
+		Renewed:       func() { m.lockEvents.WithLabelValues("renewed").Inc() },
+		Lost:          func() { m.lockEvents.WithLabelValues("lost").Inc() },
+		ReleaseFailed: func(error) { m.lockEvents.WithLabelValues("release_failed").Inc() },
+		NotFreed:      func() { m.lockEvents.WithLabelValues("not_freed").Inc() },
 	}
 }
 
-// Did counts background work.
-func (m *Metrics) Did(job string, n int, err error) {
-	m.work.WithLabelValues(job, "done").Add(float64(n))
+// ObservePass counts a pass of a background job: the items that it worked on, and the
+// pass itself if it failed. The failures of a job begin at 0 with its first pass, so
+// that the first failure is seen as an increase.
+func (m *Metrics) ObservePass(job string, items int, err error) {
+	m.items.WithLabelValues(job).Add(float64(items))
+	failures := m.failures.WithLabelValues(job)
 	if err != nil {
-		m.work.WithLabelValues(job, "failed").Inc()
+		failures.Inc()
 	}
 }
 
-// Grouped counts a transaction that committed the orders of many.
-func (m *Metrics) Grouped(orders int, took time.Duration) {
-	m.groups.Observe(float64(orders))
-	m.commits.Observe(took.Seconds())
+// ObserveGroupCommit counts a transaction that committed the orders of many requests.
+func (m *Metrics) ObserveGroupCommit(orders int, took time.Duration) {
+	m.groupOrders.Observe(float64(orders))
+	m.groupCommits.Observe(took.Seconds())
 }
 
-// Refused counts a request that was not let in.
-func (m *Metrics) Refused(why string) { m.refused.WithLabelValues(why).Inc() }
+// ObserveRefusal counts a purchase request that was not admitted.
+func (m *Metrics) ObserveRefusal(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// Admission watches the orders that are made at once, and who waits for that.
-func (m *Metrics) Admission(limit, atWork, waiting func() int) {
+// WatchAdmission exports the limit on orders at once, and how full it is.
+func (m *Metrics) WatchAdmission(limit, atWork, waiting func() int) {
 	for _, g := range []struct {
 		name, help string
 		value      func() int
 	}{
-		{"seckill_admission_limit", "Orders that may be made at once, as things are.", limit},
-		{"seckill_admission_orders", "Orders that are being made.", atWork},
-		{"seckill_admission_waiting", "Requests that wait for their turn to buy.", waiting},
+		{"seckill_admission_limit", "Orders that may be placed at once, at present.", limit},
+		{"seckill_admission_orders", "Orders that are being placed.", atWork},
+		{"seckill_admission_waiting", "Purchase requests that wait to be admitted.", waiting},
 	} {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help},
-			func() float64 { return float64(g.value()) }))
+		m.gauge(g.name, g.help, func() float64 { return float64(g.value()) })
 	}
 }
 
-// Away notes that a server is away, or answers again.
-func (m *Metrics) Away(server string, away bool) {
-	value := 0.0
+// SetBackendAway records that the circuit of a backend opened or closed.
+func (m *Metrics) SetBackendAway(backend string, away bool) {
+	up := 1.0
 	if away {
-		value = 1
+		up = 0
 	}
-	m.away.WithLabelValues(server).Set(value)
+	m.up.WithLabelValues(backend).Set(up)
 }
 
-// Pools watches the connections to the database and to Redis.
-func (m *Metrics) Pools(db func() sql.DBStats, client redis.UniversalClient) {
-	gauge := func(name, help string, value func() float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
-	}
-	gauge("seckill_sql_connections_in_use", "Connections to the database in use.", func() float64 { return float64(db().InUse) })
-	gauge("seckill_sql_connections_idle", "Idle connections to the database.", func() float64 { return float64(db().Idle) })
-	gauge("seckill_sql_waits", "How often somebody waited for a connection to the database.",
-		func() float64 { return float64(db().WaitCount) })
-	gauge("seckill_redis_connections", "Connections to Redis.", func() float64 { return float64(client.PoolStats().TotalConns) })
-	gauge("seckill_redis_connections_idle", "Idle connections to Redis.", func() float64 { return float64(client.PoolStats().IdleConns) })
-	gauge("seckill_redis_timeouts", "How often nobody got a connection to Redis in time.",
-		func() float64 { return float64(client.PoolStats().Timeouts) })
+// WatchPools exports the connections to the database, as go_sql_…, and to Redis.
+func (m *Metrics) WatchPools(db *sql.DB, client redis.UniversalClient) {
+	m.registry.MustRegister(collectors.NewDBStatsCollector(db, "seckill"))
+	m.gauge("seckill_redis_pool_connections", "Connections to Redis.",
+		func() float64 { return float64(client.PoolStats().TotalConns) })
+	m.gauge("seckill_redis_pool_idle_connections", "Idle connections to Redis.",
+		func() float64 { return float64(client.PoolStats().IdleConns) })
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "seckill_redis_pool_timeouts_total", Help: "Calls that got no connection to Redis in time.",
+	}, func() float64 { return float64(client.PoolStats().Timeouts) }))
+}
+
+func (m *Metrics) gauge(name, help string, value func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }

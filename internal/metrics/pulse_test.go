@@ -21,7 +21,7 @@ func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 		require.Zero(t, m.Pulse.P99(), "nothing was accepted")
 		accept := func(n int, d time.Duration) {
 			for range n {
-				m.ObserveRequest("/api/v1/coupons/:id/orders", http.MethodPost, http.StatusCreated, "", d)
+				m.ObservePurchase(http.StatusCreated, "", d)
 			}
 		}
 		accept(990, 2*time.Millisecond)
@@ -29,7 +29,7 @@ func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 		require.InEpsilon(t, float64(2*time.Millisecond), float64(m.Pulse.P99()), 0.11, "99 of 100 were as fast")
 		accept(20, 80*time.Millisecond)
 		require.InEpsilon(t, float64(80*time.Millisecond), float64(m.Pulse.P99()), 0.11)
-		m.ObserveRequest("/api/v1/coupons/:id/orders", http.MethodPost, http.StatusConflict, "sold_out", time.Hour)
+		m.ObservePurchase(http.StatusConflict, "sold_out", time.Hour)
 		require.Less(t, m.Pulse.P99(), time.Second, "a refusal is no order")
 
 		time.Sleep(3 * time.Second)

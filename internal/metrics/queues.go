@@ -11,9 +11,9 @@ import (
 	"seckill/internal/order"
 )
 
-// Queues shows the queues of the coupons on sale, read when the registry is. What was
+// WatchQueues exports the queues of the coupons on sale, read when the registry is. What was
 // claimed from dead consumers, and buried, is in seckill_background_total.
-func (m *Metrics) Queues(known func() []coupon.Coupon,
+func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
 	read func(ctx context.Context, id int64, shards int) (order.Waiting, error),
 ) {
 	m.registry.MustRegister(queueCollector{known, read})

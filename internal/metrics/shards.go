@@ -11,9 +11,9 @@ import (
 	"seckill/internal/coupon"
 )
 
-// Shards shows the units in each shard of the coupons that are on sale, read when
+// WatchShards exports the units in each shard of the coupons that are on sale, read when
 // the registry is.
-func (m *Metrics) Shards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
+func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
 	m.registry.MustRegister(shardCollector{known, left})
 }
 

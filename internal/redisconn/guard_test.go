@@ -36,6 +36,7 @@ func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
 		Addrs: []string{r.Addr()}, Timeout: 300 * time.Millisecond, Away: func(_ string, away bool) { told <- away },
 	})
 	require.NoError(t, c.Set(t.Context(), "k", 1, 0).Err())
+	require.False(t, <-told, "it is up from the first")
 	for fault, steps := range map[string]struct{ begin, end func() error }{
 		"stopped": {r.Pause, r.Resume},
 		"killed":  {r.Kill, func() error { return r.Restart(t.Context()) }},

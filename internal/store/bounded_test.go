@@ -37,8 +37,8 @@ func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
 			took := time.Since(stalled)
 			require.ErrorIs(t, err, order.ErrCommitUnknown)
 			require.Less(t, took, 1500*time.Millisecond)
-			require.Zero(t, s.Pool().InUse, "the connection is given up")
-			require.Zero(t, s.Pool().Idle, "and not for others")
+			require.Zero(t, s.Pool().Stats().InUse, "the connection is given up")
+			require.Zero(t, s.Pool().Stats().Idle, "and not for others")
 			_, err = backup.ExecContext(t.Context(), "BACKUP STAGE END")
 			require.NoError(t, err)
 			require.NoError(t, backup.Rollback())
@@ -79,7 +79,7 @@ func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, order.ErrCommitUnknown)
-	require.Eventually(t, func() bool { return s.Pool().InUse == 0 }, patient, pollEvery)
+	require.Eventually(t, func() bool { return s.Pool().Stats().InUse == 0 }, patient, pollEvery)
 	var open int
 	require.NoError(t, s.write.Raw("SELECT @@in_transaction").Scan(&open).Error)
 	require.Zero(t, open)

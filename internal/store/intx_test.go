@@ -57,7 +57,7 @@ func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
 				panic("bug")
 			})
 		})
-		require.Zero(t, s.Pool().InUse)
+		require.Zero(t, s.Pool().Stats().InUse)
 		require.NoError(t, place(t.Context(), s, c, wish(c, 2, 2)), "the rows are free")
 		stock, live := left(t, s, c)
 		require.Equal(t, []int64{2, 1}, []int64{stock, live})
@@ -82,7 +82,7 @@ func TestACallerWhoLeavesInTheMiddleLeavesNothingBehind(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			err := s.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return leave(ctx, tx, cancel) })
 			require.Error(t, err, name)
-			require.Eventually(t, func() bool { return s.Pool().InUse == 0 }, patient, pollEvery, name)
+			require.Eventually(t, func() bool { return s.Pool().Stats().InUse == 0 }, patient, pollEvery, name)
 			stock, live := left(t, s, c)
 			require.Equal(t, []int64{3, 0}, []int64{stock, live}, name)
 		}

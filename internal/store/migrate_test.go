@@ -76,7 +76,7 @@ func TestOneConnectionIsEnoughToMigrate(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t), MaxOpen: 1, MaxIdle: 1})
 	_, err := s.Migrate(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, s.Pool().InUse)
+	require.Zero(t, s.Pool().Stats().InUse)
 }
 
 func TestAMigrationThatIsRunningIsWaitedForAndNotForEver(t *testing.T) {

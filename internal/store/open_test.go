@@ -72,7 +72,7 @@ func TestASessionThatTheServerKilledIsUnavailable(t *testing.T) {
 	c := onSale(t, s, 10)
 	err := s.InTx(t.Context(), killing(t, s, c))
 	require.ErrorIs(t, err, order.ErrUnavailable)
-	require.Zero(t, s.Pool().InUse)
+	require.Zero(t, s.Pool().Stats().InUse)
 	stock, live := left(t, s, c)
 	require.Equal(t, []int64{10, 0}, []int64{stock, live})
 }

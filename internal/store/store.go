@@ -225,8 +225,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool is the pool that orders are written through, for metrics.
-func (s *Store) Pool() sql.DBStats { return s.pools[0].Stats() }
+// Pool returns the connection pool that orders are written through, for its statistics
+// alone: a statement of the caller's own would pass the breaker by.
+func (s *Store) Pool() *sql.DB { return s.pools[0] }
 
 // Close closes all connections.
 func (s *Store) Close() error {
