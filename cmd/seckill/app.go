@@ -35,21 +35,21 @@ type app struct {
 	cfg config.Config
 	log *slog.Logger
 
-	embedded *embedded.Stores // nil with real stores
-	redis    redis.UniversalClient
-	scripts  redisconn.Pipelined // of redis, for the order path
-	store    *store.Store
-	tx       order.Transactor // of the store, by order.commit
-	locker   *lock.Locker     // of users and jobs, by lock.backend
-	leases   *lock.Locker     // of worker numbers and loadings, always in Redis
-	stock    *stock.Stock
-	cache    *coupon.Cache
-	coupons  *coupon.Service
-	settler  *order.Settler
-	auditor  *audit.Auditor
-	orders   *order.Service
-	fleet    *stock.Fleet
-	metrics  *metrics.Metrics
+	embedded   *embedded.Stores // nil with real stores
+	redis      redis.UniversalClient
+	scripts    redisconn.Pipelined // of redis, for the order path
+	store      *store.Store
+	tx         order.Transactor // of the store, by order.commit
+	locker     *lock.Locker     // of users and jobs, by lock.backend
+	leases     *lock.Locker     // of worker numbers and loadings, always in Redis
+	stock      *stock.Stock
+	cache      *coupon.Cache
+	coupons    *coupon.Service
+	reconciler *order.Reconciler
+	auditor    *audit.Auditor
+	orders     *order.Service
+	fleet      *stock.Fleet
+	metrics    *metrics.Metrics
 
 	stops []func(ctx context.Context) error // in the order of building
 }
@@ -75,11 +75,11 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
 		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
 	})
-	a.settler = order.NewSettler(faultySettler(order.SettlerParts{
+	a.reconciler = order.NewReconciler(faultyReconciler(order.ReconcilerDeps{
 		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
 		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
 	}))
-	a.auditor = audit.New(a.store, a.stock, a.settler, a.coupons, cfg.Order.ReconcileAfter)
+	a.auditor = audit.New(a.store, a.stock, a.reconciler, a.coupons, cfg.Order.ReconcileAfter)
 	return a, nil
 }
 

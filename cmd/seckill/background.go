@@ -25,8 +25,8 @@ func (a *app) work(ctx context.Context) {
 		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
-		a.settler.Run(ctx, order.Work{
-			Every: a.cfg.Order.BackgroundInterval, SettleAfter: a.cfg.Order.ReconcileAfter,
+		a.reconciler.Run(ctx, order.Work{
+			Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
 			Loaded: a.store.Coupons().Loaded, Did: a.metrics.ObservePass,
 		})
 	})

@@ -40,6 +40,6 @@ func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
 
 func faultyService(p order.Parts) order.Parts { return points.Service(p) }
 
-func faultySettler(p order.SettlerParts) order.SettlerParts { return points.Settler(p) }
+func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return points.Reconciler(p) }
 
 func faultyAdmin(h http.Handler) http.Handler { return points.Handler(h) }

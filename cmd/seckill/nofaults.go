@@ -20,7 +20,7 @@ func faultyBackend(b lock.Backend) lock.Backend { return b }
 
 func faultyService(p order.Parts) order.Parts { return p }
 
-func faultySettler(p order.SettlerParts) order.SettlerParts { return p }
+func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return p }
 
 func faultyAdmin(h http.Handler) http.Handler { return h }
 

@@ -244,7 +244,7 @@ func total(reports []rush.Report) (sum rush.Report) {
 	return sum
 }
 
-// noHoldIsLeft waits for the settler: the audit is clean as soon as the orders of holds
+// noHoldIsLeft waits for the reconciler: the audit is clean as soon as the orders of holds
 // whose confirmation was lost are there, and those holds are ended after it.
 func (s shop) noHoldIsLeft(t testing.TB) {
 	t.Helper()

@@ -41,7 +41,7 @@ type Shards interface {
 
 // Mender does the repairs that are always safe. *order.Settler is one.
 type Mender interface {
-	Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error)
+	Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error)
 	Relay(ctx context.Context) (int, error)
 }
 
@@ -113,7 +113,7 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	_, settled := a.mender.Settle(ctx, c, a.settleAfter)
+	_, settled := a.mender.Reconcile(ctx, c, a.settleAfter)
 	_, relayed := a.mender.Relay(ctx)
 	for _, err := range []error{settled, relayed} {
 		if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {

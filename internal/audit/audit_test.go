@@ -189,9 +189,9 @@ func TestUnderLoadNobodyIsAccused(t *testing.T) {
 		require.Len(t, r.Invariants, len(all))
 	}
 
-	_, err = s.settler.Settle(t.Context(), c, 0)
+	_, err = s.reconciler.Reconcile(t.Context(), c, 0)
 	require.NoError(t, err)
-	_, err = s.settler.Relay(t.Context())
+	_, err = s.reconciler.Relay(t.Context())
 	require.NoError(t, err)
 	r := s.audited(t, c)
 	require.True(t, r.Clean && r.Settled, "%+v", r)

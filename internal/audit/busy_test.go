@@ -73,7 +73,9 @@ func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return n
 
 func (*busy) Waiting(context.Context, int64, int) (map[int64]bool, error) { return nil, nil }
 
-func (b *busy) Settle(context.Context, coupon.Coupon, time.Duration) (int, error) { return 0, b.settle }
+func (b *busy) Reconcile(context.Context, coupon.Coupon, time.Duration) (int, error) {
+	return 0, b.settle
+}
 
 func (b *busy) Relay(context.Context) (int, error) { return 0, b.relay }
 
@@ -135,7 +137,7 @@ func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestARepairThatCannotSettleSaysSo(t *testing.T) {
+func TestARepairThatCannotReconcileSaysSo(t *testing.T) {
 	away := errors.New("away")
 	for name, b := range map[string]*busy{
 		"settling": {settle: away, relay: coupon.ErrNotLoaded}, "relaying": {settle: coupon.ErrNotLoaded, relay: away},

@@ -29,16 +29,16 @@ const (
 // shop is a whole shop on real stores.
 type shop struct {
 	*audit.Auditor
-	in      *shoptest.Shop
-	orders  *order.Service
-	parts   order.Parts
-	settler *order.Settler
-	coupons *coupon.Service
-	db      *store.Store
-	raw     *sql.DB // nil with the embedded stores
-	redis   redis.UniversalClient
-	stock   *stock.Stock
-	returns deaf
+	in         *shoptest.Shop
+	orders     *order.Service
+	parts      order.Parts
+	reconciler *order.Reconciler
+	coupons    *coupon.Service
+	db         *store.Store
+	raw        *sql.DB // nil with the embedded stores
+	redis      redis.UniversalClient
+	stock      *stock.Stock
+	returns    deaf
 }
 
 // deaf returns nothing to the shards while it is deaf, so that a unit is owed.
@@ -68,7 +68,7 @@ func in(s *shoptest.Shop) *shop {
 	parts := s.Parts
 	parts.Returns = returns
 	return &shop{
-		Auditor: s.Auditor, in: s, orders: order.NewService(parts), parts: parts, settler: s.Settler, coupons: s.Coupons,
+		Auditor: s.Auditor, in: s, orders: order.NewService(parts), parts: parts, reconciler: s.Reconciler, coupons: s.Coupons,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, returns: returns,
 	}
 }

@@ -172,7 +172,7 @@ func stepCells() []Cell {
 func (s stepCell) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
 		if r.bed.mode == Queue && strings.HasPrefix(s.point, "settle.") {
-			s.with = astray // a queued hold is the settler's only when its entry is served by nobody
+			s.with = astray // a queued hold is the reconciler's only when its entry is served by nobody
 		}
 		return s.specs(r.rng, action, len(r.wishes))
 	}
@@ -217,7 +217,7 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 	}
 	return func(ctx context.Context, r *round) (bool, error) {
 		patience := patience
-		if s.late && r.bed.mode == Queue { // the settler leaves a queued hold to its entry for so long
+		if s.late && r.bed.mode == Queue { // the reconciler leaves a queued hold to its entry for so long
 			patience += queueWait
 		}
 		if action != "lose" && !s.late && r.struckEarly(ctx) {

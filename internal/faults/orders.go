@@ -62,8 +62,8 @@ func (q queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.Done(ctx, e, row) })
 }
 
-// Settler puts the points of the background work around its parts.
-func (p *Points) Settler(parts order.SettlerParts) order.SettlerParts {
+// Reconciler puts the points of the background work around its parts.
+func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
 	parts.Stock = stock{parts.Stock, p, "settle."}
 	parts.Returns = returns{parts.Returns, p, "relay."}
 	parts.Tx = transactor{parts.Tx, p}

@@ -132,7 +132,7 @@ func TestAnExpiryIsTriedAgainWhenTheDatabaseWasAway(t *testing.T) {
 		}
 		s.later(payWithin)
 		f := failing(step)
-		n, err := s.settlerWith(func(p *order.SettlerParts) { p.Tx = faultyTransactor{p.Tx, f} }).Expire(t.Context())
+		n, err := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Tx = faultyTransactor{p.Tx, f} }).Expire(t.Context())
 		require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%s: %v", step, err)
 		require.Empty(t, f.left(), step)
 		require.Equal(t, want, n, step)
@@ -152,7 +152,7 @@ func TestInstancesExpireOrdersTogether(t *testing.T) {
 		s.later(payWithin)
 		var expired atomic.Int64
 		for _, a := range together(4, func(int) (order.Order, error) {
-			n, err := s.settlerWith(func(*order.SettlerParts) {}).Expire(t.Context())
+			n, err := s.reconcilerWith(func(*order.ReconcilerDeps) {}).Expire(t.Context())
 			expired.Add(int64(n))
 			return order.Order{}, err
 		}) {
@@ -205,7 +205,7 @@ func TestOfPaymentCancellationAndExpiryOneWins(t *testing.T) {
 		for range 20 {
 			s.later(0)
 			o := s.buy(t, c, 7, "")
-			overdue := s.settlerWith(func(p *order.SettlerParts) { p.Now = func() time.Time { return o.ExpiresAt } })
+			overdue := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Now = func() time.Time { return o.ExpiresAt } })
 			told := map[order.Status]int{}
 			for i, a := range together(9, func(i int) (order.Order, error) {
 				switch i % 3 {

@@ -42,9 +42,9 @@ func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 			_, err = s.Get(t.Context(), o.ID, user+1)
 			require.ErrorIs(t, err, order.ErrNotFound, "somebody else's doubt")
 
-			settled, err := s.Settle(t.Context(), c, 0)
+			n, err := s.Reconcile(t.Context(), c, 0)
 			require.NoError(t, err)
-			require.Zero(t, settled, "as long as the lock is held the hold is left alone")
+			require.Zero(t, n, "as long as the lock is held the hold is left alone")
 			s.runOut(t, user)
 			s.settled(t, c, tc.live)
 			shown, err = s.Get(t.Context(), o.ID, user)
@@ -94,7 +94,7 @@ func TestATicketLeadsToTheOrderThatTheRequestHadFromBefore(t *testing.T) {
 	require.Equal(t, first, found)
 }
 
-// The shards were loaded again, so there is no hold that the settler would find.
+// The shards were loaded again, so there is no hold that the reconciler would find.
 func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
@@ -118,12 +118,12 @@ func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
-// The settler was faster: what it gave up can never be sold.
+// The reconciler was faster: what it gave up can never be sold.
 func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	f := &faults{plan: map[string]func(){"after reserve": func() {
-		n, err := s.Settle(t.Context(), c, 0)
+		n, err := s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}}}
@@ -193,7 +193,7 @@ func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
 	c := s.sell(t, shards, 1)
 	stuck := stuckStock{s.stock, t}
 	o, err := s.with(func(p *order.Parts) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
-	require.NoError(t, err, "a confirmation that does not come is the settler's work")
+	require.NoError(t, err, "a confirmation that does not come is the reconciler's work")
 	require.NotZero(t, o.ID)
 	s.settled(t, c, 1)
 }

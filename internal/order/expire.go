@@ -21,7 +21,7 @@ const (
 // Several instances may do it at once: each takes orders that no other has locked. A
 // group that the database refuses is halved until it is known which order is to blame,
 // and that one is passed over.
-func (s *Settler) Expire(ctx context.Context) (int, error) {
+func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 	now := s.now()
 	if due, err := s.outbox.Overdue(ctx, now); err != nil || !due {
 		return 0, err
@@ -54,7 +54,7 @@ func (s *Settler) Expire(ctx context.Context) (int, error) {
 }
 
 // expire ends up to most overdue orders in one transaction.
-func (s *Settler) expire(ctx context.Context, now time.Time, skip, most int) ([]Return, error) {
+func (s *Reconciler) expire(ctx context.Context, now time.Time, skip, most int) ([]Return, error) {
 	var back []Return
 	err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		back = nil

@@ -38,8 +38,8 @@ func place(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, erro
 	return one.Service.Place(ctx, x.wish())
 }
 
-func settle(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
-	_, err := one.Settler.Settle(ctx, x.c, 0)
+func reconcile(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
+	_, err := one.Reconciler.Reconcile(ctx, x.c, 0)
 	return order.Order{}, err
 }
 
@@ -91,20 +91,20 @@ var operations = map[string]operation{
 	}, moved(order.Cancelled, 0), 9},
 	"expire": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
 		x.s.later(2 * payWithin)
-		_, err := one.Settler.Expire(ctx)
+		_, err := one.Reconciler.Expire(ctx)
 		return order.Order{}, err
 	}, expired, 6},
-	"settle a hold":               {left(shards, "after reserve"), settle, settledAs(0), 5},
-	"settle a lent hold":          {left(shards-1, "after reserve"), settle, settledAs(0), 8},
-	"settle the hold of an order": {left(shards, "before confirm"), settle, settledAs(1), 5},
+	"reconcile a hold":               {left(shards, "after reserve"), reconcile, reconciledAs(0), 5},
+	"reconcile a lent hold":          {left(shards-1, "after reserve"), reconcile, reconciledAs(0), 8},
+	"reconcile the hold of an order": {left(shards, "before confirm"), reconcile, reconciledAs(1), 5},
 	"relay": {func(t *testing.T, x *scene) {
 		bought(t, x)
 		_, err := x.s.with(failing("before return").into).Cancel(t.Context(), x.had.ID, x.user)
 		require.NoError(t, err)
 	}, func(ctx context.Context, _ *scene, one *shoptest.Shop) (order.Order, error) {
-		_, err := one.Settler.Relay(ctx)
+		_, err := one.Reconciler.Relay(ctx)
 		return order.Order{}, err
-	}, settledAs(0), 4},
+	}, reconciledAs(0), 4},
 	"load":               {bought, reload, opened, 15},
 	"load what was lost": {lost, reload, opened, 15},
 }
@@ -174,8 +174,8 @@ func fault(t *testing.T, err error) {
 func placed(t *testing.T, x *scene, told answer) {
 	t.Helper()
 	again, err := x.s.Place(t.Context(), x.wish())
-	if errors.Is(err, order.ErrBusy) { // a sibling's unit: only the settler knows whose
-		_, err = x.s.Settle(t.Context(), x.c, 0)
+	if errors.Is(err, order.ErrBusy) { // a sibling's unit: only the reconciler knows whose
+		_, err = x.s.Reconcile(t.Context(), x.c, 0)
 		require.NoError(t, err)
 		again, err = x.s.Place(t.Context(), x.wish())
 	}
@@ -254,7 +254,7 @@ func expired(t *testing.T, x *scene, told answer) {
 	x.rest(t, 0)
 }
 
-func settledAs(live int64) func(*testing.T, *scene, answer) {
+func reconciledAs(live int64) func(*testing.T, *scene, answer) {
 	return func(t *testing.T, x *scene, _ answer) {
 		t.Helper()
 		x.rest(t, live)

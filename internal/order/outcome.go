@@ -65,8 +65,8 @@ func (s *Service) answered(ctx context.Context, requestID string, couponID, user
 }
 
 // finish runs after the lock: it confirms or releases the hold, as the outcome
-// says. An unknown outcome leaves the hold alone for the settler. A confirmation
-// or release that fails is made good by the settler too, so it does not turn a
+// says. An unknown outcome leaves the hold alone for the reconciler. A confirmation
+// or release that fails is made good by the reconciler too, so it does not turn a
 // committed order into an error.
 func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order, error) {
 	ctx, cancel := s.cleanup(ctx)
@@ -83,7 +83,7 @@ func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order
 		left = s.stock.Release(ctx, h)
 	}
 	if left != nil {
-		s.log.WarnContext(ctx, "hold is left to the settler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
+		s.log.WarnContext(ctx, "hold is left to the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
 	}
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		return Order{}, err

@@ -97,7 +97,7 @@ var errTooLate = errors.New("order: it waited for too long")
 //
 //	entry ─▶ LOCK ─▶ BEGIN … COMMIT ─▶ UNLOCK ─▶ CONFIRM or RELEASE ─▶ ACKNOWLEDGE
 //
-// An entry may come again, or to two at once, or after its hold was settled. So it is
+// An entry may come again, or to two at once, or after its hold was reconciled. So it is
 // acknowledged only when a row has ended it for ever: its order, or a void one in its
 // place. A refusal is not remembered by anything else, and what was refused now could
 // be sold by the next delivery, without its unit.
@@ -133,7 +133,7 @@ func refused(err error) bool {
 func (s *Service) bury(ctx context.Context, e Entry, why error) error {
 	gone := func(ctx context.Context, _ bool) error { return s.queue.Bury(ctx, e, why) }
 	if e.Hold.RequestID == "" {
-		return gone(ctx, false) // whatever it held is the settler's
+		return gone(ctx, false) // whatever it held is the reconciler's
 	}
 	o := e.Order
 	o.ID, o.CouponID, o.UserID, o.RequestID = e.Hold.OrderID, e.Hold.CouponID, e.Hold.UserID, e.Hold.RequestID

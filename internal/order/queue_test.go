@@ -352,23 +352,23 @@ func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
 	s.atRest(t, c, 1)
 }
 
-func TestTheSettlerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
+func TestTheReconcilerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		patiently := s.queueing("here", func(p *order.Parts) { p.Wait = time.Hour })
 		left := queued(t, patiently, c, 7, "k")
-		n, err := s.Settle(t.Context(), c, 0)
+		n, err := s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Zero(t, n)
 		here := s.queueing("here")
 		o := queued(t, here, c, 8, "k")
-		n, err = s.Settle(t.Context(), c, 0)
+		n, err = s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		consuming(t, s, s.drained(t, c), here)
 		shown, err := s.Get(t.Context(), o.ID, 8)
 		require.NoError(t, err)
-		require.Equal(t, order.Void, shown.Status, "what was settled is never sold")
+		require.Equal(t, order.Void, shown.Status, "what was voided is never sold")
 		shown, err = s.Get(t.Context(), left.ID, 7)
 		require.NoError(t, err)
 		require.Equal(t, order.Pending, shown.Status)

@@ -11,7 +11,7 @@ import (
 
 // Relay hands to the shards every unit that the outbox owes them, and says how
 // many it handed over.
-func (s *Settler) Relay(ctx context.Context) (int, error) {
+func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	done, after := 0, int64(0)
 	var failed error
 	var met trouble
@@ -39,7 +39,7 @@ const restocking = 32
 // restock hands units to the shards, many at once, and forgets all that they have in one
 // statement. The units come first: a crash between the two hands them over again, which
 // changes nothing.
-func (s *Settler) restock(ctx context.Context, due []Return) (int, error) {
+func (s *Reconciler) restock(ctx context.Context, due []Return) (int, error) {
 	errs := make([]error, len(due))
 	var handing sync.WaitGroup
 	turns := make(chan struct{}, restocking)
@@ -71,7 +71,7 @@ func (s *Settler) restock(ctx context.Context, due []Return) (int, error) {
 
 // handOver returns one unit. Of an ended sale whose shards are gone it need not be: the
 // database alone keeps that account.
-func (s *Settler) handOver(ctx context.Context, r Return) error {
+func (s *Reconciler) handOver(ctx context.Context, r Return) error {
 	err := s.returns.Return(ctx, r)
 	if errors.Is(err, coupon.ErrNotLoaded) {
 		c, cerr := s.sales.Get(ctx, r.CouponID)

@@ -172,7 +172,7 @@ const doubtLasts = 30 * time.Second
 // doubtful says what is known of an order that has a ticket and no row of its id:
 // the order that its request had from before, or Void if it can never be one. An old
 // doubt is ended here: its hold may be gone with an older epoch, and then there is
-// nothing that the settler would find.
+// nothing that the reconciler would find.
 func (s *Service) doubtful(ctx context.Context, o Order, old bool) (Order, error) {
 	found, err := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
 	if errors.Is(err, ErrNotFound) && old {

@@ -31,9 +31,9 @@ const (
 // and then another instance made of that.
 type shop struct {
 	*order.Service
-	*order.Settler
-	parts   order.Parts
-	settles order.SettlerParts
+	*order.Reconciler
+	parts          order.Parts
+	reconcilerDeps order.ReconcilerDeps
 
 	in      *shoptest.Shop
 	db      *store.Store
@@ -46,7 +46,7 @@ type shop struct {
 
 func in(s *shoptest.Shop) *shop {
 	return &shop{
-		Service: s.Service, Settler: s.Settler, parts: s.Parts, settles: s.Settles, in: s,
+		Service: s.Service, Reconciler: s.Reconciler, parts: s.Parts, reconcilerDeps: s.ReconcilerDeps, in: s,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, coupons: s.Coupons, auditor: s.Auditor,
 	}
 }
@@ -97,11 +97,11 @@ func (s *shop) with(alter func(p *order.Parts)) *order.Service {
 	return order.NewService(p)
 }
 
-// settlerWith is another instance's settler.
-func (s *shop) settlerWith(alter func(p *order.SettlerParts)) *order.Settler {
-	p := s.settles
+// reconcilerWith is another instance's reconciler.
+func (s *shop) reconcilerWith(alter func(p *order.ReconcilerDeps)) *order.Reconciler {
+	p := s.reconcilerDeps
 	alter(&p)
-	return order.NewSettler(p)
+	return order.NewReconciler(p)
 }
 
 // ids counts.

@@ -25,22 +25,22 @@ func BenchmarkExpire(b *testing.B) {
 		began := time.Now()
 		b.StartTimer()
 		for done := 0; done < n; {
-			some, err := s.Settler.Expire(b.Context())
+			some, err := s.Reconciler.Expire(b.Context())
 			require.NoError(b, err)
 			done += some
 		}
-		_, err := s.Settler.Relay(b.Context())
+		_, err := s.Reconciler.Relay(b.Context())
 		require.NoError(b, err)
 		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "orders/s")
 		s.AtRest(b, c, 0)
 	}
 }
 
-// BenchmarkSettleQueued tells for how long another client of Redis has to wait while the
-// settler looks through shards with so many young holds each:
+// BenchmarkReconcileQueued tells for how long another client of Redis has to wait while the
+// reconciler looks through shards with so many young holds each:
 //
-//	SECKILL_SIZE=75000 go test -run '^$' -bench SettleQueued -benchtime 5x ./internal/order
-func BenchmarkSettleQueued(b *testing.B) {
+//	SECKILL_SIZE=75000 go test -run '^$' -bench ReconcileQueued -benchtime 5x ./internal/order
+func BenchmarkReconcileQueued(b *testing.B) {
 	n := shoptest.Size(b, 1000)
 	s := shoptest.Open(b)
 	c := s.Sell(b, 10, 1)
@@ -75,9 +75,9 @@ func BenchmarkSettleQueued(b *testing.B) {
 	}()
 	s.WatchSlowest(b)
 	for b.Loop() {
-		settled, err := s.Settler.Settle(b.Context(), c, time.Hour)
+		n, err := s.Reconciler.Reconcile(b.Context(), c, time.Hour)
 		require.NoError(b, err)
-		require.Zero(b, settled)
+		require.Zero(b, n)
 	}
 	stop()
 	b.ReportMetric(s.Slowest(b), "ms/slowest-call")

@@ -138,8 +138,8 @@ func (x *machine) told(t *rapid.T, r order.Request, o order.Order) {
 func (x *machine) background(ctx context.Context) error {
 	_, expired := x.s.Expire(ctx)
 	_, relayed := x.s.Relay(ctx)
-	_, settled := x.s.Settle(ctx, x.c, time.Hour) // no request is cut off here
-	return errors.Join(expired, relayed, settled)
+	_, reconciled := x.s.Reconcile(ctx, x.c, time.Hour) // no request is cut off here
+	return errors.Join(expired, relayed, reconciled)
 }
 
 // found reads all orders of the sale.

@@ -13,7 +13,7 @@ import (
 )
 
 // Each step fails, or happens and its answer is lost. Whatever that leaves open the
-// settler ends, and then the books are right, with exactly so many orders.
+// reconciler ends, and then the books are right, with exactly so many orders.
 var brokenSteps = map[string]struct {
 	want   error
 	orders int64
@@ -54,7 +54,9 @@ var brokenSteps = map[string]struct {
 	"after commit, before unlock, after confirm": {nil, 1},
 }
 
-func TestWhicheverStepFailsTheBooksAreRightAfterSettling(t *testing.T) { onEach(t, whicheverStepFails) }
+func TestWhicheverStepFailsTheBooksAreRightAfterReconciling(t *testing.T) {
+	onEach(t, whicheverStepFails)
+}
 
 func whicheverStepFails(t *testing.T, s *shop) {
 	for steps, tc := range brokenSteps {
@@ -83,7 +85,7 @@ func whicheverStepFails(t *testing.T, s *shop) {
 	}
 }
 
-// The client does not wait for the settler, and asks another instance at once. With a
+// The client does not wait for the reconciler, and asks another instance at once. With a
 // unit from a sibling it may have to: the hold says nothing of which sibling that is.
 func TestWhicheverStepFailsAskingAgainAtOnceMakesNoSecondOrder(t *testing.T) {
 	s := open(t)

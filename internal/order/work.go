@@ -11,16 +11,16 @@ import (
 
 // Work is how the background work of an instance is done.
 type Work struct {
-	Every       time.Duration                                      // between two passes
-	SettleAfter time.Duration                                      // the age from which a hold is nobody's
-	Loaded      func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
-	Did         func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
+	Every          time.Duration                                      // between two passes
+	ReconcileAfter time.Duration                                      // the age from which a hold is nobody's
+	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
+	Did            func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
 }
 
 // Run does the background work until ctx ends. It runs on every instance. All of them
 // may expire orders at once; every other job runs on one of them at a time, and if that
 // one dies, on another one after its lease.
-func (s *Settler) Run(ctx context.Context, w Work) {
+func (s *Reconciler) Run(ctx context.Context, w Work) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for pass := 0; ; pass++ {
@@ -31,14 +31,14 @@ func (s *Settler) Run(ctx context.Context, w Work) {
 		}
 		s.pass(ctx, w, "expire", s.Expire)
 		s.alone(ctx, w, "relay", s.Relay)
-		s.alone(ctx, w, "settle", func(ctx context.Context) (int, error) {
+		s.alone(ctx, w, "reconcile", func(ctx context.Context) (int, error) {
 			loaded, failed := w.Loaded(ctx)
 			done := 0
 			for _, c := range loaded {
 				if pass%lateEvery != 0 && s.now().Sub(c.EndsAt) > lateAfter {
 					continue
 				}
-				n, err := s.Settle(ctx, c, w.SettleAfter)
+				n, err := s.Reconcile(ctx, c, w.ReconcileAfter)
 				done += n
 				if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
 					failed = errors.Join(failed, err)
@@ -61,7 +61,7 @@ const (
 const passWithin = 10 * time.Second
 
 // alone runs one pass of a job, unless another instance is at it.
-func (s *Settler) alone(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
+func (s *Reconciler) alone(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
 	s.pass(ctx, w, job, func(ctx context.Context) (done int, err error) {
 		err = s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
 			done, err = do(ctx)
@@ -72,7 +72,7 @@ func (s *Settler) alone(ctx context.Context, w Work, job string, do func(context
 }
 
 // pass runs one pass of a job and tells of it, unless it was another instance's turn.
-func (s *Settler) pass(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
+func (s *Reconciler) pass(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
 	within, cancel := context.WithTimeout(ctx, passWithin)
 	defer cancel()
 	done, err := do(within)

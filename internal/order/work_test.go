@@ -16,7 +16,7 @@ import (
 )
 
 // running is the background work of some instances; stop waits for its end.
-func running(t *testing.T, w order.Work, instances ...*order.Settler) (stop func()) {
+func running(t *testing.T, w order.Work, instances ...*order.Reconciler) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -44,7 +44,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 
 	var did sync.Map
 	var inside, most atomic.Int32
-	other := s.settlerWith(func(p *order.SettlerParts) { p.Locker = s.locker(t, 0) })
+	other := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = s.locker(t, 0) })
 	stop := running(t, order.Work{
 		Every: time.Millisecond,
 		Loaded: func(ctx context.Context) ([]coupon.Coupon, error) {
@@ -57,7 +57,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 				did.Store(job, true)
 			}
 		},
-	}, s.Settler, other)
+	}, s.Reconciler, other)
 	require.Eventually(t, func() bool {
 		report, err := s.auditor.Audit(t.Context(), c.ID)
 		due, derr := s.db.DueReturns(t.Context(), 0, 1)
@@ -65,7 +65,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	}, patient, soon)
 	stop()
 	require.EqualValues(t, 1, most.Load(), "a job runs on one instance at a time")
-	for _, job := range []string{"expire", "relay", "settle"} {
+	for _, job := range []string{"expire", "relay", "reconcile"} {
 		_, told := did.Load(job)
 		require.True(t, told, job)
 	}
@@ -80,14 +80,14 @@ func TestAJobThatAnotherInstanceDoesIsNotDoneAndNotAFailure(t *testing.T) {
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 1, "after reserve")
 	passes := make(chan string, 1000)
-	err := s.locker(t, 0).Do(t.Context(), "job:settle", func(context.Context, *lock.Lease) error {
-		tells := telling{s.settles.Locker, passes}
+	err := s.locker(t, 0).Do(t.Context(), "job:reconcile", func(context.Context, *lock.Lease) error {
+		tells := telling{s.reconcilerDeps.Locker, passes}
 		stop := running(t, order.Work{Every: time.Millisecond, Did: func(job string, _ int, err error) {
 			t.Errorf("%s was done: %v", job, err)
-		}}, s.settlerWith(func(p *order.SettlerParts) { p.Locker = tells }))
+		}}, s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = tells }))
 		defer stop()
 		for seen := 0; seen < 2; {
-			if <-passes == "job:settle" {
+			if <-passes == "job:reconcile" {
 				seen++
 			}
 		}
@@ -115,14 +115,14 @@ func TestAFailedPassIsToldAndTriedAgain(t *testing.T) {
 		Every:  time.Millisecond,
 		Loaded: func(context.Context) ([]coupon.Coupon, error) { return nil, errFault },
 		Did:    func(_ string, _ int, err error) { told <- err },
-	}, s.Settler)
+	}, s.Reconciler)
 	for range 2 {
 		require.ErrorIs(t, <-told, errFault)
 	}
 	stop()
 }
 
-// One coupon whose shards cannot be read keeps no other from being settled.
+// One coupon whose shards cannot be read keeps no other from being reconciled.
 func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
@@ -130,18 +130,18 @@ func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 	gone := coupon.Coupon{ID: 99, Shards: shards}
 	done := make(chan error, 1000)
 	holds := missing{s.stock, gone.ID}
-	settler := s.settlerWith(func(p *order.SettlerParts) { p.Holds = holds })
+	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Holds = holds })
 	stop := running(t, order.Work{
 		Every:  time.Millisecond,
 		Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{gone, c}, nil },
 		Did:    func(_ string, _ int, err error) { done <- err },
-	}, settler)
+	}, reconciler)
 	require.NoError(t, <-done)
 	stop()
 	s.atRest(t, c, 0)
 }
 
-// Its holds have long been settled, and each look costs every shard a command.
+// Its holds have long been reconciled, and each look costs every shard a command.
 func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
@@ -150,10 +150,10 @@ func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 	looks, passes := map[int64]int{}, 0
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	settler := s.settlerWith(func(p *order.SettlerParts) {
+	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) {
 		p.Holds = looked{p.Holds, func(c coupon.Coupon) { looks[c.EndsAt.Unix()]++ }}
 	})
-	settler.Run(ctx, order.Work{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
+	reconciler.Run(ctx, order.Work{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
 		if passes++; passes == 65 {
 			stop()
 			return nil, nil

@@ -63,9 +63,9 @@ func (s *Shop) AtRest(t require.TestingT, c coupon.Coupon, live int64) audit.Rep
 
 // Settled is AtRest after the background work has done what it does.
 func (s *Shop) Settled(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
-	_, err := s.Settler.Settle(context.Background(), c, 0)
+	_, err := s.Reconciler.Reconcile(context.Background(), c, 0)
 	require.NoError(t, err)
-	_, err = s.Settler.Relay(context.Background())
+	_, err = s.Reconciler.Relay(context.Background())
 	require.NoError(t, err)
 	return s.AtRest(t, c, live)
 }

@@ -47,15 +47,15 @@ const (
 	Patient = 30 * time.Second
 )
 
-// Shop is one instance: the order service, the settler, the coupons and the auditor.
+// Shop is one instance: the order service, the reconciler, the coupons and the auditor.
 type Shop struct {
-	Service *order.Service
-	Settler *order.Settler
-	Coupons *coupon.Service
-	Auditor *audit.Auditor
+	Service    *order.Service
+	Reconciler *order.Reconciler
+	Coupons    *coupon.Service
+	Auditor    *audit.Auditor
 
-	Parts   order.Parts        // what Service was made of; a test may decorate it and make another
-	Settles order.SettlerParts // the same of Settler
+	Parts          order.Parts          // what Service was made of; a test may decorate it and make another
+	ReconcilerDeps order.ReconcilerDeps // the same of Reconciler
 
 	DB    *store.Store
 	Stock *stock.Stock
@@ -168,12 +168,12 @@ func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Returns: s.Stock, Locker: s.Locker(t, Patient),
 		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
 	}
-	s.Settles = order.SettlerParts{
+	s.ReconcilerDeps = order.ReconcilerDeps{
 		Holds: s.Stock, Stock: s.Stock, Returns: s.Stock, Locker: s.Locker(t, 0),
 		Tx: tx, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
 	}
-	s.Service, s.Settler = order.NewService(s.Parts), order.NewSettler(s.Settles)
-	s.Auditor = audit.New(db, s.Stock, s.Settler, s.Coupons, 0)
+	s.Service, s.Reconciler = order.NewService(s.Parts), order.NewReconciler(s.ReconcilerDeps)
+	s.Auditor = audit.New(db, s.Stock, s.Reconciler, s.Coupons, 0)
 	return s
 }
 

@@ -35,7 +35,7 @@ func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold
 		}
 		h, err = s.lend(ctx, c, home, lenders)
 		if err == nil || errors.Is(err, order.ErrUnavailable) {
-			return h, err // without an answer a unit may be lent: the mark stays for the settler
+			return h, err // without an answer a unit may be lent: the mark stays for the reconciler
 		}
 		twice, left := s.unmark(ctx, c, home)
 		switch {

@@ -191,7 +191,7 @@ func TestAShardThatCannotBeReadWasNotSeenEmpty(t *testing.T) {
 	}
 }
 
-func TestABorrowerCutOffAtASiblingIsLeftToTheSettler(t *testing.T) {
+func TestABorrowerCutOffAtASiblingIsLeftToTheReconciler(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		r := racing(t, o, 2)
 		ctx, cancel := context.WithCancel(t.Context())

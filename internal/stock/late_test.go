@@ -91,7 +91,7 @@ func TestALateLoanIsNotASecondUnit(t *testing.T) {
 		p := keep(t, r.client, "lend", once("lend", func() { r.set(1, 0) }))
 		err := r.try(r.user)
 		require.ErrorIs(t, err, order.ErrUnavailable, "whether the first sibling lends is not known")
-		require.ErrorIs(t, r.try(r.user), order.ErrBusy, "the mark stays for the settler")
+		require.ErrorIs(t, r.try(r.user), order.ErrBusy, "the mark stays for the reconciler")
 		r.set(1, 1)
 		p.deliver(t, r.others)
 		r.wants(1, 0, 0, 1)

@@ -19,7 +19,7 @@ type writes struct {
 	prepare func(s *shop) order.Hold
 	call    func(s *shop, c order.Claim, h order.Hold) error
 	after   func(s *shop)
-	unsure  bool // if no reply comes at all, it cannot be repeated: the settler ends it
+	unsure  bool // if no reply comes at all, it cannot be repeated: the reconciler ends it
 }
 
 var writing = map[string]writes{

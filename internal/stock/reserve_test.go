@@ -177,7 +177,7 @@ func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
 	}
 }
 
-func TestAllSharesEndAtOnceForTheSettler(t *testing.T) {
+func TestAllSharesEndAtOnceForTheReconciler(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 1, 1)
 		for range 2 {

@@ -79,7 +79,7 @@ func TestALentUnitGoesBackToItsLender(t *testing.T) {
 	})
 }
 
-func TestTheSettlerEndsBothHalvesOfALentUnit(t *testing.T) {
+func TestTheReconcilerEndsBothHalvesOfALentUnit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(*shop, order.Hold) error
 		left int64

@@ -14,7 +14,7 @@
 // answered by asking again.
 //
 // A shard does not promise that a hold becomes an order, and holds do not expire:
-// whoever took one confirms or releases it, and the settler does it for the dead.
+// whoever took one confirms or releases it, and the reconciler does it for the dead.
 // The database has the last word on what is sold.
 package stock
 

@@ -12,7 +12,7 @@ import (
 	"seckill/internal/order"
 )
 
-// ticketLasts is longer than any doubt: the settler ends it within half a minute
+// ticketLasts is longer than any doubt: the reconciler ends it within half a minute
 // of the database's return.
 const ticketLasts = time.Hour
 

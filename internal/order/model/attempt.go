@@ -172,7 +172,7 @@ func (m *Sale) doubt(s State, i int8, tell func(Action, State)) {
 }
 
 // inquire is the client that asks what became of its order in doubt. After a while
-// the void order is written for that: there may be no hold any more that the settler
+// the void order is written for that: there may be no hold any more that the reconciler
 // would find.
 func (m *Sale) inquire(s State, i int8, tell func(Action, State)) {
 	a := s.tries[i]

@@ -19,8 +19,8 @@ const (
 	GiveBackOnCommitError // a failed commit is taken for a rollback
 	ReserveNotByRequest   // the shard does not know a request that it has seen
 	KeyIgnored            // asking again with the same key is a new request
-	NoSettler             // what the dead leave is left
-	SettlerWithoutVoid    // the settler looks for the order and writes nothing
+	NoReconciler          // what the dead leave is left
+	ReconcilerWithoutVoid // the reconciler looks for the order and writes nothing
 	NoConditionalUpdate   // the stock is lowered whatever it is
 	ReleaseWithoutOwner   // a release frees the key, whoever has it
 	AnswerBeforeCommit    // 201 is said before the commit
@@ -48,7 +48,7 @@ const Lines = NoCount | LyingLock | NoFence | NoSlotIndex
 var bugNames = []string{
 	"no count in the shard", "a lock that lies", "no fence", "no unique slot",
 	"no unique request", "unlock before commit", "unlock in doubt", "unit given back on a commit error",
-	"admission not keyed by request", "client retries without idempotency", "no settler", "settler without the void order",
+	"admission not keyed by request", "client retries without idempotency", "no reconciler", "reconciler without the void order",
 	"no conditional update", "release without owner", "acknowledged before commit", "returned twice",
 	"snapshot before the lock", "1205 ignored", "expiring holds", "epoch not checked by take",
 	"outbox without epoch", "reload that adds blindly", "release for all", "sold out at home",

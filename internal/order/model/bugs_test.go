@@ -20,7 +20,7 @@ var bugs = []struct {
 }{
 	{
 		planted: model.NoSlotIndex, down: model.NoCount | model.LyingLock | model.NoFence, violated: model.I3,
-		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Settlers: 1}, last: "COMMIT",
+		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Reconcilers: 1}, last: "COMMIT",
 	},
 	{
 		planted: model.NoRequestIndex, violated: model.I8,
@@ -28,110 +28,110 @@ var bugs = []struct {
 	},
 	{
 		planted: model.UnlockBeforeCommit, violated: model.I10,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1}, last: "UNLOCK",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1}, last: "UNLOCK",
 	},
 	{
 		planted: model.UnlockInDoubt, violated: model.I10,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Losses: 1}}, last: "UNLOCK",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Losses: 1}}, last: "UNLOCK",
 	},
 	{
 		planted: model.GiveBackOnCommitError, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Losses: 1}}, last: "had committed",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Losses: 1}}, last: "had committed",
 	},
 	{
 		planted: model.ReserveNotByRequest, violated: model.I4,
-		sale: model.Sale{Units: 2, Limit: 2, Wishes: once, Settlers: 1, Homes: [2]int8{0, 0}, Faults: model.Faults{Losses: 1}}, last: "RESERVE",
+		sale: model.Sale{Units: 2, Limit: 2, Wishes: once, Reconcilers: 1, Homes: [2]int8{0, 0}, Faults: model.Faults{Losses: 1}}, last: "RESERVE",
 	},
 	{
 		planted: model.KeyIgnored, violated: model.I8,
 		sale: model.Sale{Units: 2, Limit: 2, Wishes: again}, last: "COMMIT",
 	},
 	{
-		planted: model.NoSettler, violated: model.Stuck,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Crashes: 1}}, last: "killed",
+		planted: model.NoReconciler, violated: model.Stuck,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Crashes: 1}}, last: "killed",
 	},
 	{
-		planted: model.SettlerWithoutVoid, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Crashes: 1}}, last: "COMMIT",
+		planted: model.ReconcilerWithoutVoid, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Crashes: 1}}, last: "COMMIT",
 	},
 	{
 		planted: model.NoConditionalUpdate, violated: model.I2,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: two, Settlers: 1, Faults: model.Faults{Failovers: 1}}, last: "COMMIT",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: two, Reconcilers: 1, Faults: model.Faults{Failovers: 1}}, last: "COMMIT",
 	},
 	{
 		planted: model.ReleaseWithoutOwner, violated: model.I10,
-		sale: model.Sale{Units: 2, Limit: 2, Wishes: other, Settlers: 1, Faults: model.Faults{Leases: 1}}, last: "UNLOCK",
+		sale: model.Sale{Units: 2, Limit: 2, Wishes: other, Reconcilers: 1, Faults: model.Faults{Leases: 1}}, last: "UNLOCK",
 	},
 	{
 		planted: model.AnswerBeforeCommit, violated: model.I7,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Crashes: 1}}, last: "takes one",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Crashes: 1}}, last: "takes one",
 	},
 	{
 		planted: model.ReturnedTwice, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 2, Changes: model.Cancel}, last: "RETURN",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 2, Changes: model.Cancel}, last: "RETURN",
 	},
 	{
 		planted: model.SnapshotBeforeLock, down: model.NoCount | model.NoSlotIndex, violated: model.I3,
-		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Settlers: 1}, last: "COMMIT",
+		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Reconcilers: 1}, last: "COMMIT",
 	},
 	{
 		planted: model.LockWaitIgnored, violated: model.I1,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Faults: model.Faults{Waits: 1}}, last: "COMMIT",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{Waits: 1}}, last: "COMMIT",
 	},
 	{
 		planted: model.ExpiringHolds, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1}, last: "expire",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1}, last: "expire",
 	},
 	{
 		planted: model.TakeIgnoresEpoch, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Reloads: 1}, last: "opens the sale",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1}, last: "opens the sale",
 	},
 	{
 		planted: model.ReturnIgnoresEpoch, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1}, last: "opens the sale",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1}, last: "opens the sale",
 	},
 	{
 		planted: model.ReloadAdds, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Reloads: 1}, last: "opens the sale",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1}, last: "opens the sale",
 	},
 	{
 		planted: model.ReleaseForAll, violated: model.I4,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Settlers: 1}, last: "RELEASE",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Reconcilers: 1}, last: "RELEASE",
 	},
 	{
 		planted: model.SoldOutAtHome, violated: model.I6,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Settlers: 1}, last: "RESERVE",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Reconcilers: 1}, last: "RESERVE",
 	},
 	{
 		planted: model.CancelWhatever, violated: model.I9,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 1, Changes: all}, last: "is cancelled",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: all}, last: "is cancelled",
 	},
 	{
 		planted: model.ReturnWithoutConfirm, violated: model.Stuck,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 1, Changes: model.Cancel}, last: "RETURN",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: model.Cancel}, last: "RETURN",
 	},
 	{
 		planted: model.SentAgain, violated: model.Stuck,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Settlers: 1, Faults: model.Faults{Losses: 1}}, last: "LOCK",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Reconcilers: 1, Faults: model.Faults{Losses: 1}}, last: "LOCK",
 	},
 	{
 		planted: model.DoubtStays, violated: model.Stuck,
-		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Settlers: 1, Reloads: 1, Faults: model.Faults{Losses: 2}}, last: "CLEAR",
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, Faults: model.Faults{Losses: 2}}, last: "CLEAR",
 	},
 	{
 		planted: model.OutboxNotCounted, violated: model.Stuck,
-		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Settlers: 1, Relays: 1, Changes: model.Pay | model.Cancel, Reloads: 1}, last: "is paid",
+		sale: model.Sale{Units: 2, Limit: 1, Wishes: other, Reconcilers: 1, Relays: 1, Changes: model.Pay | model.Cancel, Reloads: 1}, last: "is paid",
 	},
 	{
 		planted: model.UnitsOfNow, violated: model.I4,
 		sale: model.Sale{
-			Units: 1, Limit: 1, Wishes: once, Settlers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1, Faults: model.Faults{Crashes: 1},
+			Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1, Faults: model.Faults{Crashes: 1},
 		}, last: "opens the sale",
 	},
 	{
 		planted: model.FilledAgain, violated: model.I4,
 		sale: model.Sale{
-			Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Settlers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1,
+			Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Reconcilers: 1, Relays: 1, Changes: model.Cancel, Reloads: 1,
 			Faults: model.Faults{Crashes: 1, Wipes: 1},
 		}, last: "opens the sale",
 	},

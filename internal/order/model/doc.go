@@ -2,7 +2,7 @@
 // looked at.
 //
 //	state ──every action of everybody──▶ states ──▶ … until there is no new one
-//	        clients, instances, settler,           in each: I1 to I10
+//	        clients, instances, reconciler,        in each: I1 to I10
 //	        relays, loader, database, Redis        from each: a way to rest
 //	        and the adversary
 //
@@ -19,7 +19,7 @@
 // (scripts.go); the transaction statement by statement with the row locks that others
 // wait for, unique indexes and a COMMIT of which nobody heard (tx.go, transact.go); the
 // lock with its lease and its fences (locks.go); void orders, tickets, the look for an
-// earlier order (attempt.go, redis.go); the settler (settler.go), payment, cancellation,
+// earlier order (attempt.go, redis.go); the reconciler (reconciler.go), payment, cancellation,
 // expiry and the outbox (relay.go), loadings that count the buyers one by one, are cut off
 // and gone on with (loader.go). The adversary kills, loses
 // answers before and after the work is done, lets commands arrive late, ends leases while
@@ -29,9 +29,9 @@
 // # What is not
 //
 // Time: there is no clock, so whatever may take long takes any time at all; a hold of
-// any age may be settled, and an order may expire at once. Bytes: ids are small numbers,
+// any age may be reconciled, and an order may expire at once. Bytes: ids are small numbers,
 // and the network does not alter anything. An attempt that begins anew after a stale
-// epoch keeps its id. The commands of the settler, the relay and the loader are done or
+// epoch keeps its id. The commands of the reconciler, the relay and the loader are done or
 // not done, never late. Not modelled are the flags and caches that only save work, queue
 // mode and group commit; a database that is set back, which ends every epoch and so is one
 // more loading. What holds here is true of the order of things; that the code

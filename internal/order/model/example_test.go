@@ -9,7 +9,7 @@ import (
 // A hold that runs out by itself takes its unit with it.
 func ExampleExplore() {
 	sale := model.Sale{
-		Units: 1, Limit: 1, Settlers: 1, Without: model.ExpiringHolds,
+		Units: 1, Limit: 1, Reconcilers: 1, Without: model.ExpiringHolds,
 		Wishes: []model.Wish{{User: 0, Key: 'a'}},
 	}
 	sale.Write(os.Stdout, model.Explore(&sale))

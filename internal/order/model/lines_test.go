@@ -8,7 +8,7 @@ import (
 	"seckill/internal/order/model"
 )
 
-// restless is a sale without a settler where one is not needed to see a second order.
+// restless is a sale without a reconciler where one is not needed to see a second order.
 type restless struct{ *model.Sale }
 
 // AtRest is not asked for.
@@ -27,8 +27,8 @@ func TestWhichLinesOfDefenceAreEnough(t *testing.T) {
 		name  string
 		under model.Sale
 	}{
-		{"none", model.Sale{Settlers: 1}},
-		{"killed", model.Sale{Settlers: 1, Faults: model.Faults{Crashes: 1}}},
+		{"none", model.Sale{Reconcilers: 1}},
+		{"killed", model.Sale{Reconcilers: 1, Faults: model.Faults{Crashes: 1}}},
 		{"an answer lost", model.Sale{Faults: model.Faults{Losses: 1}}},
 		{"error 1205", model.Sale{Faults: model.Faults{Waits: 1}}},
 		{"lease ends", model.Sale{Faults: model.Faults{Leases: 1}}},

@@ -86,8 +86,8 @@ func (m *Sale) leases(s State, tell func(Action, State)) {
 		if h == 0 {
 			continue
 		}
-		who, inside := "the settler", s.settler.locked
-		if h != settling {
+		who, inside := "the reconciler", s.reconciler.locked
+		if h != reconciling {
 			who, inside = m.name(h-1), s.tries[h-1].inside()
 		}
 		t := s

@@ -116,7 +116,7 @@ func (m *Sale) comparable(s *State) bool {
 // shards know of the users' orders is true.
 func (m *Sale) AtRest(s State) bool {
 	n := m.Numbers(s)
-	if !m.comparable(&s) || s.settler.at != resting || s.relays != [2]relay{} || n.Redis != n.Stock || s.db.due != [attempts]uint8{} {
+	if !m.comparable(&s) || s.reconciler.at != resting || s.relays != [2]relay{} || n.Redis != n.Stock || s.db.due != [attempts]uint8{} {
 		return false
 	}
 	for _, sh := range s.redis {

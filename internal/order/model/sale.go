@@ -7,7 +7,7 @@ type Sale struct {
 	Wishes       []Wish // one for each time that a client asks: three at most
 	Homes        [users]int8
 	Changes      Changes
-	Settlers     int8 // 0 or 1
+	Reconcilers  int8 // 0 or 1
 	Relays       int8 // 0 to 2
 	Reloads      int8 // that an administrator asks for while nothing is lost
 	Faults       Faults
@@ -88,7 +88,7 @@ func (m *Sale) Next(s State, tell func(Action, State)) {
 		m.change(s, i, tell)
 		m.crash(s, i, tell)
 	}
-	m.settle(s, tell)
+	m.reconcile(s, tell)
 	for n := range m.Relays {
 		m.relay(s, n, tell)
 	}

@@ -93,7 +93,7 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sale.Settlers = 1
+			sale.Reconcilers = 1
 			start := time.Now()
 			f := model.Explore(&sale)
 			t.Logf("%d states, %d actions, %d at rest, in %v", f.States, f.Edges, f.Resting, time.Since(start))

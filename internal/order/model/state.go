@@ -11,19 +11,19 @@ const (
 // far everybody has come, and what the adversary may still do. It is compared as a
 // whole, so whatever no longer matters is set to zero.
 type State struct {
-	redis   [shards]shard
-	replica [shards]shard // where a failover of the shard leads, while it lags
-	lags    [shards]bool
-	locks   [users]lease
-	db      database
-	tries   [attempts]attempt
-	settler settler
-	relays  [2]relay
-	loader  loader
-	reloads int8 // that an administrator may still ask for
-	left    Faults
-	wrong   wrong            // set by an action that may not be
-	final   [attempts]status // the first final status that each order had
+	redis      [shards]shard
+	replica    [shards]shard // where a failover of the shard leads, while it lags
+	lags       [shards]bool
+	locks      [users]lease
+	db         database
+	tries      [attempts]attempt
+	reconciler reconciler
+	relays     [2]relay
+	loader     loader
+	reloads    int8 // that an administrator may still ask for
+	left       Faults
+	wrong      wrong            // set by an action that may not be
+	final      [attempts]status // the first final status that each order had
 }
 
 // shard is one shard in Redis.
@@ -64,12 +64,12 @@ func (s set) without(n int8) set { return s &^ (1 << n) }
 
 // lease is a user's lock.
 type lease struct {
-	holder int8  // an attempt counted from 1, settling, or 0
+	holder int8  // an attempt counted from 1, reconciling, or 0
 	fence  uint8 // the last one given
 }
 
-// settling is the holder of a lock that a settler has.
-const settling = attempts + 1
+// reconciling is the holder of a lock that a reconciler has.
+const reconciling = attempts + 1
 
 // database is what is committed.
 type database struct {

@@ -19,9 +19,9 @@ type Holds interface {
 	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 }
 
-// Settler brings to its end whatever a request, or an instance that died, left
+// Reconciler brings to its end whatever a request, or an instance that died, left
 // open. Everything it does may be done by two at once and may be cut off anywhere.
-type Settler struct {
+type Reconciler struct {
 	holds   Holds
 	stock   Stock
 	returns Returns
@@ -34,8 +34,8 @@ type Settler struct {
 	log     *slog.Logger
 }
 
-// SettlerParts are what a Settler is made of.
-type SettlerParts struct {
+// ReconcilerDeps are what a Reconciler is made of.
+type ReconcilerDeps struct {
 	Holds   Holds
 	Stock   Stock
 	Returns Returns
@@ -48,15 +48,15 @@ type SettlerParts struct {
 	Log     *slog.Logger     // nil is slog.Default
 }
 
-// NewSettler makes a Settler.
-func NewSettler(p SettlerParts) *Settler {
+// NewReconciler makes a Reconciler.
+func NewReconciler(p ReconcilerDeps) *Reconciler {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
 	if p.Log == nil {
 		p.Log = slog.Default()
 	}
-	return &Settler{
+	return &Reconciler{
 		holds: p.Holds, stock: p.Stock, returns: p.Returns, locker: p.Locker, tx: p.Tx,
 		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, now: p.Now, log: p.Log,
 	}
@@ -67,7 +67,7 @@ const batch = 500
 
 // troubles is how often a pass may find the database away before it gives up: each
 // time may cost a whole timeout, and the next pass comes soon. A shard that is away
-// does not count, because the others' holds can be settled meanwhile.
+// does not count, because the others' holds can be reconciled meanwhile.
 const troubles = 3
 
 // errDatabase marks that it was the database that was away.
@@ -90,66 +90,66 @@ func (t *trouble) enough(err error) bool {
 	return *t >= troubles
 }
 
-// Settle ends the coupon's holds that are older than age, and says how many it ended. A
+// Reconcile ends the coupon's holds that are older than age, and says how many it ended. A
 // hold whose user has a request in progress is left for the next pass.
-func (s *Settler) Settle(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
-	settled := 0
+func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
+	done := 0
 	var failed error
 	var met trouble
 	for shard := range c.Shards {
-		n, err := s.settleShard(ctx, c, shard, age, batch-settled, &met)
-		settled += n
+		n, err := s.reconcileShard(ctx, c, shard, age, batch-done, &met)
+		done += n
 		if err != nil {
 			failed = err
 		}
-		if settled == batch || met.enough(nil) || ctx.Err() != nil {
+		if done == batch || met.enough(nil) || ctx.Err() != nil {
 			break
 		}
 	}
-	return settled, failed
+	return done, failed
 }
 
-// settlePage is how many old holds are read at once.
-const settlePage = 100
+// reconcilePage is how many old holds are read at once.
+const reconcilePage = 100
 
-// settleShard ends up to most holds of a shard. Those that cannot be ended now are passed
+// reconcileShard ends up to most holds of a shard. Those that cannot be ended now are passed
 // over, so that they keep none behind them waiting.
-func (s *Settler) settleShard(
+func (s *Reconciler) reconcileShard(
 	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, met *trouble,
-) (settled int, failed error) {
+) (done int, failed error) {
 	for skip := 0; ; {
-		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, settlePage)
+		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, reconcilePage)
 		if err != nil {
-			return settled, err
+			return done, err
 		}
 		if len(old) == 0 {
-			return settled, failed
+			return done, failed
 		}
 		for _, h := range old {
-			if settled == most || ctx.Err() != nil {
-				return settled, failed
+			if done == most || ctx.Err() != nil {
+				return done, failed
 			}
 			err := s.locker.Do(ctx, fmt.Sprintf("user:%d", h.UserID), func(ctx context.Context, _ *lock.Lease) error {
-				return s.settle(ctx, h)
+				return s.reconcileHold(ctx, h)
 			})
 			if err == nil {
-				settled++
+				done++
 				continue
 			}
 			skip++
 			if !errors.Is(err, lock.ErrNotAcquired) {
-				failed = fmt.Errorf("settle the hold of order %d: %w", h.OrderID, err)
+				failed = fmt.Errorf("reconcile the hold of order %d: %w", h.OrderID, err)
 			}
 			if met.enough(err) {
-				return settled, failed
+				return done, failed
 			}
 		}
 	}
 }
 
-// settle asks the database what became of the hold, in a way that also decides it:
+// reconcileHold asks the database what became of the hold, in a way that also decides it:
 // after the void order is in, no attempt of the request can commit any more.
-func (s *Settler) settle(ctx context.Context, h Hold) error {
+func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 	// Attempt 0: every share of the hold ends.
 	h.Attempt = 0
 	err := s.orders.Void(ctx, Order{

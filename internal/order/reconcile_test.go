@@ -20,7 +20,7 @@ func (s *shop) abandoned(t *testing.T, c coupon.Coupon, user int64, steps ...str
 	s.runOut(t, user)
 }
 
-func TestSettlersAtOnceEndEachHoldOnce(t *testing.T) {
+func TestReconcilersAtOnceEndEachHoldOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 13, 1)
 		for user := range int64(12) {
@@ -30,13 +30,13 @@ func TestSettlersAtOnceEndEachHoldOnce(t *testing.T) {
 				s.abandoned(t, c, user, "before confirm")
 			}
 		}
-		settlers := []*order.Settler{
-			s.Settler, // one that is told "held", and one that waits
-			s.settlerWith(func(p *order.SettlerParts) { p.Locker = s.locker(t, patient) }),
-			s.settlerWith(func(p *order.SettlerParts) { p.Locker = everybody{} }),
+		reconcilers := []*order.Reconciler{
+			s.Reconciler, // one that is told "held", and one that waits
+			s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = s.locker(t, patient) }),
+			s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = everybody{} }),
 		}
 		for _, a := range together(6, func(i int) (order.Order, error) {
-			_, err := settlers[i%3].Settle(t.Context(), c, 0)
+			_, err := reconcilers[i%3].Reconcile(t.Context(), c, 0)
 			return order.Order{}, err
 		}) {
 			require.NoError(t, a.err)
@@ -49,12 +49,12 @@ func TestAHoldIsLeftAloneWhileItIsYoungOrItsRequestGoesOn(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 8, "after reserve")
-	n, err := s.Settle(t.Context(), c, time.Hour)
+	n, err := s.Reconcile(t.Context(), c, time.Hour)
 	require.NoError(t, err)
 	require.Zero(t, n, "young")
 
 	f := &faults{plan: map[string]func(){"before begin": func() {
-		n, err := s.Settle(t.Context(), c, 0)
+		n, err := s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, n, "user 8's alone")
 	}}}
@@ -114,31 +114,31 @@ func TestAHoldWhoseOrderIDIsTakenIsReleased(t *testing.T) {
 	s.settled(t, c, 1)
 }
 
-func TestAHoldThatCannotBeSettledDoesNotStopTheOthers(t *testing.T) {
+func TestAHoldThatCannotBeReconciledDoesNotStopTheOthers(t *testing.T) {
 	s := open(t)
 	for _, step := range []string{"before void", "after void"} {
 		c := s.sell(t, 40, 1)
 		for user := range int64(3) {
 			s.abandoned(t, c, user, "after reserve")
 		}
-		faulty := s.settlerWith(func(p *order.SettlerParts) { p.Orders = faultyOrders{p.Orders, failing(step)} })
-		n, err := faulty.Settle(t.Context(), c, 0)
+		faulty := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Orders = faultyOrders{p.Orders, failing(step)} })
+		n, err := faulty.Reconcile(t.Context(), c, 0)
 		require.ErrorIs(t, err, order.ErrUnavailable)
 		require.Equal(t, 2, n)
-		n, err = faulty.Settle(t.Context(), c, 0)
+		n, err = faulty.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		s.atRest(t, c, 0)
 	}
 }
 
-func TestSettlingStopsWithItsContext(t *testing.T) {
+func TestReconcilingStopsWithItsContext(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 7, "after reserve")
 	ctx, cancel := context.WithCancel(t.Context())
-	settler := s.settlerWith(func(p *order.SettlerParts) { p.Holds = lastWord{p.Holds, cancel} })
-	n, err := settler.Settle(ctx, c, 0)
+	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Holds = lastWord{p.Holds, cancel} })
+	n, err := reconciler.Reconcile(ctx, c, 0)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	s.settled(t, c, 0)

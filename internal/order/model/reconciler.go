@@ -1,8 +1,8 @@
 package model
 
-// settler is one pass over one hold, as settle.go does it. It may be at work on a
+// reconciler is one pass over one hold, as reconcile.go does it. It may be at work on a
 // hold of any age: that a young one is left alone saves work and keeps nothing safe.
-type settler struct {
+type reconciler struct {
 	at     pass
 	order  int8
 	shard  int8
@@ -21,16 +21,16 @@ const (
 	actingHome      // and at home
 )
 
-func (m *Sale) settle(s State, tell func(Action, State)) {
-	if m.Settlers == 0 || m.has(NoSettler) {
+func (m *Sale) reconcile(s State, tell func(Action, State)) {
+	if m.Reconcilers == 0 || m.has(NoReconciler) {
 		return
 	}
-	w := &s.settler
-	act := Action{Who: "the settler"}
+	w := &s.reconciler
+	act := Action{Who: "the reconciler"}
 	if s.left.Crashes > 0 && w.at != resting {
 		t := s
 		t.left.Crashes--
-		t.settler = settler{}
+		t.reconciler = reconciler{}
 		tell(Action{Who: act.Who, Did: "is killed", Fault: true}, t)
 	}
 	switch w.at {
@@ -53,7 +53,7 @@ func (m *Sale) settle(s State, tell func(Action, State)) {
 	}
 }
 
-// find reads the holds: each entry of each shard is a hold to settle.
+// find reads the holds: each entry of each shard is a hold to reconcile.
 func (m *Sale) find(s State, tell func(Action, State)) {
 	for k, sh := range s.redis {
 		for o, h := range sh.holds {
@@ -61,30 +61,30 @@ func (m *Sale) find(s State, tell func(Action, State)) {
 				continue
 			}
 			t := s
-			t.settler = settler{at: found, order: int8(o), shard: int8(k), epoch: sh.epoch}
-			tell(Action{Who: "the settler", Did: "finds the hold of " + m.name(int8(o)) + where[k]}, t)
+			t.reconciler = reconciler{at: found, order: int8(o), shard: int8(k), epoch: sh.epoch}
+			tell(Action{Who: "the reconciler", Did: "finds the hold of " + m.name(int8(o)) + where[k]}, t)
 		}
 	}
 }
 
 // lockHold takes the user's lock, or leaves the hold for the next pass.
 func (m *Sale) lockHold(s State, tell func(Action, State)) {
-	l := &s.locks[m.user(s.settler.order)]
+	l := &s.locks[m.user(s.reconciler.order)]
 	if l.holder != 0 && !m.has(LyingLock) {
-		s.settler = settler{}
-		tell(Action{Who: "the settler", Did: "LOCK", Said: "held by another: the next pass"}, s)
+		s.reconciler = reconciler{}
+		tell(Action{Who: "the reconciler", Did: "LOCK", Said: "held by another: the next pass"}, s)
 		return
 	}
-	l.holder = settling
-	s.settler.at, s.settler.locked = deciding, true
-	tell(Action{Who: "the settler", Did: "LOCK", Said: "granted"}, s)
+	l.holder = reconciling
+	s.reconciler.at, s.reconciler.locked = deciding, true
+	tell(Action{Who: "the reconciler", Did: "LOCK", Said: "granted"}, s)
 }
 
 func (m *Sale) decide(s State, tell func(Action, State)) {
-	w := &s.settler
-	act := Action{Who: "the settler", Did: "inserts the void order"}
+	w := &s.reconciler
+	act := Action{Who: "the reconciler", Did: "inserts the void order"}
 	said := duplicate
-	if m.has(SettlerWithoutVoid) {
+	if m.has(ReconcilerWithoutVoid) {
 		act.Did = "looks for the order"
 	} else {
 		if m.claimed(&s, nobody, w.order, w.order, 0) {
@@ -108,17 +108,17 @@ func (m *Sale) decide(s State, tell func(Action, State)) {
 }
 
 func (m *Sale) actOnHold(s *State, k int8) (did, said string) {
-	w := s.settler
+	w := s.reconciler
 	if w.sold {
 		return "CONFIRM" + where[k], string(m.confirm(&s.redis[k], w.epoch, w.order))
 	}
 	return "RELEASE" + where[k], string(m.release(&s.redis[k], w.epoch, w.order, everyone))
 }
 
-// rest releases the lock, if it is still the settler's, and ends the pass.
+// rest releases the lock, if it is still the reconciler's, and ends the pass.
 func (m *Sale) rest(s *State) {
-	if l := &s.locks[m.user(s.settler.order)]; l.holder == settling {
+	if l := &s.locks[m.user(s.reconciler.order)]; l.holder == reconciling {
 		l.holder = 0
 	}
-	s.settler = settler{}
+	s.reconciler = reconciler{}
 }
