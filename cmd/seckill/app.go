@@ -76,7 +76,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
 	})
 	a.reconciler = order.NewReconciler(faultyReconciler(order.ReconcilerDeps{
-		Holds: a.stock, Stock: a.stock, Returns: a.stock, Locker: a.locker, Tx: a.store,
+		Holds: a.stock, Stock: a.stock, Restocker: a.stock, Locker: a.locker, Tx: a.store,
 		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
 	}))
 	a.auditor = audit.New(a.store, a.stock, a.reconciler, a.coupons, cfg.Order.ReconcileAfter)
@@ -190,7 +190,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
 		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueCapacity, Wait: cfg.Order.QueueMaxAge,
-		Sales: a.cache, Stock: felt, Tickets: a.stock, Returns: a.stock,
+		Sales: a.cache, Stock: felt, Tickets: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))

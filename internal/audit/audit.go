@@ -35,7 +35,7 @@ type Shards interface {
 	Heads(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
 	OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[stock.Held, error]
 	Traces(ctx context.Context, couponID int64, heads []stock.Shard, orders []order.Order) ([]stock.Trace, error)
-	Applied(ctx context.Context, returns []order.Return) ([]bool, error)
+	Applied(ctx context.Context, returns []order.Restock) ([]bool, error)
 	Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
 }
 

@@ -50,7 +50,7 @@ func (empty) Orders(context.Context, func(context.Context, []store.Booked) error
 	return store.Totals{}, nil
 }
 
-func (empty) Due(context.Context, func(context.Context, []order.Return) error) error { return nil }
+func (empty) Due(context.Context, func(context.Context, []order.Restock) error) error { return nil }
 
 func (empty) Answers(context.Context, []string) (map[string]order.Order, error) {
 	return map[string]order.Order{}, nil
@@ -69,7 +69,7 @@ func (*busy) Traces(context.Context, int64, []stock.Shard, []order.Order) ([]sto
 	return nil, nil
 }
 
-func (*busy) Applied(context.Context, []order.Return) ([]bool, error) { return nil, nil }
+func (*busy) Applied(context.Context, []order.Restock) ([]bool, error) { return nil, nil }
 
 func (*busy) Waiting(context.Context, int64, int) (map[int64]bool, error) { return nil, nil }
 

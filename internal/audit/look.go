@@ -70,7 +70,7 @@ func same(a, b []stock.Shard) bool {
 
 // readDue counts the units of this epoch that the shards do not have yet.
 func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Ledger) error {
-	return l.Due(ctx, func(ctx context.Context, due []order.Return) error {
+	return l.Due(ctx, func(ctx context.Context, due []order.Restock) error {
 		applied, err := a.shards.Applied(ctx, due)
 		if err != nil {
 			return err

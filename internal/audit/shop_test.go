@@ -43,15 +43,15 @@ type shop struct {
 
 // deaf returns nothing to the shards while it is deaf, so that a unit is owed.
 type deaf struct {
-	order.Returns
+	order.Restocker
 	on *atomic.Bool
 }
 
-func (d deaf) Return(ctx context.Context, r order.Return) error {
+func (d deaf) Restock(ctx context.Context, r order.Restock) error {
 	if d.on.Load() {
 		return order.ErrUnavailable
 	}
-	return d.Returns.Return(ctx, r)
+	return d.Restocker.Restock(ctx, r)
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
@@ -64,9 +64,9 @@ func open(t *testing.T) *shop {
 }
 
 func in(s *shoptest.Shop) *shop {
-	returns := deaf{s.Parts.Returns, new(atomic.Bool)}
+	returns := deaf{s.Parts.Restocker, new(atomic.Bool)}
 	parts := s.Parts
-	parts.Returns = returns
+	parts.Restocker = returns
 	return &shop{
 		Auditor: s.Auditor, in: s, orders: order.NewService(parts), parts: parts, reconciler: s.Reconciler, coupons: s.Coupons,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, returns: returns,

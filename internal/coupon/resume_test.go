@@ -138,17 +138,17 @@ func (c cutOff) Open(ctx context.Context, l coupon.Load) error {
 // cancelled cancels the user's order, and gives its unit back to the shards.
 func (s *shop) cancelled(t *testing.T, id, user int64) {
 	t.Helper()
-	var back []order.Return
+	var back []order.Restock
 	require.NoError(t, s.store.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
 		_, err := tx.Cancel(ctx, user, user)
 		if err != nil {
 			return err
 		}
-		back, err = tx.GiveBack(ctx, order.Order{ID: user, CouponID: id, UserID: user})
+		back, err = tx.Restock(ctx, order.Order{ID: user, CouponID: id, UserID: user})
 		return err
 	}))
-	require.NoError(t, s.stock.Return(t.Context(), back[0]))
-	require.NoError(t, s.store.Returned(t.Context(), back...))
+	require.NoError(t, s.stock.Restock(t.Context(), back[0]))
+	require.NoError(t, s.store.Delivered(t.Context(), back...))
 }
 
 // opened are shards of which one is lost just before they are opened.

@@ -14,7 +14,7 @@ import (
 func (p *Points) Service(parts order.Parts) order.Parts {
 	parts.Stock = stock{parts.Stock, p, ""}
 	parts.Tickets = tickets{parts.Tickets, p}
-	parts.Returns = returns{parts.Returns, p, ""}
+	parts.Restocker = restocker{parts.Restocker, p, ""}
 	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
 	parts.Orders = orders{parts.Orders, p, ""}
@@ -65,7 +65,7 @@ func (q queue) Done(ctx context.Context, e order.Entry, row bool) error {
 // Reconciler puts the points of the background work around its parts.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
 	parts.Stock = stock{parts.Stock, p, "settle."}
-	parts.Returns = returns{parts.Returns, p, "relay."}
+	parts.Restocker = restocker{parts.Restocker, p, "relay."}
 	parts.Tx = transactor{parts.Tx, p}
 	parts.Orders = orders{parts.Orders, p, "settle."}
 	parts.Outbox = outbox{parts.Outbox, p}
@@ -107,15 +107,15 @@ func (t tickets) PutTicket(ctx context.Context, o order.Order) error {
 	return t.p.at(ctx, "ticket", order.ErrUnavailable, func() error { return t.Tickets.PutTicket(ctx, o) })
 }
 
-type returns struct {
-	order.Returns
+type restocker struct {
+	order.Restocker
 	p      *Points
 	prefix string
 }
 
-// Return is order.Returns'.
-func (r returns) Return(ctx context.Context, back order.Return) error {
-	return r.p.at(ctx, r.prefix+"return", order.ErrUnavailable, func() error { return r.Returns.Return(ctx, back) })
+// Restock is order.Restocker'.
+func (r restocker) Restock(ctx context.Context, back order.Restock) error {
+	return r.p.at(ctx, r.prefix+"return", order.ErrUnavailable, func() error { return r.Restocker.Restock(ctx, back) })
 }
 
 type orders struct {
@@ -138,9 +138,9 @@ type outbox struct {
 	p *Points
 }
 
-// Returned is order.Outbox's.
-func (o outbox) Returned(ctx context.Context, back ...order.Return) error {
-	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Returned(ctx, back...) })
+// Delivered is order.Outbox's.
+func (o outbox) Delivered(ctx context.Context, back ...order.Restock) error {
+	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Delivered(ctx, back...) })
 }
 
 type locker struct {

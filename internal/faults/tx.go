@@ -110,10 +110,10 @@ func (w *watched) Expire(ctx context.Context, now time.Time, skip, most int) (ex
 	return expired, err
 }
 
-// GiveBack is order.Tx's.
-func (w *watched) GiveBack(ctx context.Context, of ...order.Order) (back []order.Return, err error) {
+// Restock is order.Tx's.
+func (w *watched) Restock(ctx context.Context, of ...order.Order) (back []order.Restock, err error) {
 	err = w.p.at(ctx, "giveback", nil, func() (err error) {
-		back, err = w.Tx.GiveBack(ctx, of...)
+		back, err = w.Tx.Restock(ctx, of...)
 		return err
 	})
 	return back, err

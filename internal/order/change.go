@@ -20,14 +20,14 @@ func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 	ctx, cancel := s.work(ctx)
 	defer cancel()
-	var back *Return
+	var back *Restock
 	o, err := s.move(ctx, id, userID, Cancelled, func(ctx context.Context, tx Tx, o Order) (bool, error) {
 		back = nil
 		moved, err := tx.Cancel(ctx, id, userID)
 		if err != nil || !moved {
 			return false, err
 		}
-		r, err := tx.GiveBack(ctx, o)
+		r, err := tx.Restock(ctx, o)
 		if err != nil {
 			return false, err
 		}
@@ -35,7 +35,7 @@ func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 		return true, nil
 	})
 	if err == nil && back != nil {
-		s.giveBack(ctx, *back)
+		s.restockNow(ctx, *back)
 	}
 	return o, err
 }
@@ -73,10 +73,10 @@ func (s *Service) move(ctx context.Context, id, userID int64, to Status,
 
 // giveBack hands a returned unit to the shards at once. If that fails, the outbox
 // row that was committed with the change stays due, and the relay does it.
-func (s *Service) giveBack(ctx context.Context, r Return) {
+func (s *Service) restockNow(ctx context.Context, r Restock) {
 	ctx, cancel := s.cleanup(ctx)
 	defer cancel()
-	if err := s.returns.Return(ctx, r); err != nil {
+	if err := s.restocker.Restock(ctx, r); err != nil {
 		s.log.WarnContext(ctx, "return is left to the relay", "order", r.OrderID, "error", err)
 	}
 }

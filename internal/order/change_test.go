@@ -161,7 +161,7 @@ func TestInstancesExpireOrdersTogether(t *testing.T) {
 		n, err := s.Expire(t.Context()) // what one had locked, the others have left to it
 		require.NoError(t, err)
 		require.EqualValues(t, sold, expired.Load()+int64(n))
-		due, err := s.db.DueReturns(t.Context(), 0, sold)
+		due, err := s.db.DueRestocks(t.Context(), 0, sold)
 		require.NoError(t, err)
 		require.Empty(t, due, "who expired them has returned the units")
 		s.atRest(t, c, 0)
@@ -191,7 +191,7 @@ func TestAnOrderOfAFreedSaleEndsAsAnyOther(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, order.Expired, o.Status)
 		s.settled(t, c, 1)
-		due, err := s.db.DueReturns(t.Context(), 0, 9)
+		due, err := s.db.DueRestocks(t.Context(), 0, 9)
 		require.NoError(t, err)
 		require.Empty(t, due)
 	})

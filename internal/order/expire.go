@@ -41,7 +41,7 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 			skip++
 		default:
 			done += len(back)
-			if _, err := s.restock(ctx, back); err != nil {
+			if _, err := s.deliver(ctx, back); err != nil {
 				left = err
 			}
 			more, most = len(back) == most, min(2*most, expiryGroup)
@@ -54,15 +54,15 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 }
 
 // expire ends up to most overdue orders in one transaction.
-func (s *Reconciler) expire(ctx context.Context, now time.Time, skip, most int) ([]Return, error) {
-	var back []Return
+func (s *Reconciler) expire(ctx context.Context, now time.Time, skip, most int) ([]Restock, error) {
+	var back []Restock
 	err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		back = nil
 		expired, err := tx.Expire(ctx, now, skip, most)
 		if err != nil || len(expired) == 0 {
 			return err
 		}
-		back, err = tx.GiveBack(ctx, expired...)
+		back, err = tx.Restock(ctx, expired...)
 		return err
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ func (f *faults) into(p *order.Parts) {
 	p.Admission = faultyAdmission{p.Admission, f}
 	p.Stock = faultyStock{p.Stock, f}
 	p.Tickets = faultyTickets{p.Tickets, f}
-	p.Returns = faultyReturns{p.Returns, f}
+	p.Restocker = faultyRestocker{p.Restocker, f}
 	p.Locker = faultyLocker{p.Locker, f}
 	p.Tx = faultyTransactor{p.Tx, f}
 	p.Orders = faultyOrders{p.Orders, f}
@@ -149,13 +149,13 @@ func (s faultyTickets) Ticket(ctx context.Context, id int64) (o order.Order, err
 	return o, err
 }
 
-type faultyReturns struct {
-	order.Returns
+type faultyRestocker struct {
+	order.Restocker
 	f *faults
 }
 
-func (s faultyReturns) Return(ctx context.Context, r order.Return) error {
-	return s.f.store("return", func() error { return s.Returns.Return(ctx, r) })
+func (s faultyRestocker) Restock(ctx context.Context, r order.Restock) error {
+	return s.f.store("return", func() error { return s.Restocker.Restock(ctx, r) })
 }
 
 type faultyIDs struct {

@@ -69,8 +69,8 @@ func (t faultyTx) Expire(ctx context.Context, now time.Time, skip, most int) (al
 	return all, err
 }
 
-func (t faultyTx) GiveBack(ctx context.Context, of ...order.Order) (all []order.Return, err error) {
-	err = t.f.store("give back", func() (err error) { all, err = t.Tx.GiveBack(ctx, of...); return err })
+func (t faultyTx) Restock(ctx context.Context, of ...order.Order) (all []order.Restock, err error) {
+	err = t.f.store("give back", func() (err error) { all, err = t.Tx.Restock(ctx, of...); return err })
 	return all, err
 }
 
@@ -93,6 +93,6 @@ type faultyOutbox struct {
 	f *faults
 }
 
-func (s faultyOutbox) Returned(ctx context.Context, back ...order.Return) error {
-	return s.f.store("returned", func() error { return s.Outbox.Returned(ctx, back...) })
+func (s faultyOutbox) Delivered(ctx context.Context, back ...order.Restock) error {
+	return s.f.store("returned", func() error { return s.Outbox.Delivered(ctx, back...) })
 }

@@ -60,16 +60,16 @@ type Tickets interface {
 	Ticket(ctx context.Context, orderID int64) (Order, error)
 }
 
-// Returns puts units of ended orders back into the shards.
-type Returns interface {
-	// Return gives one unit back, once in effect. A Return of an older epoch than
+// Restocker puts units of ended orders back into the shards.
+type Restocker interface {
+	// Restock gives one unit back, once in effect. A Restock of an older epoch than
 	// the shards' changes nothing: that unit was loaded with the newer epoch.
 	// coupon.ErrNotLoaded if the shards are not there, or not there yet.
-	Return(ctx context.Context, r Return) error
+	Restock(ctx context.Context, r Restock) error
 }
 
-// Return is a unit that went back in the database and is owed to the shards.
-type Return struct {
+// Restock is a unit that went back in the database and is owed to the shards.
+type Restock struct {
 	OrderID  int64
 	CouponID int64
 	UserID   int64

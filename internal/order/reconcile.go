@@ -22,30 +22,30 @@ type Holds interface {
 // Reconciler brings to its end whatever a request, or an instance that died, left
 // open. Everything it does may be done by two at once and may be cut off anywhere.
 type Reconciler struct {
-	holds   Holds
-	stock   Stock
-	returns Returns
-	locker  Locker
-	tx      Transactor
-	orders  Orders
-	outbox  Outbox
-	sales   Sales
-	now     func() time.Time
-	log     *slog.Logger
+	holds     Holds
+	stock     Stock
+	restocker Restocker
+	locker    Locker
+	tx        Transactor
+	orders    Orders
+	outbox    Outbox
+	sales     Sales
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 // ReconcilerDeps are what a Reconciler is made of.
 type ReconcilerDeps struct {
-	Holds   Holds
-	Stock   Stock
-	Returns Returns
-	Locker  Locker
-	Tx      Transactor
-	Orders  Orders
-	Outbox  Outbox
-	Sales   Sales
-	Now     func() time.Time // nil is time.Now
-	Log     *slog.Logger     // nil is slog.Default
+	Holds     Holds
+	Stock     Stock
+	Restocker Restocker
+	Locker    Locker
+	Tx        Transactor
+	Orders    Orders
+	Outbox    Outbox
+	Sales     Sales
+	Now       func() time.Time // nil is time.Now
+	Log       *slog.Logger     // nil is slog.Default
 }
 
 // NewReconciler makes a Reconciler.
@@ -57,7 +57,7 @@ func NewReconciler(p ReconcilerDeps) *Reconciler {
 		p.Log = slog.Default()
 	}
 	return &Reconciler{
-		holds: p.Holds, stock: p.Stock, returns: p.Returns, locker: p.Locker, tx: p.Tx,
+		holds: p.Holds, stock: p.Stock, restocker: p.Restocker, locker: p.Locker, tx: p.Tx,
 		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, now: p.Now, log: p.Log,
 	}
 }

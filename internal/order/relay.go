@@ -16,12 +16,12 @@ func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	var failed error
 	var met trouble
 	for ctx.Err() == nil {
-		due, err := s.outbox.DueReturns(ctx, after, batch)
+		due, err := s.outbox.DueRestocks(ctx, after, batch)
 		if err != nil || len(due) == 0 {
 			return done, errors.Join(failed, err)
 		}
 		after = due[len(due)-1].OrderID
-		n, err := s.restock(ctx, due)
+		n, err := s.deliver(ctx, due)
 		done += n
 		if err != nil {
 			failed = err
@@ -34,24 +34,24 @@ func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 }
 
 // restocking is how many units are handed over at once.
-const restocking = 32
+const deliverAtOnce = 32
 
 // restock hands units to the shards, many at once, and forgets all that they have in one
 // statement. The units come first: a crash between the two hands them over again, which
 // changes nothing.
-func (s *Reconciler) restock(ctx context.Context, due []Return) (int, error) {
+func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 	errs := make([]error, len(due))
 	var handing sync.WaitGroup
-	turns := make(chan struct{}, restocking)
+	turns := make(chan struct{}, deliverAtOnce)
 	for i, r := range due {
 		turns <- struct{}{}
 		handing.Go(func() {
 			defer func() { <-turns }()
-			errs[i] = s.handOver(ctx, r)
+			errs[i] = s.deliverOne(ctx, r)
 		})
 	}
 	handing.Wait()
-	handed := make([]Return, 0, len(due))
+	handed := make([]Restock, 0, len(due))
 	var failed error
 	for i, r := range due {
 		if errs[i] != nil {
@@ -63,16 +63,16 @@ func (s *Reconciler) restock(ctx context.Context, due []Return) (int, error) {
 	if len(handed) == 0 {
 		return 0, failed
 	}
-	if err := s.outbox.Returned(ctx, handed...); err != nil {
+	if err := s.outbox.Delivered(ctx, handed...); err != nil {
 		return 0, ofDatabase(err)
 	}
 	return len(handed), failed
 }
 
-// handOver returns one unit. Of an ended sale whose shards are gone it need not be: the
+// deliverOne returns one unit. Of an ended sale whose shards are gone it need not be: the
 // database alone keeps that account.
-func (s *Reconciler) handOver(ctx context.Context, r Return) error {
-	err := s.returns.Return(ctx, r)
+func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
+	err := s.restocker.Restock(ctx, r)
 	if errors.Is(err, coupon.ErrNotLoaded) {
 		c, cerr := s.sales.Get(ctx, r.CouponID)
 		if cerr == nil && c.StateAt(s.now()) == coupon.Ended {

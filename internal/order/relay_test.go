@@ -12,13 +12,13 @@ import (
 )
 
 // cancelled is an order whose unit the shards have not been given.
-func (s *shop) cancelled(t *testing.T, c coupon.Coupon, user int64) order.Return {
+func (s *shop) cancelled(t *testing.T, c coupon.Coupon, user int64) order.Restock {
 	t.Helper()
 	o := s.buy(t, c, user, "")
 	f := failing("before return")
 	_, err := s.with(f.into).Cancel(t.Context(), o.ID, user)
 	require.NoError(t, err)
-	due, err := s.db.DueReturns(t.Context(), o.ID-1, 1)
+	due, err := s.db.DueRestocks(t.Context(), o.ID-1, 1)
 	require.NoError(t, err)
 	return due[0]
 }
@@ -33,10 +33,10 @@ func TestAUnitIsReturnedOnceHoweverOftenItIsRelayed(t *testing.T) {
 		require.EqualValues(t, 1, report.Returns, "until then it is accounted for")
 
 		for _, lost := range []string{"before return", "after return"} {
-			away := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Returns = faultyReturns{p.Returns, failing(lost)} })
+			away := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Restocker = faultyRestocker{p.Restocker, failing(lost)} })
 			_, err = away.Relay(t.Context())
 			require.ErrorIs(t, err, order.ErrUnavailable)
-			due, err := s.db.DueReturns(t.Context(), 0, 9)
+			due, err := s.db.DueRestocks(t.Context(), 0, 9)
 			require.NoError(t, err)
 			require.Len(t, due, 1, "it is owed until the shards are known to have it")
 		}
@@ -44,7 +44,7 @@ func TestAUnitIsReturnedOnceHoweverOftenItIsRelayed(t *testing.T) {
 		_, err = forgetful.Relay(t.Context())
 		require.ErrorIs(t, err, order.ErrUnavailable, "the instance dies between the two")
 		for range 3 {
-			require.NoError(t, s.stock.Return(t.Context(), r))
+			require.NoError(t, s.stock.Restock(t.Context(), r))
 		}
 		n, err := s.Relay(t.Context())
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
 			return s.reload(t, c)
 		},
 		"loaded between the return and its note": func(c coupon.Coupon, user int64) coupon.Coupon {
-			require.NoError(t, s.stock.Return(t.Context(), s.cancelled(t, c, user)))
+			require.NoError(t, s.stock.Restock(t.Context(), s.cancelled(t, c, user)))
 			return s.reload(t, c)
 		},
 		"begun, and cancelled before the shards were loaded": func(c coupon.Coupon, user int64) coupon.Coupon {

@@ -52,7 +52,7 @@ type Parts struct {
 	Sales     Sales
 	Stock     Stock
 	Tickets   Tickets
-	Returns   Returns
+	Restocker Restocker
 	Locker    Locker
 	Tx        Transactor
 	Orders    Orders
@@ -72,7 +72,7 @@ type Service struct {
 	sales     Sales
 	stock     Stock
 	tickets   Tickets
-	returns   Returns
+	restocker Restocker
 	locker    Locker
 	tx        Transactor
 	orders    Orders
@@ -101,7 +101,7 @@ func NewService(p Parts) *Service {
 	}
 	return &Service{
 		admission: p.Admission,
-		sales:     p.Sales, stock: p.Stock, tickets: p.Tickets, returns: p.Returns, locker: p.Locker,
+		sales:     p.Sales, stock: p.Stock, tickets: p.Tickets, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, room: p.Room, wait: p.Wait, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,

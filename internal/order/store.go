@@ -37,9 +37,9 @@ type Tx interface {
 	// returns them, the oldest first, without the first skip of them. Those that another
 	// transaction has locked are left to it.
 	Expire(ctx context.Context, now time.Time, skip, most int) ([]Order, error)
-	// GiveBack raises the coupons' stocks by the orders' units and notes in the outbox
-	// that the shards of these epochs are owed them: a Return for each, in their order.
-	GiveBack(ctx context.Context, of ...Order) ([]Return, error)
+	// Restock raises the coupons' stocks by the orders' units and notes in the outbox
+	// that the shards of these epochs are owed them: a Restock for each, in their order.
+	Restock(ctx context.Context, of ...Order) ([]Restock, error)
 }
 
 // Orders are read, and voided, outside of any transaction of ours. Whoever asks for one
@@ -61,11 +61,11 @@ type Orders interface {
 
 // Outbox lists what is due.
 type Outbox interface {
-	// DueReturns lists up to limit units owed to the shards, by order id, from the
+	// DueRestocks lists up to limit units owed to the shards, by order id, from the
 	// order id after on.
-	DueReturns(ctx context.Context, after int64, limit int) ([]Return, error)
-	// Returned notes that the shards have the units.
-	Returned(ctx context.Context, of ...Return) error
+	DueRestocks(ctx context.Context, after int64, limit int) ([]Restock, error)
+	// Delivered notes that the shards have the units.
+	Delivered(ctx context.Context, of ...Restock) error
 	// Overdue reports whether there are pending orders whose time had run out at now.
 	Overdue(ctx context.Context, now time.Time) (bool, error)
 }

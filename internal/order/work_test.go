@@ -60,7 +60,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	}, s.Reconciler, other)
 	require.Eventually(t, func() bool {
 		report, err := s.auditor.Audit(t.Context(), c.ID)
-		due, derr := s.db.DueReturns(t.Context(), 0, 1)
+		due, derr := s.db.DueRestocks(t.Context(), 0, 1)
 		return errors.Join(err, derr) == nil && report.Settled && report.Live == 1 && len(due)+len(s.in.OpenHolds(t, c)) == 0
 	}, patient, soon)
 	stop()

@@ -165,11 +165,11 @@ func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 	})
 	tx := st.commit(db)
 	s.Parts = order.Parts{
-		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Returns: s.Stock, Locker: s.Locker(t, Patient),
+		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, Patient),
 		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
 	}
 	s.ReconcilerDeps = order.ReconcilerDeps{
-		Holds: s.Stock, Stock: s.Stock, Returns: s.Stock, Locker: s.Locker(t, 0),
+		Holds: s.Stock, Stock: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, 0),
 		Tx: tx, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
 	}
 	s.Service, s.Reconciler = order.NewService(s.Parts), order.NewReconciler(s.ReconcilerDeps)

@@ -100,7 +100,7 @@ func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) (twice bool
 	if err != nil {
 		return twice, err
 	}
-	return twice, s.cameBack(ctx, c.CouponID, answer)
+	return twice, s.clearSoldOut(ctx, c.CouponID, answer)
 }
 
 // lenders lists the shards that have units, the fullest first. When every shard was

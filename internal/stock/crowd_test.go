@@ -149,9 +149,9 @@ func TestACrowdThatGivesUnitsBackLosesNone(t *testing.T) {
 			case 0:
 				return false, s.Release(ctx, h)
 			case 1:
-				return false, errors.Join(s.Confirm(ctx, h), s.Return(ctx, back(h)))
+				return false, errors.Join(s.Confirm(ctx, h), s.Restock(ctx, back(h)))
 			case 2:
-				return false, s.Return(ctx, back(h)) // not confirmed before
+				return false, s.Restock(ctx, back(h)) // not confirmed before
 			}
 			return true, s.Confirm(ctx, h)
 		})

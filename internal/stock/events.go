@@ -49,9 +49,9 @@ func parseEvent(text string) (event string, couponID int64, err error) {
 	return event, couponID, nil
 }
 
-// cameBack lowers the flag here, and everywhere when the shard had been empty:
+// clearSoldOut lowers the flag here, and everywhere when the shard had been empty:
 // only then can anybody have seen all shards empty.
-func (s *Stock) cameBack(ctx context.Context, couponID int64, answer []string) error {
+func (s *Stock) clearSoldOut(ctx context.Context, couponID int64, answer []string) error {
 	if answer[0] != "OK" {
 		return nil
 	}

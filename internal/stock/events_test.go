@@ -55,7 +55,7 @@ func (l *listener) seesSoldOut(s *shop, user int64) {
 func TestAUnitThatComesBackIsHeardOfEverywhere(t *testing.T) {
 	for name, comesBack := range map[string]func(s *shop, h order.Hold) error{
 		"released": func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) },
-		"returned": func(s *shop, h order.Hold) error { return s.Return(s.t.Context(), back(h)) },
+		"returned": func(s *shop, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
 		"loaded": func(s *shop, _ order.Hold) error {
 			s.load.Epoch++
 			return s.Load(s.t.Context(), s.load)
@@ -118,7 +118,7 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 		"Reserve": func() error { return s.try(s.at(0, 2)) },
 		"Confirm": func() error { return s.Confirm(ctx, h) },
 		"Release": func() error { return s.Release(ctx, h) },
-		"Return":  func() error { return s.Return(ctx, back(h)) },
+		"Return":  func() error { return s.Restock(ctx, back(h)) },
 		"Load":    func() error { return s.Load(ctx, s.load) },
 		"Loaded":  func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
 		"Left":    func() error { _, err := s.Left(ctx, id, 2); return err },
@@ -135,7 +135,7 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 			return err
 		},
 		"Free":           func() error { _, err := s.Free(ctx, id, 1); return err },
-		"Applied":        func() error { _, err := s.Applied(ctx, []order.Return{back(h)}); return err },
+		"Applied":        func() error { _, err := s.Applied(ctx, []order.Restock{back(h)}); return err },
 		"PutTicket":      func() error { return s.PutTicket(ctx, order.Order{ID: 1}) },
 		"Ticket":         func() error { _, err := s.Ticket(ctx, 1); return err },
 		"AnnounceChange": func() error { return s.AnnounceChange(ctx, id) },

@@ -63,7 +63,7 @@ func (p *parser) number(text string) int64 {
 }
 
 // Applied reports of each return whether the shards have it.
-func (s *Stock) Applied(ctx context.Context, returns []order.Return) ([]bool, error) {
+func (s *Stock) Applied(ctx context.Context, returns []order.Restock) ([]bool, error) {
 	cmds := make([]*redis.BoolCmd, len(returns))
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, r := range returns {

@@ -66,7 +66,7 @@ func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
 		grown("release of a share")
 		require.NoError(t, s.Confirm(t.Context(), second))
 		grown("confirm")
-		require.NoError(t, s.Return(t.Context(), back(second)))
+		require.NoError(t, s.Restock(t.Context(), back(second)))
 		grown("return")
 		first.Attempt = 0
 		require.NoError(t, s.Release(t.Context(), first))
@@ -211,7 +211,7 @@ func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
 		require.NoError(t, s.Confirm(t.Context(), paid))
 		gone := s.mine(1)
 		require.NoError(t, s.Confirm(t.Context(), gone))
-		require.NoError(t, s.Return(t.Context(), back(gone)))
+		require.NoError(t, s.Restock(t.Context(), back(gone)))
 		heads, err := s.Heads(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		of := func(h order.Hold) order.Order {
@@ -264,7 +264,7 @@ func TestAFreedCouponLeavesNothing(t *testing.T) {
 		require.NoError(t, s.Confirm(t.Context(), h), "what comes late changes nothing")
 		require.NoError(t, s.Release(t.Context(), h))
 		require.ErrorIs(t, s.try(8), coupon.ErrNotLoaded)
-		require.ErrorIs(t, s.Return(t.Context(), back(h)), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.Restock(t.Context(), back(h)), coupon.ErrNotLoaded)
 		require.Zero(t, there())
 	})
 }

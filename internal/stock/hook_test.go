@@ -103,7 +103,7 @@ func TestScriptsMayBeForgottenBeforeAnyCall(t *testing.T) {
 		h := s.buy(s.at(1, 2))
 		require.Equal(t, 0, h.Shard)
 		require.NoError(t, s.Confirm(t.Context(), h))
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		require.NoError(t, s.Release(t.Context(), s.buy(s.at(0, 1))))
 		s.wants(1, 1, 1)
 		require.Len(t, m.calls, 11, "all scripts, and the reading")

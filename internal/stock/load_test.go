@@ -108,7 +108,7 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 		h, err := s.Reserve(t.Context(), c)
 		require.NoError(t, err)
 		require.NoError(t, s.Confirm(t.Context(), h))
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		s.buy(s.at(0, 1))
 		s.load.Epoch = 2
 		require.NoError(t, s.Load(t.Context(), s.load))

@@ -54,7 +54,7 @@ var writing = map[string]writes{
 	"return": {
 		script:  "return",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Return(s.t.Context(), back(h)) },
+		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
 		after: func(s *shop) {
 			s.wants(0, 1, 1)
 			require.Empty(s.t, s.field(0, "buyers", s.at(0, 0)))

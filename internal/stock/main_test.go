@@ -128,8 +128,8 @@ func (s *shop) try(user int64) error {
 }
 
 // back is the return of a confirmed hold's unit.
-func back(h order.Hold) order.Return {
-	return order.Return{OrderID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Shard: h.Shard, Epoch: h.Epoch, Shards: h.Shards}
+func back(h order.Hold) order.Restock {
+	return order.Restock{OrderID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Shard: h.Shard, Epoch: h.Epoch, Shards: h.Shards}
 }
 
 // open lists the holds of all shards.

@@ -118,8 +118,8 @@ func (m *model) release(h order.Hold) {
 	m.units[found.Shard]++
 }
 
-// giveBack is Return; the database has seen to it that the order was sold.
-func (m *model) giveBack(r order.Return) {
+// restock is Restock; the database has seen to it that the order was sold.
+func (m *model) restock(r order.Restock) {
 	if r.Epoch < m.epoch || m.returned[r.OrderID] {
 		return
 	}

@@ -91,7 +91,7 @@ func (s *Stock) Release(ctx context.Context, h order.Hold) error {
 		if err != nil {
 			return err
 		}
-		return s.cameBack(ctx, h.CouponID, answer)
+		return s.clearSoldOut(ctx, h.CouponID, answer)
 	})
 }
 
@@ -105,8 +105,8 @@ func (s *Stock) each(h order.Hold, do func(shard int) error) error {
 	return err
 }
 
-// Return puts the unit of an ended order back, once in effect.
-func (s *Stock) Return(ctx context.Context, r order.Return) error {
+// Restock puts the unit of an ended order back, once in effect.
+func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	if r.Shards == 0 {
 		return nil // there were none when it went back: a later loading has it
 	}
@@ -123,5 +123,5 @@ func (s *Stock) Return(ctx context.Context, r order.Return) error {
 	if err := refusals[answer[0]]; err != nil {
 		return err
 	}
-	return s.cameBack(ctx, r.CouponID, answer)
+	return s.clearSoldOut(ctx, r.CouponID, answer)
 }

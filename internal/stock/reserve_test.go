@@ -74,7 +74,7 @@ func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
 				}
 				require.NoError(t, s.Confirm(t.Context(), holds[limit-1]))
 				require.ErrorIs(t, s.try(user), order.ErrLimitReached, "all are bought")
-				require.NoError(t, s.Return(t.Context(), back(holds[0])))
+				require.NoError(t, s.Restock(t.Context(), back(holds[0])))
 				s.buy(user)
 				s.wants(1, 20, 20-int64(limit))
 			})
@@ -203,7 +203,7 @@ func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
 			_, err = s.Reserve(t.Context(), again)
 			require.ErrorIs(t, err, order.ErrDuplicate, name)
 		}
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		_, err = s.Reserve(t.Context(), c)
 		require.ErrorIs(t, err, order.ErrDuplicate, "also when its order has ended")
 		s.wants(0, 2)

@@ -57,7 +57,7 @@ func TestAMissingKeyOfALoadedShardIsNoticed(t *testing.T) {
 		require.NoError(t, s.Release(t.Context(), h))
 		h = s.buy(s.at(0, 0))
 		require.NoError(t, s.Confirm(t.Context(), h))
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		s.requireLoaded(true)
 	})
 }

@@ -138,18 +138,18 @@ func TestAReturnedUnitIsBackOnceAtHome(t *testing.T) {
 		require.NoError(t, s.Confirm(t.Context(), also))
 		require.Equal(t, "2", s.field(0, "buyers", h.UserID))
 
-		applied, err := s.Applied(t.Context(), []order.Return{back(h), back(also)})
+		applied, err := s.Applied(t.Context(), []order.Restock{back(h), back(also)})
 		require.NoError(t, err)
 		require.Equal(t, []bool{false, false}, applied)
 		for range 2 {
-			require.NoError(t, s.Return(t.Context(), back(h)))
+			require.NoError(t, s.Restock(t.Context(), back(h)))
 			s.wants(1, 1, 0)
 			require.Equal(t, "1", s.field(0, "buyers", h.UserID), "the other one stays bought")
 		}
-		applied, err = s.Applied(t.Context(), []order.Return{back(h), back(also)})
+		applied, err = s.Applied(t.Context(), []order.Restock{back(h), back(also)})
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, applied)
-		require.NoError(t, s.Return(t.Context(), back(also)))
+		require.NoError(t, s.Restock(t.Context(), back(also)))
 		require.Empty(t, s.field(0, "buyers", h.UserID))
 		s.wants(1, 2, 0)
 	})
@@ -171,7 +171,7 @@ func (s *shop) mine(n int) order.Hold {
 func TestAReturnConfirmsAHoldThatIsStillOpen(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o) // its instance died between commit and confirmation
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		s.wants(2, 1, 0)
 		require.Empty(t, s.field(0, "open", h.UserID))
 		require.Empty(t, s.field(0, "buyers", h.UserID))
@@ -191,7 +191,7 @@ func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
 		require.NoError(t, s.Confirm(t.Context(), h))
 		s.load.Epoch, s.load.Units = 10, 3 // as texts, "10" would be the older one
 		require.NoError(t, s.Load(t.Context(), s.load))
-		require.NoError(t, s.Return(t.Context(), back(h)))
+		require.NoError(t, s.Restock(t.Context(), back(h)))
 		s.wants(0, 2, 1)
 	})
 }
@@ -199,17 +199,17 @@ func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
 func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 3, 2)
-		r := order.Return{OrderID: 5, CouponID: s.load.CouponID, UserID: s.at(0, 0), Epoch: 2, Shards: 2}
-		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "nothing is there")
+		r := order.Restock{OrderID: 5, CouponID: s.load.CouponID, UserID: s.at(0, 0), Epoch: 2, Shards: 2}
+		require.ErrorIs(t, s.Restock(t.Context(), r), coupon.ErrNotLoaded, "nothing is there")
 		require.NoError(t, s.Load(t.Context(), s.load))
-		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "the epoch before")
+		require.ErrorIs(t, s.Restock(t.Context(), r), coupon.ErrNotLoaded, "the epoch before")
 		s.load.Epoch = 2
 		for shard := range 2 {
 			s.does(clearScript, step{shard, []any{Share(s.load.Units, 2, shard)}})
 		}
-		require.ErrorIs(t, s.Return(t.Context(), r), coupon.ErrNotLoaded, "cleared and not open")
+		require.ErrorIs(t, s.Restock(t.Context(), r), coupon.ErrNotLoaded, "cleared and not open")
 		require.NoError(t, s.Load(t.Context(), s.load))
-		require.NoError(t, s.Return(t.Context(), r))
+		require.NoError(t, s.Restock(t.Context(), r))
 		s.wants(0, 3, 1)
 	})
 }
@@ -245,7 +245,7 @@ func TestAReleaseDoesNotOpenAShardWhoseCounterWasLost(t *testing.T) {
 		h := s.buy(s.at(0, 0))
 		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
 		require.NoError(t, s.Release(t.Context(), h))
-		require.ErrorIs(t, s.Return(t.Context(), back(h)), coupon.ErrNotLoaded)
+		require.ErrorIs(t, s.Restock(t.Context(), back(h)), coupon.ErrNotLoaded)
 		require.ErrorIs(t, s.try(s.at(0, 1)), coupon.ErrNotLoaded)
 	})
 }

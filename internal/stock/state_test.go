@@ -76,17 +76,17 @@ func (x *machine) release(t *rapid.T) {
 	require.NoError(t, x.s.Release(t.Context(), h))
 }
 
-// giveBack returns an order that was sold, in any epoch since, or returned before: the
+// restock returns an order that was sold, in any epoch since, or returned before: the
 // database gives nothing else back.
-func (x *machine) giveBack(t *rapid.T) {
+func (x *machine) restock(t *rapid.T) {
 	h, ok := x.any(t)
 	if _, sold := x.m.sold[h.OrderID]; !ok || !sold && !x.m.returned[h.OrderID] {
 		return
 	}
 	r := back(h)
 	r.Epoch = x.m.epoch
-	x.m.giveBack(r)
-	require.NoError(t, x.s.Return(t.Context(), r))
+	x.m.restock(r)
+	require.NoError(t, x.s.Restock(t.Context(), r))
 }
 
 // reload loads what is not sold under a newer epoch, and tries an older one.
@@ -149,7 +149,7 @@ func TestTheScriptsDoWhatTheModelDoes(t *testing.T) {
 		x := &machine{s: s, m: newModel(modelUnits, shards, s.limit)}
 		r.Repeat(map[string]func(*rapid.T){
 			"reserve": x.reserve, "reserve again": x.reserve, "confirm": x.confirm, "release": x.release,
-			"return": x.giveBack, "reload": x.reload, "": x.check,
+			"return": x.restock, "reload": x.reload, "": x.check,
 		})
 	})
 }

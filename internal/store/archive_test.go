@@ -14,9 +14,9 @@ import (
 func ended(t *testing.T, s *subject) coupon.Coupon {
 	t.Helper()
 	c := sold(t, s)
-	due, err := s.DueReturns(t.Context(), 0, 10)
+	due, err := s.DueRestocks(t.Context(), 0, 10)
 	require.NoError(t, err)
-	require.NoError(t, s.Returned(t.Context(), due...))
+	require.NoError(t, s.Delivered(t.Context(), due...))
 	for _, id := range []int64{1, 5, 6} {
 		_, err := pay(t.Context(), s, wish(c, id, id), begins)
 		require.NoError(t, err)

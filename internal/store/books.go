@@ -23,7 +23,7 @@ type Ledger interface {
 	// Orders reads all orders, those of a user together, and counts them.
 	Orders(ctx context.Context, page func(context.Context, []Booked) error) (Totals, error)
 	// Due reads the outbox.
-	Due(ctx context.Context, page func(context.Context, []order.Return) error) error
+	Due(ctx context.Context, page func(context.Context, []order.Restock) error) error
 	// Answers tells what became of some requests, whatever coupon they were for: id,
 	// user, coupon and status. One that has no row is left out.
 	Answers(ctx context.Context, requests []string) (map[string]order.Order, error)
@@ -204,7 +204,7 @@ func (l *ledger) rows(ctx context.Context, count *counting, table string, after,
 }
 
 // Due is Ledger's.
-func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Return) error) error {
+func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Restock) error) error {
 	for after, more := int64(math.MinInt64), true; more; {
 		var rows []returnRow
 		err := within(ctx, func(ctx context.Context) error {
@@ -217,9 +217,9 @@ func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Ret
 		if more = len(rows) == bookPage; len(rows) == 0 {
 			break
 		}
-		due := make([]order.Return, len(rows))
+		due := make([]order.Restock, len(rows))
 		for i, r := range rows {
-			due[i] = order.Return(r)
+			due[i] = order.Restock(r)
 		}
 		after = due[len(due)-1].OrderID
 		if err := page(ctx, due); err != nil {

@@ -32,7 +32,7 @@ func expire(ctx context.Context, s *subject, o order.Order, now time.Time) (move
 			return err
 		}
 		moved = slices.Contains(ids(expired), o.ID)
-		_, err = tx.GiveBack(ctx, expired...)
+		_, err = tx.Restock(ctx, expired...)
 		return err
 	})
 	return moved, err
@@ -43,7 +43,7 @@ func ending(ctx context.Context, s *subject, o order.Order, end func(context.Con
 		if moved, err = end(ctx, tx); err != nil || !moved {
 			return err
 		}
-		_, err = tx.GiveBack(ctx, o)
+		_, err = tx.Restock(ctx, o)
 		return err
 	})
 	return moved, err
@@ -126,18 +126,18 @@ func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
 		moved, err := cancelOrder(t.Context(), s, o)
 		require.NoError(t, err)
 		require.True(t, moved)
-		due, err := s.DueReturns(t.Context(), 0, 10)
+		due, err := s.DueRestocks(t.Context(), 0, 10)
 		require.NoError(t, err)
-		require.Equal(t, []order.Return{{OrderID: 1, CouponID: c.ID, UserID: 1, Shard: 3, Epoch: load.Epoch, Shards: 2}}, due,
+		require.Equal(t, []order.Restock{{OrderID: 1, CouponID: c.ID, UserID: 1, Shard: 3, Epoch: load.Epoch, Shards: 2}}, due,
 			"it is owed to the epoch that it went back in")
 		stock, live := left(t, s, c)
 		require.Equal(t, []int64{5, 0}, []int64{stock, live})
 
-		err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { _, err := tx.GiveBack(ctx, o); return err })
+		err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { _, err := tx.Restock(ctx, o); return err })
 		require.Error(t, err, "a second time is refused")
-		require.NoError(t, s.Returned(t.Context(), due[0]))
-		require.NoError(t, s.Returned(t.Context(), due[0]), "noted twice is noted once")
-		owed, err := s.DueReturns(t.Context(), 0, 10)
+		require.NoError(t, s.Delivered(t.Context(), due[0]))
+		require.NoError(t, s.Delivered(t.Context(), due[0]), "noted twice is noted once")
+		owed, err := s.DueRestocks(t.Context(), 0, 10)
 		require.NoError(t, err)
 		require.Empty(t, owed)
 		left(t, s, c)

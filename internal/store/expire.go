@@ -61,24 +61,24 @@ var raiseStock = map[dialect]func(w string) string{
 	},
 }
 
-// GiveBack raises the stocks and writes the rows of the outbox. The coupons' rows are
+// Restock raises the stocks and writes the rows of the outbox. The coupons' rows are
 // locked first, because the epoch that a unit belongs to is read under that lock.
-func (t tx) GiveBack(ctx context.Context, of ...order.Order) ([]order.Return, error) {
+func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
-	coupons, err := t.restock(ctx, of)
+	coupons, err := t.raiseStocks(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]returnRow, len(of))
-	back := make([]order.Return, len(of))
+	back := make([]order.Restock, len(of))
 	for i, o := range of {
 		c := coupons[o.CouponID]
 		rows[i] = returnRow{
 			OrderID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Shard: o.Shard, Epoch: c.Epoch, Shards: c.Shards,
 		}
-		back[i] = order.Return(rows[i])
+		back[i] = order.Restock(rows[i])
 	}
 	if err := t.db.WithContext(ctx).Create(&rows).Error; err != nil {
 		return nil, fmt.Errorf("give back %d orders: %w", len(of), err)
@@ -87,7 +87,7 @@ func (t tx) GiveBack(ctx context.Context, of ...order.Order) ([]order.Return, er
 }
 
 // restock raises the stocks of the orders' coupons and reads their rows.
-func (t tx) restock(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
+func (t tx) raiseStocks(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
 	units := map[int64]int{}
 	for _, o := range of {
 		units[o.CouponID]++

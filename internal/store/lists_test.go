@@ -107,9 +107,9 @@ func TestDueReturnsAreReadInPages(t *testing.T) {
 			_, err := cancelOrder(t.Context(), s, placed(t, s, c, id, id))
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Returned(t.Context(), order.Return{OrderID: 2, UserID: 2}))
+		require.NoError(t, s.Delivered(t.Context(), order.Restock{OrderID: 2, UserID: 2}))
 		for after, want := range map[int64][]int64{0: {1, 3}, 3: {4, 5}, 5: nil} {
-			page, err := s.DueReturns(t.Context(), after, 2)
+			page, err := s.DueRestocks(t.Context(), after, 2)
 			require.NoError(t, err)
 			var got []int64
 			for _, r := range page {

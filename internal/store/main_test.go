@@ -186,7 +186,7 @@ type books struct {
 	Totals
 	Coupon   coupon.Coupon
 	Rows     []Booked
-	Due      []order.Return
+	Due      []order.Restock
 	Requests map[string]order.Order
 }
 
@@ -204,7 +204,7 @@ func (b *books) read(ctx context.Context, l Ledger, requests []string) (err erro
 	if err != nil {
 		return err
 	}
-	err = l.Due(ctx, func(_ context.Context, page []order.Return) error {
+	err = l.Due(ctx, func(_ context.Context, page []order.Restock) error {
 		b.Due = append(b.Due, page...)
 		return nil
 	})

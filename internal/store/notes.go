@@ -113,8 +113,8 @@ func (n *notes) Expire(context.Context, time.Time, int, int) ([]order.Order, err
 	return nil, err
 }
 
-// GiveBack is not for a group.
-func (n *notes) GiveBack(context.Context, ...order.Order) ([]order.Return, error) {
+// Restock is not for a group.
+func (n *notes) Restock(context.Context, ...order.Order) ([]order.Restock, error) {
 	_, err := n.leave()
 	return nil, err
 }

@@ -50,7 +50,7 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 	_, findErr := s.Coupons().Find(t.Context(), c.ID)
 	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
 	_, booksErr := booksOf(t.Context(), s, c.ID)
-	_, dueErr := s.DueReturns(t.Context(), 0, 5)
+	_, dueErr := s.DueRestocks(t.Context(), 0, 5)
 	for what, err := range map[string]error{
 		"place": place(t.Context(), s, c, wish(c, 2, 2)), "void": s.Void(t.Context(), wish(c, 3, 3)),
 		"get": getErr, "list": listErr, "find": findErr, "change": changeErr, "books": booksErr, "due": dueErr,

@@ -69,19 +69,19 @@ func (s *Store) Overdue(ctx context.Context, now time.Time) (bool, error) {
 	return len(one) > 0, wrap(err, "look for overdue orders")
 }
 
-// DueReturns lists units owed to the shards, by order id.
-func (s *Store) DueReturns(ctx context.Context, after int64, limit int) ([]order.Return, error) {
+// DueRestocks lists units owed to the shards, by order id.
+func (s *Store) DueRestocks(ctx context.Context, after int64, limit int) ([]order.Restock, error) {
 	var rows []returnRow
 	err := s.read.WithContext(ctx).Where("order_id > ?", after).Order("order_id").Limit(limit).Find(&rows).Error
-	due := make([]order.Return, len(rows))
+	due := make([]order.Restock, len(rows))
 	for i, row := range rows {
-		due[i] = order.Return(row)
+		due[i] = order.Restock(row)
 	}
 	return due, wrap(err, "list due returns")
 }
 
-// Returned deletes rows of the outbox: the shards have their units.
-func (s *Store) Returned(ctx context.Context, of ...order.Return) error {
+// Delivered deletes rows of the outbox: the shards have their units.
+func (s *Store) Delivered(ctx context.Context, of ...order.Restock) error {
 	for some := range slices.Chunk(of, lookupSize) {
 		args := make([]any, 0, 2*len(some))
 		for _, r := range some {

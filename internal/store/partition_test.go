@@ -75,7 +75,7 @@ func TestAStatementAboutAUsersOrdersTouchesOnePartition(t *testing.T) {
 		require.NoError(t, err)
 		_, err = expire(t.Context(), s, placed(t, s, c, 3, 1), wish(c, 3, 1).ExpiresAt)
 		require.NoError(t, err)
-		require.NoError(t, s.Returned(t.Context(), order.Return{OrderID: 2, UserID: 1}))
+		require.NoError(t, s.Delivered(t.Context(), order.Restock{OrderID: 2, UserID: 1}))
 		require.NoError(t, s.Void(t.Context(), wish(c, 4, 1)))
 	})
 	asked := map[string]int{}

@@ -37,7 +37,7 @@ func (m *Sale) relay(s State, n int8, tell func(Action, State)) {
 		act.Said = string(m.confirm(&s.redis[home], w.epoch, w.order))
 		w.at = returning
 	case returning:
-		said := m.giveBack(&s.redis[home], w.epoch, w.order)
+		said := m.restock(&s.redis[home], w.epoch, w.order)
 		act.Did, act.Said = "RETURN"+where[home], string(said)
 		if w.at = forgetting; said == notLoaded {
 			s.relays[n] = relay{} // another pass will do it

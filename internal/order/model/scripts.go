@@ -136,8 +136,8 @@ func (m *Sale) release(sh *shard, epoch uint8, o, share int8) word {
 	return okay
 }
 
-// giveBack is return.lua, at the buyer's home shard.
-func (m *Sale) giveBack(sh *shard, epoch uint8, o int8) word {
+// restock is restock.lua, at the buyer's home shard.
+func (m *Sale) restock(sh *shard, epoch uint8, o int8) word {
 	if m.has(ReturnIgnoresEpoch) {
 		epoch = sh.epoch
 	}
