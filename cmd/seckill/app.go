@@ -189,8 +189,8 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := shardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Parts{
-		Admission: admit(cfg, a.metrics), Queue: queue, Room: cfg.Order.QueueCapacity, Wait: cfg.Order.QueueMaxAge,
-		Sales: a.cache, Stock: felt, Tickets: a.stock, Restocker: a.stock,
+		Admission: admit(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
+		Sales: a.cache, Stock: felt, Unresolved: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Log: log,
 	}))

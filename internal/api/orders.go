@@ -31,7 +31,7 @@ func showOrder(o order.Order) orderJSON {
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
 	}
 	if o.Status == order.Queued {
-		j.Position, j.again = o.Turn.Ahead+1, o.Turn.Again
+		j.Position, j.again = o.Position.Ahead+1, o.Position.RetryAfter
 	}
 	return j
 }

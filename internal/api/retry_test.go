@@ -12,7 +12,7 @@ import (
 
 func TestWhoIsInTheQueueIsToldWhenToAskAgainAndWhoHasAnOrderIsNot(t *testing.T) {
 	waits := func(status order.Status, again time.Duration) orderJSON {
-		return showOrder(order.Order{ID: 7, Status: status, Turn: order.Turn{Ahead: 2, Again: again}})
+		return showOrder(order.Order{ID: 7, Status: status, Position: order.QueuePosition{Ahead: 2, RetryAfter: again}})
 	}
 	for name, tc := range map[string]struct {
 		answer header

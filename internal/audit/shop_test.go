@@ -94,7 +94,7 @@ func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64) order.Order {
 // hold takes a unit for a request that goes no further.
 func (s *shop) hold(t *testing.T, c coupon.Coupon, user int64) {
 	t.Helper()
-	_, err := s.stock.Reserve(t.Context(), order.Claim{
+	_, err := s.stock.Reserve(t.Context(), order.ReserveRequest{
 		CouponID: c.ID, UserID: user, RequestID: fmt.Sprintf("dead%d", user), OrderID: 1e9 + user,
 		Limit: 2, Epoch: c.Epoch, Shards: c.Shards,
 	})

@@ -148,7 +148,7 @@ func (s *shop) loaded(t *testing.T, id int64) (units int64) {
 // hold history.
 func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 	request := fmt.Sprintf("r%d", id)
-	h, err := s.stock.Reserve(ctx, order.Claim{
+	h, err := s.stock.Reserve(ctx, order.ReserveRequest{
 		CouponID: c.ID, UserID: user, RequestID: request, OrderID: id, Limit: c.LimitPerUser, Epoch: c.Epoch, Shards: c.Shards,
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Service puts the points of a request around the order service's parts.
 func (p *Points) Service(parts order.Parts) order.Parts {
 	parts.Stock = stock{parts.Stock, p, ""}
-	parts.Tickets = tickets{parts.Tickets, p}
+	parts.Unresolved = unresolvedOrders{parts.Unresolved, p}
 	parts.Restocker = restocker{parts.Restocker, p, ""}
 	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
@@ -79,7 +79,7 @@ type stock struct {
 }
 
 // Reserve is order.Stock's.
-func (s stock) Reserve(ctx context.Context, c order.Claim) (h order.Hold, err error) {
+func (s stock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hold, err error) {
 	err = s.p.at(ctx, "reserve", order.ErrUnavailable, func() (err error) {
 		h, err = s.Stock.Reserve(ctx, c)
 		return err
@@ -97,14 +97,14 @@ func (s stock) Release(ctx context.Context, h order.Hold) error {
 	return s.p.at(ctx, s.prefix+"release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
 }
 
-type tickets struct {
-	order.Tickets
+type unresolvedOrders struct {
+	order.UnresolvedOrders
 	p *Points
 }
 
-// PutTicket is order.Tickets'.
-func (t tickets) PutTicket(ctx context.Context, o order.Order) error {
-	return t.p.at(ctx, "ticket", order.ErrUnavailable, func() error { return t.Tickets.PutTicket(ctx, o) })
+// PutUnresolved is order.UnresolvedOrders'.
+func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) error {
+	return t.p.at(ctx, "ticket", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
 }
 
 type restocker struct {

@@ -102,7 +102,7 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 	for range crowdTaps {
 		locker := b.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: patient})
 		s.services = append(s.services, order.NewService(order.Parts{
-			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Tickets: units, Restocker: units,
+			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Unresolved: units, Restocker: units,
 			Locker: lockerWithout(off, leasesLost, locker.Locker, client), Tx: tx, Orders: db, IDs: numbers,
 			PayWithin: time.Hour, Cleanup: patient, Log: quiet,
 		}))

@@ -32,7 +32,7 @@ type shards struct {
 }
 
 // Reserve asks with no limit per user.
-func (s shards) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+func (s shards) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	if s.noAccount {
 		c.Limit = 1000
 	}

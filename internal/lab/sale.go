@@ -34,8 +34,8 @@ func newSale(b *Bench, units int64, shards int) sale {
 func (s sale) through(addr string) *stock.Stock { return stock.New(s.b.Client(addr), time.Hour) }
 
 // claim asks for a unit for a user.
-func (s sale) claim(user int64, request string) order.Claim {
-	return order.Claim{
+func (s sale) claim(user int64, request string) order.ReserveRequest {
+	return order.ReserveRequest{
 		CouponID: s.coupon, UserID: user, RequestID: request, OrderID: rand.Int64N(1 << 40), //nolint:gosec // a name, not a secret
 		Limit: 1, Epoch: epoch, Shards: s.shards,
 	}

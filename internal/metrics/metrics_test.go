@@ -104,7 +104,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	m.SetBackendAway("database", false)
 	m.SetBackendAway("redis one", true)
 
-	_, _ = m.Stock(steps{}).Reserve(t.Context(), order.Claim{})
+	_, _ = m.Stock(steps{}).Reserve(t.Context(), order.ReserveRequest{})
 	return m
 }
 
@@ -226,7 +226,7 @@ type steps struct{ err error }
 
 func (s steps) SoldOut(int64, int64) bool { return true }
 
-func (s steps) Reserve(_ context.Context, c order.Claim) (order.Hold, error) {
+func (s steps) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {
 	return order.Hold{OrderID: c.OrderID}, s.err
 }
 func (s steps) Confirm(context.Context, order.Hold) error { return s.err }
@@ -249,7 +249,7 @@ func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 		t.Run(outcome, func(t *testing.T) {
 			m, inner := metrics.New(), steps{failed}
 			stock, locker, tx := m.Stock(inner), m.Locker(inner), m.Transactor(inner)
-			h, err := stock.Reserve(t.Context(), order.Claim{OrderID: 7})
+			h, err := stock.Reserve(t.Context(), order.ReserveRequest{OrderID: 7})
 			require.Equal(t, int64(7), h.OrderID)
 			require.True(t, stock.SoldOut(1, 1))
 			worked := 0

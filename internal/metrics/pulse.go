@@ -68,7 +68,7 @@ type feltStock struct {
 	home func(userID int64, shards int) int
 }
 
-func (s feltStock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+func (s feltStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	h, err := s.Stock.Reserve(ctx, c)
 	if err == nil && h.Shards > 0 && h.Shard != s.home(c.UserID, h.Shards) {
 		s.p.lend(h)

@@ -47,7 +47,7 @@ func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 // lender gives every unit from shard 2 of 4.
 type lender struct{ steps }
 
-func (l lender) Reserve(_ context.Context, c order.Claim) (order.Hold, error) {
+func (l lender) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {
 	return order.Hold{CouponID: c.CouponID, Shards: 4, Shard: 2}, l.err
 }
 
@@ -56,13 +56,13 @@ func TestThePulseCountsWhatIsLentAndWhoHoldsALock(t *testing.T) {
 	home := func(userID int64, shards int) int { return int(userID) % shards }
 	stock, locker := m.Pulse.Feel(lender{}, steps{}, home)
 	for user := range int64(8) {
-		_, err := stock.Reserve(t.Context(), order.Claim{CouponID: 1, UserID: user})
+		_, err := stock.Reserve(t.Context(), order.ReserveRequest{CouponID: 1, UserID: user})
 		require.NoError(t, err)
 	}
 	require.Equal(t, []int64{0, 0, 6, 0}, m.Pulse.Lent(1, 4), "users 2 and 6 are at home there")
 	require.Equal(t, []int64{0, 0}, m.Pulse.Lent(2, 2))
 	refused, _ := m.Pulse.Feel(lender{steps{errAway}}, steps{}, home)
-	_, err := refused.Reserve(t.Context(), order.Claim{CouponID: 1})
+	_, err := refused.Reserve(t.Context(), order.ReserveRequest{CouponID: 1})
 	require.ErrorIs(t, err, errAway)
 	require.Equal(t, []int64{0, 0, 6, 0}, m.Pulse.Lent(1, 4))
 

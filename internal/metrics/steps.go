@@ -35,7 +35,7 @@ type timedStock struct {
 	reserve, confirm, release timer
 }
 
-func (s timedStock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+func (s timedStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	began := time.Now()
 	h, err := s.Stock.Reserve(ctx, c)
 	s.reserve.since(began, err)

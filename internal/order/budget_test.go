@@ -13,7 +13,7 @@ import (
 // silent are stores of which nobody answers after a commit that failed.
 type silent struct {
 	order.Orders
-	order.Tickets
+	order.UnresolvedOrders
 	order.Transactor
 }
 
@@ -23,7 +23,7 @@ func (silent) InTx(context.Context, func(context.Context, order.Tx) error) error
 
 func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
-func (silent) PutTicket(ctx context.Context, _ order.Order) error { return forever(ctx) }
+func (silent) PutUnresolved(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
 func forever(ctx context.Context) error {
 	<-ctx.Done()
@@ -48,7 +48,7 @@ func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			o, err := s.with(func(p *order.Parts) {
-				p.Tx, p.Orders, p.Tickets, p.Cleanup = tx, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
+				p.Tx, p.Orders, p.Unresolved, p.Cleanup = tx, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
 			}).Place(ctx, wish(c, 7, ""))
 			took := time.Since(began)
 			require.ErrorIs(t, err, order.ErrCommitUnknown)

@@ -78,7 +78,7 @@ func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 // generous asks the shards with no limit per user.
 type generous struct{ order.Stock }
 
-func (s generous) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+func (s generous) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	c.Limit = 1000
 	return s.Stock.Reserve(ctx, c)
 }

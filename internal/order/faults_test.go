@@ -70,7 +70,7 @@ func (f *faults) store(step string, do func() error) error {
 func (f *faults) into(p *order.Parts) {
 	p.Admission = faultyAdmission{p.Admission, f}
 	p.Stock = faultyStock{p.Stock, f}
-	p.Tickets = faultyTickets{p.Tickets, f}
+	p.Unresolved = faultyUnresolved{p.Unresolved, f}
 	p.Restocker = faultyRestocker{p.Restocker, f}
 	p.Locker = faultyLocker{p.Locker, f}
 	p.Tx = faultyTransactor{p.Tx, f}
@@ -119,7 +119,7 @@ type faultyStock struct {
 	f *faults
 }
 
-func (s faultyStock) Reserve(ctx context.Context, c order.Claim) (h order.Hold, err error) {
+func (s faultyStock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hold, err error) {
 	err = s.f.store("reserve", func() (err error) { h, err = s.Stock.Reserve(ctx, c); return err })
 	if err != nil {
 		return order.Hold{}, err
@@ -135,17 +135,17 @@ func (s faultyStock) Release(ctx context.Context, h order.Hold) error {
 	return s.f.store("release", func() error { return s.Stock.Release(ctx, h) })
 }
 
-type faultyTickets struct {
-	order.Tickets
+type faultyUnresolved struct {
+	order.UnresolvedOrders
 	f *faults
 }
 
-func (s faultyTickets) PutTicket(ctx context.Context, o order.Order) error {
-	return s.f.store("ticket", func() error { return s.Tickets.PutTicket(ctx, o) })
+func (s faultyUnresolved) PutUnresolved(ctx context.Context, o order.Order) error {
+	return s.f.store("ticket", func() error { return s.UnresolvedOrders.PutUnresolved(ctx, o) })
 }
 
-func (s faultyTickets) Ticket(ctx context.Context, id int64) (o order.Order, err error) {
-	err = s.f.store("read ticket", func() (err error) { o, err = s.Tickets.Ticket(ctx, id); return err })
+func (s faultyUnresolved) Unresolved(ctx context.Context, id int64) (o order.Order, err error) {
+	err = s.f.store("read ticket", func() (err error) { o, err = s.UnresolvedOrders.Unresolved(ctx, id); return err })
 	return o, err
 }
 

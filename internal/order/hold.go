@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Claim asks the shards for one unit.
-type Claim struct {
-	CouponID  int64
-	UserID    int64
-	RequestID string
-	OrderID   int64 // names this attempt, and the order if this attempt is the first
-	Limit     int   // units that the user may have
-	Epoch     int64
-	Shards    int
-	Queue     *Order        // goes into the shard's queue with the hold; nil: nothing is queued
-	Room      int           // entries that a shard's queue may have
-	Wait      time.Duration // how long an entry may wait: its hold begins to grow old only then
+// ReserveRequest asks the shards for one unit.
+type ReserveRequest struct {
+	CouponID      int64
+	UserID        int64
+	RequestID     string
+	OrderID       int64 // names this attempt, and the order if this attempt is the first
+	Limit         int   // units that the user may have
+	Epoch         int64
+	Shards        int
+	Enqueue       *Order        // goes into the shard's queue with the hold; nil: nothing is queued
+	QueueCapacity int           // entries that a shard's queue may have
+	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
 }
 
 // Hold is a unit taken from a shard for one request and not yet an order.
@@ -25,7 +25,7 @@ type Hold struct {
 	UserID    int64
 	RequestID string
 	OrderID   int64 // of the order that the unit is for
-	Attempt   int64 // the OrderID of the Claim that this Hold answers
+	Attempt   int64 // the OrderID of the ReserveRequest that this Hold answers
 	Epoch     int64
 	Shards    int
 	Shard     int           // where the unit came from
@@ -43,21 +43,21 @@ type Stock interface {
 	// Reserve takes one unit: from the user's home shard, else from a sibling.
 	// coupon.ErrSoldOut only after every shard was seen empty; ErrLimitReached,
 	// ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded, ErrUnavailable. A
-	// Claim with a Queue also writes the entry, in the same step and once only;
+	// ReserveRequest with Enqueue also writes the entry, in the same step and once only;
 	// ErrOverloaded if there is no room for it.
-	Reserve(ctx context.Context, c Claim) (Hold, error)
+	Reserve(ctx context.Context, c ReserveRequest) (Hold, error)
 	// Confirm makes the hold history: its order is committed.
 	Confirm(ctx context.Context, h Hold) error
 	// Release gives the unit back, once no attempt of the request can commit.
 	Release(ctx context.Context, h Hold) error
 }
 
-// Tickets remember a request whose outcome is not known yet, so that any instance
+// UnresolvedOrders remembers each request whose outcome is not known yet, so that any instance
 // can be asked about it.
-type Tickets interface {
-	PutTicket(ctx context.Context, o Order) error
-	// Ticket finds the order asked for, or ErrNotFound.
-	Ticket(ctx context.Context, orderID int64) (Order, error)
+type UnresolvedOrders interface {
+	PutUnresolved(ctx context.Context, o Order) error
+	// Unresolved finds the order asked for, or ErrNotFound.
+	Unresolved(ctx context.Context, orderID int64) (Order, error)
 }
 
 // Restocker puts units of ended orders back into the shards.

@@ -55,16 +55,16 @@ type Order struct {
 	Shard      int    // the shard that its unit came from
 	Fence      uint64 // of the lock that it was made under
 	CreatedAt  time.Time
-	ExpiresAt  time.Time // when it expires unless it is paid
-	Turn       Turn      // while it is Queued
+	ExpiresAt  time.Time     // when it expires unless it is paid
+	Position   QueuePosition // while it is Queued
 }
 
-// Turn is the place of an order in the queue of its shard.
-type Turn struct {
-	Epoch  int64         // the queue ends with its epoch
-	Number int64         // counted by the shard's queue from 1
-	Ahead  int64         // how many come before it, about
-	Again  time.Duration // after which it may be its turn, about; 0 is soon, or not known
+// QueuePosition is the place of an order in the queue of its shard.
+type QueuePosition struct {
+	Epoch      int64         // the queue ends with its epoch
+	Number     int64         // counted by the shard's queue from 1
+	Ahead      int64         // how many come before it, about
+	RetryAfter time.Duration // after which it may be its turn, about; 0 is soon, or not known
 }
 
 // Why an order was not made, found or changed. That a coupon is not on sale or

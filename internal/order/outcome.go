@@ -75,7 +75,7 @@ func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order
 	switch {
 	case errors.Is(err, ErrCommitUnknown):
 		o.Status = InDoubt
-		left = s.tickets.PutTicket(ctx, o)
+		left = s.unresolved.PutUnresolved(ctx, o)
 	case err == nil && o.ID == h.OrderID:
 		left = s.stock.Confirm(ctx, h)
 	default:

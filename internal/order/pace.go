@@ -11,18 +11,18 @@ import (
 //
 // It is an estimate, and for a client that would otherwise ask again and again: nothing
 // depends on it but when he comes back.
-type pace struct {
-	mu sync.Mutex
-	of map[lane]stretch
+type queueRate struct {
+	mu      sync.Mutex
+	windows map[queueKey]window
 }
 
-type lane struct {
+type queueKey struct {
 	coupon, epoch int64
 	shard         int
 }
 
 // stretch is a piece of time in which others were always waiting.
-type stretch struct {
+type window struct {
 	since  time.Time
 	served int64
 	each   time.Duration // that an entry takes, as the stretch before told; 0 is not known
@@ -31,32 +31,32 @@ type stretch struct {
 const (
 	// shortest and longest bound a stretch: in less hardly anything was served, and of
 	// more nobody knows whether there was always somebody waiting.
-	shortest, longest = 250 * time.Millisecond, 2 * time.Second
-	// comeBack is the longest that a client is told to stay away: a queue becomes faster as
+	minWindow, maxWindow = 250 * time.Millisecond, 2 * time.Second
+	// maxRetryAfter is the longest that a client is told to stay away: a queue becomes faster as
 	// soon as fewer join it, and an order that is there should not wait for its buyer.
-	comeBack = 2 * time.Second
-	lanes    = 1024 // that are remembered
+	maxRetryAfter = 2 * time.Second
+	maxQueues     = 1024 // that are remembered
 )
 
 // again says after which time the turn of a queued order will have come; 0 if that is
 // soon, or not known.
-func (p *pace) again(now time.Time, o Order) time.Duration {
-	at, ahead := lane{o.CouponID, o.Turn.Epoch, o.Shard}, o.Turn.Ahead
-	served := o.Turn.Number - 1 - ahead
+func (p *queueRate) retryAfter(now time.Time, o Order) time.Duration {
+	at, ahead := queueKey{o.CouponID, o.Position.Epoch, o.Shard}, o.Position.Ahead
+	served := o.Position.Number - 1 - ahead
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of == nil || len(p.of) > lanes {
-		p.of = map[lane]stretch{}
+	if p.windows == nil || len(p.windows) > maxQueues {
+		p.windows = map[queueKey]window{}
 	}
-	s := p.of[at]
+	s := p.windows[at]
 	switch took := now.Sub(s.since); {
 	case ahead <= 0: // nobody is waiting, and the queue may stand still
 		s.since = time.Time{}
-	case took > longest, served < s.served:
+	case took > maxWindow, served < s.served:
 		s.since, s.served = now, served
-	case took >= shortest && served > s.served:
-		s = stretch{now, served, took / time.Duration(served-s.served)}
+	case took >= minWindow && served > s.served:
+		s = window{now, served, took / time.Duration(served-s.served)}
 	}
-	p.of[at] = s
-	return min(comeBack, time.Duration(ahead)*s.each)
+	p.windows[at] = s
+	return min(maxRetryAfter, time.Duration(ahead)*s.each)
 }

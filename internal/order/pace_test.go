@@ -26,14 +26,14 @@ func TestTheWaitIsAsLongAsThoseAheadTakeAtThePaceOfTheQueue(t *testing.T) {
 		"nobody looked for long":               {[]look{{0, 0, 900}, {time.Minute, 10, 300}}, 0},
 		"an older look comes late":             {[]look{{0, 100, 900}, {time.Second, 50, 300}}, 0},
 		"nobody is ahead":                      {[]look{{0, 0, 900}, {time.Second, 100, 0}}, 0},
-		"nobody is told to stay away for long": {[]look{{0, 0, 900}, {time.Second, 10, 2000}}, comeBack},
+		"nobody is told to stay away for long": {[]look{{0, 0, 900}, {time.Second, 10, 2000}}, maxRetryAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p pace
+			var p queueRate
 			var told time.Duration
 			for _, l := range tc.looks {
-				o := Order{CouponID: 1, Shard: 2, Turn: Turn{Epoch: 3, Number: l.served + l.ahead + 1, Ahead: l.ahead}}
-				told = p.again(time.Unix(1000, 0).Add(l.at), o)
+				o := Order{CouponID: 1, Shard: 2, Position: QueuePosition{Epoch: 3, Number: l.served + l.ahead + 1, Ahead: l.ahead}}
+				told = p.retryAfter(time.Unix(1000, 0).Add(l.at), o)
 			}
 			require.Equal(t, tc.want, told)
 		})
@@ -41,13 +41,13 @@ func TestTheWaitIsAsLongAsThoseAheadTakeAtThePaceOfTheQueue(t *testing.T) {
 }
 
 func TestThePaceOfOneShardIsNotThatOfAnother(t *testing.T) {
-	var p pace
+	var p queueRate
 	at := time.Unix(1000, 0)
 	for shard, each := range []int64{10, 100} {
 		for n := range int64(2) {
-			o := Order{Shard: shard, Turn: Turn{Epoch: 1, Number: n*each + 201, Ahead: 200}}
-			told := p.again(at.Add(time.Duration(n)*time.Second), o)
-			require.Equal(t, time.Duration(n)*min(comeBack, 200*time.Second/time.Duration(each)), told)
+			o := Order{Shard: shard, Position: QueuePosition{Epoch: 1, Number: n*each + 201, Ahead: 200}}
+			told := p.retryAfter(at.Add(time.Duration(n)*time.Second), o)
+			require.Equal(t, time.Duration(n)*min(maxRetryAfter, 200*time.Second/time.Duration(each)), told)
 		}
 	}
 }

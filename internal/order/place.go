@@ -64,7 +64,7 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 		return s.enqueue(ctx, sale, o) // the other page: queue.go
 	}
 
-	hold, err := s.stock.Reserve(ctx, claim(o, sale))
+	hold, err := s.stock.Reserve(ctx, reserveRequest(o, sale))
 	if err != nil {
 		return Order{}, err
 	}

@@ -53,26 +53,26 @@ type Entry struct {
 // client asks again with its key, and finds its hold and its entry.
 func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	o.Status = Queued
-	c := claim(o, sale)
-	c.Queue, c.Room, c.Wait = &o, s.room, s.wait
+	c := reserveRequest(o, sale)
+	c.Enqueue, c.QueueCapacity, c.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge
 	hold, err := s.stock.Reserve(ctx, c)
 	if err != nil {
 		return Order{}, err
 	}
 	if hold.OrderID != o.ID { // it was asked before
-		if known, err := s.tickets.Ticket(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
+		if known, err := s.unresolved.Unresolved(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
 			return s.askedAgain(ctx, known, err)
 		}
 	}
-	o.ID, o.Shard, o.Turn = hold.OrderID, hold.Shard, Turn{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
-	if err := s.tickets.PutTicket(ctx, o); err != nil {
+	o.ID, o.Shard, o.Position = hold.OrderID, hold.Shard, QueuePosition{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
+	if err := s.unresolved.PutUnresolved(ctx, o); err != nil {
 		return Order{}, err
 	}
 	select {
 	case s.woken <- struct{}{}:
 	default:
 	}
-	o.Turn.Again = s.pace.again(s.now(), o)
+	o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
 	return o, nil
 }
 
@@ -156,7 +156,7 @@ func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone fun
 		// Its answer was a place to ask: from there the outcome must be found.
 		t := e.Order
 		if t.Status = InDoubt; t.ID != 0 {
-			if err := s.tickets.PutTicket(ctx, t); err != nil {
+			if err := s.unresolved.PutUnresolved(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -176,7 +176,7 @@ func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone fun
 // long ago, or its queue has ended with its epoch, it is decided here.
 func (s *Service) queued(ctx context.Context, o Order) (Order, error) {
 	over := s.now().Sub(o.CreatedAt) >= doubtLasts
-	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Turn.Epoch {
+	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Position.Epoch {
 		over = true
 	}
 	if over {
@@ -184,8 +184,8 @@ func (s *Service) queued(ctx context.Context, o Order) (Order, error) {
 	}
 	if s.queue != nil {
 		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for
-			o.Turn.Ahead = ahead
-			o.Turn.Again = s.pace.again(s.now(), o)
+			o.Position.Ahead = ahead
+			o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
 		}
 	}
 	return o, nil

@@ -22,7 +22,7 @@ import (
 // another at once.
 func (s *shop) queueing(name string, alter ...func(p *order.Parts)) *order.Service {
 	return s.with(func(p *order.Parts) {
-		p.Queue, p.Room = s.stock.Queue(name, 0), 1000
+		p.Queue, p.QueueCapacity = s.stock.Queue(name, 0), 1000
 		p.Locker = brisk{p.Locker}
 		for _, a := range alter {
 			a(p)
@@ -124,18 +124,18 @@ func TestAPlaceInTheQueueMovesUp(t *testing.T) {
 	var mine []order.Order
 	for n := range 3 {
 		mine = append(mine, queued(t, here, c, 7, strconv.Itoa(n)))
-		require.EqualValues(t, n, mine[n].Turn.Ahead, "told at once")
+		require.EqualValues(t, n, mine[n].Position.Ahead, "told at once")
 	}
 	shown, err := here.Get(t.Context(), mine[2].ID, 7)
 	require.NoError(t, err)
-	require.EqualValues(t, 2, shown.Turn.Ahead)
+	require.EqualValues(t, 2, shown.Position.Ahead)
 	entries, err := s.stock.Queue("x", 0).Next(t.Context(), c, 4)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "as many as are asked for, of all shards")
 	require.NoError(t, s.stock.Queue("x", 0).Done(t.Context(), entries[0], false))
 	shown, err = here.Get(t.Context(), mine[2].ID, 7)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, shown.Turn.Ahead)
+	require.EqualValues(t, 1, shown.Position.Ahead)
 }
 
 func TestACrowdInTheQueueBuysExactlyTheStock(t *testing.T) {
@@ -355,7 +355,7 @@ func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
 func TestTheReconcilerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
-		patiently := s.queueing("here", func(p *order.Parts) { p.Wait = time.Hour })
+		patiently := s.queueing("here", func(p *order.Parts) { p.QueueMaxAge = time.Hour })
 		left := queued(t, patiently, c, 7, "k")
 		n, err := s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
@@ -403,7 +403,7 @@ func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
 func TestAFullQueueTakesNobody(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 9)
-		here := s.queueing("here", func(p *order.Parts) { p.Room = 2 })
+		here := s.queueing("here", func(p *order.Parts) { p.QueueCapacity = 2 })
 		for n := range 2 {
 			queued(t, here, c, 7, strconv.Itoa(n))
 		}
@@ -434,7 +434,7 @@ func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
 func TestALenderWithoutRoomIsNotSoldOut(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards*2, 9)
-	here, full := s.queueing("here"), s.queueing("full", func(p *order.Parts) { p.Room = 0 })
+	here, full := s.queueing("here"), s.queueing("full", func(p *order.Parts) { p.QueueCapacity = 0 })
 	for n := range 2 {
 		queued(t, here, c, 7, strconv.Itoa(n))
 	}

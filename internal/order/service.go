@@ -48,44 +48,44 @@ func (everybody) Admit(context.Context) (func(bool), error) { return func(bool) 
 
 // Parts are what a Service is made of.
 type Parts struct {
-	Admission Admission // nil lets everybody in
-	Sales     Sales
-	Stock     Stock
-	Tickets   Tickets
-	Restocker Restocker
-	Locker    Locker
-	Tx        Transactor
-	Orders    Orders
-	IDs       IDs
-	Queue     Queue            // nil: an order is committed before its answer
-	Room      int              // entries that a shard's queue may have
-	Wait      time.Duration    // how long an entry may wait there
-	PayWithin time.Duration    // how long a pending order awaits its payment
-	Cleanup   time.Duration    // bounds what must be done although the request is over
-	Now       func() time.Time // nil is time.Now
-	Log       *slog.Logger     // nil is slog.Default
+	Admission     Admission // nil lets everybody in
+	Sales         Sales
+	Stock         Stock
+	Unresolved    UnresolvedOrders
+	Restocker     Restocker
+	Locker        Locker
+	Tx            Transactor
+	Orders        Orders
+	IDs           IDs
+	Queue         Queue            // nil: an order is committed before its answer
+	QueueCapacity int              // entries that a shard's queue may have
+	QueueMaxAge   time.Duration    // how long an entry may wait there
+	PayWithin     time.Duration    // how long a pending order awaits its payment
+	Cleanup       time.Duration    // bounds what must be done although the request is over
+	Now           func() time.Time // nil is time.Now
+	Log           *slog.Logger     // nil is slog.Default
 }
 
 // Service is the order service.
 type Service struct {
-	admission Admission
-	sales     Sales
-	stock     Stock
-	tickets   Tickets
-	restocker Restocker
-	locker    Locker
-	tx        Transactor
-	orders    Orders
-	ids       IDs
-	queue     Queue
-	room      int
-	wait      time.Duration
-	woken     chan struct{} // something was queued here
-	pace      pace          // of the queues
-	payWithin time.Duration
-	cleanupIn time.Duration
-	now       func() time.Time
-	log       *slog.Logger
+	admission     Admission
+	sales         Sales
+	stock         Stock
+	unresolved    UnresolvedOrders
+	restocker     Restocker
+	locker        Locker
+	tx            Transactor
+	orders        Orders
+	ids           IDs
+	queue         Queue
+	queueCapacity int
+	queueMaxAge   time.Duration
+	woken         chan struct{} // something was queued here
+	rate          queueRate     // of the queues
+	payWithin     time.Duration
+	cleanupIn     time.Duration
+	now           func() time.Time
+	log           *slog.Logger
 }
 
 // NewService makes the order service.
@@ -101,9 +101,9 @@ func NewService(p Parts) *Service {
 	}
 	return &Service{
 		admission: p.Admission,
-		sales:     p.Sales, stock: p.Stock, tickets: p.Tickets, restocker: p.Restocker, locker: p.Locker,
+		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, orders: p.Orders, ids: p.IDs,
-		queue: p.Queue, room: p.Room, wait: p.Wait, woken: make(chan struct{}, 1),
+		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 }
@@ -134,8 +134,8 @@ func requestID(r Request, orderID int64) string {
 }
 
 // claim asks for the unit that o is to be made of.
-func claim(o Order, sale coupon.Coupon) Claim {
-	return Claim{
+func reserveRequest(o Order, sale coupon.Coupon) ReserveRequest {
+	return ReserveRequest{
 		CouponID: o.CouponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: o.ID,
 		Limit: sale.LimitPerUser, Epoch: sale.Epoch, Shards: sale.Shards,
 	}
@@ -149,7 +149,7 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if !errors.Is(err, ErrNotFound) {
 		return o, err
 	}
-	o, err = s.tickets.Ticket(ctx, id)
+	o, err = s.unresolved.Unresolved(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return s.orders.Archived(ctx, id, userID)

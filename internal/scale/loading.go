@@ -144,7 +144,7 @@ func (e *Env) buy(ctx context.Context, c coupon.Coupon) (took []time.Duration, r
 
 func (e *Env) order(ctx context.Context, c coupon.Coupon, id int64) error {
 	request := fmt.Sprintf("bought:%d", id)
-	h, err := e.stock.Reserve(ctx, order.Claim{
+	h, err := e.stock.Reserve(ctx, order.ReserveRequest{
 		CouponID: c.ID, UserID: id, RequestID: request, OrderID: id, Limit: 1, Epoch: c.Epoch, Shards: c.Shards,
 	})
 	if err != nil {

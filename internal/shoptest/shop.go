@@ -165,7 +165,7 @@ func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 	})
 	tx := st.commit(db)
 	s.Parts = order.Parts{
-		Sales: cache, Stock: s.Stock, Tickets: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, Patient),
+		Sales: cache, Stock: s.Stock, Unresolved: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, Patient),
 		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
 	}
 	s.ReconcilerDeps = order.ReconcilerDeps{

@@ -23,7 +23,7 @@ const rounds = 4
 //
 // The mark is there exactly while a sibling is asked. So a buyer who is refused
 // leaves nothing behind, and one whose own home has a unit again gets that one.
-func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold, error) {
+func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (order.Hold, error) {
 	for range rounds {
 		lenders, err := s.lenders(ctx, c)
 		if err != nil {
@@ -53,14 +53,14 @@ func (s *Stock) borrow(ctx context.Context, c order.Claim, home int) (order.Hold
 // lend asks one sibling after the other, and the next only after a clear "empty",
 // so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
 // asked twice: the first question may arrive yet, when it has a unit again.
-func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int) (order.Hold, error) {
+func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lenders []int) (order.Hold, error) {
 	none, entry := errEmpty, entryText(c)
 	for _, shard := range lenders {
 		if shard == home {
 			continue
 		}
 		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard,
-			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.Room, c.Wait.Milliseconds())
+			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.QueueCapacity, c.QueueMaxAge.Milliseconds())
 		if err == nil {
 			err = refusals[answer[0]]
 		}
@@ -80,7 +80,7 @@ func (s *Stock) lend(ctx context.Context, c order.Claim, home int, lenders []int
 }
 
 // loan is the hold on the unit that a sibling lends.
-func loan(c order.Claim, shard int, answer []string) (order.Hold, error) {
+func loan(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
 	h, err := held(c, shard, answer)
 	if err != nil {
 		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
@@ -93,7 +93,7 @@ const unmarkWithin = time.Second
 
 // unmark takes the mark away, once every sibling that was asked has refused; twice
 // says that it was sent a second time.
-func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) (twice bool, err error) {
+func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (twice bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkWithin)
 	defer cancel()
 	answer, twice, err := s.runTwice(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
@@ -106,7 +106,7 @@ func (s *Stock) unmark(ctx context.Context, c order.Claim, home int) (twice bool
 // lenders lists the shards that have units, the fullest first. When every shard was
 // seen empty it is coupon.ErrSoldOut, and the flag is raised; a shard that could not
 // be read was not seen empty.
-func (s *Stock) lenders(ctx context.Context, c order.Claim) ([]int, error) {
+func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, error) {
 	version := s.flags.version(c.CouponID)
 	left, err := s.left(ctx, c.CouponID, c.Shards)
 	var with []int

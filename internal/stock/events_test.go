@@ -136,8 +136,8 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 		},
 		"Free":           func() error { _, err := s.Free(ctx, id, 1); return err },
 		"Applied":        func() error { _, err := s.Applied(ctx, []order.Restock{back(h)}); return err },
-		"PutTicket":      func() error { return s.PutTicket(ctx, order.Order{ID: 1}) },
-		"Ticket":         func() error { _, err := s.Ticket(ctx, 1); return err },
+		"PutTicket":      func() error { return s.PutUnresolved(ctx, order.Order{ID: 1}) },
+		"Ticket":         func() error { _, err := s.Unresolved(ctx, 1); return err },
 		"AnnounceChange": func() error { return s.AnnounceChange(ctx, id) },
 		"AnnounceReturn": func() error { return s.AnnounceReturn(ctx, id) },
 	} {

@@ -30,18 +30,18 @@ func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
 
 func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
 	f.Add(orderText(order.Order{ID: 7, UserID: 8, Status: order.InDoubt, RequestID: "k1", CreatedAt: time.Unix(1e9, 0).UTC()}), int64(7))
-	f.Add(orderText(order.Order{ID: 8, Fence: 1<<64 - 1, Slot: 1, Turn: order.Turn{Epoch: 1, Number: 2, Ahead: 3}}), int64(8))
+	f.Add(orderText(order.Order{ID: 8, Fence: 1<<64 - 1, Slot: 1, Position: order.QueuePosition{Epoch: 1, Number: 2, Ahead: 3}}), int64(8))
 	f.Add("7 1 1 1 1 1 -1 1 1 1 1 1 queued r", int64(7))
 	f.Add("7", int64(7))
 	f.Add("", int64(0))
 	f.Fuzz(func(t *testing.T, text string, id int64) {
-		o, err := parseTicket(text, id)
+		o, err := parseUnresolved(text, id)
 		if err != nil {
 			require.Contains(t, err.Error(), "ticket of order ")
 			return
 		}
 		require.Equal(t, id, o.ID)
-		again, err := parseTicket(orderText(o), id)
+		again, err := parseUnresolved(orderText(o), id)
 		require.NoError(t, err)
 		require.True(t, o.CreatedAt.Equal(again.CreatedAt) && o.ExpiresAt.Equal(again.ExpiresAt))
 		again.CreatedAt, again.ExpiresAt = o.CreatedAt, o.ExpiresAt

@@ -143,9 +143,9 @@ func TestAQueuedHoldGrowsOldLater(t *testing.T) {
 			}
 			return ids
 		}
-		queued := func(user int64, request string) order.Claim {
+		queued := func(user int64, request string) order.ReserveRequest {
 			c := s.claim(user, request)
-			c.Queue, c.Room, c.Wait = &order.Order{CouponID: c.CouponID, UserID: user, RequestID: request}, 9, time.Hour
+			c.Enqueue, c.QueueCapacity, c.QueueMaxAge = &order.Order{CouponID: c.CouponID, UserID: user, RequestID: request}, 9, time.Hour
 			return c
 		}
 		first := s.claim(s.at(0, 0), "r")
@@ -273,21 +273,21 @@ func TestATicketIsFoundByEveryInstance(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, there := New(dial(t, o), longFlag), New(dial(t, o), longFlag)
 		id := lastID.Add(1)
-		_, err := there.Ticket(t.Context(), id)
+		_, err := there.Unresolved(t.Context(), id)
 		require.ErrorIs(t, err, order.ErrNotFound)
 		want := order.Order{
 			ID: id, CouponID: 1, UserID: 2, Slot: 3, Status: order.InDoubt, PriceCents: 4, RequestID: "r", Shard: 5,
 			Fence: 1<<64 - 1, CreatedAt: time.UnixMilli(6).UTC(), ExpiresAt: time.UnixMilli(7).UTC(),
 		}
-		require.NoError(t, s.PutTicket(t.Context(), want))
-		got, err := there.Ticket(t.Context(), id)
+		require.NoError(t, s.PutUnresolved(t.Context(), want))
+		got, err := there.Unresolved(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		lasts, err := s.client.PTTL(t.Context(), ticketKey(id)).Result()
 		require.NoError(t, err)
-		require.InDelta(t, ticketLasts, lasts, float64(time.Minute))
+		require.InDelta(t, unresolvedTTL, lasts, float64(time.Minute))
 		require.NoError(t, s.client.Set(t.Context(), ticketKey(id), "{", 0).Err())
-		_, err = there.Ticket(t.Context(), id)
+		_, err = there.Unresolved(t.Context(), id)
 		require.Error(t, err, "spoilt")
 		require.NotErrorIs(t, err, order.ErrNotFound)
 	})

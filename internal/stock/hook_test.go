@@ -16,7 +16,7 @@ const readAll = "read all"
 
 var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
-	"return": returnScript, "clear": clearScript, "note": noteScript, "open": openScript, "head": headScript,
+	"restock": restockScript, "clear": clearScript, "note": noteScript, "open": openScript, "head": headScript,
 	"holds": holdsScript,
 }
 

@@ -17,7 +17,7 @@ import (
 type writes struct {
 	script  string // whose replies are lost
 	prepare func(s *shop) order.Hold
-	call    func(s *shop, c order.Claim, h order.Hold) error
+	call    func(s *shop, c order.ReserveRequest, h order.Hold) error
 	after   func(s *shop)
 	unsure  bool // if no reply comes at all, it cannot be repeated: the reconciler ends it
 }
@@ -39,7 +39,7 @@ var writing = map[string]writes{
 	"confirm": {
 		script:  "confirm",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
+		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
 		after: func(s *shop) {
 			s.wants(0, 0, 1)
 			require.Equal(s.t, "1", s.field(0, "buyers", s.at(0, 0)))
@@ -48,13 +48,13 @@ var writing = map[string]writes{
 	"release": {
 		script:  "release",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Release(s.t.Context(), h) },
 		after:   func(s *shop) { s.wants(0, 1, 1) },
 	},
 	"return": {
 		script:  "return",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.Claim, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
+		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
 		after: func(s *shop) {
 			s.wants(0, 1, 1)
 			require.Empty(s.t, s.field(0, "buyers", s.at(0, 0)))
@@ -74,7 +74,7 @@ func (w writes) replies() int32 {
 	return 2
 }
 
-func reserve(s *shop, c order.Claim, _ order.Hold) error {
+func reserve(s *shop, c order.ReserveRequest, _ order.Hold) error {
 	_, err := s.Reserve(s.t.Context(), c)
 	return err
 }
@@ -84,7 +84,7 @@ func newEpoch(s *shop) order.Hold {
 	return order.Hold{}
 }
 
-func load(s *shop, _ order.Claim, _ order.Hold) error { return s.Load(s.t.Context(), s.load) }
+func load(s *shop, _ order.ReserveRequest, _ order.Hold) error { return s.Load(s.t.Context(), s.load) }
 
 func loaded(s *shop) {
 	s.wants(0, 1, 1)

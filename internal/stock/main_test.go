@@ -55,9 +55,9 @@ func dial(t testing.TB, o redisconn.Options) redis.UniversalClient {
 	return c
 }
 
-// tag and ticketKey are names under the default prefix.
+// tag and unresolvedKey are names under the default prefix.
 func tag(couponID int64, shard int) string { return usual.tag(couponID, shard) }
-func ticketKey(orderID int64) string       { return usual.ticketKey(orderID) }
+func ticketKey(orderID int64) string       { return usual.unresolvedKey(orderID) }
 
 var usual = New(nil, 0)
 
@@ -91,8 +91,8 @@ func closed(t testing.TB, client redis.UniversalClient, units int64, shards int)
 }
 
 // claim is a new attempt of the user's request.
-func (s *shop) claim(user int64, request string) order.Claim {
-	return order.Claim{
+func (s *shop) claim(user int64, request string) order.ReserveRequest {
+	return order.ReserveRequest{
 		CouponID: s.load.CouponID, UserID: user, RequestID: request, OrderID: lastID.Add(1),
 		Limit: s.limit, Epoch: s.load.Epoch, Shards: s.load.Shards,
 	}

@@ -45,7 +45,7 @@ func (m *model) reload(epoch, units int64) {
 	}
 }
 
-func (m *model) reserve(c order.Claim) (order.Hold, error) {
+func (m *model) reserve(c order.ReserveRequest) (order.Hold, error) {
 	if c.Epoch != m.epoch {
 		return order.Hold{}, order.ErrStaleEpoch
 	}

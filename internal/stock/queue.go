@@ -45,11 +45,11 @@ func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 
 // entryText is what a claim puts into the queue, or empty: the epoch, the number of
 // shards, and the order.
-func entryText(c order.Claim) string {
-	if c.Queue == nil {
+func entryText(c order.ReserveRequest) string {
+	if c.Enqueue == nil {
 		return ""
 	}
-	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + orderText(*c.Queue)
+	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + orderText(*c.Enqueue)
 }
 
 // shardsOf lists which shards are asked for how many entries each, so that there are
@@ -166,7 +166,7 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 	case id == 0 || attempt == 0 || o.CouponID != couponID || o.UserID == 0 || o.RequestID == "" || of == 0 || shards <= shard:
 		return order.Entry{}, fmt.Errorf("entry %s lacks a part, or is not of this shard", m.ID)
 	}
-	o.ID, o.Shard, o.Status, o.Turn = id, shard, order.Pending, order.Turn{}
+	o.ID, o.Shard, o.Status, o.Position = id, shard, order.Pending, order.QueuePosition{}
 	return order.Entry{Order: o, Hold: order.Hold{
 		CouponID: couponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: id, Attempt: attempt,
 		Epoch: of, Shards: shards, Shard: shard, Queued: true,
@@ -196,9 +196,9 @@ func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XM
 	return h.Hold
 }
 
-// ticketAfter is how long the ticket of an order stays that the database knows:
+// resolvedTTL is how long the ticket of an order stays that the database knows:
 // whoever asked the database a moment before asks for the ticket next.
-const ticketAfter = 10 * time.Second
+const resolvedTTL = 10 * time.Second
 
 // Done is order.Queue's. A ticket that stays longer than it should hurts nobody.
 func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
@@ -206,7 +206,7 @@ func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	if _, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID); err != nil || !row {
 		return err
 	}
-	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.ticketKey(h.OrderID), seconds(ticketAfter)))
+	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.unresolvedKey(h.OrderID), seconds(resolvedTTL)))
 	return nil
 }
 
@@ -229,5 +229,5 @@ func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, o.Shard, o.CouponID, err)
 	}
-	return max(0, o.Turn.Number-1-served), nil
+	return max(0, o.Position.Number-1-served), nil
 }

@@ -11,7 +11,7 @@ import (
 
 // Reserve takes one unit for the request: one round trip while the home shard has
 // some. order.Stock tells the errors.
-func (s *Stock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) {
+func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := Home(c.UserID, c.Shards)
 	h, marked, err := s.reserve(ctx, c, home, false)
 	switch {
@@ -25,13 +25,13 @@ func (s *Stock) Reserve(ctx context.Context, c order.Claim) (order.Hold, error) 
 
 // reserve asks the home shard. With borrow, an empty shard marks the buyer, and
 // marked says that the unit must come from a sibling.
-func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow bool) (h order.Hold, marked bool, err error) {
+func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, borrow bool) (h order.Hold, marked bool, err error) {
 	flag := "0"
 	if borrow {
 		flag = "1"
 	}
 	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
-		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.Room, c.Wait.Milliseconds())
+		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds())
 	if err != nil {
 		return order.Hold{}, false, err
 	}
@@ -46,7 +46,7 @@ func (s *Stock) reserve(ctx context.Context, c order.Claim, home int, borrow boo
 }
 
 // held reads the hold that an answer of a shard says there is.
-func held(c order.Claim, shard int, answer []string) (order.Hold, error) {
+func held(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
 	id, number, served, err := heldOrder(answer)
 	h := hold(c, id, shard)
 	h.Queued, h.Number, h.Ahead = number > 0, number, max(0, number-1-served)
@@ -67,8 +67,8 @@ func heldOrder(answer []string) (id, number, served int64, err error) {
 	return id, number, served, nil
 }
 
-// hold is the Hold that answers the Claim with a unit of the shard.
-func hold(c order.Claim, orderID int64, shard int) order.Hold {
+// hold is the Hold that answers the ReserveRequest with a unit of the shard.
+func hold(c order.ReserveRequest, orderID int64, shard int) order.Hold {
 	return order.Hold{
 		CouponID: c.CouponID, UserID: c.UserID, RequestID: c.RequestID, OrderID: orderID, Attempt: c.OrderID,
 		Epoch: c.Epoch, Shards: c.Shards, Shard: shard,
@@ -116,7 +116,7 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	if err := s.Confirm(ctx, h); err != nil {
 		return err
 	}
-	answer, err := s.run(ctx, returnScript, r.CouponID, Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID)
+	answer, err := s.run(ctx, restockScript, r.CouponID, Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID)
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
 		h, err := s.Reserve(t.Context(), c)
 		require.NoError(t, err)
 		require.NoError(t, s.Confirm(t.Context(), h))
-		for name, again := range map[string]order.Claim{"the attempt": c, "another attempt": s.claim(7, "r")} {
+		for name, again := range map[string]order.ReserveRequest{"the attempt": c, "another attempt": s.claim(7, "r")} {
 			_, err = s.Reserve(t.Context(), again)
 			require.ErrorIs(t, err, order.ErrDuplicate, name)
 		}

@@ -135,7 +135,7 @@ func TestAPrefixKeepsTwoProgramsApart(t *testing.T) {
 	require.NoError(t, s.Load(t.Context(), s.load))
 	h := s.buy(1)
 	require.NoError(t, s.Confirm(t.Context(), h))
-	require.NoError(t, s.PutTicket(t.Context(), order.Order{ID: h.OrderID}))
+	require.NoError(t, s.PutUnresolved(t.Context(), order.Order{ID: h.OrderID}))
 	_, err := NewFleet(s.Stock, "i").Beat(t.Context())
 	require.NoError(t, err)
 	keys, err := client.Keys(t.Context(), "*").Result()

@@ -20,8 +20,8 @@ const (
 type machine struct {
 	s      *shop
 	m      *model
-	claims []order.Claim // made so far; a repeated one is the same attempt
-	given  []order.Hold  // all that were ever given, of any epoch
+	claims []order.ReserveRequest // made so far; a repeated one is the same attempt
+	given  []order.Hold           // all that were ever given, of any epoch
 }
 
 func (x *machine) reserve(t *rapid.T) {

@@ -22,7 +22,7 @@ func orderText(o order.Order) string {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	b = append(strconv.AppendUint(b, o.Fence, 10), ' ')
-	for _, n := range []int64{o.CreatedAt.UnixMilli(), o.ExpiresAt.UnixMilli(), o.Turn.Epoch, o.Turn.Number, o.Turn.Ahead} {
+	for _, n := range []int64{o.CreatedAt.UnixMilli(), o.ExpiresAt.UnixMilli(), o.Position.Epoch, o.Position.Number, o.Position.Ahead} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
 	b = append(append(b, o.Status...), ' ')
@@ -39,8 +39,8 @@ func parseOrder(text string) (order.Order, error) {
 		ID: p.number(w[0]), CouponID: p.number(w[1]), UserID: p.number(w[2]), Slot: int(p.number(w[3])),
 		PriceCents: p.number(w[4]), Shard: int(p.number(w[5])), Fence: p.count(w[6]),
 		CreatedAt: p.moment(w[7]), ExpiresAt: p.moment(w[8]),
-		Turn:   order.Turn{Epoch: p.number(w[9]), Number: p.number(w[10]), Ahead: p.number(w[11])},
-		Status: order.Status(w[12]), RequestID: w[13],
+		Position: order.QueuePosition{Epoch: p.number(w[9]), Number: p.number(w[10]), Ahead: p.number(w[11])},
+		Status:   order.Status(w[12]), RequestID: w[13],
 	}
 	if p.err != nil {
 		return order.Order{}, fmt.Errorf("the order %q: %w", text, p.err)

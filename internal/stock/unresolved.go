@@ -12,39 +12,39 @@ import (
 	"seckill/internal/order"
 )
 
-// ticketLasts is longer than any doubt: the reconciler ends it within half a minute
+// unresolvedTTL is longer than any doubt: the reconciler ends it within half a minute
 // of the database's return.
-const ticketLasts = time.Hour
+const unresolvedTTL = time.Hour
 
-func (s *Stock) ticketKey(orderID int64) string {
+func (s *Stock) unresolvedKey(orderID int64) string {
 	return s.prefix + "ticket:" + strconv.FormatInt(orderID, 10)
 }
 
-// PutTicket remembers an order whose outcome is not known yet.
-func (s *Stock) PutTicket(ctx context.Context, o order.Order) error {
-	put := redis.NewStatusCmd(ctx, "set", s.ticketKey(o.ID), orderText(o), "ex", seconds(ticketLasts))
+// PutUnresolved remembers an order whose outcome is not known yet.
+func (s *Stock) PutUnresolved(ctx context.Context, o order.Order) error {
+	put := redis.NewStatusCmd(ctx, "set", s.unresolvedKey(o.ID), orderText(o), "ex", seconds(unresolvedTTL))
 	if err := s.path.Process(ctx, put); err != nil {
 		return fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, o.ID, err)
 	}
 	return nil
 }
 
-// Ticket finds the order asked for, or order.ErrNotFound.
-func (s *Stock) Ticket(ctx context.Context, orderID int64) (order.Order, error) {
-	got := redis.NewStringCmd(ctx, "get", s.ticketKey(orderID))
+// Unresolved finds the order asked for, or order.ErrNotFound.
+func (s *Stock) Unresolved(ctx context.Context, orderID int64) (order.Order, error) {
+	got := redis.NewStringCmd(ctx, "get", s.unresolvedKey(orderID))
 	switch err := s.path.Process(ctx, got); {
 	case errors.Is(err, redis.Nil):
 		return order.Order{}, order.ErrNotFound
 	case err != nil:
 		return order.Order{}, fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, orderID, err)
 	}
-	return parseTicket(got.Val(), orderID)
+	return parseUnresolved(got.Val(), orderID)
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
-// parseTicket reads the ticket of an order.
-func parseTicket(text string, orderID int64) (order.Order, error) {
+// parseUnresolved reads the ticket of an order.
+func parseUnresolved(text string, orderID int64) (order.Order, error) {
 	o, err := parseOrder(text)
 	if err != nil {
 		return order.Order{}, fmt.Errorf("ticket of order %d: %w", orderID, err)
