@@ -71,7 +71,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	a.stock = stock.New(a.redis, cfg.Stock.SoldOutTTL).Under(cfg.Redis.Prefix).Through(a.scripts)
 	a.fleet = stock.NewFleet(a.stock, strings.ToLower(rand.Text()[:4]))
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
-	a.coupons = coupon.NewService(coupon.Parts{
+	a.coupons = coupon.NewService(coupon.Deps{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
 		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
 	})
@@ -188,7 +188,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 	a.onStop(ids.Close)
 	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := shardQueue(cfg.Order, a.stock)
-	a.orders = order.NewService(faultyService(order.Parts{
+	a.orders = order.NewService(faultyService(order.Deps{
 		Admission: admit(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
 		Sales: a.cache, Stock: felt, Unresolved: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,

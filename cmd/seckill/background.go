@@ -25,9 +25,9 @@ func (a *app) work(ctx context.Context) {
 		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
-		a.reconciler.Run(ctx, order.Work{
+		a.reconciler.Run(ctx, order.Schedule{
 			Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
-			Loaded: a.store.Coupons().Loaded, Did: a.metrics.ObservePass,
+			Loaded: a.store.Coupons().Loaded, OnPass: a.metrics.ObservePass,
 		})
 	})
 	running.Go(func() { a.freeing(ctx) })
@@ -84,8 +84,8 @@ func (a *app) consume(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
-		a.orders.Consume(ctx, order.Consuming{
-			Loaded: a.queues, Waits: a.cfg.Order.QueueMaxAge, Budget: a.cfg.HTTP.RequestTimeout, Hands: hands, Did: a.metrics.ObservePass,
+		a.orders.RunWorkers(ctx, order.WorkerConfig{
+			Loaded: a.queues, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout, Concurrency: hands, OnEvent: a.metrics.ObservePass,
 		})
 	})
 	a.onStop(func(context.Context) error {

@@ -38,7 +38,7 @@ func faultyEnviron(environ []string) ([]string, error) {
 
 func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
 
-func faultyService(p order.Parts) order.Parts { return points.Service(p) }
+func faultyService(p order.Deps) order.Deps { return points.Service(p) }
 
 func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return points.Reconciler(p) }
 

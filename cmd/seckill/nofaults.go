@@ -18,7 +18,7 @@ func faultyEnviron(environ []string) ([]string, error) { return environ, nil }
 
 func faultyBackend(b lock.Backend) lock.Backend { return b }
 
-func faultyService(p order.Parts) order.Parts { return p }
+func faultyService(p order.Deps) order.Deps { return p }
 
 func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return p }
 

@@ -31,7 +31,7 @@ type shop struct {
 	*audit.Auditor
 	in         *shoptest.Shop
 	orders     *order.Service
-	parts      order.Parts
+	parts      order.Deps
 	reconciler *order.Reconciler
 	coupons    *coupon.Service
 	db         *store.Store
@@ -64,8 +64,8 @@ func open(t *testing.T) *shop {
 }
 
 func in(s *shoptest.Shop) *shop {
-	returns := deaf{s.Parts.Restocker, new(atomic.Bool)}
-	parts := s.Parts
+	returns := deaf{s.Deps.Restocker, new(atomic.Bool)}
+	parts := s.Deps
 	parts.Restocker = returns
 	return &shop{
 		Auditor: s.Auditor, in: s, orders: order.NewService(parts), parts: parts, reconciler: s.Reconciler, coupons: s.Coupons,

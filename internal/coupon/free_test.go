@@ -12,7 +12,7 @@ import (
 
 // at is another instance, whose clock is at a moment.
 func (s *shop) at(now time.Time) *coupon.Service {
-	p := s.parts
+	p := s.deps
 	p.Now = func() time.Time { return now }
 	return coupon.NewService(p)
 }
@@ -128,7 +128,7 @@ func TestASaleWhoseEndIsMovedJustNowIsNotFreed(t *testing.T) {
 		c := s.published(t, 10)
 		late := shuts.Add(coupon.KeptFor + time.Hour)
 		moved := late.Add(time.Hour)
-		p := s.parts
+		p := s.deps
 		p.Now = func() time.Time { return late }
 		p.Loader = old{p.Loader, func() {
 			_, err := s.Patch(t.Context(), c.ID, coupon.Change{EndsAt: &moved})

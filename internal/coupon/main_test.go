@@ -41,7 +41,7 @@ func draft(units int64) coupon.Coupon {
 // be decorated, and then a second instance made of them.
 type shop struct {
 	*coupon.Service
-	parts coupon.Parts
+	deps  coupon.Deps
 	store *store.Store
 	stock *stock.Stock
 	redis redis.UniversalClient
@@ -80,12 +80,12 @@ func open(t *testing.T, o store.Options, redisAddr string) *shop {
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 
 	s := &shop{store: db, stock: stock.New(client, time.Second), redis: client, redisAddr: redisAddr}
-	s.parts = coupon.Parts{
+	s.deps = coupon.Deps{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.stock, Announcer: s.stock, Exclusive: oneAtATime(),
 		Cache: coupon.NewCache(db.Coupons(), time.Second, slog.Default()), ShardCount: shards,
 		Now: func() time.Time { return during },
 	}
-	s.Service = coupon.NewService(s.parts)
+	s.Service = coupon.NewService(s.deps)
 	return s
 }
 
@@ -105,8 +105,8 @@ func everybody(ctx context.Context, _ int64, work func(context.Context) error) e
 }
 
 // with is another instance over the same stores, with other parts.
-func (s *shop) with(alter func(p *coupon.Parts)) *coupon.Service {
-	p := s.parts
+func (s *shop) with(alter func(p *coupon.Deps)) *coupon.Service {
+	p := s.deps
 	alter(&p)
 	return coupon.NewService(p)
 }

@@ -91,7 +91,7 @@ func (s *Service) begin(ctx context.Context, c Coupon, open bool) (Coupon, error
 	if c.StateAt(s.now()) == Ended {
 		return Coupon{}, fmt.Errorf("%w: it has ended", ErrConflict)
 	}
-	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.parts, open)
+	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.shardCount, open)
 	if err != nil {
 		return Coupon{}, err
 	}

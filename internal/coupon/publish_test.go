@@ -36,7 +36,7 @@ func TestPublishingLoadsTheStockAndOpensTheSale(t *testing.T) {
 
 func TestWhatHasEndedIsNotPublishedOrReloaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		over := s.with(func(p *coupon.Parts) { p.Now = func() time.Time { return shuts } })
+		over := s.with(func(p *coupon.Deps) { p.Now = func() time.Time { return shuts } })
 		for name, step := range map[string]func() error{
 			"ended by an administrator": func() error { _, err := s.Publish(t.Context(), s.inState(t, coupon.Ended).ID); return err },
 			"ended by the clock":        func() error { _, err := over.Publish(t.Context(), s.drafted(t, 5).ID); return err },
@@ -87,10 +87,10 @@ func (refusing) Change(context.Context, int64, func(*coupon.Coupon) error) (coup
 }
 
 func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *testing.T) {
-	for name, broken := range map[string]func(p *coupon.Parts){
-		"before the shards": func(p *coupon.Parts) { p.Shards = crashing{Shards: p.Shards, before: errCrash} },
-		"after the shards":  func(p *coupon.Parts) { p.Shards = crashing{Shards: p.Shards, after: errCrash} },
-		"before it opens":   func(p *coupon.Parts) { p.Repository = refusing{p.Repository} },
+	for name, broken := range map[string]func(p *coupon.Deps){
+		"before the shards": func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, before: errCrash} },
+		"after the shards":  func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, after: errCrash} },
+		"before it opens":   func(p *coupon.Deps) { p.Repository = refusing{p.Repository} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *shop) {
@@ -142,7 +142,7 @@ func TestTwoPublishersAtOnceOpenOneEpoch(t *testing.T) {
 				for range 8 {
 					c := s.drafted(t, 10)
 					publish := func() error {
-						_, err := s.with(func(p *coupon.Parts) { p.Exclusive = tc.lock }).Publish(t.Context(), c.ID)
+						_, err := s.with(func(p *coupon.Deps) { p.Exclusive = tc.lock }).Publish(t.Context(), c.ID)
 						return err
 					}
 					opened := 0
@@ -187,7 +187,7 @@ func TestWhatIsAlteredWhileItIsLoadedIsNotOpened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *shop) {
 				c := s.inState(t, coupon.Paused)
-				_, err := s.with(func(p *coupon.Parts) {
+				_, err := s.with(func(p *coupon.Deps) {
 					p.Shards = patching{p.Shards, func() {
 						_, err := s.Pause(t.Context(), c.ID)
 						require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestMendingWhileOrdersArePlacedLosesNoUnit(t *testing.T) {
 func TestAnEpochThatAnotherBeganIsNotOpened(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
-		_, err := s.with(func(p *coupon.Parts) {
+		_, err := s.with(func(p *coupon.Deps) {
 			p.Shards = patching{p.Shards, func() {
 				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch+1, shards, false)
 				require.NoError(t, err)
@@ -288,12 +288,12 @@ func (mute) AnnounceChange(context.Context, int64) error { return errCrash }
 func TestAnAnnouncementThatFailsDoesNotFailTheChange(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 5)
-		quiet := s.with(func(p *coupon.Parts) { p.Announcer = mute{} })
+		quiet := s.with(func(p *coupon.Deps) { p.Announcer = mute{} })
 		_, err := quiet.Publish(t.Context(), c.ID)
 		require.NoError(t, err)
 		_, err = quiet.Pause(t.Context(), c.ID)
 		require.NoError(t, err)
-		cached, err := s.parts.Cache.Get(t.Context(), c.ID)
+		cached, err := s.deps.Cache.Get(t.Context(), c.ID)
 		require.NoError(t, err)
 		require.Equal(t, coupon.Paused, cached.State, "this instance knows it at once")
 	})

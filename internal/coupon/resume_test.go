@@ -50,13 +50,13 @@ func (s *shop) sold(t *testing.T, users int64) coupon.Coupon {
 func TestALoadingThatWasCutOffGoesOnWhereItStopped(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 20)
-		dying := &paging{Loader: s.parts.Loader, dies: 5}
-		_, err := s.with(func(p *coupon.Parts) { p.Loader = dying }).Reload(t.Context(), c.ID)
+		dying := &paging{Loader: s.deps.Loader, dies: 5}
+		_, err := s.with(func(p *coupon.Deps) { p.Loader = dying }).Reload(t.Context(), c.ID)
 		require.ErrorIs(t, err, errCrash)
 		require.ErrorIs(t, s.now(t, c.ID).Admits(during), coupon.ErrNotLoaded)
 
-		other := &paging{Loader: s.parts.Loader}
-		stop := s.watching(t, 1, func(p *coupon.Parts) { p.Loader = other })
+		other := &paging{Loader: s.deps.Loader}
+		stop := s.watching(t, 1, func(p *coupon.Deps) { p.Loader = other })
 		s.untilLoaded(t, c.ID)
 		stop()
 		require.Positive(t, other.asked[0], "it does not begin anew")
@@ -73,12 +73,12 @@ func TestALoadingThatWasCutOffGoesOnWhereItStopped(t *testing.T) {
 // What comes back while the shards are filled, and between two of them that open, is
 // counted once.
 func TestAShardThatIsLostWhileOthersAreFilledIsFilledAgain(t *testing.T) {
-	for name, lost := range map[string]func(p *coupon.Parts, harm func()){
-		"before any is open": func(p *coupon.Parts, harm func()) {
+	for name, lost := range map[string]func(p *coupon.Deps, harm func()){
+		"before any is open": func(p *coupon.Deps, harm func()) {
 			p.Shards = patching{p.Shards, harm}
 			p.Repository = refusing{p.Repository}
 		},
-		"when some may be open": func(p *coupon.Parts, harm func()) { p.Shards = opened{p.Shards, harm} },
+		"when some may be open": func(p *coupon.Deps, harm func()) { p.Shards = opened{p.Shards, harm} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *shop) {
@@ -86,7 +86,7 @@ func TestAShardThatIsLostWhileOthersAreFilledIsFilledAgain(t *testing.T) {
 				harm := func() {
 					require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:meta", "seckill:{1:2}:stock", "seckill:{1:2}:buyers").Err())
 				}
-				_, err := s.with(func(p *coupon.Parts) { lost(p, harm) }).Reload(t.Context(), c.ID)
+				_, err := s.with(func(p *coupon.Deps) { lost(p, harm) }).Reload(t.Context(), c.ID)
 				require.Error(t, err)
 				after := s.watched(t, c.ID)
 				require.Equal(t, int64(12), s.balanced(t, c.ID))
@@ -108,7 +108,7 @@ func TestAShardThatIsLostWhileTheOthersOpenEndsItsEpoch(t *testing.T) {
 		for stock.Home(user, shards) != 2 { // a share that does not grow with one unit more
 			user++
 		}
-		_, err := s.with(func(p *coupon.Parts) {
+		_, err := s.with(func(p *coupon.Deps) {
 			p.Shards = cutOff{p.Shards, func() {
 				s.cancelled(t, c.ID, user)
 				require.NoError(t, s.redis.Del(t.Context(), "seckill:{1:2}:meta", "seckill:{1:2}:stock", "seckill:{1:2}:buyers").Err())
@@ -186,7 +186,7 @@ func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
 		large, small := s.published(t, 10), s.published(t, 10)
 		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 		waiting, fill := make(chan bool, 1), make(chan struct{})
-		stop := s.watching(t, 1, func(p *coupon.Parts) {
+		stop := s.watching(t, 1, func(p *coupon.Deps) {
 			p.Exclusive = everybody // the lock of these tests is one for all coupons
 			p.Shards = blocked{p.Shards, large.ID, waiting, fill}
 		})
@@ -209,7 +209,7 @@ func TestAnInstanceThatJoinsALoadingNeitherBeginsAnewNorOpensTwice(t *testing.T)
 		c := s.sold(t, 6)
 		waiting, fill := make(chan bool, 1), make(chan struct{})
 		done := make(chan error, 1)
-		slower := s.with(func(p *coupon.Parts) {
+		slower := s.with(func(p *coupon.Deps) {
 			p.Exclusive = everybody
 			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
 		})
@@ -236,7 +236,7 @@ func TestAnInstanceThatComesTooLateOpensNothing(t *testing.T) {
 		c := s.sold(t, 6)
 		waiting, fill := make(chan bool, 1), make(chan struct{})
 		done := make(chan error, 1)
-		late := s.with(func(p *coupon.Parts) {
+		late := s.with(func(p *coupon.Deps) {
 			p.Exclusive = everybody
 			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
 		})

@@ -108,19 +108,19 @@ type Exclusive func(ctx context.Context, id int64, work func(context.Context) er
 // Service is the coupon service: what an administrator does with coupons, and
 // what everybody may know of them.
 type Service struct {
-	repo      Repository
-	loader    Loader
-	shards    Shards
-	announce  Announcer
-	exclusive Exclusive
-	cache     *Cache
-	parts     int
-	now       func() time.Time
-	log       *slog.Logger
+	repo       Repository
+	loader     Loader
+	shards     Shards
+	announce   Announcer
+	exclusive  Exclusive
+	cache      *Cache
+	shardCount int
+	now        func() time.Time
+	log        *slog.Logger
 }
 
-// Parts are what a Service is made of.
-type Parts struct {
+// Deps are what a Service is made of.
+type Deps struct {
 	Repository Repository
 	Loader     Loader
 	Shards     Shards
@@ -133,7 +133,7 @@ type Parts struct {
 }
 
 // NewService makes the coupon service.
-func NewService(p Parts) *Service {
+func NewService(p Deps) *Service {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
@@ -142,7 +142,7 @@ func NewService(p Parts) *Service {
 	}
 	return &Service{
 		repo: p.Repository, loader: p.Loader, shards: p.Shards, announce: p.Announcer,
-		exclusive: p.Exclusive, cache: p.Cache, parts: p.ShardCount, now: p.Now, log: p.Log,
+		exclusive: p.Exclusive, cache: p.Cache, shardCount: p.ShardCount, now: p.Now, log: p.Log,
 	}
 }
 

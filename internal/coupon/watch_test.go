@@ -16,7 +16,7 @@ import (
 )
 
 // watching runs the watch of so many instances until it is stopped.
-func (s *shop) watching(t *testing.T, instances int, alter func(p *coupon.Parts)) (stop func()) {
+func (s *shop) watching(t *testing.T, instances int, alter func(p *coupon.Deps)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{}, instances)
@@ -35,7 +35,7 @@ func (s *shop) watching(t *testing.T, instances int, alter func(p *coupon.Parts)
 	})
 }
 
-func unaltered(*coupon.Parts) {}
+func unaltered(*coupon.Deps) {}
 
 // watched lets one instance watch until the coupon's stock is there.
 func (s *shop) watched(t *testing.T, id int64) coupon.Coupon {
@@ -136,7 +136,7 @@ func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 30)
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
-		stop := s.watching(t, 3, func(p *coupon.Parts) { p.Exclusive, p.Shards = everybody, slow{p.Shards} })
+		stop := s.watching(t, 3, func(p *coupon.Deps) { p.Exclusive, p.Shards = everybody, slow{p.Shards} })
 		defer stop()
 		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 		s.untilLoaded(t, c.ID)
@@ -152,7 +152,7 @@ func TestWhatIsSoundIsNotLoadedAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c, draft, ended := s.published(t, 10), s.drafted(t, 10), s.inState(t, coupon.Ended)
 		looks := 0
-		counting := func(p *coupon.Parts) { p.Loader = counted{p.Loader, &looks} }
+		counting := func(p *coupon.Deps) { p.Loader = counted{p.Loader, &looks} }
 		stop := s.watching(t, 1, counting)
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
 		time.Sleep(200 * time.Millisecond) // nothing is to happen
@@ -189,7 +189,7 @@ func TestWhileAShardIsAwayNothingIsBegun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan struct{})
-		service := s.with(func(p *coupon.Parts) { p.Shards = away{p.Shards} })
+		service := s.with(func(p *coupon.Deps) { p.Shards = away{p.Shards} })
 		go func() {
 			defer close(done)
 			service.Watch(ctx, time.Millisecond, func(_ int, err error) {
@@ -229,7 +229,7 @@ func TestAPauseWhileTheStockIsLoadedWins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *shop) {
 				c := s.inState(t, step.from)
-				service := s.with(func(p *coupon.Parts) {
+				service := s.with(func(p *coupon.Deps) {
 					p.Shards = patching{p.Shards, func() {
 						_, err := s.Pause(t.Context(), c.ID)
 						require.NoError(t, err)

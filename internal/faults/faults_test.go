@@ -267,7 +267,7 @@ func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
 		"given back when the doubt is over": {func(p *Points, b lock.Backend, write func(context.Context, uint64, func()) error) {
 			p.Arm(Fault{Point: "commit.after", Action: Lose, Nth: 1})
 			require.ErrorIs(t, write(t.Context(), 1, nil), order.ErrCommitUnknown)
-			parts := p.Service(order.Parts{Orders: voids{}})
+			parts := p.Service(order.Deps{Orders: voids{}})
 			require.ErrorIs(t, parts.Orders.Void(t.Context(), order.Order{Fence: 1}), order.ErrDuplicate)
 			assert.NoError(t, b.Release(t.Context(), "user:1", "token"))
 		}, nil},
@@ -283,7 +283,7 @@ func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
 			b := p.Backend(&leases{})
 			_, err := b.Acquire(t.Context(), "user:1", "token", time.Second)
 			require.NoError(t, err)
-			tx := p.Service(order.Parts{Tx: fenced{}}).Tx
+			tx := p.Service(order.Deps{Tx: fenced{}}).Tx
 			tc.do(p, b, func(ctx context.Context, fence uint64, during func()) error {
 				return tx.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 					if err := tx.Fence(ctx, 1, fence); err != nil || during == nil {
@@ -314,7 +314,7 @@ func (voids) Void(context.Context, order.Order) error { return order.ErrDuplicat
 
 func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
 	p := &Points{}
-	parts := p.Service(order.Parts{Tx: fenced{}, Locker: free{}})
+	parts := p.Service(order.Deps{Tx: fenced{}, Locker: free{}})
 	ask := func(ctx context.Context) error {
 		return parts.Locker.Do(ctx, "user:1", func(context.Context, *lock.Lease) error { return nil })
 	}

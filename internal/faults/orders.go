@@ -11,7 +11,7 @@ import (
 )
 
 // Service puts the points of a request around the order service's parts.
-func (p *Points) Service(parts order.Parts) order.Parts {
+func (p *Points) Service(parts order.Deps) order.Deps {
 	parts.Stock = stock{parts.Stock, p, ""}
 	parts.Unresolved = unresolvedOrders{parts.Unresolved, p}
 	parts.Restocker = restocker{parts.Restocker, p, ""}
@@ -35,9 +35,9 @@ func (q queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Ent
 	return q.given(ctx, "next.after", entries, err)
 }
 
-// Abandoned is order.Queue's, as Next.
-func (q queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
-	entries, err := q.Queue.Abandoned(ctx, c, most)
+// ClaimAbandoned is order.Queue's, as Next.
+func (q queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+	entries, err := q.Queue.ClaimAbandoned(ctx, c, most)
 	return q.given(ctx, "claim.after", entries, err)
 }
 
@@ -52,9 +52,9 @@ func (q queue) given(ctx context.Context, point string, entries []order.Entry, e
 	return entries, err
 }
 
-// Bury is order.Queue's.
-func (q queue) Bury(ctx context.Context, e order.Entry, why error) error {
-	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.Bury(ctx, e, why) })
+// DeadLetter is order.Queue's.
+func (q queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
+	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.DeadLetter(ctx, e, why) })
 }
 
 // Done is order.Queue's.

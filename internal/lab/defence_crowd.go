@@ -75,7 +75,7 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 	prefix := "lab-" + strconv.FormatUint(rand.Uint64(), 36) + ":" //nolint:gosec // of this database alone, and no secret
 	units := stock.New(client, time.Hour).Under(prefix)
 	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
-	coupons := coupon.NewService(coupon.Parts{
+	coupons := coupon.NewService(coupon.Deps{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: loader{units, slices.Contains(off, counter)}, Announcer: units,
 		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
 		Cache:     cache, ShardCount: 4,
@@ -101,7 +101,7 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 	tx := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
 		locker := b.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: patient})
-		s.services = append(s.services, order.NewService(order.Parts{
+		s.services = append(s.services, order.NewService(order.Deps{
 			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Unresolved: units, Restocker: units,
 			Locker: lockerWithout(off, leasesLost, locker.Locker, client), Tx: tx, Orders: db, IDs: numbers,
 			PayWithin: time.Hour, Cleanup: patient, Log: quiet,

@@ -79,8 +79,8 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 		}
 	}
 	m.WatchShards(known, left)
-	m.WatchQueues(known, func(context.Context, int64, int) (order.Waiting, error) {
-		return order.Waiting{Entries: 6, Oldest: 2 * time.Second, Dead: 1}, nil
+	m.WatchQueues(known, func(context.Context, int64, int) (order.QueueStats, error) {
+		return order.QueueStats{Entries: 6, Oldest: 2 * time.Second, DeadLetters: 1}, nil
 	})
 	m.ObservePurchase(http.StatusCreated, "", time.Millisecond)
 	m.ObservePurchase(http.StatusAccepted, "in_doubt", time.Millisecond)

@@ -14,14 +14,14 @@ import (
 // WatchQueues exports the queues of the coupons on sale, read when the registry is. What was
 // claimed from dead consumers, and buried, is in seckill_background_total.
 func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
-	read func(ctx context.Context, id int64, shards int) (order.Waiting, error),
+	read func(ctx context.Context, id int64, shards int) (order.QueueStats, error),
 ) {
 	m.registry.MustRegister(queueCollector{known, read})
 }
 
 type queueCollector struct {
 	known func() []coupon.Coupon
-	read  func(ctx context.Context, id int64, shards int) (order.Waiting, error)
+	read  func(ctx context.Context, id int64, shards int) (order.QueueStats, error)
 }
 
 var (
@@ -50,6 +50,6 @@ func (c queueCollector) Collect(to chan<- prometheus.Metric) {
 		id := strconv.FormatInt(one.ID, 10)
 		to <- prometheus.MustNewConstMetric(queueEntries, prometheus.GaugeValue, float64(w.Entries), id)
 		to <- prometheus.MustNewConstMetric(queueOldest, prometheus.GaugeValue, w.Oldest.Seconds(), id)
-		to <- prometheus.MustNewConstMetric(queueDead, prometheus.GaugeValue, float64(w.Dead), id)
+		to <- prometheus.MustNewConstMetric(queueDead, prometheus.GaugeValue, float64(w.DeadLetters), id)
 	}
 }

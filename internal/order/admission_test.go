@@ -37,8 +37,8 @@ func TestNobodyKeepsAPlace(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			c := s.sell(t, shards, 1)
 			one := admission.New(admission.Options{Least: 1, Most: 1})
-			let := func(p *order.Parts) { p.Admission = one }
-			_, _ = s.with(func(p *order.Parts) { let(p); failing(step).into(p) }).Place(t.Context(), wish(c, 7, ""))
+			let := func(p *order.Deps) { p.Admission = one }
+			_, _ = s.with(func(p *order.Deps) { let(p); failing(step).into(p) }).Place(t.Context(), wish(c, 7, ""))
 			require.Zero(t, one.AtWork())
 			s.runOut(t, 7)
 			_, err := s.with(let).Place(t.Context(), wish(c, 8, ""))
@@ -54,7 +54,7 @@ func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
 		const units, buyers = 40, 120
 		c := s.sell(t, units, 1)
 		few := admission.New(admission.Options{Least: 2, Most: 4, Queue: 4, Wait: 20 * time.Millisecond})
-		instance := s.with(func(p *order.Parts) { p.Admission = few })
+		instance := s.with(func(p *order.Deps) { p.Admission = few })
 		var mu sync.Mutex
 		told := map[string]int{}
 		var crowd sync.WaitGroup
@@ -95,7 +95,7 @@ func TestABuyerWhoGoesWhileItWaitsHasTakenNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
 	one := admission.New(admission.Options{Least: 1, Most: 1, Queue: 1, Wait: patient})
-	instance := s.with(func(p *order.Parts) { p.Admission = one })
+	instance := s.with(func(p *order.Deps) { p.Admission = one })
 	leave, err := one.Admit(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -56,7 +56,7 @@ func TestTheSameKeyAtTheSameTimeMakesOneOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		for _, limit := range []int{1, 3} {
 			c := s.sell(t, 40, limit)
-			instances := []*order.Service{s.Service, s.with(func(p *order.Parts) { p.Locker = s.locker(t, patient) })}
+			instances := []*order.Service{s.Service, s.with(func(p *order.Deps) { p.Locker = s.locker(t, patient) })}
 			made := map[int64]bool{}
 			for _, a := range together(32, func(i int) (order.Order, error) {
 				return instances[i%2].Place(t.Context(), wish(c, 7, key(limit)))
@@ -73,7 +73,7 @@ func TestTheSameKeyAtTheSameTimeMakesOneOrder(t *testing.T) {
 // A lock that lets everybody in changes nothing of it: the request id is unique.
 func TestTheSameKeyMakesOneOrderWithoutALockToo(t *testing.T) {
 	s := open(t)
-	instance := s.with(func(p *order.Parts) { p.Locker = everybody{} })
+	instance := s.with(func(p *order.Deps) { p.Locker = admitAll{} })
 	for _, limit := range []int{1, 3} {
 		c := s.sell(t, 40, limit)
 		made := map[int64]bool{}

@@ -15,27 +15,27 @@ import (
 // What goes wrong earlier leaves them more time, up to Parts.Cleanup each.
 
 // shares is how many times cleanup may be needed one after the other.
-const shares = 2
+const cleanups = 2
 
 // share is what each of them has at least: an eighth of Parts.Cleanup.
-func (s *Service) share() time.Duration { return s.cleanupIn / 8 }
+func (s *Service) cleanupShare() time.Duration { return s.cleanupIn / 8 }
 
 // work is the part of a request's budget in which an order is made.
-func (s *Service) work(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Service) withWorkDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	until, bounded := ctx.Deadline()
 	if !bounded {
 		return context.WithCancel(ctx)
 	}
 	// Of a short budget, cleaning up gets a quarter.
-	return context.WithDeadline(ctx, until.Add(-min(shares*s.share(), time.Until(until)/4)))
+	return context.WithDeadline(ctx, until.Add(-min(cleanups*s.cleanupShare(), time.Until(until)/4)))
 }
 
 // cleanup is the context of what has to be done whether or not anybody still waits
 // for the answer. ctx is work's.
-func (s *Service) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Service) withCleanupDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	in := s.cleanupIn
 	if until, bounded := ctx.Deadline(); bounded {
-		in = min(in, max(0, time.Until(until))+s.share())
+		in = min(in, max(0, time.Until(until))+s.cleanupShare())
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), in)
 }

@@ -47,7 +47,7 @@ func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), budget)
 			defer cancel()
 			began := time.Now()
-			o, err := s.with(func(p *order.Parts) {
+			o, err := s.with(func(p *order.Deps) {
 				p.Tx, p.Orders, p.Unresolved, p.Cleanup = tx, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
 			}).Place(ctx, wish(c, 7, ""))
 			took := time.Since(began)

@@ -10,7 +10,7 @@ import (
 // an order in any other state, or out of time, is ErrConflict.
 func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 	now := s.now()
-	return s.move(ctx, id, userID, Paid, func(ctx context.Context, tx Tx, _ Order) (bool, error) {
+	return s.transition(ctx, id, userID, Paid, func(ctx context.Context, tx Tx, _ Order) (bool, error) {
 		return tx.Pay(ctx, id, userID, now)
 	})
 }
@@ -18,10 +18,10 @@ func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 // Cancel cancels a pending order of the user and gives its unit back. Cancelling a
 // cancelled order gives the same answer; any other state is ErrConflict.
 func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
-	ctx, cancel := s.work(ctx)
+	ctx, cancel := s.withWorkDeadline(ctx)
 	defer cancel()
 	var back *Restock
-	o, err := s.move(ctx, id, userID, Cancelled, func(ctx context.Context, tx Tx, o Order) (bool, error) {
+	o, err := s.transition(ctx, id, userID, Cancelled, func(ctx context.Context, tx Tx, o Order) (bool, error) {
 		back = nil
 		moved, err := tx.Cancel(ctx, id, userID)
 		if err != nil || !moved {
@@ -43,7 +43,7 @@ func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 // move takes a pending order to another state in a transaction. The state is
 // checked and written by one statement, so of payment, cancellation and expiry
 // exactly one wins, whoever reads what.
-func (s *Service) move(ctx context.Context, id, userID int64, to Status,
+func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 	step func(ctx context.Context, tx Tx, o Order) (bool, error),
 ) (Order, error) {
 	o, err := s.orders.Get(ctx, id, userID)
@@ -74,7 +74,7 @@ func (s *Service) move(ctx context.Context, id, userID int64, to Status,
 // giveBack hands a returned unit to the shards at once. If that fails, the outbox
 // row that was committed with the change stays due, and the relay does it.
 func (s *Service) restockNow(ctx context.Context, r Restock) {
-	ctx, cancel := s.cleanup(ctx)
+	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
 	if err := s.restocker.Restock(ctx, r); err != nil {
 		s.log.WarnContext(ctx, "return is left to the relay", "order", r.OrderID, "error", err)

@@ -15,9 +15,9 @@ import (
 )
 
 // everybody is a lock that lets everybody in, those of the same process too.
-type everybody struct{}
+type admitAll struct{}
 
-func (everybody) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+func (admitAll) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: time.Hour})
 	if err != nil {
 		return err
@@ -25,23 +25,23 @@ func (everybody) Do(ctx context.Context, key string, work func(context.Context, 
 	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
 }
 
-func (everybody) Raise(context.Context, string, uint64) error { return nil }
+func (admitAll) Raise(context.Context, string, uint64) error { return nil }
 
 // 200 requests of 20 users meet in every step at once. What keeps them apart then
 // is the shards' account of each buyer, the fence, the slot and the conditional
 // update; here each of the first and the last is on its own too.
 func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 	const users, units = 20, 15
-	for name, alter := range map[string]func(p *order.Parts){
-		"with the shards' account":    func(*order.Parts) {},
-		"without the shards' account": func(p *order.Parts) { p.Stock = generous{p.Stock} },
+	for name, alter := range map[string]func(p *order.Deps){
+		"with the shards' account":    func(*order.Deps) {},
+		"without the shards' account": func(p *order.Deps) { p.Stock = generous{p.Stock} },
 	} {
 		for _, limit := range []int{1, 2} {
 			t.Run(name, func(t *testing.T) {
 				onEach(t, func(t *testing.T, s *shop) {
 					c := s.sell(t, units, limit)
-					instance := s.with(func(p *order.Parts) {
-						p.Locker = everybody{}
+					instance := s.with(func(p *order.Deps) {
+						p.Locker = admitAll{}
 						alter(p)
 					})
 					live := map[int64]int{}

@@ -35,7 +35,7 @@ func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 			require.NotZero(t, o.ID)
 			require.Len(t, s.leases(t, user), 1, "the lock is not released")
 
-			shown, err := s.with(func(p *order.Parts) { p.Orders = hidden{p.Orders} }).Get(t.Context(), o.ID, user)
+			shown, err := s.with(func(p *order.Deps) { p.Orders = hidden{p.Orders} }).Get(t.Context(), o.ID, user)
 			require.NoError(t, err, "no row tells yet: the ticket does")
 			require.Equal(t, order.InDoubt, shown.Status)
 			require.Equal(t, o.CreatedAt, shown.CreatedAt)
@@ -105,7 +105,7 @@ func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
 	shown, err := s.Get(t.Context(), o.ID, 7)
 	require.NoError(t, err)
 	require.Equal(t, order.InDoubt, shown.Status, "the commit may be slow")
-	later := s.with(func(p *order.Parts) {
+	later := s.with(func(p *order.Deps) {
 		p.Now = func() time.Time { return o.CreatedAt.Add(30 * time.Second) }
 	})
 	for range 2 {
@@ -145,14 +145,14 @@ func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 2)
 	first := s.buy(t, c, 7, "")
-	again := s.with(func(p *order.Parts) { p.IDs = &ids{} })
+	again := s.with(func(p *order.Deps) { p.IDs = &ids{} })
 	_, err := again.Place(t.Context(), wish(c, 7, "k"))
 	require.ErrorIs(t, err, order.ErrUnavailable, "id %d was given twice", first.ID)
 	s.atRest(t, c, 1)
 
 	// To two users it may be given: orders are told apart by their users as well, so
 	// that they can be partitioned by them. Ids are made unique; the audit looks.
-	again = s.with(func(p *order.Parts) { p.IDs = &ids{} })
+	again = s.with(func(p *order.Deps) { p.IDs = &ids{} })
 	theirs, err := again.Place(t.Context(), wish(c, 8, "k"))
 	require.NoError(t, err)
 	require.Equal(t, first.ID, theirs.ID)
@@ -171,7 +171,7 @@ func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 func TestALeaseThatIsLostInTheTransactionSellsNothingAndSaysTryAgain(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
-	_, err := s.with(func(p *order.Parts) { p.Locker = losing{p.Locker} }).Place(t.Context(), wish(c, 7, "k"))
+	_, err := s.with(func(p *order.Deps) { p.Locker = losing{p.Locker} }).Place(t.Context(), wish(c, 7, "k"))
 	require.ErrorIs(t, err, order.ErrUnavailable)
 	s.atRest(t, c, 0)
 }
@@ -192,7 +192,7 @@ func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	stuck := stuckStock{s.stock, t}
-	o, err := s.with(func(p *order.Parts) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
+	o, err := s.with(func(p *order.Deps) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
 	require.NoError(t, err, "a confirmation that does not come is the reconciler's work")
 	require.NotZero(t, o.ID)
 	s.settled(t, c, 1)

@@ -28,7 +28,7 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 	}
 	done, skip, most := 0, 0, expiryGroup
 	var failed, left error
-	var met trouble
+	var met dbFailures
 	for more := true; more && done < expiryMost && ctx.Err() == nil; {
 		back, err := s.expire(ctx, now, skip, most)
 		switch {

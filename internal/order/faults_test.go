@@ -67,7 +67,7 @@ func (f *faults) store(step string, do func() error) error {
 }
 
 // into lays the faults over every part of a service.
-func (f *faults) into(p *order.Parts) {
+func (f *faults) into(p *order.Deps) {
 	p.Admission = faultyAdmission{p.Admission, f}
 	p.Stock = faultyStock{p.Stock, f}
 	p.Unresolved = faultyUnresolved{p.Unresolved, f}

@@ -15,7 +15,7 @@ import (
 // So a void order is written under the same request id. If the database takes it,
 // the order can never be committed; if it is a duplicate, the order was. An error
 // that stays ErrCommitUnknown keeps the lock from being released.
-func (s *Service) known(ctx context.Context, o *Order, err error) error {
+func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 	if !unknown && !errors.Is(err, ErrDuplicate) {
 		return err
 	}
-	ctx, cancel := s.cleanup(ctx)
+	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
 	if unknown {
 		switch voided := s.orders.Void(ctx, *o); {
@@ -33,7 +33,7 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 			return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, err, voided)
 		}
 	}
-	found, ferr := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+	found, ferr := s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)
 	switch {
 	case ferr == nil:
 		*o = found
@@ -51,7 +51,7 @@ func (s *Service) known(ctx context.Context, o *Order, err error) error {
 
 // answered reads what a request has led to: its order, ErrVoided, ErrKeyReused if
 // it asked for something else, or ErrNotFound.
-func (s *Service) answered(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
+func (s *Service) resultOf(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
 	o, err := s.orders.ByRequest(ctx, requestID, userID)
 	switch {
 	case err != nil:
@@ -68,8 +68,8 @@ func (s *Service) answered(ctx context.Context, requestID string, couponID, user
 // says. An unknown outcome leaves the hold alone for the reconciler. A confirmation
 // or release that fails is made good by the reconciler too, so it does not turn a
 // committed order into an error.
-func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order, error) {
-	ctx, cancel := s.cleanup(ctx)
+func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Order, error) {
+	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
 	var left error
 	switch {
@@ -95,12 +95,12 @@ func (s *Service) finish(ctx context.Context, h Hold, o Order, err error) (Order
 // refused now. Without one the refusal stands. That a store is away is no refusal: the
 // client asks again, and a crowd that comes while Redis is away must not fall upon the
 // database. No more must one that was refused because there are too many.
-func (s *Service) earlier(ctx context.Context, r Request, refusal error) (Order, error) {
+func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, error) {
 	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, ErrOverloaded) || errors.Is(refusal, coupon.ErrNotFound) ||
 		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
 		return Order{}, refusal
 	}
-	o, err := s.answered(ctx, requestID(r, 0), r.CouponID, r.UserID)
+	o, err := s.resultOf(ctx, requestID(r, 0), r.CouponID, r.UserID)
 	if errors.Is(err, ErrNotFound) {
 		return Order{}, refusal
 	}

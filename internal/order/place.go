@@ -32,7 +32,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
 		return o, err
 	}
-	return s.earlier(ctx, r, err)
+	return s.replay(ctx, r, err)
 }
 
 // place is the order of things. Everything that can refuse a request cheaply comes
@@ -49,7 +49,7 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {
 		return Order{}, coupon.ErrSoldOut
 	}
-	ctx, cancel := s.work(ctx)
+	ctx, cancel := s.withWorkDeadline(ctx)
 	defer cancel()
 	leave, err := s.admission.Admit(ctx)
 	if err != nil {
@@ -70,14 +70,14 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	}
 	o.ID, o.Shard = hold.OrderID, hold.Shard
 	o, err = s.sell(ctx, sale, o)
-	return s.finish(ctx, hold, o, err)
+	return s.closeHold(ctx, hold, o, err)
 }
 
 // sell makes the order out of its hold, inside the user's lock, and gives it as it was
 // committed: o, or the one that its request had from before.
 func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
-		return s.known(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		return s.resolveOutcome(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
 			if err := tx.Fence(ctx, o.UserID, fence); err != nil {
 				return err
 			}

@@ -151,8 +151,8 @@ func TestWhatIsRefusedLeavesNothingHeld(t *testing.T) {
 func TestWhoeverFindsTheUsersLockHeldIsToldBusyAndHoldsNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
-	instance := s.with(func(p *order.Parts) { p.Locker = s.locker(t, 0) })
-	err := s.parts.Locker.Do(t.Context(), "user:7", func(ctx context.Context, _ *lock.Lease) error {
+	instance := s.with(func(p *order.Deps) { p.Locker = s.locker(t, 0) })
+	err := s.deps.Locker.Do(t.Context(), "user:7", func(ctx context.Context, _ *lock.Lease) error {
 		_, err := instance.Place(t.Context(), wish(c, 7, "k"))
 		return err
 	})

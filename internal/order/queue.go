@@ -16,23 +16,23 @@ type Queue interface {
 	// Next gives up to most entries that nobody was given yet. It does not wait. With an
 	// error it gives what could be read.
 	Next(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
-	// Abandoned gives up to most entries that somebody else was given, and has neither
+	// ClaimAbandoned gives up to most entries that somebody else was given, and has neither
 	// acknowledged nor asked for again for too long.
-	Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
+	ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
 	// Done acknowledges an entry and takes it out. With a row the order is known to the
 	// database under its own id, and its ticket is needed no more.
 	Done(ctx context.Context, e Entry, row bool) error
-	// Bury acknowledges an entry that nobody could serve, and keeps it with the reason.
-	Bury(ctx context.Context, e Entry, why error) error
+	// DeadLetter acknowledges an entry that nobody could serve, and keeps it with the reason.
+	DeadLetter(ctx context.Context, e Entry, why error) error
 	// Ahead says about how many entries are before the order's in its queue.
 	Ahead(ctx context.Context, o Order) (int64, error)
 }
 
-// Waiting is how full the queues of a coupon are.
-type Waiting struct {
-	Entries int64
-	Oldest  time.Duration // of the entries, by the server's clock
-	Dead    int64         // letters that nobody could serve
+// QueueStats is how full the queues of a coupon are.
+type QueueStats struct {
+	Entries     int64
+	Oldest      time.Duration // of the entries, by the server's clock
+	DeadLetters int64         // letters that nobody could serve
 }
 
 // Entry is a request in a queue.
@@ -61,7 +61,7 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	}
 	if hold.OrderID != o.ID { // it was asked before
 		if known, err := s.unresolved.Unresolved(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
-			return s.askedAgain(ctx, known, err)
+			return s.alreadyQueued(ctx, known, err)
 		}
 	}
 	o.ID, o.Shard, o.Position = hold.OrderID, hold.Shard, QueuePosition{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
@@ -76,14 +76,14 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	return o, nil
 }
 
-// askedAgain says what became of a request whose ticket there is already. A ticket in
+// alreadyQueued says what became of a request whose ticket there is already. A ticket in
 // doubt is left by an entry that was refused, while its hold is not released yet, and by
 // a commit that failed: it is no order, and only a row is.
-func (s *Service) askedAgain(ctx context.Context, known Order, err error) (Order, error) {
+func (s *Service) alreadyQueued(ctx context.Context, known Order, err error) (Order, error) {
 	if err != nil || known.Status == Queued {
 		return known, err
 	}
-	found, err := s.answered(ctx, known.RequestID, known.CouponID, known.UserID)
+	found, err := s.resultOf(ctx, known.RequestID, known.CouponID, known.UserID)
 	if errors.Is(err, ErrNotFound) {
 		return known, ErrCommitUnknown
 	}
@@ -111,15 +111,15 @@ func (s *Service) serve(ctx context.Context, e Entry, waits time.Duration) error
 	if s.now().Sub(o.CreatedAt) < waits {
 		o, err = s.sell(ctx, sale, o)
 	}
-	if err != nil && !refused(err) {
+	if err != nil && !isRefusal(err) {
 		return err
 	}
-	return s.end(ctx, e, o, err, func(ctx context.Context, row bool) error { return s.queue.Done(ctx, e, row) })
+	return s.closeEntry(ctx, e, o, err, func(ctx context.Context, row bool) error { return s.queue.Done(ctx, e, row) })
 }
 
 // refused says whether an entry was served, and is no order. Anything else is either
 // not known yet or may be tried again.
-func refused(err error) bool {
+func isRefusal(err error) bool {
 	for _, no := range []error{errTooLate, ErrLimitReached, ErrVoided, ErrKeyReused, ErrStaleEpoch, coupon.ErrSoldOut} {
 		if errors.Is(err, no) {
 			return true
@@ -130,8 +130,8 @@ func refused(err error) bool {
 
 // bury gives an entry up that nobody can serve. Its unit goes back as that of any
 // refused request: after the database has said that it can never be sold.
-func (s *Service) bury(ctx context.Context, e Entry, why error) error {
-	gone := func(ctx context.Context, _ bool) error { return s.queue.Bury(ctx, e, why) }
+func (s *Service) deadLetter(ctx context.Context, e Entry, why error) error {
+	gone := func(ctx context.Context, _ bool) error { return s.queue.DeadLetter(ctx, e, why) }
 	if e.Hold.RequestID == "" {
 		return gone(ctx, false) // whatever it held is the reconciler's
 	}
@@ -140,14 +140,14 @@ func (s *Service) bury(ctx context.Context, e Entry, why error) error {
 	if o.CreatedAt.IsZero() {
 		o.CreatedAt, o.ExpiresAt = s.now(), s.now()
 	}
-	return s.end(ctx, e, o, why, gone)
+	return s.closeEntry(ctx, e, o, why, gone)
 }
 
 // end brings an entry with a known outcome to its end. A refused one is settled as a
 // doubt is: a void order is written, which also decides it.
-func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone func(ctx context.Context, row bool) error) error {
+func (s *Service) closeEntry(ctx context.Context, e Entry, o Order, err error, gone func(ctx context.Context, row bool) error) error {
 	if err != nil {
-		if err = s.known(ctx, &o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
+		if err = s.resolveOutcome(ctx, &o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
 			return err
 		}
 	}
@@ -174,13 +174,13 @@ func (s *Service) end(ctx context.Context, e Entry, o Order, err error, gone fun
 
 // queued says where in the queue an order is. When it should have come to its end
 // long ago, or its queue has ended with its epoch, it is decided here.
-func (s *Service) queued(ctx context.Context, o Order) (Order, error) {
-	over := s.now().Sub(o.CreatedAt) >= doubtLasts
+func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
+	over := s.now().Sub(o.CreatedAt) >= inDoubtTimeout
 	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Position.Epoch {
 		over = true
 	}
 	if over {
-		return s.doubtful(ctx, o, true)
+		return s.resolveInDoubt(ctx, o, true)
 	}
 	if s.queue != nil {
 		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for

@@ -20,8 +20,8 @@ import (
 
 // queueing is another instance, which answers before the commit. It takes over from
 // another at once.
-func (s *shop) queueing(name string, alter ...func(p *order.Parts)) *order.Service {
-	return s.with(func(p *order.Parts) {
+func (s *shop) queueing(name string, alter ...func(p *order.Deps)) *order.Service {
+	return s.with(func(p *order.Deps) {
 		p.Queue, p.QueueCapacity = s.stock.Queue(name, 0), 1000
 		p.Locker = brisk{p.Locker}
 		for _, a := range alter {
@@ -45,8 +45,8 @@ func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) 
 	var running sync.WaitGroup
 	for _, one := range all {
 		running.Go(func() {
-			one.Consume(ctx, order.Consuming{
-				Loaded: s.db.Coupons().Loaded, Waits: 15 * time.Second, Budget: patient, Hands: 32,
+			one.RunWorkers(ctx, order.WorkerConfig{
+				Loaded: s.db.Coupons().Loaded, MaxAge: 15 * time.Second, AttemptTimeout: patient, Concurrency: 32,
 			})
 		})
 	}
@@ -60,7 +60,7 @@ func (s *shop) drained(t *testing.T, c coupon.Coupon) func() bool {
 	return func() bool { return s.waiting(t, c).Entries == 0 }
 }
 
-func (s *shop) waiting(t *testing.T, c coupon.Coupon) order.Waiting {
+func (s *shop) waiting(t *testing.T, c coupon.Coupon) order.QueueStats {
 	w, err := s.stock.Queues(context.Background(), c.ID, shards)
 	require.NoError(t, err)
 	return w
@@ -281,7 +281,7 @@ func TestAnEntryThatNobodyCanReadIsBuriedAndItsUnitGoesBackAfterAVoid(t *testing
 		s.spoil(t, c, o)
 		consuming(t, s, s.drained(t, c), here)
 		require.Empty(t, f.left(), "the void was tried, and tried again")
-		require.EqualValues(t, 1, s.waiting(t, c).Dead)
+		require.EqualValues(t, 1, s.waiting(t, c).DeadLetters)
 		void, err := s.db.ByRequest(t.Context(), o.RequestID, o.UserID)
 		require.NoError(t, err)
 		require.Equal(t, order.Void, void.Status)
@@ -316,11 +316,11 @@ func TestAnEntryThatFiveConsumersLeftIsBuried(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, left, 1)
 			require.Equal(t, n, left[0].Deliveries)
-			left, err = dead.Abandoned(t.Context(), c, 16)
+			left, err = dead.ClaimAbandoned(t.Context(), c, 16)
 		}
 		require.NoError(t, err)
 		consuming(t, s, s.drained(t, c), here)
-		require.EqualValues(t, 1, s.waiting(t, c).Dead)
+		require.EqualValues(t, 1, s.waiting(t, c).DeadLetters)
 		shown, err := s.Get(t.Context(), o.ID, 7)
 		require.NoError(t, err)
 		require.Equal(t, order.Void, shown.Status)
@@ -355,7 +355,7 @@ func TestAnEntryWhoseUserIsBusyIsServedLater(t *testing.T) {
 func TestTheReconcilerLeavesAQueuedHoldToItsEntryForAWhile(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
-		patiently := s.queueing("here", func(p *order.Parts) { p.QueueMaxAge = time.Hour })
+		patiently := s.queueing("here", func(p *order.Deps) { p.QueueMaxAge = time.Hour })
 		left := queued(t, patiently, c, 7, "k")
 		n, err := s.Reconcile(t.Context(), c, 0)
 		require.NoError(t, err)
@@ -403,7 +403,7 @@ func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
 func TestAFullQueueTakesNobody(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 9)
-		here := s.queueing("here", func(p *order.Parts) { p.QueueCapacity = 2 })
+		here := s.queueing("here", func(p *order.Deps) { p.QueueCapacity = 2 })
 		for n := range 2 {
 			queued(t, here, c, 7, strconv.Itoa(n))
 		}
@@ -434,7 +434,7 @@ func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
 func TestALenderWithoutRoomIsNotSoldOut(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards*2, 9)
-	here, full := s.queueing("here"), s.queueing("full", func(p *order.Parts) { p.QueueCapacity = 0 })
+	here, full := s.queueing("here"), s.queueing("full", func(p *order.Deps) { p.QueueCapacity = 0 })
 	for n := range 2 {
 		queued(t, here, c, 7, strconv.Itoa(n))
 	}

@@ -68,7 +68,7 @@ const batch = 500
 // troubles is how often a pass may find the database away before it gives up: each
 // time may cost a whole timeout, and the next pass comes soon. A shard that is away
 // does not count, because the others' holds can be reconciled meanwhile.
-const troubles = 3
+const maxDBFailures = 3
 
 // errDatabase marks that it was the database that was away.
 var errDatabase = errors.New("order: the database is away")
@@ -81,13 +81,13 @@ func ofDatabase(err error) error {
 }
 
 // trouble counts what a pass has met, and is true when it should give up.
-type trouble int
+type dbFailures int
 
-func (t *trouble) enough(err error) bool {
+func (t *dbFailures) enough(err error) bool {
 	if errors.Is(err, errDatabase) {
 		*t++
 	}
-	return *t >= troubles
+	return *t >= maxDBFailures
 }
 
 // Reconcile ends the coupon's holds that are older than age, and says how many it ended. A
@@ -95,7 +95,7 @@ func (t *trouble) enough(err error) bool {
 func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
 	done := 0
 	var failed error
-	var met trouble
+	var met dbFailures
 	for shard := range c.Shards {
 		n, err := s.reconcileShard(ctx, c, shard, age, batch-done, &met)
 		done += n
@@ -115,7 +115,7 @@ const reconcilePage = 100
 // reconcileShard ends up to most holds of a shard. Those that cannot be ended now are passed
 // over, so that they keep none behind them waiting.
 func (s *Reconciler) reconcileShard(
-	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, met *trouble,
+	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, met *dbFailures,
 ) (done int, failed error) {
 	for skip := 0; ; {
 		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, reconcilePage)

@@ -33,7 +33,7 @@ func TestReconcilersAtOnceEndEachHoldOnce(t *testing.T) {
 		reconcilers := []*order.Reconciler{
 			s.Reconciler, // one that is told "held", and one that waits
 			s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = s.locker(t, patient) }),
-			s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = everybody{} }),
+			s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = admitAll{} }),
 		}
 		for _, a := range together(6, func(i int) (order.Order, error) {
 			_, err := reconcilers[i%3].Reconcile(t.Context(), c, 0)
@@ -106,7 +106,7 @@ func TestAHoldWhoseOrderIDIsTakenIsReleased(t *testing.T) {
 	c := s.sell(t, shards, 2)
 	s.buy(t, c, 7, "")
 	f := failing("before release")
-	_, err := s.with(func(p *order.Parts) {
+	_, err := s.with(func(p *order.Deps) {
 		f.into(p)
 		p.IDs = &ids{}
 	}).Place(t.Context(), wish(c, 7, "k"))

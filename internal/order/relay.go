@@ -14,7 +14,7 @@ import (
 func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	done, after := 0, int64(0)
 	var failed error
-	var met trouble
+	var met dbFailures
 	for ctx.Err() == nil {
 		due, err := s.outbox.DueRestocks(ctx, after, batch)
 		if err != nil || len(due) == 0 {

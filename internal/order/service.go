@@ -42,12 +42,12 @@ type Admission interface {
 }
 
 // everybody is the Admission of a Service that was given none.
-type everybody struct{}
+type admitAll struct{}
 
-func (everybody) Admit(context.Context) (func(bool), error) { return func(bool) {}, nil }
+func (admitAll) Admit(context.Context) (func(bool), error) { return func(bool) {}, nil }
 
-// Parts are what a Service is made of.
-type Parts struct {
+// Deps are what a Service is made of.
+type Deps struct {
 	Admission     Admission // nil lets everybody in
 	Sales         Sales
 	Stock         Stock
@@ -89,7 +89,7 @@ type Service struct {
 }
 
 // NewService makes the order service.
-func NewService(p Parts) *Service {
+func NewService(p Deps) *Service {
 	if p.Now == nil {
 		p.Now = time.Now
 	}
@@ -97,7 +97,7 @@ func NewService(p Parts) *Service {
 		p.Log = slog.Default()
 	}
 	if p.Admission == nil {
-		p.Admission = everybody{}
+		p.Admission = admitAll{}
 	}
 	return &Service{
 		admission: p.Admission,
@@ -160,26 +160,26 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 		return Order{}, ErrNotFound
 	}
 	if o.Status == Queued {
-		return s.queued(ctx, o)
+		return s.queuePosition(ctx, o)
 	}
-	return s.doubtful(ctx, o, s.now().Sub(o.CreatedAt) >= doubtLasts)
+	return s.resolveInDoubt(ctx, o, s.now().Sub(o.CreatedAt) >= inDoubtTimeout)
 }
 
-// doubtLasts is after which an order in doubt that is asked for is given up. Nothing
+// inDoubtTimeout is after which an order in doubt that is asked for is given up. Nothing
 // depends on it but that a slow commit may be waited for.
-const doubtLasts = 30 * time.Second
+const inDoubtTimeout = 30 * time.Second
 
 // doubtful says what is known of an order that has a ticket and no row of its id:
 // the order that its request had from before, or Void if it can never be one. An old
 // doubt is ended here: its hold may be gone with an older epoch, and then there is
 // nothing that the reconciler would find.
-func (s *Service) doubtful(ctx context.Context, o Order, old bool) (Order, error) {
-	found, err := s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+func (s *Service) resolveInDoubt(ctx context.Context, o Order, old bool) (Order, error) {
+	found, err := s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)
 	if errors.Is(err, ErrNotFound) && old {
 		if err = s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
 			return Order{}, err
 		}
-		found, err = s.answered(ctx, o.RequestID, o.CouponID, o.UserID)
+		found, err = s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)
 	}
 	switch {
 	case errors.Is(err, ErrNotFound):

@@ -32,7 +32,7 @@ const (
 type shop struct {
 	*order.Service
 	*order.Reconciler
-	parts          order.Parts
+	deps           order.Deps
 	reconcilerDeps order.ReconcilerDeps
 
 	in      *shoptest.Shop
@@ -46,7 +46,7 @@ type shop struct {
 
 func in(s *shoptest.Shop) *shop {
 	return &shop{
-		Service: s.Service, Reconciler: s.Reconciler, parts: s.Parts, reconcilerDeps: s.ReconcilerDeps, in: s,
+		Service: s.Service, Reconciler: s.Reconciler, deps: s.Deps, reconcilerDeps: s.ReconcilerDeps, in: s,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, coupons: s.Coupons, auditor: s.Auditor,
 	}
 }
@@ -91,8 +91,8 @@ func (s *shop) leases(t *testing.T, user int64) []string {
 func (s *shop) later(d time.Duration) { s.in.Later(d) }
 
 // with is another instance over the same stores, with other parts.
-func (s *shop) with(alter func(p *order.Parts)) *order.Service {
-	p := s.parts
+func (s *shop) with(alter func(p *order.Deps)) *order.Service {
+	p := s.deps
 	alter(&p)
 	return order.NewService(p)
 }

@@ -31,10 +31,10 @@ func TestARequestDuringALoadingIsPlacedUnderTheNewEpoch(t *testing.T) {
 func TestAnInstanceThatMissedTheLoadingFindsOutByItself(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
-	stale := &old{Sales: s.parts.Sales}
+	stale := &old{Sales: s.deps.Sales}
 	stale.c = c
 	c = s.reload(t, c)
-	instance := s.with(func(p *order.Parts) { p.Sales = stale })
+	instance := s.with(func(p *order.Deps) { p.Sales = stale })
 	_, err := instance.Place(t.Context(), wish(c, 7, ""))
 	require.NoError(t, err)
 	require.Equal(t, 1, stale.forgot)
@@ -45,9 +45,9 @@ func TestAnInstanceThatMissedTheLoadingFindsOutByItself(t *testing.T) {
 func TestARequestThatMeetsTwoLoadingsIsToldSo(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
-	stale := &stubborn{old{Sales: s.parts.Sales, c: c}}
+	stale := &stubborn{old{Sales: s.deps.Sales, c: c}}
 	c = s.reload(t, c)
-	_, err := s.with(func(p *order.Parts) { p.Sales = stale }).Place(t.Context(), wish(c, 7, "k"))
+	_, err := s.with(func(p *order.Deps) { p.Sales = stale }).Place(t.Context(), wish(c, 7, "k"))
 	require.ErrorIs(t, err, order.ErrStaleEpoch)
 	require.Equal(t, 1, stale.forgot)
 	s.atRest(t, c, 0)
@@ -74,8 +74,8 @@ func TestAFenceThatCannotBeRaisedRefusesForNowAndSellsNothing(t *testing.T) {
 			c := s.sell(t, shards, 1)
 			user := last(c)
 			s.exec(t, "INSERT INTO fences (user_id, fence) VALUES (?, 1 << 60)", user)
-			deaf := &deafLocker{Locker: s.parts.Locker, err: raise}
-			_, err := s.with(func(p *order.Parts) { p.Locker = deaf }).Place(t.Context(), wish(c, user, "k"))
+			deaf := &deafLocker{Locker: s.deps.Locker, err: raise}
+			_, err := s.with(func(p *order.Deps) { p.Locker = deaf }).Place(t.Context(), wish(c, user, "k"))
 			require.ErrorIs(t, err, order.ErrUnavailable)
 			require.ErrorIs(t, err, order.ErrStaleFence)
 			require.Equal(t, 1, deaf.raised, "once more and not for ever")

@@ -9,18 +9,18 @@ import (
 	"seckill/internal/lock"
 )
 
-// Work is how the background work of an instance is done.
-type Work struct {
+// Schedule is how the background work of an instance is done.
+type Schedule struct {
 	Every          time.Duration                                      // between two passes
 	ReconcileAfter time.Duration                                      // the age from which a hold is nobody's
 	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
-	Did            func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
+	OnPass         func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
 }
 
 // Run does the background work until ctx ends. It runs on every instance. All of them
 // may expire orders at once; every other job runs on one of them at a time, and if that
 // one dies, on another one after its lease.
-func (s *Reconciler) Run(ctx context.Context, w Work) {
+func (s *Reconciler) Run(ctx context.Context, w Schedule) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
 	for pass := 0; ; pass++ {
@@ -29,9 +29,9 @@ func (s *Reconciler) Run(ctx context.Context, w Work) {
 			return
 		case <-tick.C:
 		}
-		s.pass(ctx, w, "expire", s.Expire)
-		s.alone(ctx, w, "relay", s.Relay)
-		s.alone(ctx, w, "reconcile", func(ctx context.Context) (int, error) {
+		s.runPass(ctx, w, "expire", s.Expire)
+		s.runExclusive(ctx, w, "relay", s.Relay)
+		s.runExclusive(ctx, w, "reconcile", func(ctx context.Context) (int, error) {
 			loaded, failed := w.Loaded(ctx)
 			done := 0
 			for _, c := range loaded {
@@ -56,13 +56,13 @@ const (
 	lateEvery = 60
 )
 
-// passWithin bounds one pass of a job: a server that answers slowly keeps the other
+// passTimeout bounds one pass of a job: a server that answers slowly keeps the other
 // jobs waiting no longer than that.
-const passWithin = 10 * time.Second
+const passTimeout = 10 * time.Second
 
 // alone runs one pass of a job, unless another instance is at it.
-func (s *Reconciler) alone(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
-	s.pass(ctx, w, job, func(ctx context.Context) (done int, err error) {
+func (s *Reconciler) runExclusive(ctx context.Context, w Schedule, job string, do func(context.Context) (int, error)) {
+	s.runPass(ctx, w, job, func(ctx context.Context) (done int, err error) {
 		err = s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
 			done, err = do(ctx)
 			return err
@@ -72,8 +72,8 @@ func (s *Reconciler) alone(ctx context.Context, w Work, job string, do func(cont
 }
 
 // pass runs one pass of a job and tells of it, unless it was another instance's turn.
-func (s *Reconciler) pass(ctx context.Context, w Work, job string, do func(context.Context) (int, error)) {
-	within, cancel := context.WithTimeout(ctx, passWithin)
+func (s *Reconciler) runPass(ctx context.Context, w Schedule, job string, do func(context.Context) (int, error)) {
+	within, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	done, err := do(within)
 	if errors.Is(err, lock.ErrNotAcquired) || ctx.Err() != nil {
@@ -82,7 +82,7 @@ func (s *Reconciler) pass(ctx context.Context, w Work, job string, do func(conte
 	if err != nil {
 		s.log.WarnContext(ctx, "background work failed", "job", job, "error", err)
 	}
-	if w.Did != nil && (done > 0 || err != nil) {
-		w.Did(job, done, err)
+	if w.OnPass != nil && (done > 0 || err != nil) {
+		w.OnPass(job, done, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // running is the background work of some instances; stop waits for its end.
-func running(t *testing.T, w order.Work, instances ...*order.Reconciler) (stop func()) {
+func running(t *testing.T, w order.Schedule, instances ...*order.Reconciler) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -45,14 +45,14 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 	var did sync.Map
 	var inside, most atomic.Int32
 	other := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = s.locker(t, 0) })
-	stop := running(t, order.Work{
+	stop := running(t, order.Schedule{
 		Every: time.Millisecond,
 		Loaded: func(ctx context.Context) ([]coupon.Coupon, error) {
 			most.Store(max(most.Load(), inside.Add(1)))
 			defer inside.Add(-1)
 			return s.db.Coupons().Loaded(ctx)
 		},
-		Did: func(job string, n int, err error) {
+		OnPass: func(job string, n int, err error) {
 			if err == nil && n > 0 {
 				did.Store(job, true)
 			}
@@ -82,7 +82,7 @@ func TestAJobThatAnotherInstanceDoesIsNotDoneAndNotAFailure(t *testing.T) {
 	passes := make(chan string, 1000)
 	err := s.locker(t, 0).Do(t.Context(), "job:reconcile", func(context.Context, *lock.Lease) error {
 		tells := telling{s.reconcilerDeps.Locker, passes}
-		stop := running(t, order.Work{Every: time.Millisecond, Did: func(job string, _ int, err error) {
+		stop := running(t, order.Schedule{Every: time.Millisecond, OnPass: func(job string, _ int, err error) {
 			t.Errorf("%s was done: %v", job, err)
 		}}, s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Locker = tells }))
 		defer stop()
@@ -111,10 +111,10 @@ func (l telling) Do(ctx context.Context, key string, work func(context.Context, 
 func TestAFailedPassIsToldAndTriedAgain(t *testing.T) {
 	s := open(t)
 	told := make(chan error, 1000)
-	stop := running(t, order.Work{
+	stop := running(t, order.Schedule{
 		Every:  time.Millisecond,
 		Loaded: func(context.Context) ([]coupon.Coupon, error) { return nil, errFault },
-		Did:    func(_ string, _ int, err error) { told <- err },
+		OnPass: func(_ string, _ int, err error) { told <- err },
 	}, s.Reconciler)
 	for range 2 {
 		require.ErrorIs(t, <-told, errFault)
@@ -131,10 +131,10 @@ func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 	done := make(chan error, 1000)
 	holds := missing{s.stock, gone.ID}
 	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Holds = holds })
-	stop := running(t, order.Work{
+	stop := running(t, order.Schedule{
 		Every:  time.Millisecond,
 		Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{gone, c}, nil },
-		Did:    func(_ string, _ int, err error) { done <- err },
+		OnPass: func(_ string, _ int, err error) { done <- err },
 	}, reconciler)
 	require.NoError(t, <-done)
 	stop()
@@ -153,7 +153,7 @@ func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) {
 		p.Holds = looked{p.Holds, func(c coupon.Coupon) { looks[c.EndsAt.Unix()]++ }}
 	})
-	reconciler.Run(ctx, order.Work{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
+	reconciler.Run(ctx, order.Schedule{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
 		if passes++; passes == 65 {
 			stop()
 			return nil, nil

@@ -96,7 +96,7 @@ func (e *Env) start(ctx context.Context) (err error) {
 	e.stops = append(e.stops, e.raw.Close)
 	e.stock = stock.New(e.client, time.Second)
 	quiet := slog.New(slog.DiscardHandler)
-	e.coupons = coupon.NewService(coupon.Parts{
+	e.coupons = coupon.NewService(coupon.Deps{
 		Repository: e.store.Coupons(), Loader: e.store.Coupons(), Shards: e.stock, Announcer: e.stock,
 		Exclusive: alone, Cache: coupon.NewCache(e.store.Coupons(), time.Second, quiet), ShardCount: Shards, Log: quiet,
 	})

@@ -54,7 +54,7 @@ type Shop struct {
 	Coupons    *coupon.Service
 	Auditor    *audit.Auditor
 
-	Parts          order.Parts          // what Service was made of; a test may decorate it and make another
+	Deps           order.Deps           // what Service was made of; a test may decorate it and make another
 	ReconcilerDeps order.ReconcilerDeps // the same of Reconciler
 
 	DB    *store.Store
@@ -159,12 +159,12 @@ func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 
 	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client, Stock: stock.New(client, time.Hour)} // no flag falls by itself
 	cache := coupon.NewCache(db.Coupons(), time.Second, slog.Default())
-	s.Coupons = coupon.NewService(coupon.Parts{
+	s.Coupons = coupon.NewService(coupon.Deps{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.Stock, Announcer: s.Stock, Exclusive: st.exclusive,
 		Cache: cache, ShardCount: Shards,
 	})
 	tx := st.commit(db)
-	s.Parts = order.Parts{
+	s.Deps = order.Deps{
 		Sales: cache, Stock: s.Stock, Unresolved: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, Patient),
 		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
 	}
@@ -172,7 +172,7 @@ func (st *stores) instance(t testing.TB, w *Wire) *Shop {
 		Holds: s.Stock, Stock: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, 0),
 		Tx: tx, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
 	}
-	s.Service, s.Reconciler = order.NewService(s.Parts), order.NewReconciler(s.ReconcilerDeps)
+	s.Service, s.Reconciler = order.NewService(s.Deps), order.NewReconciler(s.ReconcilerDeps)
 	s.Auditor = audit.New(db, s.Stock, s.Reconciler, s.Coupons, 0)
 	return s
 }

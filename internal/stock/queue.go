@@ -24,8 +24,8 @@ const letters = 1000
 // Queue reads the queues of the shards, one stream each, for one consumer:
 //
 //	reserve.lua, lend.lua ─▶ XADD ─▶ stream ─▶ Next ─▶ pending ─▶ Done: XACK, XDEL
-//	  with the hold                    a consumer died │ ▲        └▶ Bury: dead letters
-//	                                                   └─┘ Abandoned: XCLAIM
+//	  with the hold                    a consumer died │ ▲        └▶ DeadLetter: dead letters
+//	                                                   └─┘ ClaimAbandoned: XCLAIM
 //
 // An entry lives as long as its epoch: loading the shards anew, or the loss of Redis'
 // data, ends the queue. It does not promise an order of service between shards, nor
@@ -95,8 +95,8 @@ func empty(err error) bool {
 	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
 }
 
-// Abandoned is order.Queue's.
-func (q *Queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
+// ClaimAbandoned is order.Queue's.
+func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	var all []order.Entry
 	var failed error
 	for _, shard := range first(q.shardsOf(c, c.Shards)) {
@@ -210,8 +210,8 @@ func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	return nil
 }
 
-// Bury is order.Queue's.
-func (q *Queue) Bury(ctx context.Context, e order.Entry, why error) error {
+// DeadLetter is order.Queue's.
+func (q *Queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
 	h := e.Hold
 	_, err := q.stock.run(ctx, buryScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), letters)
 	return err

@@ -62,7 +62,7 @@ var (
 	lendScript    = lua("lend", 10)
 	confirmScript = lua("confirm", 10)
 	releaseScript = lua("release", 10)
-	restockScript  = lua("restock", 7)
+	restockScript = lua("restock", 7)
 	clearScript   = onServer("clear", 10)
 	noteScript    = lua("note", 5)
 	openScript    = onServer("open", 2)

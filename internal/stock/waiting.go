@@ -13,7 +13,7 @@ import (
 )
 
 // Queues tells how full a coupon's queues are.
-func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.Waiting, error) {
+func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.QueueStats, error) {
 	length, dead := make([]*redis.IntCmd, shards), make([]*redis.IntCmd, shards)
 	oldest := make([]*redis.XMessageSliceCmd, shards)
 	var now *redis.TimeCmd
@@ -26,12 +26,12 @@ func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.W
 		return nil
 	})
 	if err != nil {
-		return order.Waiting{}, fmt.Errorf("%w: queues of coupon %d: %w", order.ErrUnavailable, couponID, err)
+		return order.QueueStats{}, fmt.Errorf("%w: queues of coupon %d: %w", order.ErrUnavailable, couponID, err)
 	}
-	var w order.Waiting
+	var w order.QueueStats
 	for k := range shards {
 		w.Entries += length[k].Val()
-		w.Dead += dead[k].Val()
+		w.DeadLetters += dead[k].Val()
 		for _, m := range oldest[k].Val() {
 			w.Oldest = max(w.Oldest, now.Val().Sub(queuedAt(m.ID)))
 		}
