@@ -22,7 +22,7 @@ func (a *app) work(ctx context.Context) {
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
 	running.Go(func() {
-		a.coupons.Watch(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
+		a.coupons.RunRestorer(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
 		a.reconciler.Run(ctx, order.Schedule{

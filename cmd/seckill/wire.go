@@ -82,10 +82,10 @@ func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
 		least = most / 4
 	}
 	a := admission.New(admission.Options{
-		Least: max(1, least), Most: max(1, most), Queue: cfg.Admission.MaxWaiting, Wait: cfg.Admission.MaxWait,
-		Spare: cfg.HTTP.RequestTimeout / 4, Refused: m.ObserveRefusal,
+		MinConcurrent: max(1, least), MaxConcurrent: max(1, most), MaxWaiting: cfg.Admission.MaxWaiting, MaxWait: cfg.Admission.MaxWait,
+		MinBudget: cfg.HTTP.RequestTimeout / 4, OnRefused: m.ObserveRefusal,
 	})
-	m.WatchAdmission(a.Limit, a.AtWork, a.Waiting)
+	m.WatchAdmission(a.Limit, a.InFlight, a.Waiting)
 	return a
 }
 

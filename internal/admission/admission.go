@@ -29,14 +29,14 @@ import (
 
 // Options bound an Admission.
 type Options struct {
-	Least int           // the limit on orders at work at once is never below this,
-	Most  int           // never above this, and begins there
-	Queue int           // requests that may wait; one more is refused at once
-	Wait  time.Duration // how long one of them may wait
-	// Spare is the time that a request must have left when its order is begun.
-	Spare time.Duration
-	// Refused is called with the reason of each refusal: Full, Waited or Late. It may be nil.
-	Refused func(reason string)
+	MinConcurrent int           // the limit on orders at work at once is never below this,
+	MaxConcurrent int           // never above this, and begins there
+	MaxWaiting    int           // requests that may wait; one more is refused at once
+	MaxWait       time.Duration // how long one of them may wait
+	// MinBudget is the time that a request must have left when its order is begun.
+	MinBudget time.Duration
+	// OnRefused is called with the reason of each refusal: Full, Waited or Late. It may be nil.
+	OnRefused func(reason string)
 }
 
 // Why a request was refused.
@@ -56,31 +56,31 @@ type Admission struct {
 // The limiter looks at the orders of each window, of a few samples at least. A flash
 // sale is over in seconds, and the library's own window is one.
 const (
-	window    = 250 * time.Millisecond
-	longest   = 2 * time.Second
-	samples   = 50
-	remembers = 40 // windows: what is usual is what the last ten seconds were like
+	minWindow       = 250 * time.Millisecond
+	maxWindow       = 2 * time.Second
+	minSamples      = 50
+	baselineWindows = 40 // windows: what is usual is what the last ten seconds were like
 )
 
 // New makes an Admission. Nothing of it needs closing.
 func New(o Options) *Admission {
-	if o.Refused == nil {
-		o.Refused = func(string) {}
+	if o.OnRefused == nil {
+		o.OnRefused = func(string) {}
 	}
 	limiter := adaptivelimiter.NewBuilder[any]().
-		WithLimits(uint(o.Least), uint(o.Most), uint(o.Most)).
+		WithLimits(uint(o.MinConcurrent), uint(o.MaxConcurrent), uint(o.MaxConcurrent)).
 		// By default the limit sinks to a few times what was at work lately, so that after
 		// a quiet hour the crowd of the opening second would find it at its lowest.
-		WithMaxLimitFunc(func(int) float64 { return float64(o.Most) }).
-		WithRecentWindow(window, longest, samples).
-		WithBaselineWindow(remembers).
+		WithMaxLimitFunc(func(int) float64 { return float64(o.MaxConcurrent) }).
+		WithRecentWindow(minWindow, maxWindow, minSamples).
+		WithBaselineWindow(baselineWindows).
 		Build()
 	return &Admission{o: o, limiter: limiter}
 }
 
 // Admit waits for a place, for as long as the options and the deadline of ctx allow.
 func (a *Admission) Admit(ctx context.Context) (leave func(bought bool), err error) {
-	place, err := a.place(ctx)
+	place, err := a.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,10 +93,10 @@ func (a *Admission) Admit(ctx context.Context) (leave func(bought bool), err err
 	}, nil
 }
 
-func (a *Admission) place(ctx context.Context) (adaptivelimiter.Permit, error) {
-	wait := a.o.Wait
+func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error) {
+	wait := a.o.MaxWait
 	if until, bounded := ctx.Deadline(); bounded {
-		left := time.Until(until) - a.o.Spare
+		left := time.Until(until) - a.o.MinBudget
 		if left <= 0 {
 			return nil, a.refuse(Late)
 		}
@@ -107,7 +107,7 @@ func (a *Admission) place(ctx context.Context) (adaptivelimiter.Permit, error) {
 	}
 	// The library's own queue is as long as so many times the limit, and refuses some of
 	// those for whom there is room.
-	if a.waiting.Add(1) > int64(a.o.Queue) {
+	if a.waiting.Add(1) > int64(a.o.MaxWaiting) {
 		a.waiting.Add(-1)
 		return nil, a.refuse(Full)
 	}
@@ -127,15 +127,15 @@ func (a *Admission) place(ctx context.Context) (adaptivelimiter.Permit, error) {
 }
 
 func (a *Admission) refuse(reason string) error {
-	a.o.Refused(reason)
+	a.o.OnRefused(reason)
 	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
 }
 
 // Limit is how many orders may be at work at once now.
 func (a *Admission) Limit() int { return a.limiter.Limit() }
 
-// AtWork is how many orders are. It may be above a limit that has just fallen.
-func (a *Admission) AtWork() int { return a.limiter.Inflight() }
+// InFlight is how many orders are. It may be above a limit that has just fallen.
+func (a *Admission) InFlight() int { return a.limiter.Inflight() }
 
 // Waiting is how many requests wait.
 func (a *Admission) Waiting() int { return int(a.waiting.Load()) }

@@ -29,9 +29,9 @@ type door struct {
 func full(t *testing.T, o admission.Options) *door {
 	t.Helper()
 	d := &door{outside: make(chan error, 100)}
-	o.Refused = func(why string) { d.why = append(d.why, why) }
+	o.OnRefused = func(why string) { d.why = append(d.why, why) }
 	d.Admission = admission.New(o)
-	for range o.Most {
+	for range o.MaxConcurrent {
 		leave, err := d.Admit(t.Context())
 		require.NoError(t, err)
 		d.inside = append(d.inside, leave)
@@ -50,11 +50,11 @@ func (d *door) come(ctx context.Context) {
 
 func TestAsManyAsTheLimitAreAtWorkSomeWaitAndTheRestIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := full(t, admission.Options{Least: 1, Most: 3, Queue: 2, Wait: time.Second})
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 3, MaxWaiting: 2, MaxWait: time.Second})
 		for range 5 {
 			d.come(t.Context())
 		}
-		require.Equal(t, []int{3, 3, 2}, []int{d.Limit(), d.AtWork(), d.Waiting()})
+		require.Equal(t, []int{3, 3, 2}, []int{d.Limit(), d.InFlight(), d.Waiting()})
 		require.Len(t, d.outside, 3, "who finds no room is told at once")
 		for range 3 {
 			require.ErrorIs(t, <-d.outside, order.ErrOverloaded)
@@ -66,13 +66,13 @@ func TestAsManyAsTheLimitAreAtWorkSomeWaitAndTheRestIsRefusedAtOnce(t *testing.T
 		}
 		synctest.Wait()
 		require.NoError(t, errors.Join(<-d.outside, <-d.outside), "who waited has the places now")
-		require.Equal(t, []int{2, 0}, []int{d.AtWork(), d.Waiting()})
+		require.Equal(t, []int{2, 0}, []int{d.InFlight(), d.Waiting()})
 	})
 }
 
 func TestWhoCameFirstIsServedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := full(t, admission.Options{Least: 1, Most: 1, Queue: 10, Wait: time.Hour})
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 10, MaxWait: time.Hour})
 		var served []int
 		for n := range 10 {
 			go func() {
@@ -105,7 +105,7 @@ func TestNobodyWaitsLongerThanTheOptionsAndItsOwnTimeAllow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := full(t, admission.Options{Least: 1, Most: 1, Queue: 1, Wait: 500 * time.Millisecond, Spare: 750 * time.Millisecond})
+				d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: 500 * time.Millisecond, MinBudget: 750 * time.Millisecond})
 				ctx := t.Context()
 				if tc.left != 0 {
 					var cancel context.CancelFunc
@@ -125,7 +125,7 @@ func TestNobodyWaitsLongerThanTheOptionsAndItsOwnTimeAllow(t *testing.T) {
 
 func TestAnOrderForWhichTooLittleTimeIsLeftIsNotBegunThoughThereIsAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := admission.New(admission.Options{Least: 1, Most: 9, Queue: 9, Wait: time.Second, Spare: 750 * time.Millisecond})
+		a := admission.New(admission.Options{MinConcurrent: 1, MaxConcurrent: 9, MaxWaiting: 9, MaxWait: time.Second, MinBudget: 750 * time.Millisecond})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		leave, err := a.Admit(ctx)
@@ -134,13 +134,13 @@ func TestAnOrderForWhichTooLittleTimeIsLeftIsNotBegunThoughThereIsAPlace(t *test
 		time.Sleep(250 * time.Millisecond)
 		_, err = a.Admit(ctx)
 		require.ErrorIs(t, err, order.ErrOverloaded)
-		require.Zero(t, a.AtWork())
+		require.Zero(t, a.InFlight())
 	})
 }
 
 func TestAClientThatGoesLeavesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := full(t, admission.Options{Least: 1, Most: 1, Queue: 2, Wait: time.Hour})
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 2, MaxWait: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
 		d.come(ctx)
 		d.come(t.Context())
@@ -153,7 +153,7 @@ func TestAClientThatGoesLeavesTheQueue(t *testing.T) {
 		d.inside[0](true)
 		synctest.Wait()
 		require.NoError(t, <-d.outside)
-		require.Equal(t, []int{1, 1}, []int{d.AtWork(), d.Waiting()})
+		require.Equal(t, []int{1, 1}, []int{d.InFlight(), d.Waiting()})
 		d.come(canceled(t))
 		require.ErrorIs(t, <-d.outside, context.Canceled)
 		for d.Waiting() > 0 { // until the last one has waited for as long as it may
@@ -172,14 +172,14 @@ func canceled(t *testing.T) context.Context {
 func TestAPlaceThatComesAsItsClientGoesIsNotLost(t *testing.T) {
 	for range 100 { // either may be seen first
 		synctest.Test(t, func(t *testing.T) {
-			d := full(t, admission.Options{Least: 1, Most: 1, Queue: 1, Wait: time.Hour})
+			d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: time.Hour})
 			ctx, cancel := context.WithCancel(t.Context())
 			d.come(ctx)
 			d.inside[0](true)
 			cancel()
 			if err := <-d.outside; err != nil { // it may have had its place before it went
 				require.ErrorIs(t, err, context.Canceled)
-				require.Zero(t, d.AtWork())
+				require.Zero(t, d.InFlight())
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func crowd(t *testing.T, a *admission.Admission, many int, last time.Duration, t
 
 func TestTheLimitFollowsTheTimeThatOrdersTakeWithinItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := admission.New(admission.Options{Least: 10, Most: 30, Queue: 30, Wait: time.Hour})
+		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 30, MaxWaiting: 30, MaxWait: time.Hour})
 		var mu sync.Mutex
 		lowest := 30
 		usual := func() time.Duration {
@@ -239,7 +239,7 @@ func TestTheLimitFollowsTheTimeThatOrdersTakeWithinItsBounds(t *testing.T) {
 // The crowd of the opening second comes after a quiet time.
 func TestAQuietTimeDoesNotLowerTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := admission.New(admission.Options{Least: 10, Most: 30, Wait: time.Second})
+		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 30, MaxWait: time.Second})
 		crowd(t, a, 1, 2*time.Minute, func() time.Duration { return 20 * time.Millisecond })
 		require.Equal(t, 30, a.Limit())
 	})
@@ -248,7 +248,7 @@ func TestAQuietTimeDoesNotLowerTheLimit(t *testing.T) {
 // A refusal at the counter is quick, and says nothing of the database.
 func TestTheTimeOfWhoDidNotBuyDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := admission.New(admission.Options{Least: 10, Most: 100, Queue: 1, Wait: time.Second})
+		a := admission.New(admission.Options{MinConcurrent: 10, MaxConcurrent: 100, MaxWaiting: 1, MaxWait: time.Second})
 		order := func(took time.Duration, bought bool) {
 			leave, err := a.Admit(t.Context())
 			require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestManyWhoComeAndGoNeverExceedTheBounds(t *testing.T) {
 	const most, queue = 8, 16
 	var refused atomic.Int64
 	a := admission.New(admission.Options{
-		Least: 4, Most: most, Queue: queue, Wait: 2 * time.Millisecond, Refused: func(string) { refused.Add(1) },
+		MinConcurrent: 4, MaxConcurrent: most, MaxWaiting: queue, MaxWait: 2 * time.Millisecond, OnRefused: func(string) { refused.Add(1) },
 	})
 	var inside atomic.Int64
 	outcomes := map[string]int{}
@@ -300,7 +300,7 @@ func TestManyWhoComeAndGoNeverExceedTheBounds(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Zero(t, a.AtWork()+a.Waiting())
+	require.Zero(t, a.InFlight()+a.Waiting())
 	require.Equal(t, 64*200, outcomes["bought"]+outcomes["refused"]+outcomes["gone"], fmt.Sprint(outcomes))
 	require.EqualValues(t, outcomes["refused"], refused.Load())
 	require.Positive(t, outcomes["bought"])

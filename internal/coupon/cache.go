@@ -37,9 +37,9 @@ const (
 	// maxCached bounds the cache. A shop with more coupons than this at one time
 	// reads the rest from the database.
 	maxCached = 10_000
-	// endedFor is how long after its end a coupon is kept: whoever asks for it later
+	// endedTTL is how long after its end a coupon is kept: whoever asks for it later
 	// costs a read in each refresh.
-	endedFor = time.Minute
+	endedTTL = time.Minute
 )
 
 // NewCache makes an empty cache that re-reads what it holds every refresh. Run
@@ -181,7 +181,7 @@ func (c *Cache) reread(ctx context.Context) error {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, one := range found {
-		if now.After(one.EndsAt.Add(endedFor)) && c.version[one.ID] == seen[one.ID] {
+		if now.After(one.EndsAt.Add(endedTTL)) && c.version[one.ID] == seen[one.ID] {
 			delete(c.entries, one.ID)
 			continue
 		}

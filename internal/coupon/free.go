@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// KeptFor is how long after its end a coupon's shards are kept: whoever asks about a
+	// Retention is how long after its end a coupon's shards are kept: whoever asks about a
 	// sale does so within the day, and what was open has come to its end by then.
-	KeptFor = 24 * time.Hour
-	// freeAtOnce bounds one pass.
-	freeAtOnce = 100
+	Retention = 24 * time.Hour
+	// maxFreedPerPass bounds one pass.
+	maxFreedPerPass = 100
 )
 
-// Free drops what Redis has of the coupons that ended more than KeptFor ago, and says of
+// Free drops what Redis has of the coupons that ended more than Retention ago, and says of
 // how many:
 //
 //	a newer epoch in the database ─▶ drop the shards of older ones ─▶ note that there are none
@@ -25,7 +25,7 @@ const (
 // dropped. It may be cut off anywhere, and done by two at once.
 func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 	now := s.now()
-	spent, err := s.loader.Spent(ctx, now.Add(-KeptFor), freeAtOnce)
+	spent, err := s.loader.Freeable(ctx, now.Add(-Retention), maxFreedPerPass)
 	if err != nil {
 		return 0, err
 	}
@@ -54,14 +54,14 @@ func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, erro
 		switch {
 		case c.State == Ended && now.Before(c.EndsAt): // by a program that did not move the end
 			c.end(now)
-		case c.EndsAt.After(now.Add(-KeptFor)):
+		case c.EndsAt.After(now.Add(-Retention)):
 			return fmt.Errorf("%w: it has not ended so long ago", ErrConflict)
 		default:
 			c.endEpoch(now)
 		}
 		return nil
 	})
-	if err != nil || c.EndsAt.After(now.Add(-KeptFor)) {
+	if err != nil || c.EndsAt.After(now.Add(-Retention)) {
 		return false, err
 	}
 	if _, err := s.shards.Free(ctx, id, c.Epoch); err != nil {

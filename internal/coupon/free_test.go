@@ -35,14 +35,14 @@ func TestASaleIsFreedADayAfterItsEnd(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, during.Truncate(time.Millisecond), ended.EndsAt)
 
-		for _, early := range []time.Duration{0, coupon.KeptFor - time.Second} {
+		for _, early := range []time.Duration{0, coupon.Retention - time.Second} {
 			n, err := s.at(ended.EndsAt.Add(early)).Free(t.Context())
 			require.NoError(t, err)
 			require.Zero(t, n)
 			require.Equal(t, there, s.keys(t))
 		}
 		for want := 1; want >= 0; want-- {
-			n, err := s.at(ended.EndsAt.Add(coupon.KeptFor)).Free(t.Context())
+			n, err := s.at(ended.EndsAt.Add(coupon.Retention)).Free(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 			require.Zero(t, s.keys(t))
@@ -58,7 +58,7 @@ func TestASaleIsFreedADayAfterItsEnd(t *testing.T) {
 func TestASaleThatGoesOnAfterAllIsNotFreed(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
-		late := shuts.Add(coupon.KeptFor + time.Hour)
+		late := shuts.Add(coupon.Retention + time.Hour)
 		moved := late.Add(time.Hour)
 		later := s.at(late)
 		n, err := later.Free(t.Context())
@@ -84,7 +84,7 @@ func TestASaleThatGoesOnAfterAllIsNotFreed(t *testing.T) {
 func TestALoadingWhoseShardsAreFreedIsBegunAnew(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
-		late := shuts.Add(coupon.KeptFor + time.Hour)
+		late := shuts.Add(coupon.Retention + time.Hour)
 		moved := late.Add(time.Hour)
 		later := s.at(late)
 		_, err := later.Free(t.Context())
@@ -115,7 +115,7 @@ func TestAnEndThatWasLeftInTheFutureIsMoved(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n)
 		require.Equal(t, during.Truncate(time.Millisecond), s.now(t, c.ID).EndsAt)
-		n, err = s.at(during.Add(coupon.KeptFor)).Free(t.Context())
+		n, err = s.at(during.Add(coupon.Retention)).Free(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		require.Zero(t, s.keys(t))
@@ -126,7 +126,7 @@ func TestAnEndThatWasLeftInTheFutureIsMoved(t *testing.T) {
 func TestASaleWhoseEndIsMovedJustNowIsNotFreed(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 10)
-		late := shuts.Add(coupon.KeptFor + time.Hour)
+		late := shuts.Add(coupon.Retention + time.Hour)
 		moved := late.Add(time.Hour)
 		p := s.deps
 		p.Now = func() time.Time { return late }
@@ -148,7 +148,7 @@ type old struct {
 	then func()
 }
 
-func (o old) Spent(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
+func (o old) Freeable(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
 	defer o.then()
-	return o.Loader.Spent(ctx, before, limit)
+	return o.Loader.Freeable(ctx, before, limit)
 }

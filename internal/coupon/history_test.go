@@ -97,7 +97,7 @@ func TestASecondDeploymentOnTheSameRedisIsRefusedByName(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		second.Watch(ctx, time.Millisecond, func(_ int, err error) {
+		second.RunRestorer(ctx, time.Millisecond, func(_ int, err error) {
 			select {
 			case told <- err:
 			default:

@@ -18,7 +18,7 @@ import (
 // publisher's ErrConflict. A coupon that is on sale with its shards loaded is left as it
 // is, so that publishing twice is publishing once.
 func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
-	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
+	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		if c.State == OnSale && !c.Loading {
 			loaded, err := s.shards.Loaded(ctx, id, c.Epoch, c.Shards)
 			if err != nil || loaded {
@@ -32,13 +32,13 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 // Reload sets the shards from the database under a new epoch, whatever they hold
 // now, and leaves the coupon in its state. It is how Redis is mended.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
-	return s.alone(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
+	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		return s.begin(ctx, c, false)
 	})
 }
 
 // alone reads the coupon and works on it while no other instance loads it.
-func (s *Service) alone(ctx context.Context, id int64, work func(context.Context, Coupon) (Coupon, error)) (Coupon, error) {
+func (s *Service) exclusively(ctx context.Context, id int64, work func(context.Context, Coupon) (Coupon, error)) (Coupon, error) {
 	var c Coupon
 	err := s.exclusive(ctx, id, func(ctx context.Context) error {
 		if err := s.Heartbeat(ctx); err != nil {
@@ -102,7 +102,7 @@ func (s *Service) begin(ctx context.Context, c Coupon, open bool) (Coupon, error
 // resume goes on with a loading that was cut off, or that another instance is at.
 func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, error) {
 	if open && c.State != OnSale {
-		_, err := s.note(ctx, c.ID, c.Epoch, func(c *Coupon) { c.State = OnSale })
+		_, err := s.recordProgress(ctx, c.ID, c.Epoch, func(c *Coupon) { c.State = OnSale })
 		if err != nil {
 			return Coupon{}, err
 		}
@@ -128,7 +128,7 @@ func (s *Service) fill(ctx context.Context, l Load, open bool) (Coupon, error) {
 		return Coupon{}, fmt.Errorf("load coupon %d: %w", l.CouponID, err)
 	}
 	over := false
-	c, err := s.note(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Opening, over = c.Loading, !c.Loading })
+	c, err := s.recordProgress(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Opening, over = c.Loading, !c.Loading })
 	if err != nil || over { // another came to the end of it, and what was sold since is not in l
 		return c, err
 	}
@@ -141,7 +141,7 @@ func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
 	if err := s.shards.Open(ctx, l); err != nil {
 		return Coupon{}, fmt.Errorf("open coupon %d: %w", l.CouponID, err)
 	}
-	loaded, err := s.note(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Loading, c.Opening = false, false })
+	loaded, err := s.recordProgress(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Loading, c.Opening = false, false })
 	if err != nil {
 		return Coupon{}, err
 	}
@@ -153,7 +153,7 @@ func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
 }
 
 // note writes down how far a loading has come, unless its epoch is over.
-func (s *Service) note(ctx context.Context, id, epoch int64, alter func(c *Coupon)) (Coupon, error) {
+func (s *Service) recordProgress(ctx context.Context, id, epoch int64, alter func(c *Coupon)) (Coupon, error) {
 	return s.repo.Change(ctx, id, func(c *Coupon) error {
 		if c.Epoch != epoch || c.State == Ended {
 			return fmt.Errorf("%w: it was changed while it was being loaded", ErrConflict)

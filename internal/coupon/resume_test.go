@@ -187,7 +187,7 @@ func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
 		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 		waiting, fill := make(chan bool, 1), make(chan struct{})
 		stop := s.watching(t, 1, func(p *coupon.Deps) {
-			p.Exclusive = everybody // the lock of these tests is one for all coupons
+			p.Exclusive = notExclusive // the lock of these tests is one for all coupons
 			p.Shards = blocked{p.Shards, large.ID, waiting, fill}
 		})
 		defer stop()
@@ -210,7 +210,7 @@ func TestAnInstanceThatJoinsALoadingNeitherBeginsAnewNorOpensTwice(t *testing.T)
 		waiting, fill := make(chan bool, 1), make(chan struct{})
 		done := make(chan error, 1)
 		slower := s.with(func(p *coupon.Deps) {
-			p.Exclusive = everybody
+			p.Exclusive = notExclusive
 			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
 		})
 		go func() {
@@ -237,7 +237,7 @@ func TestAnInstanceThatComesTooLateOpensNothing(t *testing.T) {
 		waiting, fill := make(chan bool, 1), make(chan struct{})
 		done := make(chan error, 1)
 		late := s.with(func(p *coupon.Deps) {
-			p.Exclusive = everybody
+			p.Exclusive = notExclusive
 			p.Shards = blocked{p.Shards, c.ID, waiting, fill}
 		})
 		go func() {

@@ -39,9 +39,9 @@ type Loader interface {
 	Heartbeat(ctx context.Context, known Owner) (Owner, error)
 	// Loaded lists the coupons whose stock is, or should be, in the shards.
 	Loaded(ctx context.Context) ([]Coupon, error)
-	// Spent lists up to limit coupons that still have shards although they ended at
+	// Freeable lists up to limit coupons that still have shards although they ended at
 	// before or earlier, or were ended by hand with an end in the future.
-	Spent(ctx context.Context, before time.Time, limit int) ([]Coupon, error)
+	Freeable(ctx context.Context, before time.Time, limit int) ([]Coupon, error)
 }
 
 // Load is what the shards are to hold when an epoch opens.

@@ -23,7 +23,7 @@ func (s *shop) watching(t *testing.T, instances int, alter func(p *coupon.Deps))
 	for range instances {
 		service := s.with(alter)
 		go func() {
-			service.Watch(ctx, 10*time.Millisecond, func(int, error) {})
+			service.RunRestorer(ctx, 10*time.Millisecond, func(int, error) {})
 			done <- struct{}{}
 		}()
 	}
@@ -136,7 +136,7 @@ func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.published(t, 30)
 		require.NoError(t, s.buy(t.Context(), c, 1, 1))
-		stop := s.watching(t, 3, func(p *coupon.Deps) { p.Exclusive, p.Shards = everybody, slow{p.Shards} })
+		stop := s.watching(t, 3, func(p *coupon.Deps) { p.Exclusive, p.Shards = notExclusive, slow{p.Shards} })
 		defer stop()
 		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 		s.untilLoaded(t, c.ID)
@@ -192,7 +192,7 @@ func TestWhileAShardIsAwayNothingIsBegun(t *testing.T) {
 		service := s.with(func(p *coupon.Deps) { p.Shards = away{p.Shards} })
 		go func() {
 			defer close(done)
-			service.Watch(ctx, time.Millisecond, func(_ int, err error) {
+			service.RunRestorer(ctx, time.Millisecond, func(_ int, err error) {
 				select {
 				case told <- err:
 				default:

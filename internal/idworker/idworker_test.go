@@ -151,7 +151,7 @@ func TestAfterTheNumberIsTakenAwayItRefusesAndThenRecovers(t *testing.T) {
 			p := newProcess(t, testservers.NewRedis(t).Addr())
 			w := p.snowflake(t, Options{Lease: 600 * time.Millisecond})
 			before := w.Number()
-			s := w.seat.Load()
+			s := w.worker.Load()
 			keys, err := p.client.Keys(t.Context(), fmt.Sprintf("seckill:{lock:*}:worker:%d", before)).Result()
 			require.NoError(t, err)
 			require.Len(t, keys, 1)
@@ -161,7 +161,7 @@ func TestAfterTheNumberIsTakenAwayItRefusesAndThenRecovers(t *testing.T) {
 			_, err = s.next(w.o)
 			require.ErrorIs(t, err, ErrLeaseLost, "the old number makes no more ids")
 			require.Eventually(t, func() bool { _, err := w.Next(t.Context()); return err == nil }, 5*time.Second, time.Millisecond)
-			require.NotSame(t, s, w.seat.Load())
+			require.NotSame(t, s, w.worker.Load())
 			if name == "stolen by another" {
 				require.NotEqual(t, before, w.Number())
 			}
@@ -172,7 +172,7 @@ func TestAfterTheNumberIsTakenAwayItRefusesAndThenRecovers(t *testing.T) {
 func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
 	p := newProcess(t, testservers.NewRedis(t).Addr())
 	w := p.snowflake(t, Options{})
-	s := w.seat.Load()
+	s := w.worker.Load()
 	_, err := w.Next(t.Context())
 	require.NoError(t, err)
 	s.until.Store(s.last.Load() - 1) // as if it had slept past it and not yet heard of the loss
@@ -181,7 +181,7 @@ func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
 }
 
 func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
-	m := marks{newProcess(t, testservers.NewRedis(t).Addr()).client, defaultPrefix}
+	m := highWaterMarks{newProcess(t, testservers.NewRedis(t).Addr()).client, defaultPrefix}
 	require.NoError(t, m.write(t.Context(), 7, 1000, 9))
 	require.NoError(t, m.write(t.Context(), 7, 900, 10), "the same or a later holder may lower it")
 	require.ErrorIs(t, m.write(t.Context(), 7, 2000, 9), ErrLeaseLost)
@@ -193,7 +193,7 @@ func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
 func TestTheMarkIsMovedWhileTheNumberIsHeldAndExactAfterClose(t *testing.T) {
 	p := newProcess(t, testservers.NewRedis(t).Addr())
 	w := p.snowflake(t, Options{Lease: 600 * time.Millisecond})
-	number, first := w.Number(), w.seat.Load().until.Load()
+	number, first := w.Number(), w.worker.Load().until.Load()
 	require.Eventually(t, func() bool {
 		ms, err := w.marks.read(t.Context(), number)
 		return err == nil && ms > first

@@ -21,13 +21,13 @@ var markSource string
 var markScript = redis.NewScript(markSource)
 
 // marks keeps in Redis the last moment that each worker number may have used.
-type marks struct {
+type highWaterMarks struct {
 	client redis.UniversalClient
 	prefix string
 }
 
 // read answers the mark of number in milliseconds, zero if it was never used.
-func (m marks) read(ctx context.Context, number int64) (int64, error) {
+func (m highWaterMarks) read(ctx context.Context, number int64) (int64, error) {
 	v, err := m.client.HGet(ctx, m.prefix+marksKey, strconv.FormatInt(number, 10)).Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
@@ -50,7 +50,7 @@ func markOf(number int64, v string) (int64, error) {
 
 // write sets the mark of number, unless a later holder has set one: then
 // ErrLeaseLost.
-func (m marks) write(ctx context.Context, number, ms int64, fence uint64) error {
+func (m highWaterMarks) write(ctx context.Context, number, ms int64, fence uint64) error {
 	ok, err := markScript.Run(ctx, m.client, []string{m.prefix + marksKey}, number, ms, strconv.FormatUint(fence, 10)).Bool()
 	switch {
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 var setEpoch = sync.OnceFunc(func() { snowflake.Epoch = Epoch.UnixMilli() })
 
 // seat is one worker number while it is leased.
-type seat struct {
+type leasedWorker struct {
 	number int64
 	lease  *lock.Lease
 	node   *snowflake.Node
@@ -30,11 +30,11 @@ type seat struct {
 
 // moment is when an id was made, in ms since 1970. The library's own function
 // reads variables that it writes again for every new node.
-func moment(id snowflake.ID) int64 { return id.Int64()>>22 + Epoch.UnixMilli() }
+func timestampOf(id snowflake.ID) int64 { return id.Int64()>>22 + Epoch.UnixMilli() }
 
-// takeSeat leases any free number, starting anywhere so that instances which
+// leaseWorker leases any free number, starting anywhere so that instances which
 // start together seldom meet, and settles it against the marks.
-func (w *Snowflake) takeSeat(ctx context.Context) (*seat, error) {
+func (w *Snowflake) leaseWorker(ctx context.Context) (*leasedWorker, error) {
 	first := rand.Int64N(Numbers) //nolint:gosec // not a secret
 	for i := range int64(Numbers) {
 		number := (first + i) % Numbers
@@ -46,8 +46,8 @@ func (w *Snowflake) takeSeat(ctx context.Context) (*seat, error) {
 		if err != nil {
 			return nil, fmt.Errorf("idworker: lease worker number %d: %w", number, err)
 		}
-		s := &seat{number: number, lease: lease}
-		if err := w.settle(ctx, s); err != nil {
+		s := &leasedWorker{number: number, lease: lease}
+		if err := w.waitPastMark(ctx, s); err != nil {
 			_ = lease.Release(ctx) // if not, it runs out
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (w *Snowflake) takeSeat(ctx context.Context) (*seat, error) {
 
 // settle waits until the clock is past the mark of the former holder, and sets
 // a mark of its own before any id is made.
-func (w *Snowflake) settle(ctx context.Context, s *seat) (err error) {
+func (w *Snowflake) waitPastMark(ctx context.Context, s *leasedWorker) (err error) {
 	if s.from, err = w.marks.read(ctx, s.number); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (w *Snowflake) settle(ctx context.Context, s *seat) (err error) {
 }
 
 // mark moves the mark one lease ahead: further than that no id is made.
-func (w *Snowflake) mark(ctx context.Context, s *seat) error {
+func (w *Snowflake) mark(ctx context.Context, s *leasedWorker) error {
 	until := max(w.o.Now().UnixMilli(), s.last.Load()) + w.o.Lease.Milliseconds()
 	if err := w.marks.write(ctx, s.number, until, s.lease.Fence()); err != nil {
 		return err
@@ -103,9 +103,9 @@ func (w *Snowflake) mark(ctx context.Context, s *seat) error {
 // made. So its ids never go back, but neither do they follow a wall clock that
 // was set back, and another holder's wall clock would come upon them again.
 // Hence the comparison with the wall clock here.
-func (s *seat) next(o Options) (int64, error) {
+func (s *leasedWorker) next(o Options) (int64, error) {
 	id := s.node.Generate()
-	ms := moment(id)
+	ms := timestampOf(id)
 	switch wall := o.Now().UnixMilli(); {
 	case s.lease.Context().Err() != nil:
 		return 0, ErrLeaseLost

@@ -16,9 +16,9 @@ import (
 // worker number that it leases.
 type Snowflake struct {
 	locker *lock.Locker
-	marks  marks
+	marks  highWaterMarks
 	o      Options
-	seat   atomic.Pointer[seat] // nil while there is none
+	worker atomic.Pointer[leasedWorker] // nil while there is none
 
 	once   sync.Once
 	closed atomic.Bool
@@ -32,12 +32,12 @@ type Snowflake struct {
 // Errors: ErrAllTaken, ErrClockBack, and those of the Locker and of Redis.
 func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *lock.Locker, o Options) (*Snowflake, error) {
 	o = o.withDefaults()
-	w := &Snowflake{locker: locker, marks: marks{client, o.Prefix}, o: o, done: make(chan struct{})}
-	s, err := w.takeSeat(ctx)
+	w := &Snowflake{locker: locker, marks: highWaterMarks{client, o.Prefix}, o: o, done: make(chan struct{})}
+	s, err := w.leaseWorker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w.seat.Store(s)
+	w.worker.Store(s)
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	w.stop = stop
 	go w.run(run, s)
@@ -54,7 +54,7 @@ func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 	if w.closed.Load() {
 		return 0, ErrClosed
 	}
-	s := w.seat.Load()
+	s := w.worker.Load()
 	if s == nil {
 		return 0, ErrLeaseLost
 	}
@@ -63,7 +63,7 @@ func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 
 // Number is the present worker number, or −1 while there is none.
 func (w *Snowflake) Number() int64 {
-	if s := w.seat.Load(); s != nil && s.lease.Context().Err() == nil {
+	if s := w.worker.Load(); s != nil && s.lease.Context().Err() == nil {
 		return s.number
 	}
 	return -1
@@ -76,21 +76,21 @@ func (w *Snowflake) Close(ctx context.Context) (err error) {
 		w.closed.Store(true)
 		w.stop()
 		<-w.done
-		if s := w.seat.Swap(nil); s != nil {
-			err = w.giveBack(ctx, s)
+		if s := w.worker.Swap(nil); s != nil {
+			err = w.releaseWorker(ctx, s)
 		}
 	})
 	return err
 }
 
-// giveBack lowers the mark to what was used, so that the next holder need not
+// releaseWorker lowers the mark to what was used, so that the next holder need not
 // wait, and only then frees the number. The order matters: no id is allowed from
 // here on, so what the node makes now is later than every id that was.
-func (w *Snowflake) giveBack(ctx context.Context, s *seat) error {
+func (w *Snowflake) releaseWorker(ctx context.Context, s *leasedWorker) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.Lease)
 	defer cancel()
 	until := s.until.Swap(0)
-	used := min(moment(s.node.Generate()), until)
+	used := min(timestampOf(s.node.Generate()), until)
 	err := errors.Join(w.marks.write(ctx, s.number, used, s.lease.Fence()), s.lease.Release(ctx))
 	if errors.Is(err, lock.ErrNotHeld) || errors.Is(err, ErrLeaseLost) {
 		return nil // the number was lost before, as when Redis lost its data: there is nothing to give back
@@ -99,23 +99,23 @@ func (w *Snowflake) giveBack(ctx context.Context, s *seat) error {
 }
 
 // run moves the mark while the number is ours, and finds another when it is not.
-func (w *Snowflake) run(ctx context.Context, s *seat) {
+func (w *Snowflake) run(ctx context.Context, s *leasedWorker) {
 	defer close(w.done)
 	for s != nil {
 		w.keep(ctx, s)
 		if ctx.Err() != nil {
 			return
 		}
-		w.seat.Store(nil)
+		w.worker.Store(nil)
 		w.o.Logger.Warn("idworker: worker number lost", "number", s.number)
 		_ = s.lease.Release(ctx) // harmless if it is another's
-		s = w.replace(ctx)
-		w.seat.Store(s)
+		s = w.leaseAnother(ctx)
+		w.worker.Store(s)
 	}
 }
 
 // keep returns when the lease is lost or ctx has ended.
-func (w *Snowflake) keep(ctx context.Context, s *seat) {
+func (w *Snowflake) keep(ctx context.Context, s *leasedWorker) {
 	period := w.o.Lease / 3
 	t := time.NewTimer(period)
 	defer t.Stop()
@@ -144,9 +144,9 @@ func (w *Snowflake) keep(ctx context.Context, s *seat) {
 
 // replace tries until there is a number again, less and less often, and answers
 // nil only when ctx has ended.
-func (w *Snowflake) replace(ctx context.Context) *seat {
+func (w *Snowflake) leaseAnother(ctx context.Context) *leasedWorker {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		s, err := w.takeSeat(ctx)
+		s, err := w.leaseWorker(ctx)
 		if err == nil {
 			w.o.Logger.Info("idworker: worker number leased", "number", s.number)
 			return s

@@ -36,10 +36,10 @@ func TestNobodyKeepsAPlace(t *testing.T) {
 	for _, step := range []string{"before id", "before reserve", "before lock", "before begin", "after insert", "before commit", "after commit"} {
 		t.Run(step, func(t *testing.T) {
 			c := s.sell(t, shards, 1)
-			one := admission.New(admission.Options{Least: 1, Most: 1})
+			one := admission.New(admission.Options{MinConcurrent: 1, MaxConcurrent: 1})
 			let := func(p *order.Deps) { p.Admission = one }
 			_, _ = s.with(func(p *order.Deps) { let(p); failing(step).into(p) }).Place(t.Context(), wish(c, 7, ""))
-			require.Zero(t, one.AtWork())
+			require.Zero(t, one.InFlight())
 			s.runOut(t, 7)
 			_, err := s.with(let).Place(t.Context(), wish(c, 8, ""))
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		const units, buyers = 40, 120
 		c := s.sell(t, units, 1)
-		few := admission.New(admission.Options{Least: 2, Most: 4, Queue: 4, Wait: 20 * time.Millisecond})
+		few := admission.New(admission.Options{MinConcurrent: 2, MaxConcurrent: 4, MaxWaiting: 4, MaxWait: 20 * time.Millisecond})
 		instance := s.with(func(p *order.Deps) { p.Admission = few })
 		var mu sync.Mutex
 		told := map[string]int{}
@@ -85,7 +85,7 @@ func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
 		require.Equal(t, units, told["bought"])
 		require.Equal(t, buyers-units, told["sold out"])
 		require.Positive(t, told["overloaded"])
-		require.Zero(t, few.AtWork()+few.Waiting())
+		require.Zero(t, few.InFlight()+few.Waiting())
 		s.atRest(t, c, units)
 	})
 }
@@ -94,7 +94,7 @@ func TestACrowdThatIsRefusedAndComesBackGetsExactlyTheStock(t *testing.T) {
 func TestABuyerWhoGoesWhileItWaitsHasTakenNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
-	one := admission.New(admission.Options{Least: 1, Most: 1, Queue: 1, Wait: patient})
+	one := admission.New(admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: patient})
 	instance := s.with(func(p *order.Deps) { p.Admission = one })
 	leave, err := one.Admit(t.Context())
 	require.NoError(t, err)

@@ -95,7 +95,7 @@ func (e *Env) restore(ctx context.Context, id int64) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(func() { e.coupons.Watch(watching, 10*time.Millisecond, func(int, error) {}) })
+	running.Go(func() { e.coupons.RunRestorer(watching, 10*time.Millisecond, func(int, error) {}) })
 	for {
 		c, err := e.store.Coupon(ctx, id)
 		if err != nil {

@@ -47,8 +47,8 @@ func (c Coupons) Loaded(ctx context.Context) ([]coupon.Coupon, error) {
 		Where("epoch > 0 AND ends_at > ?", time.Now().UTC().Add(-24*time.Hour)))
 }
 
-// Spent lists coupons that still have shards although they have ended, by id.
-func (c Coupons) Spent(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
+// Freeable lists coupons that still have shards although they have ended, by id.
+func (c Coupons) Freeable(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
 	return c.coupons(c.s.read.WithContext(ctx).
 		Where("shards > 0 AND epoch > 0 AND (ends_at <= ? OR state = ? AND ends_at > ?)",
 			moment(before), coupon.Ended, moment(time.Now())).Limit(limit))
