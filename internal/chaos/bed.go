@@ -48,7 +48,7 @@ const (
 // bed is a fleet on stores of its own. It is used for one round after the other.
 type bed struct {
 	kind   kind
-	mode   string // Sync or Queue
+	mode   string // Sync or MaxWaiting
 	dir    string
 	secret string
 

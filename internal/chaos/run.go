@@ -12,7 +12,7 @@ import (
 type Options struct {
 	Program  string // a seckill that was built with the tag faults
 	Lock     string // redis, or none: the lock that lets everybody in; default redis
-	Mode     string // Sync or Queue; default Sync
+	Mode     string // Sync or MaxWaiting; default Sync
 	Cells    []Cell // of that mode; each is played once before any is played again
 	Rounds   int    // in all; default: each cell once
 	Seed     uint64 // of the first round; the next rounds' follow it

@@ -29,13 +29,13 @@ type queue struct {
 	p *Points
 }
 
-// Next is order.Queue's. Its reply is lost after the entries were given away.
+// Next is order.MaxWaiting's. Its reply is lost after the entries were given away.
 func (q queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	entries, err := q.Queue.Next(ctx, c, most)
 	return q.given(ctx, "next.after", entries, err)
 }
 
-// Abandoned is order.Queue's, as Next.
+// Abandoned is order.MaxWaiting's, as Next.
 func (q queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	entries, err := q.Queue.Abandoned(ctx, c, most)
 	return q.given(ctx, "claim.after", entries, err)
@@ -52,12 +52,12 @@ func (q queue) given(ctx context.Context, point string, entries []order.Entry, e
 	return entries, err
 }
 
-// Bury is order.Queue's.
+// Bury is order.MaxWaiting's.
 func (q queue) Bury(ctx context.Context, e order.Entry, why error) error {
 	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.Bury(ctx, e, why) })
 }
 
-// Done is order.Queue's.
+// Done is order.MaxWaiting's.
 func (q queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.Done(ctx, e, row) })
 }

@@ -43,7 +43,7 @@ type Stock interface {
 	// Reserve takes one unit: from the user's home shard, else from a sibling.
 	// coupon.ErrSoldOut only after every shard was seen empty; ErrLimitReached,
 	// ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded, ErrUnavailable. A
-	// Claim with a Queue also writes the entry, in the same step and once only;
+	// Claim with a MaxWaiting also writes the entry, in the same step and once only;
 	// ErrOverloaded if there is no room for it.
 	Reserve(ctx context.Context, c Claim) (Hold, error)
 	// Confirm makes the hold history: its order is committed.

@@ -9,7 +9,7 @@ import (
 	"seckill/internal/coupon"
 )
 
-// Queue is where requests wait that were answered before their commit: a stream in
+// MaxWaiting is where requests wait that were answered before their commit: a stream in
 // each shard, which every instance reads. An entry comes with its hold, by
 // Stock.Reserve, and goes when it is acknowledged. It may be delivered more than once.
 type Queue interface {

@@ -21,7 +21,7 @@ const group = "orders"
 // letters is about how many dead letters a shard keeps.
 const letters = 1000
 
-// Queue reads the queues of the shards, one stream each, for one consumer:
+// MaxWaiting reads the queues of the shards, one stream each, for one consumer:
 //
 //	reserve.lua, lend.lua ─▶ XADD ─▶ stream ─▶ Next ─▶ pending ─▶ Done: XACK, XDEL
 //	  with the hold                    a consumer died │ ▲        └▶ Bury: dead letters
@@ -37,7 +37,7 @@ type Queue struct {
 	turn     atomic.Uint64 // which shard is read first
 }
 
-// Queue gives the queues to a consumer of that name, unique in the fleet. What another
+// MaxWaiting gives the queues to a consumer of that name, unique in the fleet. What another
 // consumer has neither acknowledged nor been given again for idle is abandoned.
 func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 	return &Queue{stock: s, consumer: consumer, idle: idle}
@@ -62,7 +62,7 @@ func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
 	return shards, int64(max(1, most/max(1, c.Shards)))
 }
 
-// Next is order.Queue's.
+// Next is order.MaxWaiting's.
 func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	shards, each := q.shardsOf(c, most)
 	reads := make([]*redis.XStreamSliceCmd, len(shards))
@@ -95,7 +95,7 @@ func empty(err error) bool {
 	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
 }
 
-// Abandoned is order.Queue's.
+// Abandoned is order.MaxWaiting's.
 func (q *Queue) Abandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	var all []order.Entry
 	var failed error
@@ -200,7 +200,7 @@ func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XM
 // whoever asked the database a moment before asks for the ticket next.
 const ticketAfter = 10 * time.Second
 
-// Done is order.Queue's. A ticket that stays longer than it should hurts nobody.
+// Done is order.MaxWaiting's. A ticket that stays longer than it should hurts nobody.
 func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	h := e.Hold
 	if _, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID); err != nil || !row {
@@ -210,14 +210,14 @@ func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
 	return nil
 }
 
-// Bury is order.Queue's.
+// Bury is order.MaxWaiting's.
 func (q *Queue) Bury(ctx context.Context, e order.Entry, why error) error {
 	h := e.Hold
 	_, err := q.stock.run(ctx, buryScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), letters)
 	return err
 }
 
-// Ahead is order.Queue's: the entries that were queued before it and not acknowledged
+// Ahead is order.MaxWaiting's: the entries that were queued before it and not acknowledged
 // since. Those behind it that were faster make it a little less.
 func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
 	got := redis.NewStringCmd(ctx, "hget", q.stock.tag(o.CouponID, o.Shard)+"meta", "served")
