@@ -35,8 +35,8 @@ func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *
 	away func(server string, away bool),
 ) (redis.UniversalClient, error) {
 	o := redisconn.Options{
-		Away: away,
-		Mode: cfg.Mode, Addrs: cfg.Addrs, MasterName: cfg.MasterName, Username: cfg.Username,
+		OnBreakerChange: away,
+		Mode:            cfg.Mode, Addrs: cfg.Addrs, MasterName: cfg.MasterName, Username: cfg.Username,
 		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelPassword.Reveal(), DB: cfg.DB, TLS: cfg.TLS,
 		PoolSize: cfg.PoolSize, Timeout: cfg.Timeout, DialTimeout: cfg.DialTimeout, Logger: log,
 	}
@@ -52,7 +52,7 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 ) (*store.Store, error) {
 	o := store.Options{
 		MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
-		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, Away: away,
+		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away,
 	}
 	if in != nil {
 		o.SQLite = in.SQLiteDSN()
@@ -66,7 +66,7 @@ func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Tra
 	if cfg.Commit == "single" {
 		return db
 	}
-	return db.Group(store.GroupOptions{Committed: m.ObserveGroupCommit})
+	return db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit})
 }
 
 // admit gives the limit on orders that are made at once, or nil: who is answered before

@@ -24,10 +24,10 @@ import (
 	"seckill/internal/store"
 )
 
-// Books is the database's side. *store.Store is one.
+// ReadSnapshot is the database's side. *store.Store is one.
 type Books interface {
 	Coupon(ctx context.Context, id int64) (coupon.Coupon, error)
-	Books(ctx context.Context, couponID int64, read func(context.Context, store.Ledger) error) error
+	ReadSnapshot(ctx context.Context, couponID int64, read func(context.Context, store.Snapshot) error) error
 }
 
 // Shards is Redis' side. *stock.Stock is one.

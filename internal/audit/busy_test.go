@@ -35,7 +35,7 @@ func (*busy) Coupon(context.Context, int64) (coupon.Coupon, error) {
 	}, nil
 }
 
-func (b *busy) Books(ctx context.Context, id int64, read func(context.Context, store.Ledger) error) error {
+func (b *busy) ReadSnapshot(ctx context.Context, id int64, read func(context.Context, store.Snapshot) error) error {
 	time.Sleep(b.takes)
 	c, err := b.Coupon(ctx, id)
 	return errors.Join(err, read(ctx, empty{c}), ctx.Err())
@@ -46,13 +46,13 @@ type empty struct{ of coupon.Coupon }
 
 func (e empty) Coupon() coupon.Coupon { return e.of }
 
-func (empty) Orders(context.Context, func(context.Context, []store.Booked) error) (store.Totals, error) {
+func (empty) Orders(context.Context, func(context.Context, []store.SnapshotOrder) error) (store.Totals, error) {
 	return store.Totals{}, nil
 }
 
-func (empty) Due(context.Context, func(context.Context, []order.Restock) error) error { return nil }
+func (empty) Outbox(context.Context, func(context.Context, []order.Restock) error) error { return nil }
 
-func (empty) Answers(context.Context, []string) (map[string]order.Order, error) {
+func (empty) OrdersByRequest(context.Context, []string) (map[string]order.Order, error) {
 	return map[string]order.Order{}, nil
 }
 

@@ -41,7 +41,7 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		return e, err
 	}
 	e.at = time.Now().UTC()
-	err = a.books.Books(ctx, couponID, func(ctx context.Context, l store.Ledger) error {
+	err = a.books.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) error {
 		e.coupon = l.Coupon()
 		if err := a.readOrders(ctx, &e, l); err != nil {
 			return err
@@ -69,8 +69,8 @@ func same(a, b []stock.Shard) bool {
 }
 
 // readDue counts the units of this epoch that the shards do not have yet.
-func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Ledger) error {
-	return l.Due(ctx, func(ctx context.Context, due []order.Restock) error {
+func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Snapshot) error {
+	return l.Outbox(ctx, func(ctx context.Context, due []order.Restock) error {
 		applied, err := a.shards.Applied(ctx, due)
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Ledger) erro
 }
 
 // readOrders holds each order of the database against what the shards know of it.
-func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Ledger) (err error) {
-	e.totals, err = l.Orders(ctx, func(ctx context.Context, page []store.Booked) error {
+func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot) (err error) {
+	e.totals, err = l.Orders(ctx, func(ctx context.Context, page []store.SnapshotOrder) error {
 		orders := make([]order.Order, len(page))
 		for i, b := range page {
 			orders[i] = b.Order
@@ -144,7 +144,7 @@ type user struct {
 	owed         int64
 }
 
-func (u *user) add(b store.Booked, t stock.Trace, epoch int64) {
+func (u *user) add(b store.SnapshotOrder, t stock.Trace, epoch int64) {
 	if b.Status.Live() {
 		u.live++
 	}
@@ -171,7 +171,7 @@ func (e *evidence) compare(u user) {
 
 // readHolds counts the open holds, and looks for the entries of those that are queued. Of
 // the requests that a shard remembers those are ordered that have no hold.
-func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Ledger) error {
+func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Snapshot) error {
 	for k, head := range e.shards {
 		open, err := a.readShard(ctx, e, l, k)
 		if err != nil {
@@ -182,7 +182,7 @@ func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Ledger) er
 	return nil
 }
 
-func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Ledger, k int) (open int64, err error) {
+func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, k int) (open int64, err error) {
 	waiting, err := a.shards.Waiting(ctx, e.coupon.ID, k)
 	if err != nil {
 		return 0, err
@@ -219,8 +219,8 @@ const entriesAtOnce = 500
 
 // miss counts the requests that no row has ended either: somebody acknowledged their
 // entries too early.
-func (e *evidence) miss(ctx context.Context, l store.Ledger, requests []string) error {
-	rows, err := l.Answers(ctx, requests)
+func (e *evidence) miss(ctx context.Context, l store.Snapshot, requests []string) error {
+	rows, err := l.OrdersByRequest(ctx, requests)
 	if err != nil {
 		return err
 	}

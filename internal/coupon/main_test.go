@@ -182,8 +182,8 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 // total, and the shards hold what is left.
 func (s *shop) balanced(t *testing.T, id int64) (sold int64) {
 	t.Helper()
-	err := s.store.Books(t.Context(), id, func(ctx context.Context, l store.Ledger) error {
-		counted, err := l.Orders(ctx, func(context.Context, []store.Booked) error { return nil })
+	err := s.store.ReadSnapshot(t.Context(), id, func(ctx context.Context, l store.Snapshot) error {
+		counted, err := l.Orders(ctx, func(context.Context, []store.SnapshotOrder) error { return nil })
 		sold = counted.Live
 		require.Equal(t, l.Coupon().Total, l.Coupon().Left+sold, "D + A = T")
 		return err

@@ -54,7 +54,7 @@ func All() []Experiment {
 		renewAnothersLock(),
 		staleHolder(),
 		lossToldLate(),
-		// Answers that are lost, and errors that are ignored.
+		// OrdersByRequest that are lost, and errors that are ignored.
 		lostReply(),
 		ambiguousCommit(),
 		afterDeadlock(),

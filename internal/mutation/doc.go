@@ -17,9 +17,15 @@
 //
 //	Mutation: a release frees the key whoever holds it.
 //	Killed by: ./internal/lock/redislock -run TestOnAStandaloneServer/handles/7
+//	Tries: 10
 //	Quick: yes
 //
-// and the diff follows, as git makes it. The last of these lines is optional: such a
-// mutant is tried by the ordinary tests as well. Line numbers in the diff are only a
-// hint; what counts is that the lines before the change are in the file exactly once.
+// and the diff follows, as git makes it. The last two of these lines are optional: a
+// mutant with timing in it must be killed in each of so many tries, and a quick one is
+// tried by the ordinary tests as well. Line numbers in the diff are only a hint; what
+// counts is that the lines before the change are in the file exactly once.
+//
+// A run keeps its results in a file, a line for each mutant as it goes, and the next
+// goes on where it ended: it tries what has changed since (the patch, or a file of the
+// packages that are mutated and tested) and what was neither killed nor survived.
 package mutation

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,9 @@ type testRun struct {
 	ran         bool
 	failedBuild bool
 	firstFailed string
-	output      strings.Builder
+	said        strings.Builder             // by the first that failed
+	output      strings.Builder             // of all
+	of          map[string]*strings.Builder // what each test has said so far
 }
 
 // verdict of a run with a mutant in it. That the program failed is no kill unless
@@ -44,16 +47,18 @@ func (r *testRun) verdict() Verdict {
 	}
 }
 
-// patience is how long one run may take. A mutant may well make a test hang.
-const patience = 4 * time.Minute
+// timeout is how long one run may take. A mutant may well make a test hang.
+const timeout = 4 * time.Minute
 
 // test runs one killer, built as `make test` builds so that the cache is shared.
-func test(ctx context.Context, root string, c Killer, flags ...string) (*testRun, error) {
-	args := append([]string{
-		"test", "-json", "-race", "-tags=nomsgpack", "-count=1", "-failfast", "-timeout=" + patience.String(), "-run=" + c.Run,
-	}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, c.Package)...) //nolint:gosec // the patches are ours
-	cmd.Dir = root
+func (o Options) test(ctx context.Context, k Killer, flags ...string) (*testRun, error) {
+	args := slices.Concat(o.Under, []string{"go", "test", "-json", "-tags=nomsgpack", "-count=1", "-failfast",
+		"-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run}, flags)
+	if o.Race {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, args[0], append(args[1:], k.Package)...) //nolint:gosec // the patches are ours
+	cmd.Dir = o.Root
 	// Some tests build the program, which must have the mutant in it too.
 	// And a test that is named must not be left out of a sample.
 	cmd.Env = append(os.Environ(), "TEST_ALL=1", strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" "+strings.Join(flags, " ")))
@@ -68,7 +73,7 @@ func test(ctx context.Context, root string, c Killer, flags ...string) (*testRun
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("mutation: go test: %w", err)
 	}
-	r := &testRun{}
+	r := &testRun{of: map[string]*strings.Builder{}}
 	readErr := r.read(out)
 	err = cmd.Wait()
 	r.output.WriteString(complaints.String())
@@ -77,11 +82,11 @@ func test(ctx context.Context, root string, c Killer, flags ...string) (*testRun
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("mutation: go test: %w", ctx.Err())
 	case readErr != nil:
-		return nil, fmt.Errorf("mutation: go test %s: %w\n%s", c, readErr, r.output.String())
+		return nil, fmt.Errorf("mutation: go test %s: %w\n%s", k, readErr, r.output.String())
 	case err == nil || errors.As(err, &exit) && (r.failedBuild || r.firstFailed != ""):
 		return r, nil
 	default:
-		return nil, fmt.Errorf("mutation: go test %s: %w, and no test failed\n%s", c, err, r.output.String())
+		return nil, fmt.Errorf("mutation: go test %s: %w, and no test failed\n%s", k, err, r.output.String())
 	}
 }
 
@@ -102,6 +107,10 @@ func (r *testRun) read(out io.Reader) error {
 
 func (r *testRun) note(e event) {
 	r.output.WriteString(e.Output)
+	if r.of[e.Test] == nil {
+		r.of[e.Test] = &strings.Builder{}
+	}
+	r.of[e.Test].WriteString(e.Output)
 	switch e.Action {
 	case "build-fail":
 		r.failedBuild = true
@@ -111,6 +120,7 @@ func (r *testRun) note(e event) {
 		r.failedBuild = r.failedBuild || e.FailedBuild != ""
 		if r.firstFailed == "" && e.Test != "" {
 			r.firstFailed = e.Test
+			r.said.WriteString(r.of[e.Test].String())
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestTheQuickMutantsAreKilled(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(quick), 4)
-	ok, err := Report(t.Context(), os.Stdout, root, testservers.Sample(t, 2, quick))
+	ok, err := Run(t.Context(), Options{Root: root, Out: os.Stdout, Race: true}, testservers.Sample(t, 2, quick))
 	require.NoError(t, err)
 	require.True(t, ok)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -23,6 +24,8 @@ type Mutant struct {
 	Killers []Killer
 	// Quick marks a mutant that the ordinary tests try as well.
 	Quick bool
+	// Tries is how often it must be killed in as many tries, if timing is in it.
+	Tries int
 
 	file *gitdiff.File
 }
@@ -110,6 +113,12 @@ func (m *Mutant) readHeader(preamble string) error {
 			m.Killers = append(m.Killers, Killer{in, run})
 		case "Quick":
 			m.Quick = value == "yes"
+		case "Tries":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is no number of tries", value)
+			}
+			m.Tries = n
 		default:
 			return fmt.Errorf("unknown line %q", line)
 		}

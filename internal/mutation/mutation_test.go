@@ -56,7 +56,8 @@ func TestRed(t *testing.T) { t.Error("always") }
 // written is a patch of one line, as it is read back.
 func written(t *testing.T, killer, before, after string) (Mutant, error) {
 	t.Helper()
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "internal", "tiny", "testdata", "mutants")
+	require.NoError(t, os.MkdirAll(folder, 0o750))
 	text := "Mutation: something.\nKilled by: " + killer + "\n\n" +
 		"diff --git a/tiny.go b/tiny.go\n--- a/tiny.go\n+++ b/tiny.go\n@@ -105,1 +105,1 @@\n-" + before + "\n+" + after + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "it.patch"), []byte(text), 0o600))
@@ -85,11 +86,13 @@ func TestWhatBecomesOfAMutant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, err := written(t, ". -run "+tc.run, tc.before, tc.after)
 			require.NoError(t, err)
-			results, err := m.Try(t.Context(), root)
+			got, err := m.Try(t.Context(), Options{Root: root})
 			require.NoError(t, err)
-			require.Len(t, results, 1)
-			require.Equal(t, tc.want, results[0].Verdict, results[0].Output)
-			require.Equal(t, tc.by, results[0].By)
+			require.Equal(t, tc.want, got.Verdict, got.output)
+			if tc.want == Killed {
+				require.Equal(t, tc.by, got.By)
+				require.Equal(t, "tiny_test.go:8: wrong", got.Message)
+			}
 			if tc.want == Stale {
 				require.ErrorIs(t, m.Applies(root), ErrStale)
 			}
@@ -104,25 +107,25 @@ func TestATestThatIsRedWithoutTheMutantKillsNothing(t *testing.T) {
 	m, err := written(t, ". -run TestRed", "\treturn n", "\treturn -n")
 	require.NoError(t, err)
 	var out strings.Builder
-	ok, err := Report(t.Context(), &out, tiny(t), []Mutant{m})
+	ok, err := Run(t.Context(), Options{Root: tiny(t), Out: &out}, []Mutant{m})
 	require.NoError(t, err)
 	require.False(t, ok)
-	require.Contains(t, out.String(), "red when whole: . -run TestRed, by TestRed")
+	require.Contains(t, out.String(), "red when whole")
 }
 
 func TestASurvivorIsReported(t *testing.T) {
 	m, err := written(t, ". -run TestOnce", "\treturn n", "\treturn -n")
 	require.NoError(t, err)
 	var out strings.Builder
-	ok, err := Report(t.Context(), &out, tiny(t), []Mutant{m})
+	ok, err := Run(t.Context(), Options{Root: tiny(t), Out: &out}, []Mutant{m})
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.Contains(t, out.String(), "SURVIVED")
-	require.Contains(t, out.String(), "1 mutants, 1 not killed")
+	require.Contains(t, out.String(), "1 mutants, 0 killed, 1 not killed, 0 left over")
 }
 
 func TestAHeaderThatSaysTooLittleIsRefused(t *testing.T) {
-	for _, killer := range []string{"./tiny", " -run X", "./tiny -run ", "./tiny -run X\nQuik: yes"} {
+	for _, killer := range []string{"./tiny", " -run X", "./tiny -run ", "./tiny -run X\nQuik: yes", "./tiny -run X\nTries: 0"} {
 		_, err := written(t, killer, "a", "b")
 		require.Error(t, err, killer)
 	}

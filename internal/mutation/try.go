@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 )
 
@@ -18,79 +17,84 @@ const (
 	Survived     Verdict = "SURVIVED"
 	NotCompiling Verdict = "not compiling"  // and says nothing about the tests
 	Stale        Verdict = "stale"          // the patch does not apply
-	RedAnyway    Verdict = "red when whole" // the tests fail without the break, too
+	RedAnyway    Verdict = "red when whole" // the tests fail without the mutant, too
 	NoTests      Verdict = "nothing ran"
+	NotTried     Verdict = "not tried" // go test itself failed
 )
 
-// Result is the verdict on one mutant by one of its killers.
-type Result struct {
-	Mutant  Mutant
-	Killer  Killer
-	Verdict Verdict
-	// By is the first test that failed.
-	By string
-	// Output is what `go test` said, for a verdict that is not good.
-	Output string
-	Took   time.Duration
+// settled reports whether trying again would tell the same: the others depend on the
+// machine, or are mended by a change.
+func (v Verdict) settled() bool { return v == Killed || v == Survived }
+
+// Outcome is the verdict on one mutant by all its killers, in one or more tries.
+type Outcome struct {
+	Verdict Verdict `json:"verdict"`
+	// Tries is how often all killers were run, Killed how often all of them were red.
+	Tries  int `json:"tries"`
+	Killed int `json:"killed"`
+	// By is the first test that failed, and Message the first thing that it said. For a
+	// verdict that is not good, By is the killer that did not kill.
+	By      string        `json:"by"`
+	Message string        `json:"message"`
+	Took    time.Duration `json:"took"`
+
+	// output is what `go test` said, for a verdict that is not good.
+	output string
 }
 
-// Try lays the mutant over the source below root and runs each of its killers.
-// The error is for what kept it from trying.
-func (m Mutant) Try(ctx context.Context, root string) ([]Result, error) {
+// Try lays the mutant over the source below the root and runs each of its killers, as
+// often as the tries ask for. A mutant is killed if each killer is red in each try.
+// The error is for a context that ended.
+func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "seckill-mutant-")
 	if err != nil {
-		return nil, fmt.Errorf("mutation: %w", err)
+		return Outcome{}, fmt.Errorf("mutation: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	overlay, err := m.overlay(root, dir)
+	overlay, err := m.overlay(o.Root, dir)
 	if errors.Is(err, ErrStale) {
-		return []Result{{Mutant: m, Killer: m.Killers[0], Verdict: Stale, Output: err.Error()}}, nil
+		return Outcome{Verdict: Stale, Message: err.Error()}, nil
 	}
 	if err != nil {
-		return nil, err
+		return Outcome{}, err
 	}
-	var all []Result
-	for _, killer := range m.Killers {
-		began := time.Now()
-		run, err := test(ctx, root, killer, "-overlay="+overlay)
+	began := time.Now()
+	all := Outcome{Verdict: Killed, Tries: o.triesOf(m)}
+	for range all.Tries {
+		one, err := m.tryOnce(ctx, o, "-overlay="+overlay)
 		if err != nil {
-			return all, err
+			return Outcome{}, err
 		}
-		r := Result{Mutant: m, Killer: killer, Verdict: run.verdict(), By: run.firstFailed, Took: time.Since(began)}
-		if r.Verdict != Killed {
-			r.Output = run.output.String()
+		if one.Verdict == Killed {
+			all.Killed++
 		}
-		all = append(all, r)
+		if all.By == "" || one.Verdict != Killed && all.Verdict == Killed {
+			all.Verdict, all.By, all.Message, all.output = one.Verdict, one.By, one.Message, one.output
+		}
+		if !one.Verdict.settled() {
+			break
+		}
 	}
+	all.Took = time.Since(began)
 	return all, nil
 }
 
-// Whole runs the killers of all mutants on the source as it is. A test that is
-// red without a mutant proves nothing; each package with such tests is returned.
-func Whole(ctx context.Context, root string, all []Mutant) ([]Result, error) {
-	patterns := map[string][]string{}
-	var packages []string
-	for _, m := range all {
-		for _, c := range m.Killers {
-			if patterns[c.Package] == nil {
-				packages = append(packages, c.Package)
-			}
-			patterns[c.Package] = append(patterns[c.Package], c.Run)
+// tryOnce runs the killers until one is not red.
+func (m Mutant) tryOnce(ctx context.Context, o Options, overlay string) (first Outcome, err error) {
+	for i, killer := range m.Killers {
+		run, err := o.test(ctx, killer, overlay)
+		if ctx.Err() != nil {
+			return first, err
 		}
-	}
-	var red []Result
-	for _, in := range packages {
-		killer := Killer{in, strings.Join(patterns[in], "|")}
-		began := time.Now()
-		run, err := test(ctx, root, killer)
 		if err != nil {
-			return nil, err
+			return Outcome{Verdict: NotTried, By: killer.String(), Message: firstLine(err.Error()), output: err.Error()}, nil
 		}
-		if run.verdict() != Survived {
-			red = append(red, Result{
-				Killer: killer, Verdict: RedAnyway, By: run.firstFailed, Output: run.output.String(), Took: time.Since(began),
-			})
+		if v := run.verdict(); v != Killed {
+			return Outcome{Verdict: v, By: killer.String(), output: run.output.String()}, nil
+		}
+		if i == 0 {
+			first = Outcome{Verdict: Killed, By: run.firstFailed, Message: message(run.said.String())}
 		}
 	}
-	return red, nil
+	return first, nil
 }

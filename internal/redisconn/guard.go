@@ -15,7 +15,7 @@ import (
 func (o Options) guarded(c *redis.Client, name string) *redis.Client {
 	g := guard{patience: o.Timeout}
 	g.Breaker = breaker.New(breaker.Options{
-		Name: "redis " + name, Timeout: o.DialTimeout + o.Timeout, Log: o.Logger, Changed: o.Away,
+		Name: "redis " + name, Timeout: o.DialTimeout + o.Timeout, Log: o.Logger, Changed: o.OnBreakerChange,
 		Ask: func(ctx context.Context) error {
 			err := c.Ping(context.WithValue(ctx, asking{}, true)).Err()
 			if errors.Is(err, redis.ErrClosed) {

@@ -33,7 +33,7 @@ func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
 	r := testservers.NewRedis(t)
 	told := make(chan bool, 64)
 	c := open(t, redisconn.Options{
-		Addrs: []string{r.Addr()}, Timeout: 300 * time.Millisecond, Away: func(_ string, away bool) { told <- away },
+		Addrs: []string{r.Addr()}, Timeout: 300 * time.Millisecond, OnBreakerChange: func(_ string, away bool) { told <- away },
 	})
 	require.NoError(t, c.Set(t.Context(), "k", 1, 0).Err())
 	require.False(t, <-told, "it is up from the first")

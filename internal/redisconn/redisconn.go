@@ -52,8 +52,8 @@ type Options struct {
 	Timeout          time.Duration // of one call, writing and reading each; 0: 500 ms
 	DialTimeout      time.Duration // of one connection attempt; 0: 1 s
 	Logger           *slog.Logger  // where the client's own messages go, as debug; nil: the default one
-	// Away is told when a server is found to be away and when it answers again; may be nil.
-	Away func(server string, away bool)
+	// OnBreakerChange is told when a server is found to be away and when it answers again; may be nil.
+	OnBreakerChange func(server string, away bool)
 }
 
 // Open returns a client that has answered once. The error names the addresses

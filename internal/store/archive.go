@@ -25,7 +25,7 @@ type Archived struct {
 // Archivable lists up to limit coupons behind after, by id, that ended at before or
 // earlier, whose shards are freed and of which no unit is owed to them.
 func (c Coupons) Archivable(ctx context.Context, before time.Time, after int64, limit int) ([]coupon.Coupon, error) {
-	return c.coupons(c.s.long.WithContext(ctx).Where("id > ? AND epoch > 0 AND shards = 0 AND ends_at <= ?", after, moment(before)).
+	return c.coupons(c.s.bulk.WithContext(ctx).Where("id > ? AND epoch > 0 AND shards = 0 AND ends_at <= ?", after, dbTime(before)).
 		Where("NOT EXISTS (SELECT 1 FROM stock_returns AS r WHERE r.coupon_id = coupons.id)").
 		Limit(limit))
 }
@@ -37,19 +37,19 @@ func (c Coupons) Archivable(ctx context.Context, before time.Time, after int64, 
 func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, most int) (Archived, error) {
 	var done Archived
 	var users []int64
-	err := s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+	err := s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
 		done, users = Archived{}, nil
-		if err := endForGood(ctx, db, couponID, before); err != nil {
+		if err := endSale(ctx, db, couponID, before); err != nil {
 			return err
 		}
 		var rows []orderRow
-		err := db.WithContext(ctx).Table(archiveIndex[s.dialect]).
+		err := db.WithContext(ctx).Table(archiveSourceTable[s.dialect]).
 			Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 			Where("coupon_id = ? AND status <> ?", couponID, order.Pending).Order("user_id").Limit(most).Find(&rows).Error
 		if err != nil || len(rows) == 0 {
 			return wrap(err, "read orders of coupon %d", couponID)
 		}
-		these, args := each("id", len(rows)), make([]any, 0, 2*len(rows))
+		these, args := keyCondition("id", len(rows)), make([]any, 0, 2*len(rows))
 		for _, r := range rows {
 			args, users = append(args, r.ID, r.UserID), append(users, r.UserID)
 		}
@@ -67,14 +67,14 @@ func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, m
 	if err != nil || len(users) == 0 {
 		return done, err
 	}
-	done.Fences, err = s.forgetFences(ctx, slices.Compact(users), before)
+	done.Fences, err = s.deleteFences(ctx, slices.Compact(users), before)
 	return done, err
 }
 
-// endForGood keeps a sale that only the clock has ended from being given another end: its
+// endSale keeps a sale that only the clock has ended from being given another end: its
 // users' orders will not be found any more.
-func endForGood(ctx context.Context, db *gorm.DB, couponID int64, before time.Time) error {
-	res := db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND shards = 0 AND ends_at <= ?", couponID, moment(before)).
+func endSale(ctx context.Context, db *gorm.DB, couponID int64, before time.Time) error {
+	res := db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND shards = 0 AND ends_at <= ?", couponID, dbTime(before)).
 		UpdateColumn("state", coupon.Ended)
 	if res.Error != nil {
 		return fmt.Errorf("end coupon %d: %w", couponID, res.Error)
@@ -85,13 +85,13 @@ func endForGood(ctx context.Context, db *gorm.DB, couponID int64, before time.Ti
 	return nil
 }
 
-// archiveIndex is the table of orders, read by the index that has a coupon's orders.
-var archiveIndex = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_slot)", sqliteDialect: "orders"}
+// archiveSourceTable is the table of orders, read by the index that has a coupon's orders.
+var archiveSourceTable = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_slot)", sqliteDialect: "orders"}
 
-// forgetFences deletes the fences of users who have no orders. A fence is the time in
+// deleteFences deletes the fences of users who have no orders. A fence is the time in
 // microseconds, or less, of its lock; the next one of the user will be larger.
-func (s *Store) forgetFences(ctx context.Context, users []int64, before time.Time) (n int64, err error) {
-	err = s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+func (s *Store) deleteFences(ctx context.Context, users []int64, before time.Time) (n int64, err error) {
+	err = s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
 		res := db.WithContext(ctx).Where("user_id IN ? AND fence < ?", users, before.UnixMicro()).
 			Where("NOT EXISTS (SELECT 1 FROM orders AS o WHERE o.user_id = fences.user_id)").Delete(&fenceRow{})
 		n = res.RowsAffected

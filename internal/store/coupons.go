@@ -51,7 +51,7 @@ func (c Coupons) Loaded(ctx context.Context) ([]coupon.Coupon, error) {
 func (c Coupons) Freeable(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
 	return c.coupons(c.s.read.WithContext(ctx).
 		Where("shards > 0 AND epoch > 0 AND (ends_at <= ? OR state = ? AND ends_at > ?)",
-			moment(before), coupon.Ended, moment(time.Now())).Limit(limit))
+			dbTime(before), coupon.Ended, dbTime(time.Now())).Limit(limit))
 }
 
 func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
@@ -70,7 +70,7 @@ func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 // clause, the transaction as a whole is alone.
 func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
 	var changed coupon.Coupon
-	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
 		var row couponRow
 		err := db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&row, "id = ?", id).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
@@ -91,11 +91,11 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 	return changed, err
 }
 
-// alter runs an administrator's change. It may be asked for again, so an unknown
+// inUpdateTx runs an administrator's change. It may be asked for again, so an unknown
 // commit is an unavailable database.
-func (s *Store) alter(ctx context.Context, work func(ctx context.Context, db *gorm.DB) error) error {
-	err := s.once(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, work)
-	if errors.Is(err, errAgain) || errors.Is(err, order.ErrCommitUnknown) {
+func (s *Store) inUpdateTx(ctx context.Context, work func(ctx context.Context, db *gorm.DB) error) error {
+	err := s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, work)
+	if errors.Is(err, errRetry) || errors.Is(err, order.ErrCommitUnknown) {
 		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 	}
 	return err

@@ -17,20 +17,20 @@ import (
 	"seckill/internal/order"
 )
 
-// errAgain: the transaction is rolled back, or must be, and may be run again.
-var errAgain = errors.New("store: run the transaction again")
+// errRetry: the transaction is rolled back, or must be, and may be run again.
+var errRetry = errors.New("store: run the transaction again")
 
 // The numbers are those of the manuals of MySQL and MariaDB. After any of the first
 // group the transaction is poisoned: 1213 has rolled it back already, so that the
 // next statement would commit by itself, and after 1205 a statement is missing.
 var (
-	again = []uint16{
+	retryCodes = []uint16{
 		1205, // lock wait timeout
 		1213, // deadlock
 		1020, // the record has changed since the snapshot (MariaDB, snapshot isolation)
 		3572, // NOWAIT and the row is locked
 	}
-	away = []uint16{
+	unavailableCodes = []uint16{
 		1021, // the disk is full
 		1026, // a file cannot be written
 		1040, // too many connections
@@ -55,9 +55,9 @@ const (
 )
 
 // classify is the one place that knows the databases' error numbers. It wraps an
-// error in errAgain or order.ErrUnavailable where it is one of those.
+// error in errRetry or order.ErrUnavailable where it is one of those.
 func classify(err error) error {
-	if err == nil || errors.Is(err, errAgain) || errors.Is(err, order.ErrUnavailable) {
+	if err == nil || errors.Is(err, errRetry) || errors.Is(err, order.ErrUnavailable) {
 		return err
 	}
 	var fromMySQL *mysql.MySQLError
@@ -65,16 +65,16 @@ func classify(err error) error {
 	var fromNet net.Error
 	switch {
 	case errors.As(err, &fromMySQL):
-		if slices.Contains(again, fromMySQL.Number) {
-			return fmt.Errorf("%w: %w", errAgain, err)
+		if slices.Contains(retryCodes, fromMySQL.Number) {
+			return fmt.Errorf("%w: %w", errRetry, err)
 		}
-		if slices.Contains(away, fromMySQL.Number) {
+		if slices.Contains(unavailableCodes, fromMySQL.Number) {
 			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 		}
 	case errors.As(err, &fromSQLite):
 		switch fromSQLite.Code() & 0xff {
 		case sqliteBusy, sqliteLocked:
-			return fmt.Errorf("%w: %w", errAgain, err)
+			return fmt.Errorf("%w: %w", errRetry, err)
 		case sqliteIO, sqliteFull:
 			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 		}
@@ -86,8 +86,8 @@ func classify(err error) error {
 	return err
 }
 
-// duplicate says whether a unique index refused a row.
-func duplicate(err error) bool {
+// isDuplicate says whether a unique index refused a row.
+func isDuplicate(err error) bool {
 	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return fromMySQL.Number == 1062
 	}
@@ -95,12 +95,12 @@ func duplicate(err error) bool {
 	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "UNIQUE constraint failed")
 }
 
-// taken says which of the unique indexes of orders refused a row. The name of the
+// violatedIndex says which of the unique indexes of orders refused a row. The name of the
 // index is in the message alone, in MySQL as "table.index", in MariaDB as "index"
 // and in SQLite as the columns. The primary key goes with the request: an id is
 // given to one request of a user only.
-func taken(err error) (slot, request bool) {
-	if !duplicate(err) {
+func violatedIndex(err error) (slot, request bool) {
+	if !isDuplicate(err) {
 		return false, false
 	}
 	text := err.Error()

@@ -24,10 +24,10 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 		err  error
 		want error
 	}{
-		"a lock wait that timed out":    {numbered(1205), errAgain},
-		"a deadlock":                    {numbered(1213), errAgain},
-		"a row that changed":            {numbered(1020), errAgain},
-		"a row that is locked":          {numbered(3572), errAgain},
+		"a lock wait that timed out":    {numbered(1205), errRetry},
+		"a deadlock":                    {numbered(1213), errRetry},
+		"a row that changed":            {numbered(1020), errRetry},
+		"a row that is locked":          {numbered(3572), errRetry},
 		"too many connections":          {numbered(1040), order.ErrUnavailable},
 		"a server that shuts down":      {numbered(1053), order.ErrUnavailable},
 		"a server that is read only":    {numbered(1290), order.ErrUnavailable},

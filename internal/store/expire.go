@@ -14,8 +14,8 @@ import (
 	"seckill/internal/order"
 )
 
-// overdueIndex keeps the planner from locking rows on the way to others.
-var overdueIndex = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_due)", sqliteDialect: "orders"}
+// overdueTable keeps the planner from locking rows on the way to others.
+var overdueTable = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_due)", sqliteDialect: "orders"}
 
 // Expire moves overdue orders and frees their slots. Their rows are locked when they are
 // found, so that who pays or cancels one of them waits and then finds that it is too
@@ -24,7 +24,7 @@ var overdueIndex = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_
 func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.Order, error) {
 	db := t.db.WithContext(ctx)
 	var rows []orderRow
-	err := db.Table(overdueIndex[dialect(db.Name())]).
+	err := db.Table(overdueTable[dialect(db.Name())]).
 		Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
 		Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
 		Order("expires_at").Offset(skip).Limit(most).Find(&rows).Error
@@ -35,13 +35,13 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	for _, r := range rows {
 		args = append(args, r.ID, r.UserID)
 	}
-	res := db.Model(&orderRow{}).Where(each("id", len(rows)), args...).
+	res := db.Model(&orderRow{}).Where(keyCondition("id", len(rows)), args...).
 		UpdateColumns(map[string]any{"status": order.Expired, "slot": nil})
 	if res.Error != nil {
 		return nil, fmt.Errorf("expire %d orders: %w", len(rows), res.Error)
 	}
 	if res.RowsAffected != int64(len(rows)) {
-		return nil, fmt.Errorf("%w: %d of %d overdue orders were there", errAgain, res.RowsAffected, len(rows))
+		return nil, fmt.Errorf("%w: %d of %d overdue orders were there", errRetry, res.RowsAffected, len(rows))
 	}
 	for i := range rows {
 		rows[i].Status, rows[i].Slot = order.Expired, nil
@@ -49,9 +49,9 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	return ordersOf(rows), nil
 }
 
-// raiseStock gives each coupon back what is given of it, w (coupon, units). The rows are
+// restockSQL gives each coupon back what is given of it, w (coupon, units). The rows are
 // locked one by one in the order of w.
-var raiseStock = map[dialect]func(w string) string{
+var restockSQL = map[dialect]func(w string) string{
 	mysqlDialect: func(w string) string {
 		return "UPDATE " + w + " STRAIGHT_JOIN coupons AS c FORCE INDEX (PRIMARY) ON c.id = w.column1" +
 			" SET c.stock = c.stock + w.column2"
@@ -67,7 +67,7 @@ func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, er
 	if len(of) == 0 {
 		return nil, nil
 	}
-	coupons, err := t.raiseStocks(ctx, of)
+	coupons, err := t.restockCoupons(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, er
 	return back, nil
 }
 
-// restock raises the stocks of the orders' coupons and reads their rows.
-func (t tx) raiseStocks(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
+// restockCoupons raises the stocks of the orders' coupons and reads their rows.
+func (t tx) restockCoupons(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
 	units := map[int64]int{}
 	for _, o := range of {
 		units[o.CouponID]++
@@ -103,7 +103,7 @@ func (t tx) raiseStocks(ctx context.Context, of []order.Order) (map[int64]coupon
 	}
 	db := t.db.WithContext(ctx)
 	d := dialect(db.Name())
-	if err := db.Exec(raiseStock[d](given(d, len(ids), 2)), args...).Error; err != nil {
+	if err := db.Exec(restockSQL[d](valuesTable(d, len(ids), 2)), args...).Error; err != nil {
 		return nil, fmt.Errorf("give back to %d coupons: %w", len(ids), err)
 	}
 	var rows []couponRow

@@ -27,7 +27,7 @@ func (h *hall) some(t *testing.T, units, n int64) map[int64]order.Order {
 // at runs once, before a step.
 func (h *hall) at(s step, do func(ctx context.Context) error) {
 	done := false
-	h.g.before = func(ctx context.Context, next step) error {
+	h.g.stepHook = func(ctx context.Context, next step) error {
 		if done || next != s {
 			return nil
 		}
@@ -186,7 +186,7 @@ func TestADatabaseThatIsAwayIsToldToEveryMemberWithinTheBudget(t *testing.T) {
 
 func TestOtherWorkThanAnOrderRunsAloneInAGroup(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
-		h.g.queue.hired = 0
+		h.g.queue.workers = 0
 		c := onSale(t, h.subject, 10)
 		paid, err := pay(t.Context(), h.subject, placed(t, h.subject, c, 1, 1), begins)
 		require.NoError(t, err)

@@ -24,11 +24,11 @@ type groupTx struct {
 	dialect dialect
 }
 
-// look raises everybody's fence, and finds whose was larger and which slots are free.
-func (t groupTx) look(ctx context.Context, group []*member) error {
-	fences, slots := wanting(group, stepFence), wanting(group, stepSlot)
+// checkFencesAndSlots raises everybody's fence, and finds whose was larger and which slots are free.
+func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest) error {
+	fences, slots := withStep(group, stepFence), withStep(group, stepSlot)
 	seen, used := make(map[int64]uint64, len(fences)), map[slotKey][]int{}
-	if err := t.together(ctx, slices.Concat(t.raiseFences(fences, seen), t.findSlots(slots, used))...); err != nil {
+	if err := t.execBatch(ctx, slices.Concat(t.upsertFences(fences, seen), t.loadSlots(slots, used))...); err != nil {
 		return fmt.Errorf("fences and slots: %w", err)
 	}
 	for _, m := range slots {
@@ -36,7 +36,7 @@ func (t groupTx) look(ctx context.Context, group []*member) error {
 		switch {
 		case err != nil:
 			m.outcome = err
-		case free != m.guess:
+		case free != m.assumedSlot:
 			m.outcome = &slotError{free}
 		}
 	}
@@ -48,44 +48,44 @@ func (t groupTx) look(ctx context.Context, group []*member) error {
 	return nil
 }
 
-// write inserts the orders and lowers the stocks, which are the hot rows and so come
+// writeOrders inserts the orders and lowers the stocks, which are the hot rows and so come
 // last. If a unique index refuses the orders, as a whole, halves of them tell whose it
 // was, and the stocks are lowered for the others.
-func (t groupTx) write(ctx context.Context, group []*member) error {
-	orders, lots := wanting(group, stepInsert), lotsOf(wanting(group, stepTake))
-	slices.SortFunc(orders, func(a, b *member) int { return cmp.Compare(a.order.ID, b.order.ID) })
+func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error {
+	orders, lots := withStep(group, stepInsert), demandsOf(withStep(group, stepTake))
+	slices.SortFunc(orders, func(a, b *commitRequest) int { return cmp.Compare(a.order.ID, b.order.ID) })
 	lowered := len(lots)
-	err := t.together(ctx, slices.Concat(t.insert(orders), t.take(lots, &lowered))...)
-	if duplicate(err) {
-		if err = t.halving(ctx, orders, err); err == nil {
-			lots = lotsOf(wanting(unanswered(group), stepTake))
+	err := t.execBatch(ctx, slices.Concat(t.insertOrders(orders), t.takeStock(lots, &lowered))...)
+	if isDuplicate(err) {
+		if err = t.insertByHalves(ctx, orders, err); err == nil {
+			lots = demandsOf(withStep(remaining(group), stepTake))
 			lowered = len(lots)
-			err = t.together(ctx, t.take(lots, &lowered)...)
+			err = t.execBatch(ctx, t.takeStock(lots, &lowered)...)
 		}
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("write %d orders of %d coupons: %w", len(orders), len(lots), err)
 	case lowered < len(lots):
-		return errShort
+		return errStockRefused
 	}
 	return nil
 }
 
-// raise is fence's statement, but for its rows.
-var raise = map[dialect]string{
+// upsertFenceSQL is fence's statement, but for its rows.
+var upsertFenceSQL = map[dialect]string{
 	mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = MAX(fence, excluded.fence)",
 }
 
-// raiseFences raises everybody's fence and reads into seen what there is then. From
+// upsertFences raises everybody's fence and reads into seen what there is then. From
 // there on the rows are locked: a later holder of a user's lock waits for this
 // transaction.
-func (t groupTx) raiseFences(in []*member, seen map[int64]uint64) []statement {
+func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []statement {
 	if len(in) == 0 {
 		return nil
 	}
-	slices.SortFunc(in, func(a, b *member) int { return cmp.Compare(a.user, b.user) })
+	slices.SortFunc(in, func(a, b *commitRequest) int { return cmp.Compare(a.user, b.user) })
 	rows, users := make([]any, 0, 2*len(in)), make([]any, 0, len(in))
 	for _, m := range in {
 		rows, users = append(rows, m.user, m.fence), append(users, m.user)
@@ -93,38 +93,38 @@ func (t groupTx) raiseFences(in []*member, seen map[int64]uint64) []statement {
 	var user int64
 	var fence uint64
 	return []statement{
-		{text: "INSERT INTO fences (user_id, fence) VALUES " + tuples(len(in), 2) + raise[t.dialect], args: rows},
+		{sql: "INSERT INTO fences (user_id, fence) VALUES " + placeholders(len(in), 2) + upsertFenceSQL[t.dialect], args: rows},
 		{
-			text: "SELECT user_id, fence FROM fences WHERE user_id IN " + tuples(1, len(in)), args: users,
-			row: []any{&user, &fence}, each: func() { seen[user] = fence },
+			sql: "SELECT user_id, fence FROM fences WHERE user_id IN " + placeholders(1, len(in)), args: users,
+			dest: []any{&user, &fence}, onRow: func() { seen[user] = fence },
 		},
 	}
 }
 
-// looks joins what is looked for, as w, with the orders, as o, in that direction: each
+// slotJoinSQL joins what is looked for, as w, with the orders, as o, in that direction: each
 // pair is one look into the unique index, whatever the statistics say. A list of pairs
 // behind IN costs the planner of MariaDB several times as much as the looks.
-var looks = map[dialect]string{
+var slotJoinSQL = map[dialect]string{
 	mysqlDialect:  " STRAIGHT_JOIN orders AS o FORCE INDEX (orders_slot)",
 	sqliteDialect: " CROSS JOIN orders AS o",
 }
 
-// slotsQuery reads the slots in use of so many users, each of one coupon: pairs of
+// usedSlotsSQL reads the slots in use of so many users, each of one coupon: pairs of
 // parameters. Of a single user it says in which partition to look; the looks of the
 // others find theirs one by one.
-func slotsQuery(d dialect, users int) string {
+func usedSlotsSQL(d dialect, users int) string {
 	if users == 1 {
 		return "SELECT coupon_id, user_id, slot FROM orders WHERE coupon_id = ? AND user_id = ? AND slot IS NOT NULL"
 	}
-	return "SELECT o.coupon_id, o.user_id, o.slot FROM " + given(d, users, 2) + looks[d] +
+	return "SELECT o.coupon_id, o.user_id, o.slot FROM " + valuesTable(d, users, 2) + slotJoinSQL[d] +
 		" ON o.coupon_id = w.column1 AND o.user_id = w.column2 WHERE o.slot IS NOT NULL"
 }
 
 // slotKey is whose slots of what.
 type slotKey struct{ coupon, user int64 }
 
-// findSlots reads into used the slots that live orders of the users have.
-func (t groupTx) findSlots(in []*member, used map[slotKey][]int) []statement {
+// loadSlots reads into used the slots that live orders of the users have.
+func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statement {
 	if len(in) == 0 {
 		return nil
 	}
@@ -135,23 +135,23 @@ func (t groupTx) findSlots(in []*member, used map[slotKey][]int) []statement {
 	var of slotKey
 	var slot int
 	return []statement{{
-		text: slotsQuery(t.dialect, len(in)), args: args,
-		row: []any{&of.coupon, &of.user, &slot}, each: func() { used[of] = append(used[of], slot) },
+		sql: usedSlotsSQL(t.dialect, len(in)), args: args,
+		dest: []any{&of.coupon, &of.user, &slot}, onRow: func() { used[of] = append(used[of], slot) },
 	}}
 }
 
-// halving inserts the orders that were refused together, one half after the other, and
+// insertByHalves inserts the orders that were refused together, one half after the other, and
 // so on, until it is known whose refusal it was.
-func (t groupTx) halving(ctx context.Context, refused []*member, because error) error {
+func (t groupTx) insertByHalves(ctx context.Context, refused []*commitRequest, because error) error {
 	if len(refused) == 1 {
-		refused[0].outcome = inserted(because, refused[0].order)
+		refused[0].outcome = insertError(because, refused[0].order)
 		return nil
 	}
 	half := len(refused) / 2
-	for _, in := range [][]*member{refused[:half], refused[half:]} {
-		err := t.together(ctx, t.insert(in)...)
-		if duplicate(err) {
-			err = t.halving(ctx, in, err)
+	for _, in := range [][]*commitRequest{refused[:half], refused[half:]} {
+		err := t.execBatch(ctx, t.insertOrders(in)...)
+		if isDuplicate(err) {
+			err = t.insertByHalves(ctx, in, err)
 		}
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (t groupTx) halving(ctx context.Context, refused []*member, because error) 
 // orderColumns are all of orders, in the order of an insert.
 const orderColumns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
 
-func (t groupTx) insert(in []*member) []statement {
+func (t groupTx) insertOrders(in []*commitRequest) []statement {
 	if len(in) == 0 {
 		return nil
 	}
@@ -173,20 +173,20 @@ func (t groupTx) insert(in []*member) []statement {
 		args = append(args, r.ID, r.CouponID, r.UserID, r.Slot, string(r.Status), r.PriceCents, r.RequestID, r.Shard, r.Fence,
 			r.CreatedAt, r.ExpiresAt)
 	}
-	return []statement{{text: "INSERT INTO orders (" + orderColumns + ") VALUES " + tuples(len(in), 11), args: args}}
+	return []statement{{sql: "INSERT INTO orders (" + orderColumns + ") VALUES " + placeholders(len(in), 11), args: args}}
 }
 
-// tuples are n parentheses of so many parameters.
-func tuples(n, params int) string {
+// placeholders are n parentheses of so many parameters.
+func placeholders(n, params int) string {
 	one := "(" + strings.Repeat("?,", params-1) + "?)"
 	return strings.Repeat(one+",", n-1) + one
 }
 
-// given is a table of n rows of parameters, w (column1, column2, …): the names that a
+// valuesTable is a table of n rows of parameters, w (column1, column2, …): the names that a
 // list of VALUES has in SQLite. MySQL and MariaDB write such a list differently.
-func given(d dialect, n, params int) string {
+func valuesTable(d dialect, n, params int) string {
 	if d == sqliteDialect {
-		return "(VALUES " + tuples(n, params) + ") AS w"
+		return "(VALUES " + placeholders(n, params) + ") AS w"
 	}
 	one := " UNION ALL SELECT " + strings.Repeat("?, ", params-1) + "?"
 	first := make([]string, params)

@@ -76,7 +76,7 @@ func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
 				h := newHall(t, s, GroupOptions{})
 				h.come24(t, coupons, first)
 				var before, looks int
-				h.g.before = func(_ context.Context, next step) error {
+				h.g.stepHook = func(_ context.Context, next step) error {
 					if next == stepFence {
 						before = reads(t, s)
 					}
@@ -107,8 +107,8 @@ func reads(t *testing.T, s *subject) (n int) {
 func TestSQLiteLooksByKeyToo(t *testing.T) {
 	s := migrated(t, Options{SQLite: sqliteDSN(t)})
 	for query, args := range map[string]int{
-		slotsQuery(sqliteDialect, 24):                     2 * 24,
-		lower[sqliteDialect](given(sqliteDialect, 12, 3)): 3 * 12,
+		usedSlotsSQL(sqliteDialect, 24):                                2 * 24,
+		takeStockSQL[sqliteDialect](valuesTable(sqliteDialect, 12, 3)): 3 * 12,
 	} {
 		var steps []struct{ Detail string }
 		require.NoError(t, s.write.Raw("EXPLAIN QUERY PLAN "+query, make([]any, args)...).Scan(&steps).Error)

@@ -23,7 +23,7 @@ import (
 // Heartbeat notes that this database's history goes on, after what Redis knows of it.
 func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owner, error) {
 	var now coupon.Owner
-	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
+	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
 		db = db.WithContext(ctx)
 		server, err := c.s.server(db)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) endEpochs(db *gorm.DB) error {
 	next := s.now().UnixMicro()
 	err := db.Model(&couponRow{}).Where("epoch > 0 AND shards > 0 AND state IN ?", []coupon.State{coupon.OnSale, coupon.Paused}).
 		UpdateColumns(map[string]any{
-			"epoch": gorm.Expr("CASE WHEN epoch < ? THEN ? ELSE epoch + 1 END", next, next), "loading": filling,
+			"epoch": gorm.Expr("CASE WHEN epoch < ? THEN ? ELSE epoch + 1 END", next, next), "loading": loadFilling,
 		}).Error
 	return wrap(err, "end the epochs")
 }

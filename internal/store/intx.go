@@ -13,8 +13,8 @@ import (
 	"seckill/internal/order"
 )
 
-// tries is the first run of a transaction and at most two more.
-const tries = 3
+// maxAttempts is the first run of a transaction and at most two more.
+const maxAttempts = 3
 
 // InTx runs work in a transaction at READ COMMITTED: a snapshot from before the
 // lock was held could not be trusted. The level is asked for with the begin, because
@@ -24,23 +24,23 @@ const tries = 3
 // work is run again. A failed commit is order.ErrCommitUnknown and is never run again.
 func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	var err error
-	for try := range tries {
-		if try > 0 && !pause(ctx, try) {
+	for try := range maxAttempts {
+		if try > 0 && !backoff(ctx, try) {
 			break
 		}
-		err = s.once(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
+		err = s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
 			return work(ctx, tx{db})
 		})
-		if !errors.Is(err, errAgain) {
+		if !errors.Is(err, errRetry) {
 			return err
 		}
 	}
 	return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 }
 
-// pause waits a moment, a different one for each, so that those who met in a
+// backoff waits a moment, a different one for each, so that those who met in a
 // deadlock do not meet again. It is false if the budget is over.
-func pause(ctx context.Context, try int) bool {
+func backoff(ctx context.Context, try int) bool {
 	t := time.NewTimer(time.Duration(rand.Int64N(int64(try) * int64(10*time.Millisecond)))) //nolint:gosec // spreads, does not guard
 	defer t.Stop()
 	select {
@@ -51,9 +51,9 @@ func pause(ctx context.Context, try int) bool {
 	}
 }
 
-// once is the only place that begins and commits. The transaction has a budget of
+// runTx is the only place that begins and commits. The transaction has a budget of
 // its own, so that nobody holds the coupon's row for longer.
-func (s *Store) once(ctx context.Context, db *gorm.DB, o *sql.TxOptions,
+func (s *Store) runTx(ctx context.Context, db *gorm.DB, o *sql.TxOptions,
 	work func(ctx context.Context, db *gorm.DB) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, s.txTimeout)

@@ -21,8 +21,8 @@ import (
 // another epoch and is rolled back.
 func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (coupon.Load, error) {
 	load := coupon.Load{CouponID: id, Shards: shards}
-	err := c.s.alter(ctx, func(ctx context.Context, db *gorm.DB) error {
-		set := map[string]any{"epoch": coupon.EpochAfter(seen, c.s.now()), "shards": shards, "loading": filling}
+	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
+		set := map[string]any{"epoch": coupon.EpochAfter(seen, c.s.now()), "shards": shards, "loading": loadFilling}
 		if open {
 			set["state"] = coupon.OnSale
 		}
@@ -61,7 +61,7 @@ func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, erro
 	}
 	err := c.s.read.WithContext(ctx).Raw(`SELECT c.shards, c.stock - (SELECT COUNT(*) FROM stock_returns AS r
 		WHERE r.coupon_id = c.id AND r.epoch = c.epoch) AS units
-		FROM coupons AS c WHERE c.id = ? AND c.epoch = ? AND c.loading = ?`, id, epoch, filling).Scan(&rows).Error
+		FROM coupons AS c WHERE c.id = ? AND c.epoch = ? AND c.loading = ?`, id, epoch, loadFilling).Scan(&rows).Error
 	switch {
 	case err != nil:
 		return coupon.Load{}, wrap(err, "read the loading of coupon %d", id)
@@ -75,19 +75,19 @@ func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, erro
 // whose rows are read.
 const buyersPage = 10_000
 
-// windowEnd finds the last user of a page, and countBuyers counts the page. Both read
+// pageEndSQL finds the last user of a page, and countBuyersSQL counts the page. Both read
 // the index orders_slot and no row.
 const (
-	windowEnd = `SELECT MAX(user_id) FROM (SELECT user_id FROM orders %[1]s
+	pageEndSQL = `SELECT MAX(user_id) FROM (SELECT user_id FROM orders %[1]s
 		WHERE coupon_id = ? AND user_id > ? ORDER BY user_id LIMIT ?) AS w`
-	countBuyers = `SELECT user_id, COUNT(slot) FROM orders %[1]s WHERE coupon_id = ? AND user_id > ? AND user_id <= ?
+	countBuyersSQL = `SELECT user_id, COUNT(slot) FROM orders %[1]s WHERE coupon_id = ? AND user_id > ? AND user_id <= ?
 		GROUP BY user_id HAVING COUNT(slot) > 0
 		UNION ALL SELECT user_id, COUNT(*) FROM stock_returns
 		WHERE coupon_id = ? AND epoch = ? AND user_id > ? AND user_id <= ? GROUP BY user_id`
 )
 
-// slotIndex has MySQL and MariaDB use that index, whatever the statistics say.
-var slotIndex = map[dialect]string{mysqlDialect: "FORCE INDEX (orders_slot)"}
+// forceSlotIndexSQL has MySQL and MariaDB use that index, whatever the statistics say.
+var forceSlotIndexSQL = map[dialect]string{mysqlDialect: "FORCE INDEX (orders_slot)"}
 
 // Buyers counts, for the users of one page, the live orders that each had when the epoch
 // began. It may be asked at any time until the user's shard is open, and each page of a
@@ -106,15 +106,15 @@ func (c Coupons) Buyers(ctx context.Context, id, epoch, after int64) (coupon.Pag
 func (c Coupons) buyers(ctx context.Context, id, epoch, after int64, limit int) (coupon.Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.s.txTimeout)
 	defer cancel()
-	db, index := c.s.read.WithContext(ctx), slotIndex[c.s.dialect]
+	db, index := c.s.read.WithContext(ctx), forceSlotIndexSQL[c.s.dialect]
 	var end *int64
-	if err := db.Raw(fmt.Sprintf(windowEnd, index), id, after, limit).Scan(&end).Error; err != nil {
+	if err := db.Raw(fmt.Sprintf(pageEndSQL, index), id, after, limit).Scan(&end).Error; err != nil {
 		return coupon.Page{}, wrap(err, "page the buyers of coupon %d", id)
 	}
 	if end == nil {
 		return coupon.Page{Through: after}, nil
 	}
-	rows, err := db.Raw(fmt.Sprintf(countBuyers, index), id, after, *end, id, epoch, after, *end).Rows()
+	rows, err := db.Raw(fmt.Sprintf(countBuyersSQL, index), id, after, *end, id, epoch, after, *end).Rows()
 	if err != nil {
 		return coupon.Page{}, wrap(err, "count the buyers of coupon %d", id)
 	}
@@ -127,11 +127,11 @@ func (c Coupons) buyers(ctx context.Context, id, epoch, after int64, limit int) 
 		}
 		all = append(all, b)
 	}
-	return coupon.Page{Buyers: merged(all), Through: *end}, wrap(rows.Err(), "count the buyers of coupon %d", id)
+	return coupon.Page{Buyers: mergeBuyers(all), Through: *end}, wrap(rows.Err(), "count the buyers of coupon %d", id)
 }
 
-// merged adds up the entries of one user, who has one for the orders and one for the outbox.
-func merged(all []coupon.Buyer) []coupon.Buyer {
+// mergeBuyers adds up the entries of one user, who has one for the orders and one for the outbox.
+func mergeBuyers(all []coupon.Buyer) []coupon.Buyer {
 	slices.SortFunc(all, func(a, b coupon.Buyer) int { return cmp.Compare(a.UserID, b.UserID) })
 	kept := all[:0]
 	for _, b := range all {

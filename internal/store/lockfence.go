@@ -7,15 +7,15 @@ import (
 	"math"
 )
 
-// fenceSQL are the two statements on lock_fences in one dialect.
-type fenceSQL struct{ next, raise string }
+// lockFenceSQL are the two statements on lock_fences in one dialect.
+type lockFenceSQL struct{ next, raise string }
 
 // The counter goes to max(last + 1, the server's clock in microseconds), as the one
 // in Redis does: so it is above whatever the orders have recorded under a lock that
 // counted elsewhere before. One statement reads, adds and answers, so two callers
 // cannot get the same number. MySQL hands the number back with the statement's
 // receipt, through LAST_INSERT_ID(x), which is the connection's own.
-var fenceStatements = map[dialect]fenceSQL{
+var lockFenceStatements = map[dialect]lockFenceSQL{
 	mysqlDialect: {
 		next: `INSERT INTO lock_fences (name, fence)
 			VALUES (?, LAST_INSERT_ID(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))))
@@ -39,7 +39,7 @@ var fenceStatements = map[dialect]fenceSQL{
 // no counter of their own which would survive their servers. It costs a commit.
 func (s *Store) NextFence(ctx context.Context, key string) (uint64, error) {
 	var fence int64
-	err := s.retried(ctx, func(ctx context.Context) (err error) {
+	err := s.withRetry(ctx, func(ctx context.Context) (err error) {
 		fence, err = s.nextFence(ctx, key)
 		return err
 	})
@@ -50,7 +50,7 @@ func (s *Store) NextFence(ctx context.Context, key string) (uint64, error) {
 }
 
 func (s *Store) nextFence(ctx context.Context, key string) (fence int64, err error) {
-	next := fenceStatements[s.dialect].next
+	next := lockFenceStatements[s.dialect].next
 	if s.dialect == sqliteDialect {
 		err = s.pools[0].QueryRowContext(ctx, next, key).Scan(&fence)
 		return fence, classify(err)
@@ -68,24 +68,24 @@ func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error 
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("raise the fence of %q above %d: more than can be counted", key, above)
 	}
-	err := s.retried(ctx, func(ctx context.Context) error {
-		_, err := s.write.ConnPool.ExecContext(ctx, fenceStatements[s.dialect].raise, key, above)
+	err := s.withRetry(ctx, func(ctx context.Context) error {
+		_, err := s.write.ConnPool.ExecContext(ctx, lockFenceStatements[s.dialect].raise, key, above)
 		return classify(err)
 	})
 	return wrap(err, "raise the fence of %q", key)
 }
 
-// retried runs one statement that is a transaction by itself, and again after a
+// withRetry runs one statement that is a transaction by itself, and again after a
 // deadlock, which has rolled it back.
-func (s *Store) retried(ctx context.Context, run func(context.Context) error) error {
+func (s *Store) withRetry(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.txTimeout)
 	defer cancel()
 	var err error
-	for try := range tries {
-		if try > 0 && !pause(ctx, try) {
+	for try := range maxAttempts {
+		if try > 0 && !backoff(ctx, try) {
 			break
 		}
-		if err = run(ctx); !errors.Is(err, errAgain) {
+		if err = run(ctx); !errors.Is(err, errRetry) {
 			return err
 		}
 	}

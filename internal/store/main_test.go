@@ -33,8 +33,8 @@ func (s *subject) InTx(ctx context.Context, work func(ctx context.Context, tx or
 }
 
 // grouped is the same store with a group of its own.
-func (s *subject) grouped(o GroupOptions) (*subject, *Group) {
-	g := s.Group(o)
+func (s *subject) grouped(o GroupOptions) (*subject, *GroupCommitter) {
+	g := s.GroupCommitter(o)
 	return &subject{s.Store, g}, g
 }
 
@@ -143,7 +143,7 @@ func placing(ctx context.Context, tx order.Tx, c coupon.Coupon, o order.Order) e
 // placeAnd places, and does something when all but the commit is done, which it may
 // refuse.
 func placeAnd(ctx context.Context, s *subject, c coupon.Coupon, o order.Order, then func(ctx context.Context) error) error {
-	g, grouped := s.tx.(*Group)
+	g, grouped := s.tx.(*GroupCommitter)
 	if !grouped {
 		return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 			if err := placing(ctx, tx, c, o); err != nil {
@@ -152,13 +152,13 @@ func placeAnd(ctx context.Context, s *subject, c coupon.Coupon, o order.Order, t
 			return then(ctx)
 		})
 	}
-	g.before = func(ctx context.Context, next step) error {
+	g.stepHook = func(ctx context.Context, next step) error {
 		if next != stepCommit {
 			return nil
 		}
 		return then(ctx)
 	}
-	defer func() { g.before = nil }()
+	defer func() { g.stepHook = nil }()
 	return place(ctx, s, c, o)
 }
 
@@ -181,37 +181,37 @@ func left(t *testing.T, s *subject, c coupon.Coupon) (stock, live int64) {
 	return b.Coupon.Left, b.Live
 }
 
-// books are all that the Ledger of a coupon says.
+// books are all that the Snapshot of a coupon says.
 type books struct {
 	Totals
 	Coupon   coupon.Coupon
-	Rows     []Booked
+	Rows     []SnapshotOrder
 	Due      []order.Restock
 	Requests map[string]order.Order
 }
 
 func booksOf(ctx context.Context, s *subject, id int64, requests ...string) (b books, err error) {
-	err = s.Books(ctx, id, func(ctx context.Context, l Ledger) error { return b.read(ctx, l, requests) })
+	err = s.ReadSnapshot(ctx, id, func(ctx context.Context, l Snapshot) error { return b.read(ctx, l, requests) })
 	return b, err
 }
 
-func (b *books) read(ctx context.Context, l Ledger, requests []string) (err error) {
+func (b *books) read(ctx context.Context, l Snapshot, requests []string) (err error) {
 	b.Coupon = l.Coupon()
-	b.Totals, err = l.Orders(ctx, func(_ context.Context, page []Booked) error {
+	b.Totals, err = l.Orders(ctx, func(_ context.Context, page []SnapshotOrder) error {
 		b.Rows = append(b.Rows, page...)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = l.Due(ctx, func(_ context.Context, page []order.Restock) error {
+	err = l.Outbox(ctx, func(_ context.Context, page []order.Restock) error {
 		b.Due = append(b.Due, page...)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	b.Requests, err = l.Answers(ctx, requests)
+	b.Requests, err = l.OrdersByRequest(ctx, requests)
 	return err
 }
 
@@ -229,7 +229,7 @@ func session(t *testing.T, s *subject, statements ...string) *sql.Tx {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback() })
 	if s.dialect == mysqlDialect { // it may be silent for as long as the test is
-		_, err := tx.ExecContext(t.Context(), "SET SESSION "+idleOnMariaDB+" = 0")
+		_, err := tx.ExecContext(t.Context(), "SET SESSION "+mariaDBIdleVariable+" = 0")
 		require.NoError(t, err)
 	}
 	for _, one := range statements {

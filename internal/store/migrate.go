@@ -43,8 +43,8 @@ func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 // orders are made on: to alter a large table takes as long as it takes.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	pool := s.pools[0]
-	if s.patient != nil {
-		pool = sql.OpenDB(s.patient)
+	if s.migrationConnector != nil {
+		pool = sql.OpenDB(s.migrationConnector)
 		defer func() { err = errors.Join(err, pool.Close()) }()
 	}
 	p, err := s.migrationsOn(pool)
@@ -73,8 +73,8 @@ func latest(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// migrateWait is how long one migration waits for another, in seconds.
-const migrateWait = 30
+// migrateLockSeconds is how long one migration waits for another, in seconds.
+const migrateLockSeconds = 30
 
 // migrationLock is a named lock of the server, held by the connection that migrates,
 // so that one connection is enough. SQLite needs none: it is this process's own.
@@ -84,7 +84,7 @@ type migrationLock struct{}
 // before the server gives up waiting.
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 1)"
-	for range migrateWait {
+	for range migrateLockSeconds {
 		var got sql.NullInt64
 		if err := conn.QueryRowContext(ctx, lock).Scan(&got); err != nil {
 			return fmt.Errorf("lock the migrations: %w", err)

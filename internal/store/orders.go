@@ -20,12 +20,12 @@ func wrap(err error, format string, args ...any) error {
 
 // Get reads an order of the user; the owner is part of the question to the database.
 func (s *Store) Get(ctx context.Context, id, userID int64) (order.Order, error) {
-	return s.lookups.get(ctx, id, userID)
+	return s.byID.load(ctx, id, userID)
 }
 
 // ByRequest reads the order, or the void order, that a request of the user made.
 func (s *Store) ByRequest(ctx context.Context, requestID string, userID int64) (order.Order, error) {
-	return s.requests.get(ctx, requestID, userID)
+	return s.byRequest.load(ctx, requestID, userID)
 }
 
 // List reads the user's orders, newest first. Void ones are not orders.
@@ -54,8 +54,8 @@ func ordersOf(rows []orderRow) []order.Order {
 func (s *Store) Void(ctx context.Context, o order.Order) error {
 	o.Status = order.Void
 	row := rowOfOrder(o)
-	err := inserted(s.write.WithContext(ctx).Create(&row).Error, o)
-	if errors.Is(err, errAgain) {
+	err := insertError(s.write.WithContext(ctx).Create(&row).Error, o)
+	if errors.Is(err, errRetry) {
 		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 	}
 	return err
@@ -82,12 +82,12 @@ func (s *Store) DueRestocks(ctx context.Context, after int64, limit int) ([]orde
 
 // Delivered deletes rows of the outbox: the shards have their units.
 func (s *Store) Delivered(ctx context.Context, of ...order.Restock) error {
-	for some := range slices.Chunk(of, lookupSize) {
+	for some := range slices.Chunk(of, keysPerStatement) {
 		args := make([]any, 0, 2*len(some))
 		for _, r := range some {
 			args = append(args, r.OrderID, r.UserID)
 		}
-		of := s.write.WithContext(ctx).Where(each("order_id", len(some)), args...)
+		of := s.write.WithContext(ctx).Where(keyCondition("order_id", len(some)), args...)
 		if err := of.Delete(&returnRow{}).Error; err != nil {
 			return wrap(err, "note the return of %d orders", len(some))
 		}

@@ -25,7 +25,7 @@ func split(t *testing.T, s *subject) *subject {
 func TestOrdersCanBePartitionedByUser(t *testing.T) {
 	for name, tx := range map[string]func(s *subject) order.Transactor{
 		"single": func(s *subject) order.Transactor { return s.Store },
-		"group":  func(s *subject) order.Transactor { return s.Group(GroupOptions{}) },
+		"group":  func(s *subject) order.Transactor { return s.GroupCommitter(GroupOptions{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := split(t, onMariaDB(t))

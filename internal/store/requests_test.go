@@ -10,12 +10,12 @@ import (
 )
 
 // atOnce asks for requests in one statement.
-func atOnce(s *subject, of ...orderKey) []*lookup {
-	all := make([]*lookup, len(of))
+func atOnce(s *subject, of ...orderKey) []*orderQuery {
+	all := make([]*orderQuery, len(of))
 	for i, key := range of {
-		all[i] = &lookup{key: key, done: make(chan struct{})}
+		all[i] = &orderQuery{key: key, done: make(chan struct{})}
 	}
-	s.requests.serve(all)
+	s.byRequest.process(all)
 	return all
 }
 

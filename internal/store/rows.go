@@ -7,10 +7,10 @@ import (
 	"seckill/internal/order"
 )
 
-// moment is a time as every database here keeps it: in UTC, to the millisecond. It is
+// dbTime is a time as every database here keeps it: in UTC, to the millisecond. It is
 // cut here and not by the server, because MySQL rounds, MariaDB cuts and SQLite keeps
 // all of it.
-func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+func dbTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 type couponRow struct {
 	ID           int64 `gorm:"primaryKey"`
@@ -29,16 +29,16 @@ type couponRow struct {
 
 // What a loading is at, as the column loading has it.
 const (
-	filling = 1 // no shard of the epoch may be open
-	opening = 2 // every shard of the epoch has its buyers
+	loadFilling = 1 // no shard of the epoch may be open
+	loadOpening = 2 // every shard of the epoch has its buyers
 )
 
-func loadingOf(c coupon.Coupon) int {
+func loadingColumn(c coupon.Coupon) int {
 	switch {
 	case c.Loading && c.Opening:
-		return opening
+		return loadOpening
 	case c.Loading:
-		return filling
+		return loadFilling
 	}
 	return 0
 }
@@ -48,8 +48,8 @@ func (couponRow) TableName() string { return "coupons" }
 func rowOfCoupon(c coupon.Coupon) couponRow {
 	return couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
-		BeginsAt: moment(c.BeginsAt), EndsAt: moment(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
-		Loading: loadingOf(c),
+		BeginsAt: dbTime(c.BeginsAt), EndsAt: dbTime(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
+		Loading: loadingColumn(c),
 	}
 }
 
@@ -57,7 +57,7 @@ func (r couponRow) coupon() coupon.Coupon {
 	return coupon.Coupon{
 		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
 		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
-		Loading: r.Loading != 0, Opening: r.Loading == opening,
+		Loading: r.Loading != 0, Opening: r.Loading == loadOpening,
 	}
 }
 
@@ -88,7 +88,7 @@ func (orderRow) TableName() string { return "orders" }
 func rowOfOrder(o order.Order) orderRow {
 	r := orderRow{
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
-		RequestID: o.RequestID, Shard: o.Shard, Fence: o.Fence, CreatedAt: moment(o.CreatedAt), ExpiresAt: moment(o.ExpiresAt),
+		RequestID: o.RequestID, Shard: o.Shard, Fence: o.Fence, CreatedAt: dbTime(o.CreatedAt), ExpiresAt: dbTime(o.ExpiresAt),
 	}
 	if o.Status.Live() {
 		r.Slot = &o.Slot

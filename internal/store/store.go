@@ -37,25 +37,25 @@ type Options struct {
 	MaxLife   time.Duration
 	TxTimeout time.Duration // the budget of one transaction
 	Log       *slog.Logger  // nil is slog.Default
-	// Away is told when the database is found to be away and when it answers again; may be nil.
-	Away func(server string, away bool)
-	Now  func() time.Time // of epochs and heartbeats; nil is time.Now
+	// OnBreakerChange is told when the database is found to be away and when it answers again; may be nil.
+	OnBreakerChange func(server string, away bool)
+	Now             func() time.Time // of epochs and heartbeats; nil is time.Now
 }
 
 // Store is an open database.
 type Store struct {
-	write     *gorm.DB
-	read      *gorm.DB // the same as write, but on SQLite, where readers need not wait for the writer
-	long      *gorm.DB // for reads of a whole sale: see longread.go
-	dialect   dialect
-	isolation sql.IsolationLevel
-	txTimeout time.Duration
-	clock     func() time.Time
-	lookups   lookups // by id
-	requests  lookups
-	pools     []*sql.DB
-	patient   sqldriver.Connector // connects without limits, for migrations; nil on SQLite
-	stopGuard func()              // nil on SQLite, which is in this process
+	write              *gorm.DB
+	read               *gorm.DB // the same as write, but on SQLite, where readers need not wait for the writer
+	bulk               *gorm.DB // for reads of a whole sale: see bulkread.go
+	dialect            dialect
+	isolation          sql.IsolationLevel
+	txTimeout          time.Duration
+	clock              func() time.Time
+	byID               orderLoader // by id
+	byRequest          orderLoader
+	pools              []*sql.DB
+	migrationConnector sqldriver.Connector // connects without limits, for migrations; nil on SQLite
+	stopBreaker        func()              // nil on SQLite, which is in this process
 }
 
 type dialect string
@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.txTimeout, s.clock = o.TxTimeout, o.Now
-	s.lookUp()
+	s.initLoaders()
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
 	}
@@ -97,17 +97,17 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	}
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
 	dsn.InterpolateParams, dsn.MultiStatements = true, true
-	dsn.Logger = quiet{o.Log}
-	patient, err := withoutLimits(dsn)
+	dsn.Logger = debugLogger{o.Log}
+	patient, err := unlimitedConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
-	long, longPool, err := openLong(dsn, o.Log)
+	long, longPool, err := openBulk(dsn, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	lockWait(dsn, o.TxTimeout)
-	idle, err := endIdle(ctx, dsn)
+	setLockWaitTimeout(dsn, o.TxTimeout)
+	idle, err := limitIdleTx(ctx, dsn)
 	if err != nil {
 		return nil, errors.Join(err, longPool.Close())
 	}
@@ -115,25 +115,25 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mysql.dsn: %w", err), longPool.Close())
 	}
-	pool := sql.OpenDB(bounded{connector})
+	pool := sql.OpenDB(deadlineConnector{connector})
 	pool.SetMaxOpenConns(o.MaxOpen)
 	pool.SetMaxIdleConns(o.MaxIdle)
 	pool.SetConnMaxLifetime(o.MaxLife)
 	pool.SetConnMaxIdleTime(idle)
-	g := guard(pool, o.TxTimeout, o.Log, o.Away)
+	g := newBreakerPool(pool, o.TxTimeout, o.Log, o.OnBreakerChange)
 	db, err := openGorm(mysql.New(mysql.Config{Conn: g, SkipInitializeWithVersion: true}), o.Log)
 	if err != nil {
-		g.b.Close()
+		g.breaker.Close()
 		return nil, errors.Join(err, pool.Close(), longPool.Close())
 	}
 	return &Store{
-		write: db, read: db, long: long, dialect: mysqlDialect, isolation: sql.LevelReadCommitted,
-		pools: []*sql.DB{pool, longPool}, patient: patient, stopGuard: g.b.Close,
+		write: db, read: db, bulk: long, dialect: mysqlDialect, isolation: sql.LevelReadCommitted,
+		pools: []*sql.DB{pool, longPool}, migrationConnector: patient, stopBreaker: g.breaker.Close,
 	}, nil
 }
 
-// withoutLimits connects as the DSN says, and waits for an answer for as long as it takes.
-func withoutLimits(dsn *driver.Config) (sqldriver.Connector, error) {
+// unlimitedConnector connects as the DSN says, and waits for an answer for as long as it takes.
+func unlimitedConnector(dsn *driver.Config) (sqldriver.Connector, error) {
 	dsn = dsn.Clone()
 	dsn.ReadTimeout, dsn.WriteTimeout = 0, 0
 	connector, err := driver.NewConnector(dsn)
@@ -143,11 +143,11 @@ func withoutLimits(dsn *driver.Config) (sqldriver.Connector, error) {
 	return connector, nil
 }
 
-// lockWait lets the server give up waiting for a row within half of the transaction's
+// setLockWaitTimeout lets the server give up waiting for a row within half of the transaction's
 // budget, in whole seconds, unless the DSN says otherwise. Then the server rolls back
 // in order; a client that gives up first leaves a session that goes on waiting, with
 // all the rows that it has locked.
-func lockWait(dsn *driver.Config, budget time.Duration) {
+func setLockWaitTimeout(dsn *driver.Config, budget time.Duration) {
 	const variable = "innodb_lock_wait_timeout"
 	if dsn.Params == nil {
 		dsn.Params = map[string]string{}
@@ -160,7 +160,7 @@ func lockWait(dsn *driver.Config, budget time.Duration) {
 // openSQLite opens one connection to write, because SQLite has one writer and a
 // queue in the pool is better than a busy database, and a few to read.
 func openSQLite(_ context.Context, o Options) (*Store, error) {
-	readDSN, err := deferred(o.SQLite)
+	readDSN, err := deferredDSN(o.SQLite)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +181,12 @@ func openSQLite(_ context.Context, o Options) (*Store, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	s.long = s.read
+	s.bulk = s.read
 	return s, nil
 }
 
-// deferred is the DSN for readers: their transactions do not take the write lock.
-func deferred(dsn string) (string, error) {
+// deferredDSN is the DSN for readers: their transactions do not take the write lock.
+func deferredDSN(dsn string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return "", fmt.Errorf("the DSN of SQLite: %w", err)
@@ -211,11 +211,11 @@ func openGorm(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	return db, nil
 }
 
-// quiet sends what the driver says of broken connections to the debug log: each of
+// debugLogger sends what the driver says of broken connections to the debug log: each of
 // them reaches a caller as an error too.
-type quiet struct{ log *slog.Logger }
+type debugLogger struct{ log *slog.Logger }
 
-func (q quiet) Print(v ...any) { q.log.Debug("mysql", "said", fmt.Sprint(v...)) }
+func (q debugLogger) Print(v ...any) { q.log.Debug("mysql", "said", fmt.Sprint(v...)) }
 
 // Ping asks whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
@@ -231,8 +231,8 @@ func (s *Store) Pool() *sql.DB { return s.pools[0] }
 
 // Close closes all connections.
 func (s *Store) Close() error {
-	if s.stopGuard != nil {
-		s.stopGuard()
+	if s.stopBreaker != nil {
+		s.stopBreaker()
 	}
 	var err error
 	for _, pool := range s.pools {

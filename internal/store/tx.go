@@ -27,7 +27,7 @@ func (t tx) Fence(ctx context.Context, userID int64, fence uint64) error {
 		return nil
 	}
 	err := t.db.WithContext(ctx).Create(&fenceRow{UserID: userID, Fence: fence}).Error
-	if err == nil || !duplicate(err) {
+	if err == nil || !isDuplicate(err) {
 		return wrap(err, "fence of user %d", userID)
 	}
 	var row fenceRow
@@ -35,7 +35,7 @@ func (t tx) Fence(ctx context.Context, userID int64, fence uint64) error {
 		return fmt.Errorf("fence of user %d: %w", userID, err)
 	}
 	if row.Fence <= fence {
-		return fmt.Errorf("%w: the fence of user %d was made just now", errAgain, userID)
+		return fmt.Errorf("%w: the fence of user %d was made just now", errRetry, userID)
 	}
 	return &order.StaleFenceError{Given: fence, Seen: row.Fence}
 }
@@ -66,13 +66,13 @@ func freeSlot(used []int, limit int) (int, error) {
 // means that somebody was let into the lock too: look again.
 func (t tx) Insert(ctx context.Context, o order.Order) error {
 	row := rowOfOrder(o)
-	return inserted(t.db.WithContext(ctx).Create(&row).Error, o)
+	return insertError(t.db.WithContext(ctx).Create(&row).Error, o)
 }
 
-func inserted(err error, o order.Order) error {
-	switch slot, request := taken(err); {
+func insertError(err error, o order.Order) error {
+	switch slot, request := violatedIndex(err); {
 	case slot:
-		return fmt.Errorf("%w: slot %d of user %d is taken", errAgain, o.Slot, o.UserID)
+		return fmt.Errorf("%w: slot %d of user %d is taken", errRetry, o.Slot, o.UserID)
 	case request:
 		return fmt.Errorf("%w: %s", order.ErrDuplicate, o.RequestID)
 	}
@@ -106,17 +106,17 @@ func (t tx) TakeOne(ctx context.Context, couponID, epoch int64) error {
 
 // Pay moves a pending order of the user, if its time has not run out.
 func (t tx) Pay(ctx context.Context, id, userID int64, now time.Time) (bool, error) {
-	return t.move(ctx, order.Paid, "id = ? AND user_id = ? AND status = ? AND expires_at > ?", id, userID, order.Pending, now.UTC())
+	return t.transition(ctx, order.Paid, "id = ? AND user_id = ? AND status = ? AND expires_at > ?", id, userID, order.Pending, now.UTC())
 }
 
 // Cancel moves a pending order of the user and frees its slot.
 func (t tx) Cancel(ctx context.Context, id, userID int64) (bool, error) {
-	return t.move(ctx, order.Cancelled, "id = ? AND user_id = ? AND status = ?", id, userID, order.Pending)
+	return t.transition(ctx, order.Cancelled, "id = ? AND user_id = ? AND status = ?", id, userID, order.Pending)
 }
 
-// move changes the state and checks it in one statement, so that of two that race
+// transition changes the state and checks it in one statement, so that of two that race
 // one finds nothing.
-func (t tx) move(ctx context.Context, to order.Status, where string, args ...any) (bool, error) {
+func (t tx) transition(ctx context.Context, to order.Status, where string, args ...any) (bool, error) {
 	set := map[string]any{"status": to}
 	if !to.Live() {
 		set["slot"] = nil

@@ -1,10 +1,11 @@
 // Command mutants plants the bugs that are kept beside the suites, one at a time, and
 // exits with 1 unless every one of them is killed.
 //
-//	go run ./internal/mutation/cmd/mutants [-quick] [-only word] [folders…]
+//	go run ./internal/mutation/cmd/mutants [-room order] [-run regexp] [flags] [folders…]
 //
 // It is run at the root of the module. Without folders it takes every folder
-// testdata/mutants that holds patches.
+// testdata/mutants. The results are kept in a file as it goes: run again, it tries only
+// what has changed. At the end it writes them as a table in Markdown.
 package main
 
 import (
@@ -13,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,22 +35,61 @@ func main() {
 }
 
 func run(ctx context.Context) (bool, error) {
+	o := mutation.Options{Root: ".", Out: os.Stdout}
+	flag.StringVar(&o.Results, "results", "bin/mutants.jsonl", "the file that keeps the results")
+	flag.BoolVar(&o.Fresh, "fresh", false, "try again what the results know already")
+	flag.IntVar(&o.Tries, "tries", 1, "how often to try each mutant; one with timing in it may ask for more")
+	flag.DurationVar(&o.Budget, "budget", 0, "the time after which no mutant is begun; 0 is no end")
+	flag.BoolVar(&o.Race, "race", true, "with the race detector")
+	under := flag.String("under", "", "the command that go test is run by, such as nice")
+	table := flag.String("table", "bin/mutants.md", "the file for the table")
 	quick := flag.Bool("quick", false, "only those that the ordinary tests try")
-	only := flag.String("only", "", "only those with this word in their name")
+	room := flag.String("room", "", "only those of this package, such as order")
+	pattern := flag.String("run", "", "only those whose name matches the regexp")
 	flag.Parse()
-	folders := flag.Args()
-	if len(folders) == 0 {
-		var err error
-		if folders, err = mutation.Folders("."); err != nil {
-			return false, err
-		}
+	o.Under = strings.Fields(*under)
+	name, err := regexp.Compile(*pattern)
+	if err != nil {
+		return false, fmt.Errorf("-run: %w", err)
 	}
-	all, err := mutation.Load(folders...)
+	all, err := load(flag.Args())
 	if err != nil {
 		return false, err
 	}
-	all = slices.DeleteFunc(all, func(m mutation.Mutant) bool {
-		return *quick && !m.Quick || !strings.Contains(m.Name(), *only)
+	some := slices.DeleteFunc(slices.Clone(all), func(m mutation.Mutant) bool {
+		in := *room == "" || m.Room() == *room || strings.HasPrefix(m.Room(), *room+"/")
+		return *quick && !m.Quick || !in || !name.MatchString(m.Name())
 	})
-	return mutation.Report(ctx, os.Stdout, ".", all)
+	if len(some) == 0 {
+		return false, fmt.Errorf("no mutant is in -room %q and matches -run %q", *room, *pattern)
+	}
+	ok, err := mutation.Run(ctx, o, some)
+	if err != nil {
+		return false, err
+	}
+	text, err := mutation.Table(o, all)
+	if err != nil {
+		return false, err
+	}
+	return ok, write(*table, text)
+}
+
+func load(folders []string) ([]mutation.Mutant, error) {
+	if len(folders) == 0 {
+		var err error
+		if folders, err = mutation.Folders("."); err != nil {
+			return nil, err
+		}
+	}
+	return mutation.Load(folders...)
+}
+
+func write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return fmt.Errorf("the table: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("the table: %w", err)
+	}
+	return nil
 }

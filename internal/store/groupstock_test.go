@@ -69,8 +69,8 @@ func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
 func TestNobodyIsRefusedWhoseUnitCameBack(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 1)
-		m := &member{notes: notes{from: c.ID, epoch: c.Epoch, steps: stepTake}}
-		require.ErrorIs(t, h.g.refuse([]*member{m}), errAgain)
+		m := &commitRequest{txRecorder: txRecorder{stockCoupon: c.ID, epoch: c.Epoch, steps: stepTake}}
+		require.ErrorIs(t, h.g.assignRefusals([]*commitRequest{m}), errRetry)
 		require.NoError(t, m.outcome)
 	})
 }

@@ -12,33 +12,33 @@ import (
 	"seckill/internal/order"
 )
 
-// askTimeout bounds the question whether a database that was away answers again.
-const askTimeout = time.Second
+// probeTimeout bounds the question whether a database that was away answers again.
+const probeTimeout = time.Second
 
-// guarded is the pool as gorm sees it, with a breaker before it: a database that is
+// breakerPool is the pool as gorm sees it, with a breaker before it: a database that is
 // away costs a request nothing, and not the whole of its budget. Statements inside a
 // transaction pass it by, because whoever began has been let through. So does
 // QueryRowContext, whose sql.Row cannot be made to say no: nothing here uses it but
 // the embedded database's fences.
-type guarded struct {
+type breakerPool struct {
 	*sql.DB
-	b        *breaker.Breaker
-	patience time.Duration // how long the database may take to answer
+	breaker *breaker.Breaker
+	timeout time.Duration // how long the database may take to answer
 }
 
-func guard(pool *sql.DB, patience time.Duration, log *slog.Logger, changed func(string, bool)) guarded {
-	return guarded{DB: pool, patience: patience, b: breaker.New(breaker.Options{
-		Name: "database", Ask: pool.PingContext, Timeout: askTimeout, Log: log, Changed: changed,
+func newBreakerPool(pool *sql.DB, patience time.Duration, log *slog.Logger, changed func(string, bool)) breakerPool {
+	return breakerPool{DB: pool, timeout: patience, breaker: breaker.New(breaker.Options{
+		Name: "database", Ask: pool.PingContext, Timeout: probeTimeout, Log: log, Changed: changed,
 	})}
 }
 
 // GetDBConn gives gorm the pool itself.
-func (g guarded) GetDBConn() (*sql.DB, error) { return g.DB, nil }
+func (g breakerPool) GetDBConn() (*sql.DB, error) { return g.DB, nil }
 
 // BeginTx begins, unless the database is away.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g guarded) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
+func (g breakerPool) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
 	err = g.do(ctx, func() error { begun, err = g.DB.BeginTx(ctx, o); return err })
 	return begun, err
 }
@@ -46,7 +46,7 @@ func (g guarded) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, 
 // ExecContext executes, unless the database is away.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g guarded) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
+func (g breakerPool) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
 	err = g.do(ctx, func() error { done, err = g.DB.ExecContext(ctx, query, args...); return err })
 	return done, err
 }
@@ -54,7 +54,7 @@ func (g guarded) ExecContext(ctx context.Context, query string, args ...any) (do
 // QueryContext queries, unless the database is away.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g guarded) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+func (g breakerPool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	err = g.do(ctx, func() error {
 		rows, err = g.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // gorm does both
 		return err
@@ -62,8 +62,8 @@ func (g guarded) QueryContext(ctx context.Context, query string, args ...any) (r
 	return rows, err
 }
 
-func (g guarded) do(ctx context.Context, work func() error) error {
-	if err := g.b.Away(); err != nil {
+func (g breakerPool) do(ctx context.Context, work func() error) error {
+	if err := g.breaker.Away(); err != nil {
 		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 	}
 	began := time.Now()
@@ -71,11 +71,11 @@ func (g guarded) do(ctx context.Context, work func() error) error {
 	switch {
 	case err == nil || !errors.Is(classify(err), order.ErrUnavailable):
 		if !errors.Is(err, context.Canceled) {
-			g.b.Answered()
+			g.breaker.Answered()
 		}
-	case breaker.Over(ctx) && time.Since(began) < g.patience/2: // the caller had hardly any time left
+	case breaker.Over(ctx) && time.Since(began) < g.timeout/2: // the caller had hardly any time left
 	default:
-		g.b.Silent()
+		g.breaker.Silent()
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 	told := make(chan bool, 16)
 	s := migrated(t, Options{
 		MySQL: strings.Replace(m.DSN(name), "readTimeout=5s", "readTimeout=1s", 1), TxTimeout: 300 * time.Millisecond,
-		Away: func(_ string, away bool) { told <- away },
+		OnBreakerChange: func(_ string, away bool) { told <- away },
 	})
 	c := onSale(t, s, 1000)
 	id := int64(0)
@@ -66,7 +66,7 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 // What the database says, of a deadlock or of a row that is there, is an answer.
 func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
 	s := migrated(t, Options{
-		MySQL: testservers.DSN(t), Away: func(string, bool) { t.Error("it was taken to be away") },
+		MySQL: testservers.DSN(t), OnBreakerChange: func(string, bool) { t.Error("it was taken to be away") },
 	})
 	c := onSale(t, s, 10)
 	placed(t, s, c, 1, 1)

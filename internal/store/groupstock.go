@@ -11,24 +11,24 @@ import (
 	"seckill/internal/order"
 )
 
-// errShort: the row of a coupon refused what is wanted of it. The statement that found
+// errStockRefused: the row of a coupon refused what is wanted of it. The statement that found
 // out has lowered the others, so the transaction cannot be committed.
-var errShort = errors.New("store: a coupon's row refused")
+var errStockRefused = errors.New("store: a coupon's row refused")
 
-// lot is where units come from: a coupon, in one epoch of its stock.
-type lot struct{ coupon, epoch int64 }
+// stockKey is where units come from: a coupon, in one epoch of its stock.
+type stockKey struct{ coupon, epoch int64 }
 
-// wanted is what a group wants of a lot.
-type wanted struct {
-	lot
+// demand is what a group wants of a lot.
+type demand struct {
+	stockKey
 	units int
 }
 
-// lower takes from each coupon what is wanted of it, w (coupon, epoch, units). Check
+// takeStockSQL takes from each coupon what is wanted of it, w (coupon, epoch, units). Check
 // and write are one statement, so no reader can come between them and no stock can go
 // below zero. The rows are locked one by one in the order of w, and those of other
 // coupons are not waited for.
-var lower = map[dialect]func(w string) string{
+var takeStockSQL = map[dialect]func(w string) string{
 	mysqlDialect: func(w string) string {
 		return "UPDATE " + w + " STRAIGHT_JOIN coupons AS c FORCE INDEX (PRIMARY) ON c.id = w.column1" +
 			" SET c.stock = c.stock - w.column3 WHERE c.epoch = w.column2 AND c.stock >= w.column3"
@@ -39,31 +39,31 @@ var lower = map[dialect]func(w string) string{
 	},
 }
 
-// changed reads how many rows the statement before it has changed.
-var changed = map[dialect]string{
+// rowCountSQL reads how many rows the statement before it has changed.
+var rowCountSQL = map[dialect]string{
 	mysqlDialect:  "SELECT ROW_COUNT()",
 	sqliteDialect: "SELECT changes()",
 }
 
-// lotsOf says what the members want of each coupon, in the order of the coupons.
-func lotsOf(in []*member) []wanted {
-	units := map[lot]int{}
+// demandsOf says what the members want of each coupon, in the order of the coupons.
+func demandsOf(in []*commitRequest) []demand {
+	units := map[stockKey]int{}
 	for _, m := range in {
-		units[lot{m.from, m.epoch}]++
+		units[stockKey{m.stockCoupon, m.epoch}]++
 	}
-	lots := make([]wanted, 0, len(units))
+	lots := make([]demand, 0, len(units))
 	for l, n := range units {
-		lots = append(lots, wanted{l, n})
+		lots = append(lots, demand{l, n})
 	}
-	slices.SortFunc(lots, func(a, b wanted) int {
+	slices.SortFunc(lots, func(a, b demand) int {
 		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch))
 	})
 	return lots
 }
 
-// take lowers each coupon's stock by as many as are taken of it, where there are so
+// takeStock lowers each coupon's stock by as many as are taken of it, where there are so
 // many, and reads how many rows it has lowered.
-func (t groupTx) take(lots []wanted, lowered *int) []statement {
+func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
 	if len(lots) == 0 {
 		return nil
 	}
@@ -72,21 +72,21 @@ func (t groupTx) take(lots []wanted, lowered *int) []statement {
 		args = append(args, l.coupon, l.epoch, l.units)
 	}
 	return []statement{
-		{text: lower[t.dialect](given(t.dialect, len(lots), 3)), args: args},
-		{text: changed[t.dialect], row: []any{lowered}, each: func() {}},
+		{sql: takeStockSQL[t.dialect](valuesTable(t.dialect, len(lots), 3)), args: args},
+		{sql: rowCountSQL[t.dialect], dest: []any{lowered}, onRow: func() {}},
 	}
 }
 
-// refuse tells those who want what their coupon's row does not give: all of a coupon
+// assignRefusals tells those who want what their coupon's row does not give: all of a coupon
 // that is not there or has another epoch, and of one that has too few units those who
 // came last. It reads after the rollback, because in the transaction it would not see
 // which stocks were lowered. The error says what to do with the others.
-func (g *Group) refuse(in []*member) error {
+func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.store.txTimeout)
 	defer cancel()
 	ids := make([]int64, 0, len(in))
 	for _, m := range in {
-		ids = append(ids, m.from)
+		ids = append(ids, m.stockCoupon)
 	}
 	slices.Sort(ids)
 	rows, err := g.store.Coupons().coupons(g.store.write.WithContext(ctx).Where("id IN ?", slices.Compact(ids)))
@@ -97,8 +97,8 @@ func (g *Group) refuse(in []*member) error {
 	for _, c := range rows {
 		found[c.ID] = c
 	}
-	left := func(m *member) error {
-		c, known := found[m.from]
+	left := func(m *commitRequest) error {
+		c, known := found[m.stockCoupon]
 		switch {
 		case !known:
 			return coupon.ErrNotFound
@@ -108,11 +108,11 @@ func (g *Group) refuse(in []*member) error {
 			return coupon.ErrSoldOut
 		}
 		c.Left--
-		found[m.from] = c
+		found[m.stockCoupon] = c
 		return nil
 	}
-	err = fmt.Errorf("%w: units came back just now", errAgain)
-	for _, m := range slices.SortedStableFunc(slices.Values(in), func(a, b *member) int { return a.since.Compare(b.since) }) {
+	err = fmt.Errorf("%w: units came back just now", errRetry)
+	for _, m := range slices.SortedStableFunc(slices.Values(in), func(a, b *commitRequest) int { return a.enqueuedAt.Compare(b.enqueuedAt) }) {
 		if m.outcome = left(m); m.outcome != nil {
 			err = errRefused
 		}

@@ -21,7 +21,7 @@ func TestATransactionThatFallsSilentFreesItsRow(t *testing.T) {
 			c := onSale(t, s, 5)
 			config, err := driver.ParseDSN(dsn)
 			require.NoError(t, err)
-			setIdle(config, version)
+			setIdleLimit(config, version)
 			connector, err := driver.NewConnector(config)
 			require.NoError(t, err)
 			stopped := sql.OpenDB(connector)
@@ -47,7 +47,7 @@ func TestATransactionThatFallsSilentFreesItsRow(t *testing.T) {
 func TestEverySessionOfTheStoreIsEndedWhenItFallsSilent(t *testing.T) {
 	s := onMariaDB(t)
 	var seconds int
-	require.NoError(t, s.pools[0].QueryRowContext(t.Context(), "SELECT @@session."+idleOnMariaDB).Scan(&seconds))
+	require.NoError(t, s.pools[0].QueryRowContext(t.Context(), "SELECT @@session."+mariaDBIdleVariable).Scan(&seconds))
 	require.Equal(t, 1, seconds)
 
 	// A connection in the pool, outside of any transaction, is spared.

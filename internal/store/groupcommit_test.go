@@ -17,7 +17,7 @@ import (
 // test has everybody, and then they are in one transaction.
 type hall struct {
 	*subject
-	g      *Group
+	g      *GroupCommitter
 	t      *testing.T
 	sizes  chan int // of each transaction that was committed
 	errs   chan result
@@ -32,9 +32,9 @@ type result struct {
 func newHall(t *testing.T, s *subject, o GroupOptions) *hall {
 	h := &hall{t: t, sizes: make(chan int, 1000), errs: make(chan result, 1000)}
 	o.Committers = 1
-	o.Committed = func(n int, _ time.Duration) { h.sizes <- n }
+	o.OnCommit = func(n int, _ time.Duration) { h.sizes <- n }
 	h.subject, h.g = s.grouped(o)
-	h.g.queue.hired = 1 // nobody is served yet
+	h.g.queue.workers = 1 // nobody is served yet
 	return h
 }
 
@@ -56,7 +56,7 @@ func (h *hall) waiting() int {
 // open serves everybody, and gives each one's answer.
 func (h *hall) open() map[int64]error {
 	h.t.Helper()
-	go h.g.work()
+	go h.g.run()
 	all := map[int64]error{}
 	for range h.placed {
 		one := <-h.errs
@@ -278,7 +278,7 @@ func TestASlotThatIsNotTheFirstIsFoundInAGroupToo(t *testing.T) {
 }
 
 func TestAGroupAndItsQueueAreBounded(t *testing.T) {
-	inHall(t, GroupOptions{Size: 8, Queue: 20}, func(t *testing.T, h *hall) {
+	inHall(t, GroupOptions{MaxOrders: 8, MaxWaiting: 20}, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100)
 		for id := range int64(20) {
 			h.come(t.Context(), c, wish(c, id+1, id+1))
@@ -296,7 +296,7 @@ func TestAGroupAndItsQueueAreBounded(t *testing.T) {
 
 func TestALoneOrderWaitsForNobody(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
-		h.g.queue.hired = 0
+		h.g.queue.workers = 0
 		c := onSale(t, h.subject, 100)
 		for id := range int64(3) {
 			require.NoError(t, place(t.Context(), h.subject, c, wish(c, id+1, id+1)))

@@ -95,7 +95,7 @@ func TestTheBooksTellOfEachThingThatIsWrong(t *testing.T) {
 			for _, statement := range tc.wrong {
 				require.NoError(t, wrong.Exec(statement).Error, statement)
 			}
-			l, err := openLedger(t.Context(), wrong, s.dialect, c.ID)
+			l, err := openSnapshot(t.Context(), wrong, s.dialect, c.ID)
 			require.NoError(t, err)
 			var b books
 			require.NoError(t, b.read(t.Context(), l, nil))
@@ -150,7 +150,7 @@ func TestTheBooksAreReadInPages(t *testing.T) {
 			return fmt.Sprintf("(%d, %d, %d, NULL, 'cancelled', 199, '%s', 3, 7, '2026-11-11 20:00:00', '2026-11-11 20:15:00')",
 				id, c.ID, user, request)
 		}
-		const many, each = 2*bookPage + 500, 7
+		const many, each = 2*snapshotPageRows + 500, 7
 		rows, last := []string{}, many/each
 		for id := 1; id <= many; id++ {
 			rows = append(rows, row(id, id/each, fmt.Sprintf("r%d", id)))
@@ -166,13 +166,13 @@ func TestTheBooksAreReadInPages(t *testing.T) {
 		raw(t, s, "INSERT INTO fences (user_id, fence) VALUES "+strings.Join(fences, ","))
 
 		pages, before := 0, int64(-1)
-		err := s.Books(t.Context(), c.ID, func(ctx context.Context, l Ledger) error {
-			totals, err := l.Orders(ctx, func(_ context.Context, page []Booked) error {
+		err := s.ReadSnapshot(t.Context(), c.ID, func(ctx context.Context, l Snapshot) error {
+			totals, err := l.Orders(ctx, func(_ context.Context, page []SnapshotOrder) error {
 				if len(page) == 0 {
 					return nil
 				}
 				pages++
-				require.LessOrEqual(t, len(page), bookPage+each+2)
+				require.LessOrEqual(t, len(page), snapshotPageRows+each+2)
 				require.Greater(t, page[0].UserID, before, "a user's orders are in one page")
 				before = page[len(page)-1].UserID
 				return nil

@@ -14,29 +14,29 @@ import (
 	"seckill/internal/order"
 )
 
-// Ledger is what the database says of a coupon, all of it at one moment. It is read a
+// Snapshot is what the database says of a coupon, all of it at one moment. It is read a
 // page at a time, so that what it costs in memory, and each of its statements in time,
 // does not grow with the sale.
-type Ledger interface {
+type Snapshot interface {
 	// Coupon is the coupon.
 	Coupon() coupon.Coupon
 	// Orders reads all orders, those of a user together, and counts them.
-	Orders(ctx context.Context, page func(context.Context, []Booked) error) (Totals, error)
-	// Due reads the outbox.
-	Due(ctx context.Context, page func(context.Context, []order.Restock) error) error
-	// Answers tells what became of some requests, whatever coupon they were for: id,
+	Orders(ctx context.Context, page func(context.Context, []SnapshotOrder) error) (Totals, error)
+	// Outbox reads the outbox.
+	Outbox(ctx context.Context, page func(context.Context, []order.Restock) error) error
+	// OrdersByRequest tells what became of some requests, whatever coupon they were for: id,
 	// user, coupon and status. One that has no row is left out.
-	Answers(ctx context.Context, requests []string) (map[string]order.Order, error)
+	OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error)
 }
 
-// Booked is an order of a Ledger. It has no prices and times.
-type Booked struct {
+// SnapshotOrder is an order of a Snapshot. It has no prices and times.
+type SnapshotOrder struct {
 	order.Order
 	Owed  bool  // the outbox has its unit,
 	Epoch int64 // for this epoch
 }
 
-// Totals are what a Ledger has in all.
+// Totals are what a Snapshot has in all.
 type Totals struct {
 	Live      int64                  // orders that have a unit
 	Orders    int64                  // orders ever committed
@@ -61,84 +61,84 @@ func (s *Store) Coupon(ctx context.Context, id int64) (coupon.Coupon, error) {
 	return found[0], nil
 }
 
-// Books opens the Ledger of a coupon, in one transaction with one snapshot on a
+// ReadSnapshot opens the Snapshot of a coupon, in one transaction with one snapshot on a
 // connection of the pool for long reads, while read is at work.
-func (s *Store) Books(ctx context.Context, couponID int64, read func(context.Context, Ledger) error) error {
+func (s *Store) ReadSnapshot(ctx context.Context, couponID int64, read func(context.Context, Snapshot) error) error {
 	o := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	if s.dialect == sqliteDialect {
 		o = &sql.TxOptions{} // a reader of SQLite has one snapshot anyway
 	}
-	begun := s.long.WithContext(ctx).Begin(o)
+	begun := s.bulk.WithContext(ctx).Begin(o)
 	if begun.Error != nil {
 		return wrap(begun.Error, "begin to read the books of coupon %d", couponID)
 	}
 	defer begun.Rollback() // nothing was written
-	l, err := openLedger(ctx, begun, s.dialect, couponID)
+	l, err := openSnapshot(ctx, begun, s.dialect, couponID)
 	if err == nil {
 		err = read(ctx, l)
 	}
 	return wrap(err, "read the books of coupon %d", couponID)
 }
 
-type ledger struct {
+type snapshot struct {
 	db      *gorm.DB
 	dialect dialect
 	coupon  coupon.Coupon
 }
 
-func openLedger(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*ledger, error) {
+func openSnapshot(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*snapshot, error) {
 	var row couponRow
 	err := db.WithContext(ctx).Take(&row, "id = ?", couponID).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return nil, coupon.ErrNotFound
 	}
-	return &ledger{db: db, dialect: d, coupon: row.coupon()}, err
+	return &snapshot{db: db, dialect: d, coupon: row.coupon()}, err
 }
 
-// Coupon is Ledger's.
-func (l *ledger) Coupon() coupon.Coupon { return l.coupon }
+// Coupon is Snapshot's.
+func (l *snapshot) Coupon() coupon.Coupon { return l.coupon }
 
 const (
-	// bookPage is about how many rows a statement of a Ledger reads, and pageWithin
+	// snapshotPageRows is about how many rows a statement of a Snapshot reads, and pageTimeout
 	// bounds its time.
-	bookPage   = 2000
-	pageWithin = 30 * time.Second
+	snapshotPageRows = 2000
+	pageTimeout      = 30 * time.Second
 )
 
-// bySlot are the tables of orders, each read by the index that has a coupon's orders by
+// couponOrderTables are the tables of orders, each read by the index that has a coupon's orders by
 // user: those of running sales, and those that were archived.
-var bySlot = map[dialect][]string{
-	mysqlDialect:  {"orders AS o FORCE INDEX (orders_slot)", archiveAs},
-	sqliteDialect: {"orders AS o", archiveAs},
+var couponOrderTables = map[dialect][]string{
+	mysqlDialect:  {"orders AS o FORCE INDEX (orders_slot)", archiveTable},
+	sqliteDialect: {"orders AS o", archiveTable},
 }
 
-const archiveAs = "orders_archive AS o"
+const archiveTable = "orders_archive AS o"
 
-// Orders is Ledger's. A page ends with the last order of a user.
-func (l *ledger) Orders(ctx context.Context, page func(context.Context, []Booked) error) (Totals, error) {
-	count := newCounting(l.coupon)
-	for _, table := range bySlot[l.dialect] {
-		if err := l.pages(ctx, count, table, page); err != nil {
+// Orders is Snapshot's. A page ends with the last order of a user.
+func (l *snapshot) Orders(ctx context.Context, page func(context.Context, []SnapshotOrder) error) (Totals, error) {
+	count := newTotalsCounter(l.coupon)
+	for _, table := range couponOrderTables[l.dialect] {
+		if err := l.readPages(ctx, count, table, page); err != nil {
 			return Totals{}, err
 		}
 	}
 	return count.Totals, nil
 }
 
-func (l *ledger) pages(
-	ctx context.Context, count *counting, table string, page func(context.Context, []Booked) error,
+func (l *snapshot) readPages(
+	ctx context.Context, count *totalsCounter, table string, page func(context.Context, []SnapshotOrder) error,
 ) error {
 	for after, more := int64(math.MinInt64), true; more; {
 		var to int64
-		var rows []Booked
-		err := within(ctx, func(ctx context.Context) (err error) {
-			if to, more, err = l.bound(ctx, table, after); err == nil {
-				rows, err = l.rows(ctx, count, table, after, to)
+		var rows []SnapshotOrder
+		err := withPageTimeout(ctx, func(ctx context.Context) (err error) {
+			if to, more, err = l.pageEnd(ctx, table, after); err == nil {
+				rows, err = l.readPage(ctx, count, table, after, to)
 			}
 			return err
 		})
 		if err == nil {
-			err = l.twice(ctx, count, !more)
+			err = l.confirmDuplicates(ctx, count, !more)
 		}
 		if err == nil {
 			err = page(ctx, rows)
@@ -151,19 +151,19 @@ func (l *ledger) pages(
 	return nil
 }
 
-// within gives a page its time.
-func within(ctx context.Context, read func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, pageWithin)
+// withPageTimeout gives a page its time.
+func withPageTimeout(ctx context.Context, read func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
 	return read(ctx)
 }
 
-// bound finds the user with whom the page behind a user ends; more reports whether
+// pageEnd finds the user with whom the page behind a user ends; more reports whether
 // there may be others behind it.
-func (l *ledger) bound(ctx context.Context, table string, after int64) (to int64, more bool, err error) {
+func (l *snapshot) pageEnd(ctx context.Context, table string, after int64) (to int64, more bool, err error) {
 	err = l.db.WithContext(ctx).Raw("SELECT o.user_id FROM "+table+
 		" WHERE o.coupon_id = ? AND o.user_id > ? ORDER BY o.user_id LIMIT 1 OFFSET ?",
-		l.coupon.ID, after, bookPage-1).Row().Scan(&to)
+		l.coupon.ID, after, snapshotPageRows-1).Row().Scan(&to)
 	if errors.Is(err, sql.ErrNoRows) {
 		return math.MaxInt64, false, nil
 	}
@@ -173,8 +173,8 @@ func (l *ledger) bound(ctx context.Context, table string, after int64) (to int64
 	return to, true, nil
 }
 
-// rows reads and counts the orders of the users behind one up to another.
-func (l *ledger) rows(ctx context.Context, count *counting, table string, after, to int64) ([]Booked, error) {
+// readPage reads and counts the orders of the users behind one up to another.
+func (l *snapshot) readPage(ctx context.Context, count *totalsCounter, table string, after, to int64) ([]SnapshotOrder, error) {
 	rows, err := l.db.WithContext(ctx).Raw(`
 		SELECT o.id, o.user_id, o.slot, o.status, o.request_id, o.shard, o.fence, f.fence, r.epoch FROM `+table+`
 		LEFT JOIN fences AS f ON f.user_id = o.user_id
@@ -184,9 +184,9 @@ func (l *ledger) rows(ctx context.Context, count *counting, table string, after,
 		return nil, fmt.Errorf("the orders of the users behind %d: %w", after, err)
 	}
 	defer rows.Close() //nolint:errcheck // Err tells
-	all := make([]Booked, 0, bookPage)
+	all := make([]SnapshotOrder, 0, snapshotPageRows)
 	for rows.Next() {
-		b := Booked{Order: order.Order{CouponID: l.coupon.ID}}
+		b := SnapshotOrder{Order: order.Order{CouponID: l.coupon.ID}}
 		var slot, owed sql.NullInt64
 		var fence sql.Null[uint64]
 		err := rows.Scan(&b.ID, &b.UserID, &slot, &b.Status, &b.RequestID, &b.Shard, &b.Fence, &fence, &owed)
@@ -194,7 +194,7 @@ func (l *ledger) rows(ctx context.Context, count *counting, table string, after,
 			return nil, fmt.Errorf("an order behind user %d: %w", after, err)
 		}
 		b.Slot, b.Owed, b.Epoch = int(slot.Int64), owed.Valid, owed.Int64
-		if table == archiveAs && !fence.Valid {
+		if table == archiveTable && !fence.Valid {
 			fence = sql.Null[uint64]{V: b.Fence, Valid: true} // it went when the order was archived
 		}
 		count.add(b, slot.Valid, fence)
@@ -203,18 +203,18 @@ func (l *ledger) rows(ctx context.Context, count *counting, table string, after,
 	return all, rows.Err()
 }
 
-// Due is Ledger's.
-func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Restock) error) error {
+// Outbox is Snapshot's.
+func (l *snapshot) Outbox(ctx context.Context, page func(context.Context, []order.Restock) error) error {
 	for after, more := int64(math.MinInt64), true; more; {
 		var rows []returnRow
-		err := within(ctx, func(ctx context.Context) error {
+		err := withPageTimeout(ctx, func(ctx context.Context) error {
 			return l.db.WithContext(ctx).Where("coupon_id = ? AND order_id > ?", l.coupon.ID, after).
-				Order("order_id").Limit(bookPage).Find(&rows).Error
+				Order("order_id").Limit(snapshotPageRows).Find(&rows).Error
 		})
 		if err != nil {
 			return fmt.Errorf("the outbox: %w", err)
 		}
-		if more = len(rows) == bookPage; len(rows) == 0 {
+		if more = len(rows) == snapshotPageRows; len(rows) == 0 {
 			break
 		}
 		due := make([]order.Restock, len(rows))
@@ -229,14 +229,14 @@ func (l *ledger) Due(ctx context.Context, page func(context.Context, []order.Res
 	return nil
 }
 
-// Answers is Ledger's.
-func (l *ledger) Answers(ctx context.Context, requests []string) (map[string]order.Order, error) {
+// OrdersByRequest is Snapshot's.
+func (l *snapshot) OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error) {
 	found := make(map[string]order.Order, len(requests))
 	if len(requests) == 0 {
 		return found, nil
 	}
 	var rows []orderRow
-	err := within(ctx, func(ctx context.Context) error {
+	err := withPageTimeout(ctx, func(ctx context.Context) error {
 		return l.db.WithContext(ctx).Where("request_id IN ?", requests).
 			Select("request_id", "id", "user_id", "status", "coupon_id").Find(&rows).Error
 	})

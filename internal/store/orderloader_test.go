@@ -14,9 +14,9 @@ import (
 )
 
 // watch lets each statement of the lookups be looked at before it is sent, and after.
-func watch(s *subject, before, after func(of []*lookup)) {
-	read := s.lookups.read
-	s.lookups.read = func(ctx context.Context, of []*lookup) ([]orderRow, error) {
+func watch(s *subject, before, after func(of []*orderQuery)) {
+	read := s.byID.read
+	s.byID.read = func(ctx context.Context, of []*orderQuery) ([]orderRow, error) {
 		before(of)
 		rows, err := read(ctx, of)
 		after(of)
@@ -24,15 +24,15 @@ func watch(s *subject, before, after func(of []*lookup)) {
 	}
 }
 
-func nothing([]*lookup) {}
+func nothing([]*orderQuery) {}
 
 // asking starts a Get and returns when it waits for a statement.
 func asking(t *testing.T, s *subject, ctx context.Context, id, user int64) (answer func() (order.Order, error)) {
 	t.Helper()
 	waiting := func() int {
-		s.lookups.mu.Lock()
-		defer s.lookups.mu.Unlock()
-		return len(s.lookups.waiting)
+		s.byID.mu.Lock()
+		defer s.byID.mu.Unlock()
+		return len(s.byID.waiting)
 	}
 	before, done := waiting(), make(chan struct{})
 	var o order.Order
@@ -49,10 +49,10 @@ func asking(t *testing.T, s *subject, ctx context.Context, id, user int64) (answ
 }
 
 // slow keeps the first statement from being sent, or from being answered, until it is let.
-func slow() (wait func(of []*lookup), begun <-chan struct{}, let func()) {
+func slow() (wait func(of []*orderQuery), begun <-chan struct{}, let func()) {
 	at, gate := make(chan struct{}), make(chan struct{})
 	var first atomic.Bool
-	return func([]*lookup) {
+	return func([]*orderQuery) {
 		if first.CompareAndSwap(false, true) {
 			close(at)
 			<-gate
@@ -66,8 +66,8 @@ func TestOrdersThatAreAskedForTogetherAreReadTogetherAndEachGetsItsOwn(t *testin
 		mine, yours := placed(t, s, c, 1, 1), placed(t, s, c, 2, 2)
 		wait, begun, let := slow()
 		var sizes []int
-		watch(s, func(of []*lookup) { wait(of); sizes = append(sizes, len(of)) }, nothing)
-		s.lookups.most = 1
+		watch(s, func(of []*orderQuery) { wait(of); sizes = append(sizes, len(of)) }, nothing)
+		s.byID.maxReaders = 1
 		first := make(chan error)
 		go func() { _, err := s.Get(t.Context(), 1, 1); first <- err }()
 		<-begun
@@ -101,7 +101,7 @@ func TestAReadThatHadBegunAnswersNobodyWhoCameLater(t *testing.T) {
 		c := onSale(t, s, 20)
 		wait, begun, let := slow()
 		watch(s, nothing, wait)
-		s.lookups.most = 1
+		s.byID.maxReaders = 1
 		early := make(chan error)
 		go func() { _, err := s.Get(t.Context(), 1, 1); early <- err }()
 		<-begun
@@ -126,7 +126,7 @@ func TestAStatementThatHangsKeepsNobodyElseWaiting(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithTimeout(t.Context(), patient/2)
 	defer cancel()
-	for range readersAtOnce { // each is served, and not only the next one
+	for range maxLoaderReaders { // each is served, and not only the next one
 		_, err := s.Get(ctx, 1, 1)
 		require.NoError(t, err)
 	}
@@ -138,8 +138,8 @@ func TestAStatementThatFailsFailsForAllWhoAskedInIt(t *testing.T) {
 	s := onMariaDB(t)
 	placed(t, s, onSale(t, s, 20), 1, 1)
 	away := errors.New("away")
-	read, failing := s.lookups.read, true
-	s.lookups.read = func(ctx context.Context, of []*lookup) ([]orderRow, error) {
+	read, failing := s.byID.read, true
+	s.byID.read = func(ctx context.Context, of []*orderQuery) ([]orderRow, error) {
 		if failing {
 			return nil, away
 		}

@@ -10,7 +10,7 @@ import (
 	"seckill/internal/order"
 )
 
-// Group is an order.Transactor that commits the orders of many in one transaction,
+// GroupCommitter is an order.Transactor that commits the orders of many in one transaction,
 // because the coupon's row, held over a durable commit, admits only so many
 // transactions a second.
 //
@@ -29,55 +29,55 @@ import (
 //
 // It does not promise that an error comes from the step that is to blame: the work
 // is told yes at every step, and InTx tells what became of it.
-type Group struct {
+type GroupCommitter struct {
 	store *Store
 	o     GroupOptions
-	queue queue
-	// before is called before each step of a transaction, for tests.
-	before func(ctx context.Context, s step) error
+	queue commitQueue
+	// stepHook is called before each step of a transaction, for tests.
+	stepHook func(ctx context.Context, s step) error
 }
 
-// GroupOptions bound a Group. The zero value is good.
+// GroupOptions bound a GroupCommitter. The zero value is good.
 type GroupOptions struct {
-	Size  int // orders in one transaction at most; 0 is 256
-	Queue int // orders that may wait; one more is order.ErrUnavailable; 0 is 8192
+	MaxOrders  int // orders in one transaction at most; 0 is 256
+	MaxWaiting int // orders that may wait; one more is order.ErrUnavailable; 0 is 8192
 	// Committers is how many transactions may be at work at once; 0 is 1. More of them
 	// wait for each other at the coupon's row, with smaller groups.
 	Committers int
-	// Committed is told how many orders a transaction committed, and how long it took.
-	Committed func(orders int, took time.Duration)
+	// OnCommit is told how many orders a transaction committed, and how long it took.
+	OnCommit func(orders int, took time.Duration)
 }
 
-// Group makes a Group of this store. It needs no closing: its goroutines end when
+// GroupCommitter makes a GroupCommitter of this store. It needs no closing: its goroutines end when
 // nobody waits.
-func (s *Store) Group(o GroupOptions) *Group {
-	if o.Size == 0 {
-		o.Size = 256
+func (s *Store) GroupCommitter(o GroupOptions) *GroupCommitter {
+	if o.MaxOrders == 0 {
+		o.MaxOrders = 256
 	}
-	if o.Queue == 0 {
-		o.Queue = 8192
+	if o.MaxWaiting == 0 {
+		o.MaxWaiting = 8192
 	}
 	if o.Committers == 0 {
 		o.Committers = 1
 	}
-	return &Group{store: s, o: o}
+	return &GroupCommitter{store: s, o: o}
 }
 
-// member is one call of InTx in the queue and in a group.
-type member struct {
-	notes
-	ctx     context.Context //nolint:containedctx // it is the caller's, who waits
-	since   time.Time
-	state   atomic.Int32
-	outcome error
-	done    chan error // outcome, once
+// commitRequest is one call of InTx in the queue and in a group.
+type commitRequest struct {
+	txRecorder
+	ctx        context.Context //nolint:containedctx // it is the caller's, who waits
+	enqueuedAt time.Time
+	state      atomic.Int32
+	outcome    error
+	done       chan error // outcome, once
 }
 
 // A member is in the queue until either a committer takes it or its caller leaves.
 const (
 	inQueue int32 = iota
 	inGroup
-	hasLeft
+	abandoned
 )
 
 // slotError: the wish was written down with another slot than the one that is free.
@@ -87,23 +87,23 @@ func (e *slotError) Error() string { return fmt.Sprintf("store: slot %d is free"
 
 // InTx writes down what work wants and has it done in a group. Work runs once more if
 // its slot was not the first one, and if it is to run alone: see Store.InTx.
-func (g *Group) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+func (g *GroupCommitter) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	guess := 1
-	for range tries {
-		m := &member{notes: notes{guess: guess}, ctx: ctx}
-		if err := work(ctx, m); err != nil && !m.alone {
+	for range maxAttempts {
+		m := &commitRequest{txRecorder: txRecorder{assumedSlot: guess}, ctx: ctx}
+		if err := work(ctx, m); err != nil && !m.ungroupable {
 			return err
 		}
-		if m.alone || m.steps == 0 {
+		if m.ungroupable || m.steps == 0 {
 			break
 		}
-		err := g.commit(m)
+		err := g.submit(m)
 		slot, wrong := errors.AsType[*slotError](err)
 		switch {
 		case wrong:
 			guess = slot.free
 			continue
-		case !errors.Is(err, errAgain):
+		case !errors.Is(err, errRetry):
 			return err
 		}
 		break
@@ -111,25 +111,25 @@ func (g *Group) InTx(ctx context.Context, work func(ctx context.Context, tx orde
 	return g.store.InTx(ctx, work)
 }
 
-// commit waits for the answer. A caller whose context ends leaves the queue; in a
+// submit waits for the answer. A caller whose context ends leaves the queue; in a
 // group it waits for the answer, because it has an order as likely as not, but not
 // past its deadline: then nobody knows what becomes of the order.
-func (g *Group) commit(m *member) error {
+func (g *GroupCommitter) submit(m *commitRequest) error {
 	if err := m.ctx.Err(); err != nil {
 		return classify(fmt.Errorf("before the transaction: %w", err))
 	}
-	m.since, m.done = time.Now(), make(chan error, 1)
-	if !g.queue.join(m, g.o) {
-		return fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.Queue)
+	m.enqueuedAt, m.done = time.Now(), make(chan error, 1)
+	if !g.queue.push(m, g.o) {
+		return fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.MaxWaiting)
 	}
-	if g.queue.hire(g.o) {
-		go g.work()
+	if g.queue.startWorker(g.o) {
+		go g.run()
 	}
 	select {
 	case err := <-m.done:
 		return err
 	case <-m.ctx.Done():
-		if m.state.CompareAndSwap(inQueue, hasLeft) {
+		if m.state.CompareAndSwap(inQueue, abandoned) {
 			return classify(fmt.Errorf("waiting for a transaction: %w", m.ctx.Err()))
 		}
 	}
@@ -147,13 +147,13 @@ func (g *Group) commit(m *member) error {
 	}
 }
 
-// work commits one group after the other until nobody waits.
-func (g *Group) work() {
+// run commits one group after the other until nobody waits.
+func (g *GroupCommitter) run() {
 	for {
-		group := g.queue.take(g.o)
+		group := g.queue.nextGroup(g.o)
 		if len(group) == 0 {
 			return
 		}
-		g.serve(group)
+		g.process(group)
 	}
 }

@@ -19,15 +19,15 @@ import (
 //	MariaDB   idle_write_transaction_timeout, which spares connections in the pool
 //	MySQL     wait_timeout, which does not: there the pool gives up idle ones first
 const (
-	idleOnMariaDB = "idle_write_transaction_timeout"
-	idleOnMySQL   = "wait_timeout"
-	idleSeconds   = "1"
-	idleInPool    = 500 * time.Millisecond // on MySQL
+	mariaDBIdleVariable = "idle_write_transaction_timeout"
+	mysqlIdleVariable   = "wait_timeout"
+	idleLimitSeconds    = "1"
+	mysqlPoolIdleTime   = 500 * time.Millisecond // on MySQL
 )
 
-// endIdle asks once which of the two the server is, has the DSN set the variable on
+// limitIdleTx asks once which of the two the server is, has the DSN set the variable on
 // every new connection, and gives the time that the pool may keep one idle; 0 is any.
-func endIdle(ctx context.Context, dsn *driver.Config) (time.Duration, error) {
+func limitIdleTx(ctx context.Context, dsn *driver.Config) (time.Duration, error) {
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return 0, fmt.Errorf("mysql.dsn: %w", err)
@@ -37,17 +37,17 @@ func endIdle(ctx context.Context, dsn *driver.Config) (time.Duration, error) {
 	if err := errors.Join(pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version), pool.Close()); err != nil {
 		return 0, fmt.Errorf("the database does not answer: %w", err)
 	}
-	return setIdle(dsn, version), nil
+	return setIdleLimit(dsn, version), nil
 }
 
-func setIdle(dsn *driver.Config, version string) time.Duration {
+func setIdleLimit(dsn *driver.Config, version string) time.Duration {
 	if dsn.Params == nil {
 		dsn.Params = map[string]string{}
 	}
 	if strings.Contains(version, "MariaDB") {
-		dsn.Params[idleOnMariaDB] = idleSeconds
+		dsn.Params[mariaDBIdleVariable] = idleLimitSeconds
 		return 0
 	}
-	dsn.Params[idleOnMySQL] = idleSeconds
-	return idleInPool
+	dsn.Params[mysqlIdleVariable] = idleLimitSeconds
+	return mysqlPoolIdleTime
 }

@@ -16,24 +16,24 @@ import (
 // made for orders. A session there may also be silent for a while, because what it has
 // read is compared with Redis before it reads on.
 const (
-	longReads = 2
-	longIdle  = 30 * time.Second
+	maxBulkConns = 2
+	bulkIdleTime = 30 * time.Second
 )
 
-// openLong opens the pool for long reads. It connects when it is first used.
-func openLong(orders *driver.Config, log *slog.Logger) (*gorm.DB, *sql.DB, error) {
+// openBulk opens the pool for long reads. It connects when it is first used.
+func openBulk(orders *driver.Config, log *slog.Logger) (*gorm.DB, *sql.DB, error) {
 	dsn := orders.Clone()
 	if dsn.ReadTimeout > 0 {
-		dsn.ReadTimeout = max(dsn.ReadTimeout, pageWithin)
+		dsn.ReadTimeout = max(dsn.ReadTimeout, pageTimeout)
 	}
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mysql.dsn: %w", err)
 	}
 	pool := sql.OpenDB(connector)
-	pool.SetMaxOpenConns(longReads)
+	pool.SetMaxOpenConns(maxBulkConns)
 	pool.SetMaxIdleConns(1)
-	pool.SetConnMaxIdleTime(longIdle)
+	pool.SetConnMaxIdleTime(bulkIdleTime)
 	db, err := openGorm(mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true}), log)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w, and closing it: %w", err, pool.Close())

@@ -20,10 +20,10 @@ import (
 // A connection whose commit is on its way never returns to the pool, and nothing waits
 // on after the deadline. The server may still commit, or may not. That the context is
 // cancelled ends no commit: who asked for it may be gone, and the order is made.
-type bounded struct{ driver.Connector }
+type deadlineConnector struct{ driver.Connector }
 
-// connection is what database/sql and gorm use of a connection of the driver.
-type connection interface {
+// driverConn is what database/sql and gorm use of a connection of the driver.
+type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -38,26 +38,26 @@ type connection interface {
 // Connect connects.
 //
 //nolint:wrapcheck // database/sql and classify are to see what the driver says
-func (b bounded) Connect(ctx context.Context) (driver.Conn, error) {
+func (b deadlineConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := b.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, ok := conn.(connection)
+	all, ok := conn.(driverConn)
 	if !ok {
 		_ = conn.Close()
 		return nil, fmt.Errorf("store: the driver's %T lacks a method", conn)
 	}
-	return boundedConn{all}, nil
+	return deadlineConn{all}, nil
 }
 
-type boundedConn struct{ connection }
+type deadlineConn struct{ driverConn }
 
 // BeginTx begins a transaction that ends by the deadline of ctx, in one round trip:
 // the driver's own takes one more for the level.
 //
 //nolint:wrapcheck // as above
-func (c boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+func (c deadlineConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	begin := "START TRANSACTION"
 	if o.ReadOnly {
 		begin += " READ ONLY"
@@ -69,28 +69,28 @@ func (c boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx
 		return nil, err
 	}
 	until, has := ctx.Deadline()
-	return boundedTx{c.connection, until, has}, nil
+	return deadlineTx{c.driverConn, until, has}, nil
 }
 
-// boundedTx takes the place of the driver's transaction, which is no more than the two
+// deadlineTx takes the place of the driver's transaction, which is no more than the two
 // statements.
-type boundedTx struct {
-	conn    connection
-	until   time.Time
-	bounded bool
+type deadlineTx struct {
+	conn        driverConn
+	deadline    time.Time
+	hasDeadline bool
 }
 
 // Commit commits, or gives the connection up.
-func (t boundedTx) Commit() error { return t.end("COMMIT") }
+func (t deadlineTx) Commit() error { return t.end("COMMIT") }
 
 // Rollback rolls back, or gives the connection up, which rolls back too.
-func (t boundedTx) Rollback() error { return t.end("ROLLBACK") }
+func (t deadlineTx) Rollback() error { return t.end("ROLLBACK") }
 
-func (t boundedTx) end(statement string) error {
+func (t deadlineTx) end(statement string) error {
 	ctx := context.Background()
-	if t.bounded {
+	if t.hasDeadline {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, t.until)
+		ctx, cancel = context.WithDeadline(ctx, t.deadline)
 		defer cancel()
 	}
 	err := ctx.Err()

@@ -8,30 +8,30 @@ import (
 
 // statement is one of those that go to the server together.
 type statement struct {
-	text string
-	args []any
-	row  []any  // a row of the answer is read into these; nil if there is no answer
-	each func() // is called after each row
+	sql   string
+	args  []any
+	dest  []any  // a row of the answer is read into these; nil if there is no answer
+	onRow func() // is called after each row
 }
 
-var errNoAnswer = errors.New("store: a statement has not answered")
+var errMissingResult = errors.New("store: a statement has not answered")
 
-// together runs statements one after the other, in one round trip: on a busy machine
+// execBatch runs statements one after the other, in one round trip: on a busy machine
 // each trip waits for its turn at both ends, which takes longer than most statements.
 // The first that fails is the last that is run.
-func (t groupTx) together(ctx context.Context, of ...statement) error {
+func (t groupTx) execBatch(ctx context.Context, of ...statement) error {
 	if len(of) == 0 {
 		return nil
 	}
 	if t.dialect != sqliteDialect {
-		return t.send(ctx, of...)
+		return t.queryBatch(ctx, of...)
 	}
 	for _, s := range of { // it is in this process: there is no trip
 		var err error
-		if s.row == nil {
-			_, err = t.conn.ExecContext(ctx, s.text, s.args...)
+		if s.dest == nil {
+			_, err = t.conn.ExecContext(ctx, s.sql, s.args...)
 		} else {
-			err = t.send(ctx, s)
+			err = t.queryBatch(ctx, s)
 		}
 		if err != nil {
 			return err
@@ -40,11 +40,11 @@ func (t groupTx) together(ctx context.Context, of ...statement) error {
 	return nil
 }
 
-// send runs statements in one call of the driver.
-func (t groupTx) send(ctx context.Context, of ...statement) error {
+// queryBatch runs statements in one call of the driver.
+func (t groupTx) queryBatch(ctx context.Context, of ...statement) error {
 	texts, args := make([]string, 0, len(of)), []any(nil)
 	for _, s := range of {
-		texts, args = append(texts, s.text), append(args, s.args...)
+		texts, args = append(texts, s.sql), append(args, s.args...)
 	}
 	rows, err := t.conn.QueryContext(ctx, strings.Join(texts, "; "), args...)
 	if err != nil {
@@ -53,18 +53,18 @@ func (t groupTx) send(ctx context.Context, of ...statement) error {
 	defer rows.Close() //nolint:errcheck // Err tells
 	first := true
 	for _, s := range of {
-		if s.row == nil {
+		if s.dest == nil {
 			continue
 		}
 		if !first && !rows.NextResultSet() {
-			return errors.Join(errNoAnswer, rows.Err())
+			return errors.Join(errMissingResult, rows.Err())
 		}
 		first = false
 		for rows.Next() {
-			if err := rows.Scan(s.row...); err != nil {
+			if err := rows.Scan(s.dest...); err != nil {
 				return err //nolint:wrapcheck // the same
 			}
-			s.each()
+			s.onRow()
 		}
 	}
 	return rows.Err()

@@ -1,0 +1,125 @@
+package mutation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Result is one line of the file of results.
+type Result struct {
+	Name string `json:"name"`
+	// Hash is that of what was tried: see Mutant.hash.
+	Hash string `json:"hash"`
+	Outcome
+}
+
+// results are the last outcome of each mutant, and the file that they are added to.
+type results struct {
+	path string // "" keeps them for this run only
+	last map[string]Result
+}
+
+// loadResults reads what an earlier run has written. A last line that was torn when that
+// run was killed is dropped.
+func loadResults(path string) (*results, error) {
+	r := &results{path: path, last: map[string]Result{}}
+	if path == "" {
+		return r, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mutation: read the results: %w", err)
+	}
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if end < len(text) {
+		if err := os.Truncate(path, int64(end)); err != nil {
+			return nil, fmt.Errorf("mutation: drop a torn line: %w", err)
+		}
+	}
+	for line := range bytes.Lines(text[:end]) {
+		var one Result
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, fmt.Errorf("mutation: %s: %w", path, err)
+		}
+		r.last[one.Name] = one
+	}
+	return r, nil
+}
+
+// keep adds a result to the file before the next mutant is begun.
+func (r *results) keep(one Result) error {
+	r.last[one.Name] = one
+	if r.path == "" {
+		return nil
+	}
+	line, err := json.Marshal(one)
+	if err != nil {
+		return fmt.Errorf("mutation: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o750); err != nil {
+		return fmt.Errorf("mutation: %w", err)
+	}
+	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("mutation: %w", err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("mutation: keep a result: %w", err)
+	}
+	return nil
+}
+
+// of returns the result of m if it is still true: nothing that it concerns has changed,
+// and it was tried at least as often as is asked for now.
+func (r *results) of(m Mutant, o Options) (Result, bool, error) {
+	hash, err := m.hash(o.Root)
+	if err != nil {
+		return Result{}, false, err
+	}
+	one, ok := r.last[m.Name()]
+	return one, ok && one.Hash == hash && one.Verdict.settled() && one.Tries >= o.triesOf(m), nil
+}
+
+// hash is that of the patch and of all files in the folders of the mutated file and of
+// the killers' packages. What these import is not in it, or every commit would begin the
+// table anew: a change there is noticed only by a run with Options.Fresh.
+func (m Mutant) hash(root string) (string, error) {
+	folders := []string{filepath.Dir(m.file.OldName)}
+	for _, k := range m.Killers {
+		folders = append(folders, filepath.Clean(k.Package))
+	}
+	slices.Sort(folders)
+	paths := []string{m.Path}
+	for _, folder := range slices.Compact(folders) {
+		entries, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil {
+			return "", fmt.Errorf("mutation: %s: %w", m.Path, err)
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() {
+				paths = append(paths, filepath.Join(root, folder, e.Name()))
+			}
+		}
+	}
+	sum := sha256.New()
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("mutation: %w", err)
+		}
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", filepath.Base(path), len(text), text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}

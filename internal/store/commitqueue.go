@@ -1,0 +1,71 @@
+package store
+
+import (
+	"sync"
+)
+
+// commitQueue is where the members of the next groups wait, first come first served.
+type commitQueue struct {
+	mu      sync.Mutex
+	waiting []*commitRequest
+	workers int            // committers at work
+	users   map[int64]bool // take's own: the users in the group that it makes
+}
+
+// push lets m wait, unless too many do.
+func (q *commitQueue) push(m *commitRequest, o GroupOptions) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= o.MaxWaiting {
+		return false
+	}
+	q.waiting = append(q.waiting, m)
+	return true
+}
+
+// startWorker says whether one more committer should begin. take dismisses it.
+func (q *commitQueue) startWorker(o GroupOptions) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.workers >= o.Committers || len(q.waiting) == 0 {
+		return false
+	}
+	q.workers++
+	return true
+}
+
+// nextGroup gives the next group: those who have waited longest, but one of each user.
+// Two of one user do not belong in one transaction, where neither would see the
+// other's order. Those who have left are dropped. An empty group dismisses the
+// committer that asked.
+func (q *commitQueue) nextGroup(o GroupOptions) []*commitRequest {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.users == nil {
+		q.users = map[int64]bool{}
+	}
+	clear(q.users)
+	group := make([]*commitRequest, 0, min(o.MaxOrders, len(q.waiting)))
+	later := q.waiting[:0]
+	for _, m := range q.waiting {
+		switch {
+		case m.state.Load() == abandoned:
+			continue
+		case len(group) == o.MaxOrders, m.hasUser && q.users[m.user]:
+			later = append(later, m)
+			continue
+		case !m.state.CompareAndSwap(inQueue, inGroup):
+			continue
+		}
+		if m.hasUser {
+			q.users[m.user] = true
+		}
+		group = append(group, m)
+	}
+	clear(q.waiting[len(later):])
+	q.waiting = later
+	if len(group) == 0 {
+		q.workers--
+	}
+	return group
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"seckill/internal/order"
+)
+
+// orderLoader reads orders, by their ids or by their requests, for many callers in common
+// statements: what is asked for while a read is under way is the next one. A buyer whose
+// request is queued asks again and again, and of a crowd that is told "sold out" each may
+// have an order from before: a statement for each would be most of what they cost.
+//
+//	Get ─▶ waiting ─┐
+//	Get ─▶ waiting ─┤ SELECT … WHERE id = ? AND user_id = ? OR …
+//	Get ─▶ waiting ─┘   └▶ each is answered with its own row
+//
+// Nobody is answered from a statement that had begun before he asked: whoever has seen
+// a commit sees it here. A caller who leaves ends nobody else's read.
+type orderLoader struct {
+	keyOf      func(orderRow) any // the part of the key beside the user
+	read       func(ctx context.Context, of []*orderQuery) ([]orderRow, error)
+	timeout    time.Duration // of one statement
+	mu         sync.Mutex
+	waiting    []*orderQuery
+	maxReaders int // readers at once
+	readers    int
+	lastStart  time.Time // the latest statement
+}
+
+// orderQuery is one caller's question.
+type orderQuery struct {
+	key   orderKey
+	order order.Order
+	err   error
+	done  chan struct{}
+}
+
+// orderKey is an order's id or its request's, and the owner, who is part of the question.
+type orderKey struct {
+	id   any
+	user int64
+}
+
+const (
+	keysPerStatement = 128 // orders of one statement
+	// One reader makes the largest groups. A statement that hangs must not keep the others
+	// waiting, so when one takes long another goes beside it.
+	maxLoaderReaders, slowRead = 4, 20 * time.Millisecond
+)
+
+// load waits for the answer, or until ctx ends.
+func (l *orderLoader) load(ctx context.Context, id any, userID int64) (order.Order, error) {
+	if err := ctx.Err(); err != nil {
+		return order.Order{}, wrap(err, "read an order")
+	}
+	q := &orderQuery{key: orderKey{id, userID}, done: make(chan struct{})}
+	l.mu.Lock()
+	l.waiting = append(l.waiting, q)
+	l.mu.Unlock()
+	l.startReader()
+	slow := time.NewTimer(2 * slowRead)
+	defer slow.Stop()
+	for {
+		select {
+		case <-q.done:
+			return q.order, q.err
+		case <-slow.C:
+			l.startReader()
+		case <-ctx.Done():
+			return order.Order{}, wrap(ctx.Err(), "read an order")
+		}
+	}
+}
+
+// startReader lets one more reader begin, if there is none or the others take long.
+func (l *orderLoader) startReader() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) > 0 && (l.readers == 0 || l.readers < l.maxReaders && time.Since(l.lastStart) > slowRead) {
+		l.readers, l.lastStart = l.readers+1, time.Now()
+		go l.run()
+	}
+}
+
+// run reads until nobody waits.
+func (l *orderLoader) run() {
+	for {
+		of := l.nextBatch()
+		if len(of) == 0 {
+			return
+		}
+		l.process(of)
+	}
+}
+
+// nextBatch gives those who have waited longest; none dismisses the reader.
+func (l *orderLoader) nextBatch() []*orderQuery {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.waiting), keysPerStatement)
+	of := l.waiting[:n:n]
+	if l.waiting = l.waiting[n:]; len(l.waiting) == 0 {
+		l.waiting = nil
+	}
+	if n == 0 {
+		l.readers--
+	}
+	l.lastStart = time.Now()
+	return of
+}
+
+func (l *orderLoader) process(of []*orderQuery) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
+	defer cancel()
+	rows, err := l.read(ctx, of)
+	found := make(map[orderKey]order.Order, len(rows))
+	for _, row := range rows {
+		found[orderKey{l.keyOf(row), row.UserID}] = row.order()
+	}
+	for _, q := range of {
+		o, there := found[q.key]
+		switch {
+		case err != nil:
+			q.err = wrap(err, "read an order")
+		case !there:
+			q.err = order.ErrNotFound
+		default:
+			q.order = o
+		}
+		close(q.done)
+	}
+}
+
+// keyCondition names the columns of a key together for n rows, so that it is a look at one row in
+// one partition each.
+func keyCondition(column string, n int) string {
+	one := "(" + column + " = ? AND user_id = ?)"
+	return strings.Repeat(one+" OR ", n-1) + one
+}
+
+// readOrders is the statement.
+func (s *Store) readOrders(column string) func(ctx context.Context, of []*orderQuery) ([]orderRow, error) {
+	return func(ctx context.Context, of []*orderQuery) (rows []orderRow, err error) {
+		args := make([]any, 0, 2*len(of))
+		for _, q := range of {
+			args = append(args, q.key.id, q.key.user)
+		}
+		err = s.read.WithContext(ctx).Where(keyCondition(column, len(of)), args...).Find(&rows).Error
+		if err != nil {
+			return nil, fmt.Errorf("%d orders: %w", len(of), err)
+		}
+		return rows, nil
+	}
+}
+
+// initLoaders makes the lookups of a store.
+func (s *Store) initLoaders() {
+	s.byID = orderLoader{keyOf: func(r orderRow) any { return r.ID }, read: s.readOrders("id")}
+	s.byRequest = orderLoader{keyOf: func(r orderRow) any { return r.RequestID }, read: s.readOrders("request_id")}
+	for _, l := range []*orderLoader{&s.byID, &s.byRequest} {
+		l.timeout, l.maxReaders = s.txTimeout, maxLoaderReaders
+	}
+}
