@@ -56,7 +56,7 @@ func (s *Store) PurgeLocks(ctx context.Context, before time.Time, rest func(took
 
 // lockNames reads the next keys of a table, without a lock on their rows.
 func (s *Store) lockNames(ctx context.Context, table, after string) (names []any, err error) {
-	rows, err := s.long.WithContext(ctx).Raw("SELECT name FROM "+table+" WHERE name > ? ORDER BY name LIMIT ?", after, purgeStep).Rows()
+	rows, err := s.bulk.WithContext(ctx).Raw("SELECT name FROM "+table+" WHERE name > ? ORDER BY name LIMIT ?", after, purgeStep).Rows()
 	if err != nil {
 		return nil, wrap(err, "read %s", table)
 	}
@@ -75,7 +75,7 @@ func (s *Store) lockNames(ctx context.Context, table, after string) (names []any
 // key, so that an acquisition of another key never waits for it.
 func (s *Store) purge(ctx context.Context, table, unused string, before time.Time, names []any) (n int64, err error) {
 	statement := fmt.Sprintf("DELETE FROM %s WHERE name IN (?%s) AND %s", table, strings.Repeat(",?", len(names)-1), unused)
-	err = s.retried(ctx, func(ctx context.Context) error {
+	err = s.withRetry(ctx, func(ctx context.Context) error {
 		done, err := s.write.ConnPool.ExecContext(ctx, statement, append(names[:len(names):len(names)], before.UnixMicro())...)
 		if err != nil {
 			return classify(err)
