@@ -52,13 +52,13 @@ var rooms = map[string][]string{
 	},
 
 	"internal/lab": {
-		"internal/lab/bench", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
+		"internal/lab/harness", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
 		"internal/lock/redlock", "internal/order", "internal/servers", "internal/stock", "internal/store",
 	},
-	"internal/lab/bench":  {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
-	"internal/lab/report": {"internal/lab/bench"},
-	"internal/faults":     {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":      {"internal/faults", "internal/servers"},
+	"internal/lab/harness": {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
+	"internal/lab/report":  {"internal/lab/harness"},
+	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
+	"internal/chaos":       {"internal/faults", "internal/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},

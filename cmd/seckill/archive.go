@@ -31,7 +31,10 @@ any time and goes on when it is run again.
 A sale is archived when it ended longer ago than --older-than, its shards in Redis are
 freed (serve does that a day after the end) and no unit is owed to them; an order that
 waits for its payment stays. An archived order is still shown to its owner by its id and counted by the
-audit; it is not in the list of the owner's orders, and not found by its idempotency key.`,
+audit; it is not in the list of the owner's orders, and not found by its idempotency key.
+
+Rows of lock keys that were not taken for as long are deleted too (lock.backend mysql and
+redlock keep one for each key).`,
 		Example: "  seckill archive --config configs/production.yaml --older-than 2160h",
 		Args:    noArgs,
 	}
@@ -56,7 +59,8 @@ audit; it is not in the list of the owner's orders, and not found by its idempot
 		if err := s.CheckSchema(cmd.Context()); err != nil {
 			return err
 		}
-		return archiveAll(cmd.Context(), c, s, time.Now().Add(-*age))
+		before := time.Now().Add(-*age)
+		return errors.Join(archiveAll(cmd.Context(), c, s, before), purgeLocks(cmd.Context(), c, s, before))
 	}
 	return cmd
 }
@@ -88,6 +92,25 @@ func archiveAll(ctx context.Context, c console, s *store.Store, before time.Time
 	return nil
 }
 
+// purgeLocks deletes what locks have left in the database, at half of the speed too.
+func purgeLocks(ctx context.Context, c console, s *store.Store, before time.Time) error {
+	purged, err := s.PurgeLocks(ctx, before, func(took time.Duration) error { return rest(ctx, took) })
+	if purged > 0 {
+		_, _ = fmt.Fprintf(c.out, "%d rows of unused lock keys deleted\n", purged)
+	}
+	return err
+}
+
+// rest waits, unless ctx ends first.
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // archiveOne archives a coupon step by step, at half of the speed that it could have.
 func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time) (all store.Archived, err error) {
 	for {
@@ -97,10 +120,8 @@ func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time)
 		if err != nil || step == (store.Archived{}) {
 			return all, err
 		}
-		select {
-		case <-time.After(time.Since(began)):
-		case <-ctx.Done():
-			return all, ctx.Err()
+		if err := rest(ctx, time.Since(began)); err != nil {
+			return all, err
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"seckill/internal/config"
 	"seckill/internal/lab"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
 )
 
@@ -67,7 +67,7 @@ What is missing is named, with the package that has it.`,
 
 // labRun is how experiments are to be played and shown.
 type labRun struct {
-	config   bench.Config
+	config   harness.Config
 	html     string
 	json     bool
 	details  bool
@@ -128,12 +128,12 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 		}
 		defer page.discard()
 	}
-	places := bench.NewPlaces(r.config)
+	places := harness.NewServers(r.config)
 	defer func() { err = errors.Join(err, places.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var unheard error
-	results := lab.Run(ctx, places, experiments, func(one bench.Result) {
+	results := lab.RunAll(ctx, places, experiments, func(one harness.Result) {
 		if unheard = r.tell(c, one); unheard != nil {
 			stop()
 		}
@@ -152,7 +152,7 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	return r.verdict(c, results)
 }
 
-func (r *labRun) tell(c console, one bench.Result) error {
+func (r *labRun) tell(c console, one harness.Result) error {
 	switch {
 	case r.json:
 		return report.JSON(c.out, one)
@@ -163,7 +163,7 @@ func (r *labRun) tell(c console, one bench.Result) error {
 }
 
 // verdict makes the exit code, and says how many were as expected.
-func (r *labRun) verdict(c console, results []bench.Result) error {
+func (r *labRun) verdict(c console, results []harness.Result) error {
 	expected, notRun := 0, 0
 	for _, one := range results {
 		switch {
@@ -187,14 +187,14 @@ func (r *labRun) verdict(c console, results []bench.Result) error {
 
 // serverFlags adds the flags that name servers, and gives what they and the
 // configuration come to.
-func serverFlags(cmd *cobra.Command, c console) func() (bench.Config, error) {
+func serverFlags(cmd *cobra.Command, c console) func() (harness.Config, error) {
 	load := configFlag(cmd, c)
-	var found bench.Config
+	var found harness.Config
 	f := cmd.Flags()
 	f.StringVar(&found.MySQL, "mysql", "", "DSN of a MySQL or MariaDB whose user may create databases (default: mysql.dsn)")
 	f.StringVar(&found.Redis, "redis", "", "host:port of one Redis (default: the first of redis.addrs)")
 	f.BoolVar(&found.Embedded, "embedded", false, "no servers: only what the embedded Redis can show")
-	return func() (bench.Config, error) {
+	return func() (harness.Config, error) {
 		if found.Embedded {
 			if found.MySQL+found.Redis != "" {
 				return found, usage(errors.New("lab: --embedded takes no servers: leave out --mysql and --redis"))
@@ -207,7 +207,7 @@ func serverFlags(cmd *cobra.Command, c console) func() (bench.Config, error) {
 
 // configured takes the servers from the configuration, unless flags have named them. The
 // stores alone are asked for, so the environment need not be one that serves.
-func configured(found bench.Config, cmd *cobra.Command, c console, load func() (config.Config, error)) (bench.Config, error) {
+func configured(found harness.Config, cmd *cobra.Command, c console, load func() (config.Config, error)) (harness.Config, error) {
 	if cmd.Flags().Changed("config") {
 		cfg, err := load()
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/servers/testservers"
 )
 
@@ -40,7 +40,7 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "lab.html")
 	code, out, complaint := play(t, environ, "run", "unlock-before-commit", "--html", page, "--json")
 	require.Equal(t, exitOK, code, complaint)
-	var r bench.Result
+	var r harness.Result
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.True(t, r.AsExpected())
 	require.Equal(t, "Redis at "+testservers.Redis(t).Addr(), r.Servers[0].EN)
@@ -102,13 +102,13 @@ func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) 
 	listed, played := strings.Split(list, "\n"), strings.Split(table, "\n")
 	embedded := 0
 	for n, e := range lab.All() {
-		switch _, lacks := (bench.Config{}).Hosts(e.Needs); {
+		switch _, lacks := (harness.Config{}).Hosts(e.Needs); {
 		case lacks == nil:
 			require.Contains(t, listed[n], "the embedded Redis")
 			require.True(t, strings.HasPrefix(played[n], "ok "), played[n])
 			require.Contains(t, played[n], "on the embedded Redis")
 			embedded++
-		case slices.Contains(e.Needs, bench.Database):
+		case slices.Contains(e.Needs, harness.Database):
 			require.Contains(t, listed[n], "mariadbd is not installed: apt-get install mariadb-server")
 			require.Contains(t, played[n], "mariadbd is not installed: apt-get install mariadb-server")
 			require.True(t, strings.HasPrefix(played[n], "not run "), played[n])

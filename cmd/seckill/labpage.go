@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
 )
 
@@ -42,7 +42,7 @@ func newLabPage(path string) (*labPage, error) {
 }
 
 // write puts the page where it was asked for.
-func (p *labPage) write(results []bench.Result) error {
+func (p *labPage) write(results []harness.Result) error {
 	err := report.HTML(p.file, results)
 	if p.part {
 		err = errors.Join(err, p.file.Chmod(0o644))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/servers/testservers"
 )
 
@@ -319,7 +319,7 @@ func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
 	v.means("#x-state", "as_expected")
 	v.says("#x-needs", "the embedded Redis")
 	v.click("#language")
-	v.says("#x-needs", bench.EmbeddedRedis.ZH)
+	v.says("#x-needs", harness.EmbeddedRedis.ZH)
 }
 
 func TestTheLanguageAndTheLightAreRemembered(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"seckill/internal/api"
 	"seckill/internal/lab"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // theatre plays the lab's experiments for the page, one at a time, on private servers
@@ -16,27 +16,27 @@ import (
 type theatre struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
-	places  *bench.Places
+	places  *harness.Servers
 	running sync.WaitGroup
 
 	mu      sync.Mutex
 	playing string
-	results map[string]bench.Result
+	results map[string]harness.Result
 }
 
 func newTheatre() *theatre {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &theatre{ctx: ctx, cancel: cancel, places: bench.NewPlaces(bench.Config{}), results: map[string]bench.Result{}}
+	return &theatre{ctx: ctx, cancel: cancel, places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{}}
 }
 
 // experiment is a line of the programme.
 type experiment struct {
-	Name   string      `json:"name"`
-	Title  bench.Text  `json:"title"`
-	Lesson bench.Text  `json:"lesson"`
-	Needs  []string    `json:"needs"`
-	State  string      `json:"state"`
-	Why    *bench.Text `json:"why,omitempty"`
+	Name   string        `json:"name"`
+	Title  harness.Text  `json:"title"`
+	Lesson harness.Text  `json:"lesson"`
+	Needs  []string      `json:"needs"`
+	State  string        `json:"state"`
+	Why    *harness.Text `json:"why,omitempty"`
 }
 
 // The states of an experiment.
@@ -57,7 +57,7 @@ func (th *theatre) List() any {
 	for _, e := range lab.All() {
 		line := experiment{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
 		if line.State, line.Why = th.state(e.Name); line.State == stateNew {
-			if none := (*bench.NoServerError)(nil); errors.As(hosts(e), &none) {
+			if none := (*harness.NoServerError)(nil); errors.As(hosts(e), &none) {
 				line.Why = &none.Why // told before anybody tries
 			}
 		}
@@ -67,16 +67,16 @@ func (th *theatre) List() any {
 }
 
 // hosts says whether there is what an experiment runs on.
-func hosts(e bench.Experiment) error {
-	_, err := bench.Config{}.Hosts(e.Needs)
+func hosts(e harness.Experiment) error {
+	_, err := harness.Config{}.Hosts(e.Needs)
 	return err
 }
 
 // needs names the servers as people do.
-func needs(e bench.Experiment) []string {
+func needs(e harness.Experiment) []string {
 	names := []string{}
 	for _, s := range e.Needs {
-		name := map[bench.Server]string{bench.Redis: "redis", bench.RealRedis: "redis", bench.OwnRedis: "redis", bench.Database: "database"}[s]
+		name := map[harness.Server]string{harness.Redis: "redis", harness.RealRedis: "redis", harness.OwnRedis: "redis", harness.Database: "database"}[s]
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -85,7 +85,7 @@ func needs(e bench.Experiment) []string {
 }
 
 // state says what came of an experiment, and why nothing did.
-func (th *theatre) state(name string) (state string, why *bench.Text) {
+func (th *theatre) state(name string) (state string, why *harness.Text) {
 	r, played := th.results[name]
 	switch {
 	case th.playing == name:
@@ -95,7 +95,7 @@ func (th *theatre) state(name string) (state string, why *bench.Text) {
 	case r.NotRun != nil:
 		return stateNotRun, r.NotRun
 	case r.Failed != "":
-		failed := bench.Say(r.Failed, r.Failed)
+		failed := harness.NewText(r.Failed, r.Failed)
 		return stateFailed, &failed
 	case r.AsExpected():
 		return stateAsExpected, nil
@@ -119,7 +119,7 @@ func (th *theatre) Start(name string) error {
 	}
 	th.playing = name
 	th.running.Go(func() {
-		r := bench.Run(th.ctx, th.places, e)
+		r := harness.RunExperiment(th.ctx, th.places, e)
 		th.mu.Lock()
 		defer th.mu.Unlock()
 		th.playing, th.results[name] = "", r

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/bench"
+import "seckill/internal/lab/harness"
 
 // afterDeadlock: after error 1213 there is no transaction any more, and every
 // statement commits by itself.
@@ -26,39 +26,39 @@ func afterDeadlock() Experiment {
 			}
 		}
 	}
-	play := func(buyer func(a *Actor)) func(b *Bench) {
-		return func(b *Bench) {
-			b.Tables("coupons (id INT PRIMARY KEY, stock INT)", "users (id INT PRIMARY KEY, points INT)",
+	play := func(buyer func(a *Actor)) func(run *Run) {
+		return func(run *Run) {
+			run.Tables("coupons (id INT PRIMARY KEY, stock INT)", "users (id INT PRIMARY KEY, points INT)",
 				"notes (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT)",
 				"orders (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT)", "payments (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT)")
-			b.Exec("INSERT INTO coupons VALUES (1, 10)", "INSERT INTO users VALUES (42, 0)")
-			b.AtMost(say("payments without an order", "有付款却无订单"), 0,
-				b.Count("SELECT (SELECT COUNT(*) FROM payments) - (SELECT COUNT(*) FROM orders)"))
-			batch := b.Actor("batch job", func(a *Actor) {
+			run.Exec("INSERT INTO coupons VALUES (1, 10)", "INSERT INTO users VALUES (42, 0)")
+			run.AtMost(text("payments without an order", "有付款却无订单"), 0,
+				run.Count("SELECT (SELECT COUNT(*) FROM payments) - (SELECT COUNT(*) FROM orders)"))
+			batch := run.Actor("batch job", func(a *Actor) {
 				a.SQL("BEGIN")
 				a.SQL("UPDATE coupons SET stock = stock + 1 WHERE id = 1")
 				a.SQL("INSERT INTO notes (user_id) VALUES (1), (2), (3), (4), (5), (6), (7), (8)") // so much that the server chooses the other
 				a.SQL("UPDATE users SET points = points + 1 WHERE id = 42")
 				a.SQL("COMMIT")
 			})
-			user := b.Actor("buyer", buyer)
-			b.Schedule(batch.Until("UPDATE users"), user.Until("UPDATE coupons"), batch.ToTheEnd(), user.ToTheEnd())
+			user := run.Actor("buyer", buyer)
+			run.Schedule(batch.Until("UPDATE users"), user.Until("UPDATE coupons"), batch.ToTheEnd(), user.ToTheEnd())
 		}
 	}
 	return Experiment{
 		Name:  "after-deadlock",
-		Title: say("Going on after a deadlock error", "死锁报错之后继续执行"),
-		Lesson: say("Error 1213 has already rolled the whole transaction back. Code that logs it and goes on runs the rest of its statements "+
+		Title: text("Going on after a deadlock error", "死锁报错之后继续执行"),
+		Lesson: text("Error 1213 has already rolled the whole transaction back. Code that logs it and goes on runs the rest of its statements "+
 			"outside of any transaction, each committed by itself: here a payment without an order. After 1213 the whole closure must be run "+
 			"again, from BEGIN.",
 			"错误 1213 意味着整个事务已被回滚。若只记日志继续往下走，剩下的语句都在事务之外逐条自动提交：这里留下一笔没有订单的付款。"+
 				"遇到 1213 必须从 BEGIN 起整体重来。"),
-		Wild: say("if err != nil { log.Println(err) } in the middle of a transaction; an ORM hook that swallows an error.",
+		Wild: text("if err != nil { log.Println(err) } in the middle of a transaction; an ORM hook that swallows an error.",
 			"事务中间的 if err != nil { log.Println(err) }；吞掉错误的 ORM 钩子。"),
-		Needs: []bench.Server{bench.Database},
+		Needs: []harness.Server{harness.Database},
 		Cases: []Case{
-			wrong(say("logs it and goes on", "记日志后继续"), play(ignores)),
-			right(say("rolls back and begins again", "回滚并整体重来"), play(again)),
+			wrong(text("logs it and goes on", "记日志后继续"), play(ignores)),
+			right(text("rolls back and begins again", "回滚并整体重来"), play(again)),
 		},
 	}
 }

@@ -3,7 +3,7 @@ package lab
 import (
 	"strings"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // ambiguousCommit: a commit that fails has happened, or not, and the error is the same.
@@ -11,7 +11,7 @@ func ambiguousCommit() Experiment {
 	// buy is one try of a request, on a fresh connection; its commit may be answered by
 	// silence.
 	buy := func(a *Actor, insert string) error {
-		a.On(a.Bench().Pool(a.Bench().WiredDSN(), 1))
+		a.On(a.Run().Pool(a.Run().ProxiedDSN(), 1))
 		a.SQL("BEGIN")
 		if _, err := a.TrySQL(insert); err != nil {
 			return err
@@ -21,13 +21,13 @@ func ambiguousCommit() Experiment {
 	}
 	blindly := func(a *Actor) {
 		const insert = "INSERT INTO orders (user_id) VALUES (42)"
-		a.Bench().Network().LoseAnswers("COMMIT", 1)
+		a.Run().Network().LoseReplies("COMMIT", 1)
 		if buy(a, insert) != nil {
 			_ = buy(a, insert)
 		}
 	}
 	byRequest := func(a *Actor) {
-		a.Bench().Network().LoseAnswers("COMMIT", 1)
+		a.Run().Network().LoseReplies("COMMIT", 1)
 		if buy(a, "INSERT INTO orders (user_id, request) VALUES (42, 'r1')") == nil {
 			return
 		}
@@ -38,29 +38,29 @@ func ambiguousCommit() Experiment {
 			a.Number("SELECT id FROM orders WHERE request = 'r1'")
 		}
 	}
-	play := func(script func(a *Actor)) func(b *Bench) {
-		return func(b *Bench) {
-			b.Tables("orders (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT, request VARCHAR(20) UNIQUE, void INT DEFAULT 0)")
-			b.AtMost(say("orders of one request", "同一请求产生的订单数"), 1, b.Count("SELECT COUNT(*) FROM orders WHERE void = 0"))
-			b.Network()
-			b.Actor("buyer", script)
-			b.Schedule()
+	play := func(script func(a *Actor)) func(run *Run) {
+		return func(run *Run) {
+			run.Tables("orders (id INT AUTO_INCREMENT PRIMARY KEY, user_id INT, request VARCHAR(20) UNIQUE, void INT DEFAULT 0)")
+			run.AtMost(text("orders of one request", "同一请求产生的订单数"), 1, run.Count("SELECT COUNT(*) FROM orders WHERE void = 0"))
+			run.Network()
+			run.Actor("buyer", script)
+			run.Schedule()
 		}
 	}
 	return Experiment{
 		Name:  "ambiguous-commit",
-		Title: say("A commit whose answer was lost, tried again blindly", "提交的应答丢失后盲目重试"),
-		Lesson: say("The commit is done and its answer lost: the driver reports the same error as if it had not happened. Trying again buys twice; "+
+		Title: text("A commit whose answer was lost, tried again blindly", "提交的应答丢失后盲目重试"),
+		Lesson: text("The commit is done and its answer lost: the driver reports the same error as if it had not happened. Trying again buys twice; "+
 			"giving the unit back sells it twice. The way out is to ask the database something that only one of the two can answer: insert a "+
 			"void order under the same request id. A duplicate means that it was committed; a success means that it never can be.",
 			"提交成功而应答丢失，驱动返回的错误与未提交完全一样。重试就会买两次，退库存就会卖两次。出路是问数据库一个只有一种答案的问题："+
 				"用同一请求编号插入一张作废单。重复说明已提交，成功说明它再也不可能提交。"),
-		Wild: say("Retry helpers that treat every error alike, and every rollback of stock in a catch block around the commit.",
+		Wild: text("Retry helpers that treat every error alike, and every rollback of stock in a catch block around the commit.",
 			"对所有错误一视同仁的重试工具；以及在 catch 里对提交失败做的“回滚库存”。"),
-		Needs: []bench.Server{bench.Database},
+		Needs: []harness.Server{harness.Database},
 		Cases: []Case{
-			wrong(say("the same transaction again", "原样再来一次"), play(blindly)),
-			right(say("a void order under the same request id", "用同一请求编号插入作废单"), play(byRequest)),
+			wrong(text("the same transaction again", "原样再来一次"), play(blindly)),
+			right(text("a void order under the same request id", "用同一请求编号插入作废单"), play(byRequest)),
 		},
 	}
 }

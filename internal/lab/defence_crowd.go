@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"seckill/internal/coupon"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
@@ -28,50 +28,52 @@ const (
 
 // sell is a whole sale on the real order path, without the lines that are off. With
 // leasesLost every lease is gone as soon as it is held, without its holder's knowing.
-func sell(leasesLost bool, off ...line) func(b *Bench) { return sellTo(meetBriefly, leasesLost, off) }
+func sell(leasesLost bool, off ...defence) func(run *Run) {
+	return sellTo(meetBriefly, leasesLost, off)
+}
 
 // sellTwice is sell where two requests of a user are sure to meet: each waits long
 // enough for the other.
-func sellTwice(leasesLost bool, off ...line) func(b *Bench) {
+func sellTwice(leasesLost bool, off ...defence) func(run *Run) {
 	return sellTo(meetSurely, leasesLost, off)
 }
 
-func sellTo(meet time.Duration, leasesLost bool, off []line) func(b *Bench) {
-	return func(b *Bench) {
-		shop := openShop(b, meet, leasesLost, off)
-		b.AtMost(say("orders above their users' limit", "超出限购的订单"), 0, shop.count("SELECT COALESCE(SUM(n - 1), 0) FROM "+
+func sellTo(meet time.Duration, leasesLost bool, off []defence) func(run *Run) {
+	return func(run *Run) {
+		shop := openShop(run, meet, leasesLost, off)
+		run.AtMost(text("orders above their users' limit", "超出限购的订单"), 0, shop.count("SELECT COALESCE(SUM(n - 1), 0) FROM "+
 			"(SELECT COUNT(*) n FROM orders WHERE coupon_id = ? AND slot IS NOT NULL GROUP BY user_id) u"))
-		b.AtMost(say("units sold that there were not", "超卖的件数"), 0,
+		run.AtMost(text("units sold that there were not", "超卖的件数"), 0,
 			shop.count("SELECT GREATEST(0, COUNT(*) - 15) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL"))
-		b.Actor("crowd", func(a *Actor) {
-			a.Must(bench.Database, bench.Write, "20 users tap 4 times for 15 units", func(s *Step) error {
+		run.Actor("crowd", func(a *Actor) {
+			a.Must(harness.Database, harness.Write, "20 users tap 4 times for 15 units", func(s *Step) error {
 				sold, err := shop.rush(s.Ctx)
 				s.Note("%d orders", sold)
 				return err
 			})
 		})
-		b.Schedule()
-		b.Tell(say("orders", "成交订单"), shop.count("SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL")())
+		run.Schedule()
+		run.Report(text("orders", "成交订单"), shop.count("SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL")())
 	}
 }
 
-// labShop is the order path on a database and a Redis of its own.
-type labShop struct {
-	b        *Bench
+// application is the order path on a database and a Redis of its own.
+type application struct {
+	b        *Run
 	coupon   coupon.Coupon
 	services []*order.Service // as many processes
 	count    func(query string) func() int64
 }
 
-func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labShop {
-	at := b.Shop()
-	db, err := store.Open(b.Ctx(), store.Options{MySQL: at.DSN, MaxOpen: 32, MaxIdle: 32, TxTimeout: patient})
-	b.Must(err)
-	b.OnStop(func() { _ = db.Close() })
-	_, err = db.Migrate(b.Ctx())
-	b.Must(err)
+func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *application {
+	at := run.Env()
+	db, err := store.Open(run.Ctx(), store.Options{MySQL: at.DSN, MaxOpen: 32, MaxIdle: 32, TxTimeout: longWait})
+	run.Must(err)
+	run.OnStop(func() { _ = db.Close() })
+	_, err = db.Migrate(run.Ctx())
+	run.Must(err)
 
-	client := b.Client(at.Redis)
+	client := run.Client(at.Redis)
 	prefix := "lab-" + strconv.FormatUint(rand.Uint64(), 36) + ":" //nolint:gosec // of this database alone, and no secret
 	units := stock.New(client, time.Hour).Under(prefix)
 	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
@@ -81,18 +83,18 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 		Cache:     cache, ShardCount: 4,
 	})
 	now := time.Now()
-	draft, err := coupons.Create(b.Ctx(), coupon.Coupon{
+	draft, err := coupons.Create(run.Ctx(), coupon.Coupon{
 		Title: "lab", Total: crowdUnits, LimitPerUser: 1, BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
 	})
-	b.Must(err)
-	s := &labShop{b: b}
-	s.coupon, err = coupons.Publish(b.Ctx(), draft.ID)
-	b.Must(err)
+	run.Must(err)
+	s := &application{b: run}
+	s.coupon, err = coupons.Publish(run.Ctx(), draft.ID)
+	run.Must(err)
 
-	pool := b.Pool(at.DSN, 2)
+	pool := run.Pool(at.DSN, 2)
 	s.count = func(query string) func() int64 {
 		return func() (n int64) {
-			b.Must(pool.QueryRowContext(b.Ctx(), query, s.coupon.ID).Scan(&n))
+			run.Must(pool.QueryRowContext(run.Ctx(), query, s.coupon.ID).Scan(&n))
 			return n
 		}
 	}
@@ -100,18 +102,18 @@ func openShop(b *Bench, meet time.Duration, leasesLost bool, off []line) *labSho
 	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
 	tx := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
-		locker := b.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: patient})
+		locker := run.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: longWait})
 		s.services = append(s.services, order.NewService(order.Deps{
 			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Unresolved: units, Restocker: units,
 			Locker: lockerWithout(off, leasesLost, locker.Locker, client), Tx: tx, Orders: db, IDs: numbers,
-			PayWithin: time.Hour, Cleanup: patient, Log: quiet,
+			PayWithin: time.Hour, Cleanup: longWait, Log: quiet,
 		}))
 	}
 	return s
 }
 
 // rush lets everybody tap at once, each tap of a user at another process.
-func (s *labShop) rush(ctx context.Context) (sold int64, err error) {
+func (s *application) rush(ctx context.Context) (sold int64, err error) {
 	var all sync.WaitGroup
 	var orders atomic.Int64
 	var mu sync.Mutex

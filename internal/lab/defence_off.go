@@ -22,8 +22,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// patient is longer than anything in a sale of the lab takes.
-const patient = 15 * time.Second
+// longWait is longer than anything in a sale of the lab takes.
+const longWait = 15 * time.Second
 
 // shards is the stock without its account of the buyers.
 type shards struct {
@@ -55,21 +55,21 @@ func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 
 // lockerWithout gives the locker, one that lets everybody in, or one whose leases are
 // lost.
-func lockerWithout(off []line, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
+func lockerWithout(off []defence, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
 	switch {
 	case slices.Contains(off, locking):
-		return everybody{}
+		return noLocker{}
 	case leasesLost:
-		return forgetful{locker, client}
+		return lossyLocker{locker, client}
 	}
 	return locker
 }
 
-// everybody lets everybody in.
-type everybody struct{}
+// noLocker lets everybody in.
+type noLocker struct{}
 
 // Do runs the work at once.
-func (everybody) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+func (noLocker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: long, Logger: quiet})
 	if err != nil {
 		return err
@@ -78,17 +78,17 @@ func (everybody) Do(ctx context.Context, key string, work func(context.Context, 
 }
 
 // Raise has no counter to raise: the clock will have passed it.
-func (everybody) Raise(context.Context, string, uint64) error { return nil }
+func (noLocker) Raise(context.Context, string, uint64) error { return nil }
 
-// forgetful has a server that forgets every lease, as after a failover, and holders who
+// lossyLocker has a server that forgets every lease, as after a failover, and holders who
 // do not know.
-type forgetful struct {
+type lossyLocker struct {
 	*lock.Locker
 	client *redis.Client
 }
 
 // Do runs the work after the key has gone.
-func (f forgetful) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+func (f lossyLocker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	return f.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
 		var names []string
 		for bucket := range 64 {
@@ -105,7 +105,7 @@ func (f forgetful) Do(ctx context.Context, key string, work func(context.Context
 // one user meet after they have counted.
 type transactor struct {
 	order.Transactor
-	off    []line
+	off    []defence
 	within time.Duration // how long a request waits for another
 	slots  atomic.Int64
 

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/bench"
+import "seckill/internal/lab/harness"
 
 // deferUnlock: a defer that stands one line too high gives up what was never had.
 func deferUnlock() Experiment {
@@ -11,8 +11,8 @@ func deferUnlock() Experiment {
 			if !ours {
 				return
 			}
-			a.Enters()
-			a.Leaves()
+			a.Enter()
+			a.Leave()
 		}
 	}
 	below := func(token string) func(a *Actor) {
@@ -21,31 +21,31 @@ func deferUnlock() Experiment {
 				return
 			}
 			defer unlock(a, "lock", token)
-			a.Enters()
-			a.Leaves()
+			a.Enter()
+			a.Leave()
 		}
 	}
-	play := func(work func(token string) func(a *Actor)) func(b *Bench) {
-		return func(b *Bench) {
-			b.OneInside()
-			holder := b.Actor("worker 1", work("a"))
-			refused := b.Actor("worker 2", work("b"))
-			third := b.Actor("worker 3", work("c"))
-			b.Schedule(holder.Until("comes out"), refused.ToTheEnd(), third.Until("comes out"), holder.ToTheEnd())
+	play := func(work func(token string) func(a *Actor)) func(run *Run) {
+		return func(run *Run) {
+			run.OneInside()
+			holder := run.Actor("worker 1", work("a"))
+			refused := run.Actor("worker 2", work("b"))
+			third := run.Actor("worker 3", work("c"))
+			run.Schedule(holder.Until("comes out"), refused.ToTheEnd(), third.Until("comes out"), holder.ToTheEnd())
 		}
 	}
 	return Experiment{
 		Name:  "defer-unlock",
-		Title: say("Unlocking in defer without having locked", "没拿到锁，defer 里却解了锁"),
-		Lesson: say("The second worker is refused and goes home, and its deferred unlock frees the first one's lock on the way out. The third "+
+		Title: text("Unlocking in defer without having locked", "没拿到锁，defer 里却解了锁"),
+		Lesson: text("The second worker is refused and goes home, and its deferred unlock frees the first one's lock on the way out. The third "+
 			"comes in. The defer belongs below the check, and the release must compare the owner.",
 			"第二个进程没拿到锁，返回时 defer 却把第一个进程的锁删了，第三个进程随即闯入。defer 应写在判断之后，释放时还必须比较持有者。"),
-		Wild: say("lock(); defer unlock(); if err … is the order in which a hand that is used to sync.Mutex writes it.",
+		Wild: text("lock(); defer unlock(); if err … is the order in which a hand that is used to sync.Mutex writes it.",
 			"习惯了 sync.Mutex 的人会顺手写下 lock(); defer unlock();，然后才检查是否加锁成功。"),
-		Needs: []bench.Server{bench.Redis},
+		Needs: []harness.Server{harness.Redis},
 		Cases: []Case{
-			wrong(say("defer, then check", "先 defer，后检查"), play(tooHigh)),
-			right(say("check, then defer", "先检查，后 defer"), play(below)),
+			wrong(text("defer, then check", "先 defer，后检查"), play(tooHigh)),
+			right(text("check, then defer", "先检查，后 defer"), play(below)),
 		},
 	}
 }

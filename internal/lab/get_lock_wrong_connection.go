@@ -3,7 +3,7 @@ package lab
 import (
 	"database/sql"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // getLockWrongConnection: GET_LOCK belongs to a connection, and a pool lends that to
@@ -16,30 +16,30 @@ func getLockWrongConnection() Experiment {
 		return func(a *Actor) {
 			on := connect(a)
 			var got int64
-			name := "'" + a.Bench().Key("l") + "'"
-			a.MustSQL(bench.Take, "SELECT GET_LOCK('user:42', 10)", func(s *Step) (err error) {
+			name := "'" + a.Run().Key("l") + "'"
+			a.MustSQL(harness.Acquire, "SELECT GET_LOCK('user:42', 10)", func(s *Step) (err error) {
 				got, err = on.number(s, "SELECT GET_LOCK("+name+", 10)")
 				s.Note("→ %d", got)
-				s.Open(bench.LeaseSpan, "user:42")
+				s.Open(harness.LeaseSpan, "user:42")
 				return err
 			})
 			if got != 1 {
 				return
 			}
-			a.Enters()
-			a.Leaves()
-			a.MustSQL(bench.Free, "SELECT RELEASE_LOCK('user:42')", func(s *Step) error {
+			a.Enter()
+			a.Leave()
+			a.MustSQL(harness.Release, "SELECT RELEASE_LOCK('user:42')", func(s *Step) error {
 				n, err := on.number(s, "SELECT RELEASE_LOCK("+name+")")
 				s.Note("→ %d", n)
-				s.End(bench.LeaseSpan, "")
+				s.End(harness.LeaseSpan, "")
 				return err
 			})
 		}
 	}
-	play := func(pinned bool) func(b *Bench) {
-		return func(b *Bench) {
-			b.OneInside()
-			pool := b.Pool(b.DSN(), 8)
+	play := func(pinned bool) func(run *Run) {
+		return func(run *Run) {
+			run.OneInside()
+			pool := run.Pool(run.DSN(), 8)
 			connect := func(a *Actor) asker {
 				if pinned {
 					a.On(pool)
@@ -47,24 +47,24 @@ func getLockWrongConnection() Experiment {
 				}
 				return onPool{pool}
 			}
-			one, two := b.Actor("first tap", work(connect)), b.Actor("second tap", work(connect))
-			b.Schedule(one.Until("comes out"), two.Until("comes out"), one.ToTheEnd(), two.ToTheEnd())
+			one, two := run.Actor("first tap", work(connect)), run.Actor("second tap", work(connect))
+			run.Schedule(one.Until("comes out"), two.Until("comes out"), one.ToTheEnd(), two.ToTheEnd())
 		}
 	}
 	return Experiment{
 		Name:  "get-lock-wrong-connection",
-		Title: say("GET_LOCK through a connection pool", "通过连接池使用 GET_LOCK"),
-		Lesson: say("The lock belongs to the connection that asked, and may be taken again by it. Through a pool, the second tap is lent the very "+
+		Title: text("GET_LOCK through a connection pool", "通过连接池使用 GET_LOCK"),
+		Lesson: text("The lock belongs to the connection that asked, and may be taken again by it. Through a pool, the second tap is lent the very "+
 			"connection of the first and gets the lock too. A release may as well go to a connection that does not have it, and then the lock "+
 			"stays until that connection is closed. Pin one connection from the lock to the release.",
 			"锁属于发出请求的那个连接，而同一连接可以重入。通过连接池，第二个请求恰好借到第一个请求的连接，于是也拿到了锁。"+
 				"释放也可能发到另一个连接上，锁就一直留到连接关闭。从加锁到释放必须固定使用同一个连接。"),
-		Wild: say("db.Exec(\"SELECT GET_LOCK(…)\") with database/sql, or an ORM's session, which are pools both.",
+		Wild: text("db.Exec(\"SELECT GET_LOCK(…)\") with database/sql, or an ORM's session, which are pools both.",
 			"用 database/sql 的 db.Exec 或 ORM 的会话直接执行 GET_LOCK：它们都是连接池。"),
-		Needs: []bench.Server{bench.Database},
+		Needs: []harness.Server{harness.Database},
 		Cases: []Case{
-			wrong(say("any connection of the pool", "池里的任意连接"), play(false)),
-			right(say("one pinned connection", "固定的一个连接"), play(true)),
+			wrong(text("any connection of the pool", "池里的任意连接"), play(false)),
+			right(text("one pinned connection", "固定的一个连接"), play(true)),
 		},
 	}
 }

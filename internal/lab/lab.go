@@ -5,7 +5,7 @@
 //	           in the one thing that it teaches
 //
 // An experiment is read from its script, which is what each process does, and its
-// schedule, which says whose turn it is. Package bench plays it on real servers and
+// schedule, which says whose turn it is. Package harness runs it on real servers and
 // package report draws what happened. Everything here that is wrong is so on purpose.
 //
 // It does not promise that what is right here is enough: each experiment looks at one
@@ -16,27 +16,27 @@ import (
 	"context"
 	"fmt"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 type (
-	// Bench is where a case is played.
-	Bench = bench.Bench
+	// Run is one run of a case.
+	Run = harness.Run
 	// Actor is one process of an experiment.
-	Actor = bench.Actor
+	Actor = harness.Actor
 	// Experiment shows one thing that goes wrong.
-	Experiment = bench.Experiment
-	// Case is one way of doing it.
-	Case = bench.Case
+	Experiment = harness.Experiment
+	// Case is one way of doing the work.
+	Case = harness.Case
 	// Step is one step of an actor.
-	Step = bench.Step
+	Step = harness.Step
 )
 
 // say and the others make experiments short to read.
 var (
-	say   = bench.Say
-	wrong = bench.Wrong
-	right = bench.Right
+	text  = harness.NewText
+	wrong = harness.Wrong
+	right = harness.Right
 )
 
 // All are the experiments, in the order in which they are best read.
@@ -83,7 +83,7 @@ func All() []Experiment {
 	}
 }
 
-// Find gives the experiment of that name.
+// Find returns the experiment with that name.
 func Find(name string) (Experiment, error) {
 	for _, e := range All() {
 		if e.Name == name {
@@ -93,15 +93,15 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, fmt.Errorf("there is no experiment %q: see seckill lab list", name)
 }
 
-// Run plays experiments one after the other and tells of each as it ends. It stops
+// RunAll runs experiments one after the other and calls tell with each result. It stops
 // early if ctx ends.
-func Run(ctx context.Context, places *bench.Places, experiments []Experiment, tell func(bench.Result)) []bench.Result {
-	var results []bench.Result
+func RunAll(ctx context.Context, servers *harness.Servers, experiments []Experiment, tell func(harness.Result)) []harness.Result {
+	var results []harness.Result
 	for _, e := range experiments {
 		if ctx.Err() != nil {
 			break
 		}
-		r := bench.Run(ctx, places, e)
+		r := harness.RunExperiment(ctx, servers, e)
 		if ctx.Err() != nil {
 			break
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
 	"seckill/internal/servers/testservers"
 )
@@ -20,21 +20,21 @@ func TestMain(m *testing.M) { testservers.Main(m) }
 var rounds = flag.Int("rounds", 1, "how often each experiment is played")
 
 func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
-	places := bench.NewPlaces(bench.Config{MySQL: testservers.MariaDB(t).DSN(""), Redis: testservers.Redis(t).Addr()})
-	t.Cleanup(func() { require.NoError(t, places.Close()) })
+	servers := harness.NewServers(harness.Config{MySQL: testservers.MariaDB(t).DSN(""), Redis: testservers.Redis(t).Addr()})
+	t.Cleanup(func() { require.NoError(t, servers.Close()) })
 	for _, e := range lab.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			for round := range *rounds {
-				r := bench.Run(t.Context(), places, e)
-				require.True(t, r.AsExpected(), "round %d: %s", round+1, say(r))
-				require.Empty(t, untold(r), "bench/chinese.go does not have these")
+				r := harness.RunExperiment(t.Context(), servers, e)
+				require.True(t, r.AsExpected(), "round %d: %s", round+1, describe(r))
+				require.Empty(t, untold(r), "harness/chinese.go does not have these")
 			}
 		})
 	}
 }
 
-// say tells what was not as expected.
-func say(r bench.Result) string {
+// text tells what was not as expected.
+func describe(r harness.Result) string {
 	var out strings.Builder
 	out.WriteString(r.Failed)
 	_ = report.Text(&out, r, "en")
@@ -49,7 +49,7 @@ var (
 )
 
 // untold lists what a timeline says in English alone.
-func untold(r bench.Result) (all []string) {
+func untold(r harness.Result) (all []string) {
 	for _, c := range r.Cases {
 		missing := func(text string, english *regexp.Regexp) {
 			if english.MatchString(text) && !server.MatchString(text) && c.Told(text, "zh") == text {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/stock"
 )
 
@@ -13,8 +13,8 @@ import (
 func noSiblings() Experiment {
 	const units, shards, buyers = 8, 4, 5
 
-	unsold := func(b *Bench, left func() int64, refused *atomic.Int64) {
-		b.AtMost(say("units unsold while a buyer was told that it is sold out", "有人被告知售罄时仍未卖出的件数"), 0, func() int64 {
+	unsold := func(run *Run, left func() int64, refused *atomic.Int64) {
+		run.AtMost(text("units unsold while a buyer was told that it is sold out", "有人被告知售罄时仍未卖出的件数"), 0, func() int64 {
 			if refused.Load() == 0 {
 				return 0
 			}
@@ -22,14 +22,14 @@ func noSiblings() Experiment {
 		})
 	}
 	// homeOnly asks the user's own shard, and takes its word for the whole sale.
-	homeOnly := func(b *Bench) {
+	homeOnly := func(run *Run) {
 		var refused atomic.Int64
-		sale := newSale(b, units, shards)
+		sale := newSale(run, units, shards)
 		counter := "seckill:{" + id(sale.coupon) + ":0}:stock"
-		unsold(b, sale.left, &refused)
-		b.Actor("buyers", func(a *Actor) {
+		unsold(run, sale.left, &refused)
+		run.Actor("buyers", func(a *Actor) {
 			for _, user := range neighbours(buyers, shards) {
-				a.Redis(bench.Write, "shard 0: IF stock > 0 THEN DECR, for user "+id(user), func(s *Step, c *redis.Client) error {
+				a.Redis(harness.Write, "shard 0: IF stock > 0 THEN DECR, for user "+id(user), func(s *Step, c *redis.Client) error {
 					left, err := takeOne.Run(s.Ctx, c, []string{counter}).Int64()
 					if s.Note("%d left there", left); left < 0 {
 						s.Note("sold out, says the shard")
@@ -39,34 +39,34 @@ func noSiblings() Experiment {
 				})
 			}
 		})
-		b.Schedule()
+		run.Schedule()
 	}
-	borrowing := func(b *Bench) {
+	borrowing := func(run *Run) {
 		var refused atomic.Int64
-		sale := newSale(b, units, shards)
-		unsold(b, sale.left, &refused)
-		b.Actor("buyers", func(a *Actor) {
+		sale := newSale(run, units, shards)
+		unsold(run, sale.left, &refused)
+		run.Actor("buyers", func(a *Actor) {
 			for _, user := range neighbours(buyers, shards) {
 				if sale.buys(a, user) != nil {
 					refused.Add(1)
 				}
 			}
 		})
-		b.Schedule()
+		run.Schedule()
 	}
 	return Experiment{
 		Name:  "no-siblings",
-		Title: say("A home shard without siblings", "只看自己分片，不问兄弟分片"),
-		Lesson: say("Eight units over four shards; five buyers have the same home, which has two. If its word is taken for the sale's, three are sent "+
+		Title: text("A home shard without siblings", "只看自己分片，不问兄弟分片"),
+		Lesson: text("Eight units over four shards; five buyers have the same home, which has two. If its word is taken for the sale's, three are sent "+
 			"home while six units are left: undersold. The home must borrow from a sibling, and sold out may be said only after every shard "+
 			"was seen empty.",
 			"八件分在四个分片，五个买家都属于同一个分片，而它只有两件。若以它的话为准，三个人被打发走，还剩六件没卖：这叫少卖。"+
 				"分片空了要向兄弟借，只有看过所有分片都空了才能说售罄。"),
-		Wild:  say("Every \"split the stock into buckets\" article that ends before the buckets run dry.", "所有“把库存拆成多个桶”的文章，都在桶空之前就结束了。"),
-		Needs: []bench.Server{bench.Redis},
+		Wild:  text("Every \"split the stock into buckets\" article that ends before the buckets run dry.", "所有“把库存拆成多个桶”的文章，都在桶空之前就结束了。"),
+		Needs: []harness.Server{harness.Redis},
 		Cases: []Case{
-			wrong(say("the home shard decides", "自己的分片说了算"), homeOnly),
-			right(say("siblings lend", "兄弟分片出借"), borrowing),
+			wrong(text("the home shard decides", "自己的分片说了算"), homeOnly),
+			right(text("siblings lend", "兄弟分片出借"), borrowing),
 		},
 	}
 }

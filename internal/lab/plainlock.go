@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // The lock that everybody writes first, command by command.
@@ -16,8 +16,8 @@ const short = 60 * time.Millisecond
 
 // setNX takes the lock for good.
 func setNX(a *Actor, key, token string) (ours bool) {
-	a.Redis(bench.Take, "SETNX "+key+" "+token, func(s *Step, c *redis.Client) (err error) {
-		ours, err = c.SetNX(s.Ctx, a.Bench().Key(key), token, 0).Result()
+	a.Redis(harness.Acquire, "SETNX "+key+" "+token, func(s *Step, c *redis.Client) (err error) {
+		ours, err = c.SetNX(s.Ctx, a.Run().Key(key), token, 0).Result()
 		taken(s, key, ours)
 		return err
 	})
@@ -26,8 +26,8 @@ func setNX(a *Actor, key, token string) (ours bool) {
 
 // setNXPX takes the lock for a while, in one command.
 func setNXPX(a *Actor, key, token string, lease time.Duration) (ours bool) {
-	a.Redis(bench.Take, "SET "+key+" "+token+" NX PX "+ms(lease), func(s *Step, c *redis.Client) (err error) {
-		ours, err = trySet(s.Ctx, c, a.Bench().Key(key), token, lease)
+	a.Redis(harness.Acquire, "SET "+key+" "+token+" NX PX "+ms(lease), func(s *Step, c *redis.Client) (err error) {
+		ours, err = trySet(s.Ctx, c, a.Run().Key(key), token, lease)
 		taken(s, key, ours)
 		return err
 	})
@@ -45,7 +45,7 @@ func trySet(ctx context.Context, c *redis.Client, key, token string, lease time.
 func taken(s *Step, key string, ours bool) {
 	if ours {
 		s.Note("ours")
-		s.Open(bench.LeaseSpan, key)
+		s.Open(harness.LeaseSpan, key)
 		return
 	}
 	s.Note("another's")
@@ -53,8 +53,8 @@ func taken(s *Step, key string, ours bool) {
 
 // del frees the lock, whoever has it.
 func del(a *Actor, key string) {
-	a.Redis(bench.Free, "DEL "+key, func(s *Step, c *redis.Client) error {
-		n, err := c.Del(s.Ctx, a.Bench().Key(key)).Result()
+	a.Redis(harness.Release, "DEL "+key, func(s *Step, c *redis.Client) error {
+		n, err := c.Del(s.Ctx, a.Run().Key(key)).Result()
 		freed(s, key, n)
 		return err
 	})
@@ -62,8 +62,8 @@ func del(a *Actor, key string) {
 
 // get reads who has the lock.
 func get(a *Actor, key string) (token string) {
-	a.Redis(bench.Read, "GET "+key, func(s *Step, c *redis.Client) (err error) {
-		if token, err = c.Get(s.Ctx, a.Bench().Key(key)).Result(); err == redis.Nil { //nolint:errorlint // the client's own value
+	a.Redis(harness.Read, "GET "+key, func(s *Step, c *redis.Client) (err error) {
+		if token, err = c.Get(s.Ctx, a.Run().Key(key)).Result(); err == redis.Nil { //nolint:errorlint // the client's own value
 			err = nil
 		}
 		s.Note("→ %q", token)
@@ -77,15 +77,15 @@ var compareAndDel = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] th
 
 // unlock frees the lock if it is still ours.
 func unlock(a *Actor, key, token string) {
-	a.Redis(bench.Free, "EVAL if GET "+key+" = "+token+" then DEL", func(s *Step, c *redis.Client) error {
-		n, err := compareAndDel.Run(s.Ctx, c, []string{a.Bench().Key(key)}, token).Int64()
+	a.Redis(harness.Release, "EVAL if GET "+key+" = "+token+" then DEL", func(s *Step, c *redis.Client) error {
+		n, err := compareAndDel.Run(s.Ctx, c, []string{a.Run().Key(key)}, token).Int64()
 		freed(s, key, n)
 		return err
 	})
 }
 
 func freed(s *Step, key string, n int64) {
-	s.End(bench.LeaseSpan, key)
+	s.End(harness.LeaseSpan, key)
 	if s.Note("deleted"); n == 0 {
 		s.Note("nothing deleted")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lock"
 	"seckill/internal/lock/redlock"
 )
@@ -18,21 +18,21 @@ type grant = lock.Grant
 
 // redlockClock: a majority is only worth as much as the clocks of its members.
 func redlockClock() Experiment {
-	play := func(fenced bool) func(b *Bench) {
-		return func(b *Bench) {
-			b.Tables("prices (id INT PRIMARY KEY, cents INT, fence BIGINT UNSIGNED)",
+	play := func(fenced bool) func(run *Run) {
+		return func(run *Run) {
+			run.Tables("prices (id INT PRIMARY KEY, cents INT, fence BIGINT UNSIGNED)",
 				"counters (name VARCHAR(80) PRIMARY KEY, fence BIGINT UNSIGNED)")
-			b.Exec("INSERT INTO prices VALUES (1, 100, 0)")
+			run.Exec("INSERT INTO prices VALUES (1, 100, 0)")
 			var decided atomic.Bool
-			overwritten := b.Count("SELECT COUNT(*) FROM prices WHERE cents <> 80")
-			b.AtMost(say("decisions of the later holder that the earlier one has overwritten", "被先前持有者覆盖的后来者的决定"), 0, func() int64 {
+			overwritten := run.Count("SELECT COUNT(*) FROM prices WHERE cents <> 80")
+			run.AtMost(text("decisions of the later holder that the earlier one has overwritten", "被先前持有者覆盖的后来者的决定"), 0, func() int64 {
 				if !decided.Load() {
 					return 0
 				}
 				return overwritten()
 			})
-			nodes := []*node{newNode(b), newNode(b), newNode(b)}
-			backend := majorityOf(b, nodes, fenced)
+			nodes := []*node{newNode(run), newNode(run), newNode(run)}
+			backend := majorityOf(run, nodes, fenced)
 			update := func(a *Actor, cents int, fence uint64) {
 				if fenced {
 					a.SQL(fmt.Sprintf("UPDATE prices SET cents = %d, fence = %d WHERE id = 1 AND fence <= %d", cents, fence, fence))
@@ -43,9 +43,9 @@ func redlockClock() Experiment {
 			work := func(cents int, then func()) func(a *Actor) {
 				return func(a *Actor) {
 					var g grant
-					a.Must(bench.Redis, bench.Take, "REDLOCK price:1 on 3 nodes", func(s *Step) (err error) {
-						g, err = backend.Acquire(s.Ctx, a.Bench().Key("price:1"), a.Name, long)
-						s.Open(bench.LeaseSpan, "price:1")
+					a.Must(harness.Redis, harness.Acquire, "REDLOCK price:1 on 3 nodes", func(s *Step) (err error) {
+						g, err = backend.Acquire(s.Ctx, a.Run().Key("price:1"), a.Name, long)
+						s.Open(harness.LeaseSpan, "price:1")
 						s.Note("a majority; fence %d", g.Fence)
 						return err
 					})
@@ -53,30 +53,30 @@ func redlockClock() Experiment {
 					then()
 				}
 			}
-			first := b.Actor("worker 1", work(90, func() {}))
-			second := b.Actor("worker 2", work(80, func() { decided.Store(true) }))
-			world := b.Actor("world", func(a *Actor) {
+			first := run.Actor("worker 1", work(90, func() {}))
+			second := run.Actor("worker 2", work(80, func() { decided.Store(true) }))
+			world := run.Actor("world", func(a *Actor) {
 				happens(a, "node 3 goes away", func(*Step) error { return nodes[2].server.Kill() })
 				happens(a, "node 2's clock jumps ahead: its lease is over", func(s *Step) error { return nodes[1].leap(s.Ctx) })
 				happens(a, "node 3 comes back, empty", func(s *Step) error { return nodes[2].server.Restart(s.Ctx) })
 			})
-			b.Schedule(world.Steps(1), first.Until("UPDATE"), world.ToTheEnd(), second.ToTheEnd(), first.ToTheEnd())
+			run.Schedule(world.Steps(1), first.Until("UPDATE"), world.ToTheEnd(), second.ToTheEnd(), first.ToTheEnd())
 		}
 	}
 	return Experiment{
 		Name:  "redlock-clock",
-		Title: say("RedLock and a clock that jumps", "RedLock 与时钟跳变"),
-		Lesson: say("Worker 1 has nodes 1 and 2. Node 2's clock jumps ahead and its lease is over (which is all that a jump does, and is played so "+
+		Title: text("RedLock and a clock that jumps", "RedLock 与时钟跳变"),
+		Lesson: text("Worker 1 has nodes 1 and 2. Node 2's clock jumps ahead and its lease is over (which is all that a jump does, and is played so "+
 			"here); node 3 comes back without it. Worker 2 has nodes 2 and 3: two majorities at once. More nodes do not help; a fence that "+
 			"is kept where the data is does.",
 			"进程 1 拿到节点 1 和 2。节点 2 的时钟向前跳，租约立刻到期（跳变的效果仅此而已，这里即如此模拟）；节点 3 恢复后什么也不记得。"+
 				"进程 2 拿到节点 2 和 3：两个多数派同时存在。加节点没有用，与数据放在一起的栅栏才有用。"),
-		Wild: say("A clock set by hand or stepped by NTP; a node restarted without appendfsync always. The debate of Kleppmann and antirez.",
+		Wild: text("A clock set by hand or stepped by NTP; a node restarted without appendfsync always. The debate of Kleppmann and antirez.",
 			"手工校时、NTP 步进、未开 appendfsync always 的节点重启；Kleppmann 与 antirez 的那场争论。"),
-		Needs: []bench.Server{bench.RealRedis, bench.OwnRedis, bench.Database},
+		Needs: []harness.Server{harness.RealRedis, harness.OwnRedis, harness.Database},
 		Cases: []Case{
-			wrong(say("the majority is trusted", "相信多数派"), play(false)),
-			right(say("a fence from the database", "栅栏来自数据库"), play(true)),
+			wrong(text("the majority is trusted", "相信多数派"), play(false)),
+			right(text("a fence from the database", "栅栏来自数据库"), play(true)),
 		},
 	}
 }
@@ -90,9 +90,9 @@ type node struct {
 	client *redis.Client
 }
 
-func newNode(b *Bench) *node {
-	r := b.PrivateRedis()
-	return &node{r, b.Client(r.Addr())}
+func newNode(run *Run) *node {
+	r := run.PrivateRedis()
+	return &node{r, run.Client(r.Addr())}
 }
 
 // leap ends every lease of the node, as its clock would by jumping over their ends.
@@ -109,18 +109,18 @@ func (n *node) leap(ctx context.Context) error {
 	return err
 }
 
-func majorityOf(b *Bench, nodes []*node, fenced bool) *redlock.Backend {
+func majorityOf(run *Run, nodes []*node, fenced bool) *redlock.Backend {
 	var clients []*redis.Client
 	for _, n := range nodes {
 		clients = append(clients, n.client)
 	}
 	o := redlock.Options{NodeTimeout: 5 * time.Second}
 	if fenced {
-		o.Fencer = counters{b.DB()}
+		o.Fencer = counters{run.DB()}
 	}
 	backend, err := redlock.New(clients, o)
-	b.Must(err)
-	b.OnStop(backend.Close)
+	run.Must(err)
+	run.OnStop(backend.Close)
 	return backend
 }
 

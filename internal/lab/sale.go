@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"seckill/internal/coupon"
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/order"
 	"seckill/internal/stock"
 )
 
-// sale is a coupon whose units are in this program's own shards.
-type sale struct {
+// testSale is a coupon whose units are in this program's own shards.
+type testSale struct {
 	*stock.Stock
-	b      *Bench
+	b      *Run
 	coupon int64
 	shards int
 }
@@ -23,18 +23,18 @@ type sale struct {
 const epoch = 1
 
 // newSale loads units over shards, under an id that no coupon of the server's has.
-func newSale(b *Bench, units int64, shards int) sale {
-	s := sale{stock.New(b.Redis(), time.Hour), b, 1<<62 + rand.Int64N(1<<61), shards} //nolint:gosec // a name, not a secret
-	b.Must(s.Load(b.Ctx(), coupon.Load{CouponID: s.coupon, Epoch: epoch, Shards: shards, Units: units}))
-	b.OnStop(func() { b.Forget("seckill:{" + id(s.coupon) + ":*") })
+func newSale(run *Run, units int64, shards int) testSale {
+	s := testSale{stock.New(run.Redis(), time.Hour), run, 1<<62 + rand.Int64N(1<<61), shards} //nolint:gosec // a name, not a secret
+	run.Must(s.Load(run.Ctx(), coupon.Load{CouponID: s.coupon, Epoch: epoch, Shards: shards, Units: units}))
+	run.OnStop(func() { run.Forget("seckill:{" + id(s.coupon) + ":*") })
 	return s
 }
 
 // through is the same stock over another connection.
-func (s sale) through(addr string) *stock.Stock { return stock.New(s.b.Client(addr), time.Hour) }
+func (s testSale) through(addr string) *stock.Stock { return stock.New(s.b.Client(addr), time.Hour) }
 
 // claim asks for a unit for a user.
-func (s sale) claim(user int64, request string) order.ReserveRequest {
+func (s testSale) claim(user int64, request string) order.ReserveRequest {
 	return order.ReserveRequest{
 		CouponID: s.coupon, UserID: user, RequestID: request, OrderID: rand.Int64N(1 << 40), //nolint:gosec // a name, not a secret
 		Limit: 1, Epoch: epoch, Shards: s.shards,
@@ -42,7 +42,7 @@ func (s sale) claim(user int64, request string) order.ReserveRequest {
 }
 
 // left is the number of units in all shards.
-func (s sale) left() (sum int64) {
+func (s testSale) left() (sum int64) {
 	units, err := s.Left(s.b.Ctx(), s.coupon, s.shards)
 	s.b.Must(err)
 	for _, n := range units {
@@ -52,7 +52,7 @@ func (s sale) left() (sum int64) {
 }
 
 // buy reserves and confirms one unit.
-func (s sale) buy(ctx context.Context, user int64) error {
+func (s testSale) buy(ctx context.Context, user int64) error {
 	hold, err := s.Reserve(ctx, s.claim(user, "r"+id(user)))
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func (s sale) buy(ctx context.Context, user int64) error {
 }
 
 // buys is the step in which a user buys from this program's shards.
-func (s sale) buys(a *Actor, user int64) error {
-	return a.Do(bench.Redis, bench.Write, "RESERVE for user "+id(user), func(step *Step) error {
+func (s testSale) buys(a *Actor, user int64) error {
+	return a.Do(harness.Redis, harness.Write, "RESERVE for user "+id(user), func(step *Step) error {
 		err := s.buy(step.Ctx, user)
 		if step.Note("sold"); err != nil {
 			step.Note("%v", err)

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/bench"
+import "seckill/internal/lab/harness"
 
 // versionBesideLock: a pessimistic lock keeps out those who ask for it.
 func versionBesideLock() Experiment {
@@ -23,31 +23,31 @@ func versionBesideLock() Experiment {
 			a.Unlock("coupon:1")
 		}
 	}
-	play := func(versioned bool) func(b *Bench) {
-		return func(b *Bench) {
-			b.Tables("coupons (id INT PRIMARY KEY, title VARCHAR(20), stock INT, version INT)")
-			b.Exec("INSERT INTO coupons VALUES (1, 'coupon', 10, 1)")
-			b.InTheEnd(say("units left after one of ten was sold", "十件卖出一件后的库存"), 9, b.Count("SELECT stock FROM coupons WHERE id = 1"))
-			editor := b.Actor("editor", edit(versioned))
-			batch := b.Actor("batch job", func(a *Actor) { // it was written before there was a lock
+	play := func(versioned bool) func(run *Run) {
+		return func(run *Run) {
+			run.Tables("coupons (id INT PRIMARY KEY, title VARCHAR(20), stock INT, version INT)")
+			run.Exec("INSERT INTO coupons VALUES (1, 'coupon', 10, 1)")
+			run.InTheEnd(text("units left after one of ten was sold", "十件卖出一件后的库存"), 9, run.Count("SELECT stock FROM coupons WHERE id = 1"))
+			editor := run.Actor("editor", edit(versioned))
+			batch := run.Actor("batch job", func(a *Actor) { // it was written before there was a lock
 				a.SQL("UPDATE coupons SET stock = stock - 1, version = version + 1 WHERE id = 1")
 			})
-			b.Schedule(editor.Until("UPDATE"), batch.ToTheEnd(), editor.ToTheEnd())
+			run.Schedule(editor.Until("UPDATE"), batch.ToTheEnd(), editor.ToTheEnd())
 		}
 	}
 	return Experiment{
 		Name:  "version-beside-lock",
-		Title: say("A version column beside the lock", "锁之外再加版本号"),
-		Lesson: say("The editor holds the lock, reads the row and writes it back. A job that has never heard of the lock sells a unit in between, and "+
+		Title: text("A version column beside the lock", "锁之外再加版本号"),
+		Lesson: text("The editor holds the lock, reads the row and writes it back. A job that has never heard of the lock sells a unit in between, and "+
 			"the editor's write takes the sale back. The lock orders those who ask for it; a version column, compared in the update, also "+
 			"sees those who do not.",
 			"编辑器持锁读出整行再写回。一个根本不知道这把锁的任务在其间卖出一件，编辑器的写回把这次销售抹掉了。"+
 				"锁只能约束来申请锁的人；更新时比较版本号，连不申请锁的人也能发现。"),
-		Wild:  say("An ORM's Save(), which writes every column; a script that somebody runs by hand.", "ORM 的 Save() 会写回所有列；有人手工跑的脚本。"),
-		Needs: []bench.Server{bench.Redis, bench.Database},
+		Wild:  text("An ORM's Save(), which writes every column; a script that somebody runs by hand.", "ORM 的 Save() 会写回所有列；有人手工跑的脚本。"),
+		Needs: []harness.Server{harness.Redis, harness.Database},
 		Cases: []Case{
-			wrong(say("the lock alone", "只有锁"), play(false)),
-			right(say("the lock and a version", "锁加版本号"), play(true)),
+			wrong(text("the lock alone", "只有锁"), play(false)),
+			right(text("the lock and a version", "锁加版本号"), play(true)),
 		},
 	}
 }

@@ -70,6 +70,7 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 		args: []string{
 			"-Xmx256m",
 			"-Dzookeeper.forceSync=no",
+			"-Dznode.container.checkIntervalMs=1000", // empty containers go soon, so that tests see them go
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 			"-cp", zooKeeperJar + ":" + loggerJar,
 			"org.apache.zookeeper.server.ZooKeeperServerMain", file,

@@ -1,6 +1,6 @@
 -- A counter per lock key, for the locks that have no honest fence of their own. A
--- row stays for ever, because what it counted may never be given again. Keys are
--- compared byte by byte.
+-- row stays until the server's clock, from which it counts, is long past it, because
+-- what it counted may never be given again. Keys are compared byte by byte.
 
 -- +goose Up
 CREATE TABLE lock_fences (

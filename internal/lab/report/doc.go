@@ -1,10 +1,10 @@
 // Package report shows what came of experiments: as text, as JSON, and as one HTML page
 // that needs nothing else.
 //
-//	bench.Result ─┬▶ Line, Text   a terminal
-//	              ├▶ JSON         one object a line
-//	              └▶ HTML         explanations in two languages, and for each case
-//	                 └▶ SVG       a lane for each actor, time from left to right
+//	harness.Result ─┬▶ Line, Text   a terminal
+//	                ├▶ JSON         one object a line
+//	                └▶ HTML         explanations in two languages, and for each case
+//	                   └▶ SVG       a lane for each actor, time from left to right
 //
 // It adds nothing to a Result and judges nothing.
 package report

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 //go:embed page.html
@@ -20,13 +20,13 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"state":    state,
 	"verdict":  short,
 	"many":     Many,
-	"bound":    func(n bench.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // not broken at its blank
+	"bound":    func(n harness.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // not broken at its blank
 }).Parse(pageText))
 
 // HTML writes one page that holds everything: it loads nothing, runs no script, is light
 // or dark as the reader's system is, and speaks English or Chinese as the reader
 // chooses.
-func HTML(w io.Writer, results []bench.Result) error {
+func HTML(w io.Writer, results []harness.Result) error {
 	expected := 0
 	for _, r := range results {
 		if r.AsExpected() {
@@ -34,7 +34,7 @@ func HTML(w io.Writer, results []bench.Result) error {
 		}
 	}
 	data := struct {
-		Results  []bench.Result
+		Results  []harness.Result
 		Expected int
 	}{results, expected}
 	if err := page.Execute(w, data); err != nil {
@@ -44,14 +44,14 @@ func HTML(w io.Writer, results []bench.Result) error {
 }
 
 // timeline draws a case for the page. What it quotes is escaped where it is drawn.
-func timeline(c bench.CaseResult, language string) (template.HTML, error) {
+func timeline(c harness.CaseResult, language string) (template.HTML, error) {
 	var out strings.Builder
 	err := SVG(&out, c, language)
 	return template.HTML(out.String()), err //nolint:gosec // escaped by SVG
 }
 
 // state is the class in which an experiment's verdict is shown.
-func state(r bench.Result) string {
+func state(r harness.Result) string {
 	switch {
 	case r.NotRun != nil:
 		return "notrun"

@@ -13,36 +13,36 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // sample has one of everything, and text that would be markup if it were not escaped.
-func sample() bench.Result {
-	rule := bench.Say("orders of one <user>", "一个用户的订单")
-	return bench.Result{
-		Name: "sample", Title: bench.Say("A & B", "甲与乙"), Lesson: bench.Say("<script>alert(1)</script>", "教训"),
-		Wild: bench.Say("everywhere", "到处"), Servers: []bench.Text{bench.Say("a private Redis", "私有的 Redis")},
-		Cases: []bench.CaseResult{
+func sample() harness.Result {
+	rule := harness.NewText("orders of one <user>", "一个用户的订单")
+	return harness.Result{
+		Name: "sample", Title: harness.NewText("A & B", "甲与乙"), Lesson: harness.NewText("<script>alert(1)</script>", "教训"),
+		Wild: harness.NewText("everywhere", "到处"), Servers: []harness.Text{harness.NewText("a private Redis", "私有的 Redis")},
+		Cases: []harness.CaseResult{
 			{
-				Label: bench.Say("release first", "先解锁"), Wrong: true, Anomaly: true, Actors: []string{"one", "two"},
+				Label: harness.NewText("release first", "先解锁"), Wrong: true, Anomaly: true, Actors: []string{"one", "two"},
 				Chinese: map[string]string{"one": "甲", "ours": "拿到了", "LOCK <k>": "LOCK <k> 等待一个很长很长很长很长很长很长的名字"},
-				Numbers: []bench.Number{{Name: rule, Value: 2, Bound: "≤ 1", Decides: true}},
-				Events: []bench.Event{
-					{N: 0, Actor: "one", Server: bench.Redis, Kind: bench.Take, What: "LOCK <k>", Note: "ours"},
-					{N: 1, Actor: "two", Server: bench.Redis, Kind: bench.Take, What: "LOCK <k>", Waits: true},
-					{N: 2, Actor: "one", Server: bench.Database, Kind: bench.Commit, What: "COMMIT", Anomaly: &rule},
+				Numbers: []harness.Number{{Name: rule, Value: 2, Bound: "≤ 1", Decides: true}},
+				Events: []harness.Event{
+					{N: 0, Actor: "one", Server: harness.Redis, Kind: harness.Acquire, What: "LOCK <k>", Note: "ours"},
+					{N: 1, Actor: "two", Server: harness.Redis, Kind: harness.Acquire, What: "LOCK <k>", Waits: true},
+					{N: 2, Actor: "one", Server: harness.Database, Kind: harness.Commit, What: "COMMIT", Anomaly: &rule},
 				},
-				Spans: []bench.Span{
-					{Kind: bench.LeaseSpan, Actor: "one", Label: "k", From: 0, To: 2},
-					{Kind: bench.WaitSpan, Actor: "two", Label: "LOCK <k>", From: 1, To: -1},
+				Spans: []harness.Span{
+					{Kind: harness.LeaseSpan, Actor: "one", Label: "k", From: 0, To: 2},
+					{Kind: harness.WaitSpan, Actor: "two", Label: "LOCK <k>", From: 1, To: -1},
 				},
 			},
 			{
-				Label: bench.Say("commit first", "先提交"), Actors: []string{"one"},
-				Numbers: []bench.Number{{Name: rule, Value: 1, Bound: "≤ 1", Held: true, Decides: true}},
+				Label: harness.NewText("commit first", "先提交"), Actors: []string{"one"},
+				Numbers: []harness.Number{{Name: rule, Value: 1, Bound: "≤ 1", Held: true, Decides: true}},
 			},
 		},
 	}
@@ -50,7 +50,7 @@ func sample() bench.Result {
 
 func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
 	var page bytes.Buffer
-	require.NoError(t, report.HTML(&page, []bench.Result{sample()}))
+	require.NoError(t, report.HTML(&page, []harness.Result{sample()}))
 	text := page.String()
 
 	require.NotContains(t, text, "<script", "what an experiment says is text")
@@ -108,17 +108,17 @@ func TestJSONIsOneLineThatCanBeReadBack(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.JSON(&out, sample()))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
-	var back bench.Result
+	var back harness.Result
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	require.Equal(t, sample(), back)
 }
 
 func TestTheVerdictOfWhatIsNotAsExpected(t *testing.T) {
-	for want, alter := range map[string]func(r *bench.Result){
-		"ok":         func(*bench.Result) {},
-		"UNEXPECTED": func(r *bench.Result) { r.Cases[1].Anomaly = true },
-		"not run":    func(r *bench.Result) { no := bench.Say("no server", "没有服务器"); r.NotRun = &no },
-		"FAILED":     func(r *bench.Result) { r.Failed = "it broke" },
+	for want, alter := range map[string]func(r *harness.Result){
+		"ok":         func(*harness.Result) {},
+		"UNEXPECTED": func(r *harness.Result) { r.Cases[1].Anomaly = true },
+		"not run":    func(r *harness.Result) { no := harness.NewText("no server", "没有服务器"); r.NotRun = &no },
+		"FAILED":     func(r *harness.Result) { r.Failed = "it broke" },
 	} {
 		r := sample()
 		alter(&r)

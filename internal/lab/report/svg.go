@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // The measures of a drawing, in pixels.
@@ -26,7 +26,7 @@ const (
 // SVG draws a case: a lane for each actor, a column for each event, from left to right
 // in the order of time. Colours come from the page by class: it stands alone only with
 // the page's style.
-func SVG(w io.Writer, c bench.CaseResult, language string) error {
+func SVG(w io.Writer, c harness.CaseResult, language string) error {
 	d := &drawing{c: c, language: language, column: min(wide, max(narrow, shared/max(1, len(c.Events))))}
 	d.width, d.height = margin+d.column*len(c.Events)+24, above+lane*len(c.Actors)+8
 	d.printf(`<svg class="timeline" role="img" viewBox="0 0 %d %d" width="%d" height="%d" xmlns="http://www.w3.org/2000/svg">`,
@@ -52,7 +52,7 @@ func SVG(w io.Writer, c bench.CaseResult, language string) error {
 }
 
 type drawing struct {
-	c             bench.CaseResult
+	c             harness.CaseResult
 	language      string
 	column        int // the width of an event
 	width, height int
@@ -67,10 +67,10 @@ func (d *drawing) lane(actor int) int { return above + lane*actor + 36 }
 func (d *drawing) x(event int) int { return margin + d.column*event + d.column/2 }
 
 // bars is where a span of each kind is, over or under the line.
-var bars = map[bench.SpanKind]int{bench.LeaseSpan: -26, bench.TxSpan: -15, bench.InsideSpan: 9}
+var bars = map[harness.SpanKind]int{harness.LeaseSpan: -26, harness.TxSpan: -15, harness.InsideSpan: 9}
 
 // span is a bar from one event to another, or on to the end.
-func (d *drawing) span(s bench.Span) {
+func (d *drawing) span(s harness.Span) {
 	y := d.lane(slices.Index(d.c.Actors, s.Actor))
 	from, to := d.x(s.From), d.width-14
 	class := string(s.Kind)
@@ -79,7 +79,7 @@ func (d *drawing) span(s bench.Span) {
 	} else {
 		class += " open"
 	}
-	if s.Kind == bench.WaitSpan {
+	if s.Kind == harness.WaitSpan {
 		d.printf(`<line class="wait" x1="%d" y1="%d" x2="%d" y2="%d"><title>%s</title></line>`,
 			from, y, to, y, html.EscapeString(word(d.language, "waits: ", "等待：")+d.c.Told(s.Label, d.language)))
 		return
@@ -88,12 +88,12 @@ func (d *drawing) span(s bench.Span) {
 		class, from, y+bars[s.Kind], max(to-from, 6), html.EscapeString(d.spanName(s)))
 }
 
-func (d *drawing) spanName(s bench.Span) string {
-	name := map[bench.SpanKind]string{
-		bench.LeaseSpan: word(d.language, "lease", "租约"), bench.TxSpan: word(d.language, "transaction", "事务"),
-		bench.InsideSpan: word(d.language, "at work", "工作中"),
+func (d *drawing) spanName(s harness.Span) string {
+	name := map[harness.SpanKind]string{
+		harness.LeaseSpan: word(d.language, "lease", "租约"), harness.TxSpan: word(d.language, "transaction", "事务"),
+		harness.InsideSpan: word(d.language, "at work", "工作中"),
 	}[s.Kind]
-	if s.Kind == bench.LeaseSpan {
+	if s.Kind == harness.LeaseSpan {
 		name += " " + s.Label
 	}
 	return name
@@ -118,7 +118,7 @@ func (d *drawing) anomaly() {
 	}
 }
 
-func (d *drawing) event(e bench.Event) {
+func (d *drawing) event(e harness.Event) {
 	n := slices.Index(d.c.Actors, e.Actor)
 	if n < 0 {
 		return
@@ -151,7 +151,7 @@ func (d *drawing) event(e bench.Event) {
 
 // room is how many characters fit under an event: more if its neighbours' columns are
 // free in its lane.
-func (d *drawing) room(e bench.Event) int {
+func (d *drawing) room(e harness.Event) int {
 	free := func(n int) bool { return n >= 0 && n < len(d.c.Events) && d.c.Events[n].Actor != e.Actor }
 	fits := int(float64(d.column) / char)
 	if free(e.N-1) && free(e.N+1) {

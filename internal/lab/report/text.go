@@ -9,16 +9,16 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/bench"
+	"seckill/internal/lab/harness"
 )
 
 // Line is the verdict on one line, for a table of all.
-func Line(r bench.Result, language string) string {
+func Line(r harness.Result, language string) string {
 	return fmt.Sprintf("%-10s %-26s %s", mark(r, language), r.Name, short(r, language))
 }
 
 // Row is Line as a row of the table of all.
-func Row(w io.Writer, r bench.Result, language string) error {
+func Row(w io.Writer, r harness.Result, language string) error {
 	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
 	}
@@ -27,9 +27,9 @@ func Row(w io.Writer, r bench.Result, language string) error {
 
 // Entry is an experiment as a line of the list of all: what it would run on, or what it
 // lacks.
-func Entry(w io.Writer, e bench.Experiment, on []bench.Text, lacks error, language string) error {
+func Entry(w io.Writer, e harness.Experiment, on []harness.Text, lacks error, language string) error {
 	where := strings.Join(words(on, language), ", ")
-	if none := (*bench.NoServerError)(nil); errors.As(lacks, &none) {
+	if none := (*harness.NoServerError)(nil); errors.As(lacks, &none) {
 		where = word(language, "not run here: ", "此处不运行：") + none.Why.In(language)
 	} else if lacks != nil {
 		return fmt.Errorf("list %s: %w", e.Name, lacks)
@@ -40,7 +40,7 @@ func Entry(w io.Writer, e bench.Experiment, on []bench.Text, lacks error, langua
 	return nil
 }
 
-func mark(r bench.Result, language string) string {
+func mark(r harness.Result, language string) string {
 	switch {
 	case r.NotRun != nil:
 		return word(language, "not run", "未运行")
@@ -53,7 +53,7 @@ func mark(r bench.Result, language string) string {
 }
 
 // short is the number that tells most, wrong against right.
-func short(r bench.Result, language string) string {
+func short(r harness.Result, language string) string {
 	switch {
 	case r.NotRun != nil:
 		return r.NotRun.In(language)
@@ -78,14 +78,14 @@ func short(r bench.Result, language string) string {
 	}
 	verdict := fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), joined(bad),
 		word(language, "right", "正确"), joined(good), name)
-	if slices.Contains(r.Servers, bench.EmbeddedRedis) {
+	if slices.Contains(r.Servers, harness.EmbeddedRedis) {
 		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
 	}
 	return verdict
 }
 
 // words are texts in one language.
-func words(all []bench.Text, language string) []string {
+func words(all []harness.Text, language string) []string {
 	var said []string
 	for _, t := range all {
 		said = append(said, t.In(language))
@@ -99,8 +99,8 @@ func joined(values []string) string {
 }
 
 // decisive is the rule that was broken, or the first.
-func decisive(c bench.CaseResult) *bench.Number {
-	var first *bench.Number
+func decisive(c harness.CaseResult) *harness.Number {
+	var first *harness.Number
 	for i := range c.Numbers {
 		n := &c.Numbers[i]
 		if n.Decides && !n.Held {
@@ -114,7 +114,7 @@ func decisive(c bench.CaseResult) *bench.Number {
 }
 
 // Text is all about one experiment.
-func Text(w io.Writer, r bench.Result, language string) error {
+func Text(w io.Writer, r harness.Result, language string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
 	fmt.Fprintf(&out, "%s\n\n%s %s\n", wrapped(r.Lesson.In(language)), word(language, "Seen:", "常见于："), wrapped(r.Wild.In(language)))
@@ -136,10 +136,10 @@ func Text(w io.Writer, r bench.Result, language string) error {
 
 // Many says that an experiment has so many cases that a table of their numbers tells
 // more than their timelines.
-func Many(r bench.Result) bool { return len(r.Cases) > 8 }
+func Many(r harness.Result) bool { return len(r.Cases) > 8 }
 
 // tableText is a row for each case, and a column for each number.
-func tableText(out *strings.Builder, r bench.Result, language string) {
+func tableText(out *strings.Builder, r harness.Result, language string) {
 	for i, c := range r.Cases {
 		if i == 0 {
 			out.WriteByte('\n')
@@ -160,7 +160,7 @@ func tableText(out *strings.Builder, r bench.Result, language string) {
 	}
 }
 
-func caseText(out *strings.Builder, c bench.CaseResult, language string) {
+func caseText(out *strings.Builder, c harness.CaseResult, language string) {
 	fmt.Fprintf(out, "\n%s  %s\n", side(c, language), c.Label.In(language))
 	if c.NotRun != nil {
 		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun.In(language))
@@ -191,33 +191,33 @@ func caseText(out *strings.Builder, c bench.CaseResult, language string) {
 	}
 }
 
-func side(c bench.CaseResult, language string) string {
+func side(c harness.CaseResult, language string) string {
 	if c.Wrong {
 		return word(language, "WRONG", "错误")
 	}
 	return word(language, "RIGHT", "正确")
 }
 
-func server(s bench.Server, language string) string {
+func server(s harness.Server, language string) string {
 	switch s {
-	case bench.Redis, bench.RealRedis, bench.OwnRedis:
+	case harness.Redis, harness.RealRedis, harness.OwnRedis:
 		return "redis"
-	case bench.Database:
+	case harness.Database:
 		return word(language, "database", "数据库")
-	case bench.Process:
+	case harness.Process:
 	}
 	return word(language, "process", "进程")
 }
 
 // JSON is one object on one line.
-func JSON(w io.Writer, r bench.Result) error {
+func JSON(w io.Writer, r harness.Result) error {
 	if err := json.NewEncoder(w).Encode(r); err != nil {
 		return fmt.Errorf("print the experiment: %w", err)
 	}
 	return nil
 }
 
-func word(language, en, zh string) string { return bench.Say(en, zh).In(language) }
+func word(language, en, zh string) string { return harness.NewText(en, zh).In(language) }
 
 // width is how long a line may be.
 const width = 96

@@ -61,6 +61,11 @@ func harness(t testing.TB, addr string) locktest.Harness {
 			_, err := c.Put(ctx, names.held(key), "stranger")
 			require.NoError(t, err)
 		},
+		Kept: func(t testing.TB) int {
+			got, err := c.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithCountOnly())
+			require.NoError(t, err)
+			return int(got.Count)
+		},
 		Delete: func(t testing.TB, key string) {
 			_, err := c.Delete(ctx, names.held(key))
 			require.NoError(t, err)

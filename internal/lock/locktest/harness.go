@@ -46,6 +46,12 @@ type Harness struct {
 	ForgetScripts func(t testing.TB)
 	// Subscriptions is how many waiters the server knows of. Nil: it keeps none.
 	Subscriptions func(t testing.TB) int
+	// Kept is how many things the server keeps in all, of whatever keys, KeptAtMost how many
+	// more than before those may be that outlive their keys, and Purge drops what keys leave
+	// that nobody has used for a while; nil if they leave nothing. Nil: nothing is counted.
+	Kept       func(t testing.TB) int
+	KeptAtMost int
+	Purge      func(t testing.TB)
 	// Line is how many processes stand in line for key, and Patience how long the
 	// place of one that died lasts. Nil: this backend is not fair.
 	Line     func(t testing.TB, key string) int
@@ -81,6 +87,7 @@ func Run(t *testing.T, h Harness) {
 	s.alone(t, "waiting", suite.waiting)
 	s.alone(t, "fences", suite.fences)
 	s.alone(t, "ending", suite.ending)
+	s.alone(t, "scale", suite.scale)
 	s.beside(t, "handles", suite.handles)
 	s.beside(t, "leases", suite.leases)
 	s.beside(t, "faults", suite.faults)
@@ -97,6 +104,7 @@ func Run(t *testing.T, h Harness) {
 func RunWaiting(t *testing.T, h Harness) {
 	s := suite{Harness: h}
 	s.alone(t, "waiting", suite.waiting)
+	s.alone(t, "scale", suite.scale)
 	s.beside(t, "faults", suite.faults)
 	s.beside(t, "abandoned", suite.abandoned)
 	s.beside(t, "late", suite.lateTry)

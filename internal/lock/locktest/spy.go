@@ -75,19 +75,19 @@ func (s suite) spied(t testing.TB, addr string, changes ...func(*lock.Options)) 
 // queued waits until n goroutines of this group stand in local queues.
 func (s suite) queued(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, func() bool {
-		var profile strings.Builder
-		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
-		return s.queuing(profile.String()) == n
-	}, 5*time.Second, time.Millisecond, "%d goroutines should be queueing", n)
+	eventually(t, func() bool { return s.goroutines(t, "lock.(*queue).enter+") == n }, 5*time.Second, time.Millisecond, "%d goroutines should be queueing", n)
 }
 
-// queuing counts in a profile: after its first line each paragraph begins with how many
-// goroutines have the stack and the labels that follow.
-func (s suite) queuing(profile string) (n int) {
-	_, profile, _ = strings.Cut(profile, "\n")
+// goroutines returns how many goroutines of this group are in a function. After the first
+// line of a profile each paragraph begins with how many goroutines have the stack and the
+// labels that follow.
+func (s suite) goroutines(t testing.TB, in string) (n int) {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&text, 1))
+	_, profile, _ := strings.Cut(text.String(), "\n")
 	for stack := range strings.SplitSeq(profile, "\n\n") {
-		if !strings.Contains(stack, "lock.(*queue).enter+") || !strings.Contains(stack, strconv.Quote(s.group)) {
+		if !strings.Contains(stack, in) || !strings.Contains(stack, strconv.Quote(s.group)) {
 			continue
 		}
 		count, _, _ := strings.Cut(strings.TrimSpace(stack), " ")

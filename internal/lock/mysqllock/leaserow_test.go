@@ -65,9 +65,27 @@ func leaseRowHarness(t testing.TB, dsn string) locktest.Harness {
 		},
 		Delete: func(t testing.TB, key string) { exec(t, "DELETE FROM lock_leases WHERE name = ?", key) },
 		Flush:  func(t testing.TB) { exec(t, "DELETE FROM lock_leases") },
+		Kept:   func(t testing.TB) int { return rowsOf(t, observer, "lock_leases") },
+		Purge:  func(t testing.TB) { purge(t, dsn) },
 		// No Wakes: a database sends no messages.
 		Capabilities: locktest.Capabilities{Fence: true, FenceOutlivesData: true, Raises: true, TellsTaken: true},
 	}
+}
+
+func rowsOf(t testing.TB, db *sql.DB, table string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n))
+	return n
+}
+
+// purge deletes the rows of all keys that nobody holds.
+func purge(t testing.TB, dsn string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{MySQL: dsn, TxTimeout: 5 * time.Second})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	_, err = s.PurgeLocks(t.Context(), time.Now(), func(time.Duration) error { return nil })
+	require.NoError(t, err)
 }
 
 // migrated is the DSN of a database with the program's tables.

@@ -23,7 +23,7 @@ func TestNamed(t *testing.T) {
 	fencer, err := store.Open(t.Context(), store.Options{MySQL: dsn, MaxOpen: 16, MaxIdle: 16, TxTimeout: 5 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, fencer.Close()) })
-	admin := adminOf(t, dsn)
+	admin, rows := adminOf(t, dsn), pool(t, dsn, 1)
 	locktest.Run(t, locktest.Harness{
 		Server: testservers.MariaDB(t).Addr(),
 		Dial: func(t testing.TB, addr string) lock.Backend {
@@ -32,6 +32,8 @@ func TestNamed(t *testing.T) {
 		Value:     admin.owner,
 		Overwrite: admin.overwrite,
 		Delete:    admin.kill,
+		Kept:      func(t testing.TB) int { return rowsOf(t, rows, "lock_fences") },
+		Purge:     func(t testing.TB) { purge(t, dsn) },
 		// No Flush and no Remaining: nothing is stored, and nothing ends by itself.
 		Capabilities: locktest.Capabilities{Fence: true, Raises: true, Session: true, Coarse: time.Second},
 	})

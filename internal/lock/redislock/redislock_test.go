@@ -154,6 +154,8 @@ func harnessOf(dial func(testing.TB, string) redis.UniversalClient, observer red
 		Delete: func(t testing.TB, key string) {
 			require.NoError(t, observer.Del(ctx, namesOf(key).lock).Err())
 		},
+		Kept:          func(t testing.TB) int { return int(observer.DBSize(ctx).Val()) },
+		KeptAtMost:    buckets,
 		Flush:         func(t testing.TB) { require.NoError(t, observer.FlushDB(ctx).Err()) },
 		ForgetScripts: func(t testing.TB) { require.NoError(t, observer.ScriptFlush(ctx).Err()) },
 		Subscriptions: func(t testing.TB) int {

@@ -54,6 +54,14 @@ func TestOnFiveServers(t *testing.T) {
 		Delete: func(t testing.TB, key string) {
 			everywhere(t, func(c *redis.Client) error { return c.Del(ctx, usualName(key)).Err() })
 		},
+		Kept: func(t testing.TB) (kept int) {
+			everywhere(t, func(c *redis.Client) error {
+				n, err := c.DBSize(ctx).Result()
+				kept += int(n)
+				return err
+			})
+			return kept
+		},
 		Flush: func(t testing.TB) {
 			everywhere(t, func(c *redis.Client) error { return c.FlushDB(ctx).Err() })
 		},

@@ -63,6 +63,17 @@ func (o observer) empty(t testing.TB, dir string) {
 	}
 }
 
+// count counts the nodes below dir.
+func (o observer) count(t testing.TB, dir string) int {
+	t.Helper()
+	children := o.children(t, dir)
+	n := len(children)
+	for _, name := range children {
+		n += o.count(t, path.Join(dir, name))
+	}
+	return n
+}
+
 func harness(t testing.TB, addr string) locktest.Harness {
 	o, names := observe(t, addr), &Backend{o: Options{Root: "/seckill"}}
 	return locktest.Harness{
@@ -80,8 +91,10 @@ func harness(t testing.TB, addr string) locktest.Harness {
 			_, err := o.Create(names.held(key)+"/stranger.", nil, zk.FlagSequence, everybody)
 			require.NoError(t, err)
 		},
-		Delete: func(t testing.TB, key string) { o.empty(t, names.held(key)) },
-		Flush:  func(t testing.TB) { o.empty(t, "/seckill") },
+		Delete:     func(t testing.TB, key string) { o.empty(t, names.held(key)) },
+		KeptAtMost: 4, // the folders of the folders
+		Kept:       func(t testing.TB) int { return o.count(t, "/seckill") },
+		Flush:      func(t testing.TB) { o.empty(t, "/seckill") },
 		Subscriptions: func(t testing.TB) (n int) {
 			for _, key := range o.children(t, "/seckill/line") {
 				n += len(o.children(t, "/seckill/line/"+key))

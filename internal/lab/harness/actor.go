@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"context"
@@ -16,17 +16,17 @@ import (
 // schedule lets it.
 type Actor struct {
 	Name string
-	b    *Bench
+	run  *Run
 
-	turn chan struct{}
-	news chan news
+	turn    chan struct{}
+	reports chan report
 
-	// Of the director.
+	// Of the scheduler.
 	state state
 	next  string // the step that it is parked before, or in
 	waits bool   // it was seen waiting in that step
 
-	step atomic.Pointer[Step] // that it is in
+	step atomic.Pointer[Step] // the step that it is in
 
 	conn   *sql.Conn
 	thread atomic.Int64 // the connection's number at the server
@@ -42,8 +42,8 @@ const (
 	ended
 )
 
-// news is what an actor tells the director: a step that is done, or where it is now.
-type news struct {
+// report is what an actor sends to the scheduler: a finished step, or where it is now.
+type report struct {
 	done  *Step
 	next  string // it is parked before this step
 	ended bool
@@ -53,8 +53,8 @@ type news struct {
 // stopped ends an actor's script, or the whole case, from within.
 type stopped struct{ err error }
 
-// ErrStuck ends the step of an actor that waits for somebody who waits for it.
-var ErrStuck = errors.New("everybody waits for somebody else")
+// ErrDeadlock ends the step of an actor that waits for an actor that waits for it.
+var ErrDeadlock = errors.New("deadlock: every actor waits for another")
 
 // Step is one step of an actor while it runs.
 type Step struct {
@@ -71,7 +71,7 @@ type change struct {
 	open  bool
 }
 
-// Note is what came of the step, as the timeline tells it.
+// Note sets the outcome of the step, as the timeline shows it.
 func (s *Step) Note(format string, args ...any) { s.event.Note = fmt.Sprintf(format, args...) }
 
 // Open begins a span with this step.
@@ -88,12 +88,12 @@ func (s *Step) End(kind SpanKind, label string) {
 const stepLimit = 20 * time.Second
 
 // Actor adds an actor, and takes it to its first step.
-func (b *Bench) Actor(name string, script func(a *Actor)) *Actor {
-	a := &Actor{Name: name, b: b, turn: make(chan struct{}), news: make(chan news, 2), leases: map[string]*lock.Lease{}}
-	b.actors = append(b.actors, a)
-	b.running.Go(func() {
+func (run *Run) Actor(name string, script func(a *Actor)) *Actor {
+	a := &Actor{Name: name, run: run, turn: make(chan struct{}), reports: make(chan report, 2), leases: map[string]*lock.Lease{}}
+	run.actors = append(run.actors, a)
+	run.running.Go(func() {
 		defer func() {
-			n := news{ended: true}
+			n := report{ended: true}
 			switch end := recover().(type) {
 			case nil:
 			case stopped:
@@ -101,27 +101,27 @@ func (b *Bench) Actor(name string, script func(a *Actor)) *Actor {
 			default:
 				panic(end)
 			}
-			a.news <- n
+			a.reports <- n
 		}()
 		script(a)
 	})
-	b.hear(a)
+	run.awaitReport(a)
 	return a
 }
 
-// Do is one step: it runs when the schedule comes to it. what names it in the
-// timeline and for the schedule.
+// Do runs one step when the schedule comes to it. what names the step in the timeline
+// and for the schedule.
 func (a *Actor) Do(server Server, kind Kind, what string, do func(s *Step) error) error {
 	return a.DoWaiting(server, kind, what, nil, do)
 }
 
-// DoWaiting is Do for a step that may have to wait for another actor; waiting asks
+// DoWaiting is Do for a step that may have to wait for another actor; waiting reports
 // whether it does.
 func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ctx context.Context) bool,
 	do func(s *Step) error,
 ) error {
 	a.park(what)
-	ctx, cancel := context.WithTimeout(a.b.ctx, stepLimit)
+	ctx, cancel := context.WithTimeout(a.run.ctx, stepLimit)
 	defer cancel()
 	s := &Step{
 		Ctx: ctx, cancel: cancel, probe: waiting,
@@ -134,52 +134,51 @@ func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ct
 		if s.event.Note == "" {
 			s.event.Note = brief(err)
 		}
-		if ctx.Err() != nil && a.b.stuck.Load() > 0 {
-			s.event.Note, err = "gives up", errors.Join(ErrStuck, err)
+		if ctx.Err() != nil && a.run.deadlocked.Load() > 0 {
+			s.event.Note, err = "gives up", errors.Join(ErrDeadlock, err)
 		}
 	}
-	a.tell(news{done: s})
+	a.report(report{done: s})
 	return err
 }
 
 // park waits until the schedule lets the step begin.
 func (a *Actor) park(what string) {
-	a.tell(news{next: what})
+	a.report(report{next: what})
 	select {
 	case <-a.turn:
-	case <-a.b.ctx.Done():
-		panic(stopped{a.b.ctx.Err()})
+	case <-a.run.ctx.Done():
+		panic(stopped{a.run.ctx.Err()})
 	}
 }
 
-func (a *Actor) tell(n news) {
+func (a *Actor) report(n report) {
 	select {
-	case a.news <- n:
-	case <-a.b.ctx.Done():
-		panic(stopped{a.b.ctx.Err()})
+	case a.reports <- n:
+	case <-a.run.ctx.Done():
+		panic(stopped{a.run.ctx.Err()})
 	}
 }
 
-// Must is Do for a step that has to succeed; if it does not, the case cannot be
-// played.
+// Must is Do for a step that has to succeed: if it fails, so does the experiment.
 func (a *Actor) Must(server Server, kind Kind, what string, do func(s *Step) error) {
 	a.must(what, a.Do(server, kind, what, do))
 }
 
-// must ends the experiment if a step failed that should not have.
+// must ends the experiment if err is not nil.
 func (a *Actor) must(what string, err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrStuck):
+	case errors.Is(err, ErrDeadlock):
 		panic(stopped{})
 	default:
 		panic(stopped{fmt.Errorf("%s: %s: %w", a.Name, what, err)})
 	}
 }
 
-// Dies ends the actor as kill -9 would: nothing is given back.
-func (a *Actor) Dies() {
-	_ = a.Do(Process, Trouble, "dies", func(s *Step) error {
+// Crash ends the actor as kill -9 would: it releases nothing.
+func (a *Actor) Crash() {
+	_ = a.Do(Process, Fault, "dies", func(s *Step) error {
 		s.Note("✝")
 		s.End(InsideSpan, "")
 		return nil
@@ -187,7 +186,7 @@ func (a *Actor) Dies() {
 	panic(stopped{})
 }
 
-// brief is what a timeline has room for.
+// brief returns the first line of err, cut to what fits into a timeline.
 func brief(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if r := []rune(text); len(r) > 70 {
@@ -196,11 +195,11 @@ func brief(err error) string {
 	return text
 }
 
-// Bench is where the actor plays.
-func (a *Actor) Bench() *Bench { return a.b }
+// Run returns the run that the actor belongs to.
+func (a *Actor) Run() *Run { return a.run }
 
-// Stops ends the actor's script.
-func (a *Actor) Stops() { panic(stopped{}) }
+// Exit ends the actor's script.
+func (a *Actor) Exit() { panic(stopped{}) }
 
 // MustWaiting is Must for a step that may have to wait for another actor.
 func (a *Actor) MustWaiting(server Server, kind Kind, what string, waiting func(ctx context.Context) bool, do func(s *Step) error) {

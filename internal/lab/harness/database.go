@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func createDatabase(ctx context.Context, dsn *mysql.Config) (name string, drop f
 	db := sql.OpenDB(connector)
 	name = "seckill_lab_" + strings.ToLower(rand.Text()[:10])
 	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
-		return "", nil, errors.Join(&NoServerError{Say(
+		return "", nil, errors.Join(&NoServerError{NewText(
 			"the user of mysql.dsn must be able to create a database: "+err.Error(), "mysql.dsn 的用户必须能创建数据库："+err.Error())}, db.Close())
 	}
 	return name, func() error {
@@ -31,47 +31,47 @@ func createDatabase(ctx context.Context, dsn *mysql.Config) (name string, drop f
 	}, nil
 }
 
-// DSN leads to the database of the experiments.
-func (b *Bench) DSN() string {
-	dsn, err := b.places.Database(b.ctx)
-	b.Must(err)
+// DSN returns the DSN of the database of the experiments.
+func (run *Run) DSN() string {
+	dsn, err := run.servers.Database(run.ctx)
+	run.Must(err)
 	return dsn
 }
 
-// DB is a pool on the database of the experiments.
-func (b *Bench) DB() *sql.DB {
-	if b.db == nil {
-		db := b.Pool(b.DSN(), 0)
-		conn, err := db.Conn(b.ctx)
-		b.Must(err)
-		b.OnStop(func() { _ = conn.Close() })
-		b.db, b.observer = db, conn
+// DB returns a pool on the database of the experiments.
+func (run *Run) DB() *sql.DB {
+	if run.db == nil {
+		db := run.Pool(run.DSN(), 0)
+		conn, err := db.Conn(run.ctx)
+		run.Must(err)
+		run.OnStop(func() { _ = conn.Close() })
+		run.db, run.observer = db, conn
 	}
-	return b.db
+	return run.db
 }
 
 // Pool opens a pool of at most so many connections; 0 is any number.
-func (b *Bench) Pool(dsn string, conns int) *sql.DB {
+func (run *Run) Pool(dsn string, conns int) *sql.DB {
 	parsed, err := mysql.ParseDSN(dsn)
-	b.Must(err)
+	run.Must(err)
 	parsed.Logger = &mysql.NopLogger{} // a lost answer is what some are about
 	connector, err := mysql.NewConnector(parsed)
-	b.Must(err)
+	run.Must(err)
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(max(conns, 8))
-	b.OnStop(func() { _ = db.Close() })
+	run.OnStop(func() { _ = db.Close() })
 	return db
 }
 
 // Tables makes tables anew, each `name (columns)`, and throws them away at the end.
-func (b *Bench) Tables(definitions ...string) {
-	db := b.DB()
+func (run *Run) Tables(definitions ...string) {
+	db := run.DB()
 	for _, d := range definitions {
 		name, _, _ := strings.Cut(d, " ")
-		b.Exec("DROP TABLE IF EXISTS "+name, "CREATE TABLE "+d+" ENGINE = InnoDB")
-		b.OnStop(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), stepLimit)
+		run.Exec("DROP TABLE IF EXISTS "+name, "CREATE TABLE "+d+" ENGINE = InnoDB")
+		run.OnStop(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(run.ctx), stepLimit)
 			defer cancel()
 			_, _ = db.ExecContext(ctx, "DROP TABLE IF EXISTS "+name)
 		})
@@ -79,34 +79,34 @@ func (b *Bench) Tables(definitions ...string) {
 }
 
 // Exec runs statements that are no part of the timeline.
-func (b *Bench) Exec(statements ...string) {
+func (run *Run) Exec(statements ...string) {
 	for _, s := range statements {
-		_, err := b.DB().ExecContext(b.ctx, s)
-		b.Must(err)
+		_, err := run.DB().ExecContext(run.ctx, s)
+		run.Must(err)
 	}
 }
 
-// Count gives a function that reads one committed number.
-func (b *Bench) Count(query string, args ...any) func() int64 {
-	b.DB()
+// Count returns a function that reads one committed number.
+func (run *Run) Count(query string, args ...any) func() int64 {
+	run.DB()
 	return func() (n int64) {
-		b.Must(b.observer.QueryRowContext(b.ctx, query, args...).Scan(&n))
+		run.Must(run.observer.QueryRowContext(run.ctx, query, args...).Scan(&n))
 		return n
 	}
 }
 
-// On gives the actor a connection of this pool instead of the bench's.
+// On gives the actor a connection of this pool instead of the run's.
 func (a *Actor) On(db *sql.DB) {
-	conn, err := db.Conn(a.b.ctx)
+	conn, err := db.Conn(a.run.ctx)
 	a.must("connect", err)
-	a.b.OnStop(func() { _ = conn.Close() })
+	a.run.OnStop(func() { _ = conn.Close() })
 	a.conn = conn
 	var thread int64
-	a.must("connect", conn.QueryRowContext(a.b.ctx, "SELECT CONNECTION_ID()").Scan(&thread))
+	a.must("connect", conn.QueryRowContext(a.run.ctx, "SELECT CONNECTION_ID()").Scan(&thread))
 	a.thread.Store(thread)
 }
 
-// SQL runs a statement that must succeed, and gives the number of rows that it
+// SQL runs a statement that must succeed and returns the number of rows that it
 // changed.
 func (a *Actor) SQL(statement string) int64 {
 	n, err := a.TrySQL(statement)
@@ -164,7 +164,7 @@ func (a *Actor) statement(text string, do func(s *Step) error) error {
 	kind := kindOf(text)
 	return a.DoWaiting(Database, kind, text, a.waitsInDatabase, func(s *Step) error {
 		if a.conn == nil {
-			a.On(a.b.db)
+			a.On(a.run.db)
 		}
 		err := do(s)
 		switch {
@@ -174,7 +174,7 @@ func (a *Actor) statement(text string, do func(s *Step) error) error {
 			}
 		case kind == Begin:
 			s.Open(TxSpan, "transaction")
-		case kind == Commit, kind == Back:
+		case kind == Commit, kind == Rollback:
 			s.End(TxSpan, "")
 		}
 		return err
@@ -187,11 +187,11 @@ func (a *Actor) statement(text string, do func(s *Step) error) error {
 func (a *Actor) waitsInDatabase(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if a.thread.Load() == 0 || a.b.observer == nil {
+	if a.thread.Load() == 0 || a.run.observer == nil {
 		return false
 	}
 	var kind, name, status string
-	if err := a.b.observer.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status); err != nil {
+	if err := a.run.observer.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status); err != nil {
 		return false
 	}
 	id := " thread id " + strconv.FormatInt(a.thread.Load(), 10) + ","
@@ -201,11 +201,11 @@ func (a *Actor) waitsInDatabase(ctx context.Context) bool {
 		}
 	}
 	var state sql.NullString
-	err := a.b.observer.QueryRowContext(ctx, "SELECT state FROM information_schema.processlist WHERE id = ?", a.thread.Load()).Scan(&state)
+	err := a.run.observer.QueryRowContext(ctx, "SELECT state FROM information_schema.processlist WHERE id = ?", a.thread.Load()).Scan(&state)
 	return err == nil && state.String == "User lock"
 }
 
-// kindOf is what a statement does, by its first word.
+// kindOf returns what a statement does, by its first word.
 func kindOf(statement string) Kind {
 	word, _, _ := strings.Cut(statement, " ")
 	switch strings.ToUpper(word) {
@@ -214,7 +214,7 @@ func kindOf(statement string) Kind {
 	case "COMMIT":
 		return Commit
 	case "ROLLBACK":
-		return Back
+		return Rollback
 	case "INSERT", "UPDATE", "DELETE":
 		return Write
 	case "SET":
@@ -230,25 +230,25 @@ func plural(n int64) string {
 	return "s"
 }
 
-// Network is a wire in front of the database, made when it is first asked for.
-func (b *Bench) Network() *Wire {
-	if b.network == nil {
-		dsn, err := mysql.ParseDSN(b.DSN())
-		b.Must(err)
-		b.network = b.Wire(dsn.Addr)
+// Network returns the proxy in front of the database, started on first use.
+func (run *Run) Network() *Proxy {
+	if run.network == nil {
+		dsn, err := mysql.ParseDSN(run.DSN())
+		run.Must(err)
+		run.network = run.Proxy(dsn.Addr)
 	}
-	return b.network
+	return run.network
 }
 
-// WiredDSN leads to the database over Network.
-func (b *Bench) WiredDSN() string {
-	dsn, err := mysql.ParseDSN(b.DSN())
-	b.Must(err)
-	dsn.Addr = b.Network().Addr()
+// ProxiedDSN returns the DSN of the database behind Network.
+func (run *Run) ProxiedDSN() string {
+	dsn, err := mysql.ParseDSN(run.DSN())
+	run.Must(err)
+	dsn.Addr = run.Network().Addr()
 	return dsn.FormatDSN()
 }
 
-// Conn is the connection that On gave the actor.
+// Conn returns the connection that On gave the actor.
 func (a *Actor) Conn() *sql.Conn { return a.conn }
 
 // MustSQL is a step of the actor's own making in the database. It may wait for another

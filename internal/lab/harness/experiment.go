@@ -1,15 +1,15 @@
-package bench
+package harness
 
-// Text is said in English and in Chinese.
+// Text is a text in English and in Chinese.
 type Text struct {
 	EN string `json:"en"`
 	ZH string `json:"zh"`
 }
 
-// Say makes a Text.
-func Say(en, zh string) Text { return Text{EN: en, ZH: zh} }
+// NewText returns a Text.
+func NewText(en, zh string) Text { return Text{EN: en, ZH: zh} }
 
-// In gives the text in a language, "en" or "zh".
+// In returns the text in a language, "en" or "zh".
 func (t Text) In(language string) string {
 	if language == "zh" {
 		return t.ZH
@@ -29,16 +29,18 @@ type Experiment struct {
 
 // Case is one way of doing the work of an experiment.
 type Case struct {
-	Label Text
-	Wrong bool // it is expected to break a rule; otherwise it must not
-	Play  func(b *Bench)
+	Label  Text
+	Wrong  bool // it is expected to break a rule; otherwise it must not
+	Script func(run *Run)
 }
 
-// Wrong is a case that shows the anomaly.
-func Wrong(label Text, play func(b *Bench)) Case { return Case{Label: label, Wrong: true, Play: play} }
+// Wrong returns a case that shows the anomaly.
+func Wrong(label Text, play func(run *Run)) Case {
+	return Case{Label: label, Wrong: true, Script: play}
+}
 
-// Right is a case without it.
-func Right(label Text, play func(b *Bench)) Case { return Case{Label: label, Play: play} }
+// Right returns a case without it.
+func Right(label Text, play func(run *Run)) Case { return Case{Label: label, Script: play} }
 
 // Server is what an experiment runs on.
 type Server string
@@ -48,7 +50,7 @@ type Server string
 const (
 	Redis     Server = "redis"    // the embedded one will do
 	RealRedis Server = "redis!"   // one that counts, or knows more than the embedded one
-	OwnRedis  Server = "redis+"   // one or more that are killed, or that nobody else may be in
+	OwnRedis  Server = "redis+"   // one or more that are killed, or that must hold nothing else
 	Database  Server = "database" // MariaDB or MySQL: SQLite has no row locks
 	Process   Server = "process"  // no server: the actor itself
 )

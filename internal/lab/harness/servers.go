@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"context"
@@ -25,28 +25,28 @@ type Config struct {
 	Embedded bool   // no servers: the embedded Redis, for what it can show
 }
 
-// Places are the servers of a run. They are had when the first experiment asks.
-type Places struct {
+// Servers are the servers of a run. Each is started when the first experiment needs it.
+type Servers struct {
 	config Config
 
 	mu           sync.Mutex
 	dir          string
-	private      int
+	dirs         int
 	redis        string
 	redisHost    Text
 	dsn          string
 	databaseHost Text
-	shop         Shop
+	env          Env
 	stops        []func() error
 }
 
-// NewPlaces promises servers; Close stops what was started.
-func NewPlaces(c Config) *Places { return &Places{config: c} }
+// NewServers returns servers that are not started yet. Close stops those that were.
+func NewServers(c Config) *Servers { return &Servers{config: c} }
 
 var errBadDSN = errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
 
-// folder is a new folder for a server's data. Called with the mutex.
-func (p *Places) folder(name string) (string, error) {
+// newDir returns a new directory for a server's data. The caller must hold mu.
+func (p *Servers) newDir(name string) (string, error) {
 	if p.dir == "" {
 		dir, err := os.MkdirTemp("", "seckill-lab-")
 		if err != nil {
@@ -54,12 +54,12 @@ func (p *Places) folder(name string) (string, error) {
 		}
 		p.dir = dir
 	}
-	p.private++
-	return filepath.Join(p.dir, name+strconv.Itoa(p.private)), nil
+	p.dirs++
+	return filepath.Join(p.dir, name+strconv.Itoa(p.dirs)), nil
 }
 
-// Redis is the address of a Redis. A real one is not the embedded one.
-func (p *Places) Redis(ctx context.Context, isReal bool) (string, error) {
+// Redis returns the address of a Redis; with isReal not of the embedded one.
+func (p *Servers) Redis(ctx context.Context, isReal bool) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	host, err := p.config.redisHost(isReal)
@@ -80,7 +80,7 @@ func (p *Places) Redis(ctx context.Context, isReal bool) (string, error) {
 	return p.redis, nil
 }
 
-func (p *Places) startEmbedded(ctx context.Context) (string, error) {
+func (p *Servers) startEmbedded(ctx context.Context) (string, error) {
 	e, err := embedded.Start(ctx)
 	if err != nil {
 		return "", fmt.Errorf("start the embedded Redis: %w", err)
@@ -90,8 +90,8 @@ func (p *Places) startEmbedded(ctx context.Context) (string, error) {
 	return p.redis, nil
 }
 
-func (p *Places) startRedis(ctx context.Context) (string, error) {
-	dir, err := p.folder("redis")
+func (p *Servers) startRedis(ctx context.Context) (string, error) {
+	dir, err := p.newDir("redis")
 	if err != nil {
 		return "", err
 	}
@@ -104,13 +104,13 @@ func (p *Places) startRedis(ctx context.Context) (string, error) {
 	return p.redis, nil
 }
 
-// PrivateRedis starts a Redis that the caller may harm, and stops.
-func (p *Places) PrivateRedis(ctx context.Context, settings ...servers.Setting) (*servers.Redis, error) {
+// PrivateRedis starts a Redis that the caller may break and must stop.
+func (p *Servers) PrivateRedis(ctx context.Context, settings ...servers.Setting) (*servers.Redis, error) {
 	if p.config.Embedded {
 		return nil, errNotEmbedded
 	}
 	p.mu.Lock()
-	dir, err := p.folder("redis")
+	dir, err := p.newDir("redis")
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func (p *Places) PrivateRedis(ctx context.Context, settings ...servers.Setting) 
 	return r, nil
 }
 
-// Database is the DSN of a MariaDB or MySQL, with a database that is thrown away by
+// Database returns the DSN of a MariaDB or MySQL, with a database that is thrown away by
 // Close.
-func (p *Places) Database(ctx context.Context) (string, error) {
+func (p *Servers) Database(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dsn != "" {
@@ -152,8 +152,8 @@ func (p *Places) Database(ctx context.Context) (string, error) {
 	return p.dsn, nil
 }
 
-func (p *Places) startMariaDB(ctx context.Context) (string, error) {
-	dir, err := p.folder("mariadb")
+func (p *Servers) startMariaDB(ctx context.Context) (string, error) {
+	dir, err := p.newDir("mariadb")
 	if err != nil {
 		return "", err
 	}
@@ -170,8 +170,8 @@ func (p *Places) startMariaDB(ctx context.Context) (string, error) {
 	return p.dsn, nil
 }
 
-// used tells what the experiment that was played ran on.
-func (p *Places) used(needs []Server) []Text {
+// used returns what the experiment that was played ran on.
+func (p *Servers) used(needs []Server) []Text {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	on := []Text{}
@@ -187,8 +187,8 @@ func (p *Places) used(needs []Server) []Text {
 	return on
 }
 
-// Close stops what was started and throws away what was made.
-func (p *Places) Close() error {
+// Close stops the servers that were started and drops what was created.
+func (p *Servers) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
@@ -202,7 +202,7 @@ func (p *Places) Close() error {
 	return err
 }
 
-// Check refuses a Config that cannot be meant.
+// Check returns an error if c cannot be right.
 func (c Config) Check() error {
 	if c.Redis != "" {
 		if _, _, err := net.SplitHostPort(c.Redis); err != nil {

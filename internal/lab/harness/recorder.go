@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"sync"
@@ -15,7 +15,7 @@ type recorder struct {
 
 func newRecorder() *recorder { return &recorder{start: time.Now()} }
 
-// add appends an event, and gives its number.
+// add appends an event and returns its number.
 func (r *recorder) add(e Event) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -24,9 +24,9 @@ func (r *recorder) add(e Event) int {
 	return e.N
 }
 
-// accuse marks the last step as the one after which a rule did not hold. That a step
+// markAnomaly marks the last step as the one after which a rule did not hold. That a step
 // waits is no step, unless waiting is what the rule is about.
-func (r *recorder) accuse(rule Text, waiting bool) {
+func (r *recorder) markAnomaly(rule Text, waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n := len(r.events) - 1; n >= 0; n-- {

@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"errors"
@@ -10,41 +10,41 @@ import (
 	"seckill/internal/servers"
 )
 
-// What experiments run on, as it is told.
+// The names of what experiments run on.
 var (
-	EmbeddedRedis  = Say("the embedded Redis (miniredis)", "内嵌的 Redis（miniredis）")
-	privateRedis   = Say("a private Redis", "私有的 Redis")
-	privateMariaDB = Say("a private MariaDB", "私有的 MariaDB")
-	ownRedis       = Say("Redis servers of its own", "自己的若干 Redis")
+	EmbeddedRedis  = NewText("the embedded Redis (miniredis)", "内嵌的 Redis（miniredis）")
+	privateRedis   = NewText("a private Redis", "私有的 Redis")
+	privateMariaDB = NewText("a private MariaDB", "私有的 MariaDB")
+	ownRedis       = NewText("Redis servers of its own", "自己的若干 Redis")
 )
 
-func redisAt(addr string) Text { return Say("Redis at "+addr, addr+" 上的 Redis") }
+func redisAt(addr string) Text { return NewText("Redis at "+addr, addr+" 上的 Redis") }
 
-func databaseAt(addr string) Text { return Say("the database at "+addr, addr+" 上的数据库") }
+func databaseAt(addr string) Text { return NewText("the database at "+addr, addr+" 上的数据库") }
 
-// NoServerError says why an experiment has no server to run on and, where that would
+// NoServerError tells why an experiment has no server to run on and, where that would
 // help, how to get one.
 type NoServerError struct{ Why Text }
 
 func (e *NoServerError) Error() string { return "no server: " + e.Why.EN }
 
 var (
-	errNotEmbedded = &NoServerError{Say("the embedded Redis cannot show it", "内嵌的 Redis 演示不了它")}
-	errNoRowLocks  = &NoServerError{Say("it needs a database with row locks, and the embedded SQLite has none", "它需要有行锁的数据库，内嵌的 SQLite 没有")}
+	errNotEmbedded = &NoServerError{NewText("the embedded Redis cannot show it", "内嵌的 Redis 演示不了它")}
+	errNoRowLocks  = &NoServerError{NewText("it needs a database with row locks, and the embedded SQLite has none", "它需要有行锁的数据库，内嵌的 SQLite 没有")}
 )
 
-// missing makes a program that is not installed a *NoServerError. Any other error stays
-// what it is.
+// missing turns the error of a program that is not installed into a *NoServerError. It
+// returns any other error unchanged.
 func missing(err error) error {
 	m := (*servers.MissingError)(nil)
 	if !errors.As(err, &m) {
 		return err
 	}
-	return &NoServerError{Say(m.Error(), fmt.Sprintf("没有安装 %s：apt-get install %s", m.Program, m.Package))}
+	return &NoServerError{NewText(m.Error(), fmt.Sprintf("没有安装 %s：apt-get install %s", m.Program, m.Package))}
 }
 
-// Hosts tells what an experiment with these needs would run on. Nothing is started. The
-// error is a *NoServerError: it would not be run, and all that it lacks.
+// Hosts returns what an experiment with these needs would run on. It starts nothing. If
+// the experiment could not run, the error is a *NoServerError that lists all it lacks.
 func (c Config) Hosts(needs []Server) ([]Text, error) {
 	var on, lacks []Text
 	for _, n := range needs {
@@ -67,7 +67,7 @@ func (c Config) Hosts(needs []Server) ([]Text, error) {
 	}
 	why := lacks[0]
 	for _, more := range lacks[1:] {
-		why = Say(why.EN+"; "+more.EN, why.ZH+"；"+more.ZH)
+		why = NewText(why.EN+"; "+more.EN, why.ZH+"；"+more.ZH)
 	}
 	return nil, &NoServerError{why}
 }

@@ -1,8 +1,8 @@
-package bench
+package harness
 
 import "time"
 
-// Result is what came of an experiment.
+// Result is the result of an experiment.
 type Result struct {
 	Name    string       `json:"name"`
 	Title   Text         `json:"title"`
@@ -15,7 +15,7 @@ type Result struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// AsExpected says that every wrong case showed its anomaly and no right one did.
+// AsExpected reports whether every wrong case showed its anomaly and no right one did.
 func (r Result) AsExpected() bool {
 	if r.NotRun != nil || r.Failed != "" || len(r.Cases) == 0 {
 		return false
@@ -28,7 +28,7 @@ func (r Result) AsExpected() bool {
 	return true
 }
 
-// CaseResult is what came of one way of doing the work.
+// CaseResult is the result of one case.
 type CaseResult struct {
 	Label   Text     `json:"label"`
 	Wrong   bool     `json:"wrong"`
@@ -51,20 +51,20 @@ type Number struct {
 	Decides bool   `json:"decides"` // it is a rule
 }
 
-// Kind says what a step is, for the colour that it is drawn in.
+// Kind is the kind of a step; it decides the colour that it is drawn in.
 type Kind string
 
 // The kinds of steps.
 const (
-	Take    Kind = "lock"    // a lock is asked for
-	Free    Kind = "release" // a lock is given up
-	Begin   Kind = "begin"
-	Read    Kind = "read"
-	Write   Kind = "write"
-	Commit  Kind = "commit"
-	Back    Kind = "rollback"
-	Work    Kind = "work"    // inside the process
-	Trouble Kind = "trouble" // a pause, a crash, a lost reply
+	Acquire  Kind = "lock"    // of a lock
+	Release  Kind = "release" // of a lock
+	Begin    Kind = "begin"
+	Read     Kind = "read"
+	Write    Kind = "write"
+	Commit   Kind = "commit"
+	Rollback Kind = "rollback"
+	Work     Kind = "work"    // inside the process
+	Fault    Kind = "trouble" // a pause, a crash, a lost reply
 )
 
 // Event is one step, or the part of it before or after a wait.
@@ -81,15 +81,15 @@ type Event struct {
 	Anomaly *Text   `json:"anomaly,omitempty"`
 }
 
-// SpanKind says what lasts.
+// SpanKind is what a span shows.
 type SpanKind string
 
 // The kinds of spans.
 const (
-	LeaseSpan  SpanKind = "lease"       // the server would let nobody else in
+	LeaseSpan  SpanKind = "lease"       // the server would refuse the lock to others
 	TxSpan     SpanKind = "transaction" // open in the database
 	InsideSpan SpanKind = "inside"      // at work as if it were alone
-	WaitSpan   SpanKind = "wait"        // for somebody else
+	WaitSpan   SpanKind = "wait"        // for another actor
 )
 
 // Span lasts from one event to another.

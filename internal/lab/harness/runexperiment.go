@@ -1,4 +1,4 @@
-package bench
+package harness
 
 import (
 	"context"
@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Run plays every case of an experiment.
-func Run(ctx context.Context, places *Places, e Experiment) Result {
+// RunExperiment runs every case of an experiment.
+func RunExperiment(ctx context.Context, servers *Servers, e Experiment) Result {
 	began := time.Now()
 	result := Result{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Wild: e.Wild}
-	if _, err := places.config.Hosts(e.Needs); err != nil {
-		result.tell(err)
+	if _, err := servers.config.Hosts(e.Needs); err != nil {
+		result.fail(err)
 		return result
 	}
-	if err := places.have(ctx, e.Needs); err != nil {
-		result.tell(err)
+	if err := servers.require(ctx, e.Needs); err != nil {
+		result.fail(err)
 		return result
 	}
 	for _, c := range e.Cases {
-		played, err := playCase(ctx, places, c, e.Needs)
+		played, err := runCase(ctx, servers, c, e.Needs)
 		result.Cases = append(result.Cases, played)
 		if err != nil {
-			result.tell(err)
+			result.fail(err)
 			break
 		}
 	}
-	result.Servers = places.used(e.Needs)
+	result.Servers = servers.used(e.Needs)
 	result.Seconds = time.Since(began).Seconds()
 	return result
 }
 
-// tell keeps why the experiment has no verdict.
-func (r *Result) tell(err error) {
+// fail records why the experiment has no verdict.
+func (r *Result) fail(err error) {
 	if none := (*NoServerError)(nil); errors.As(err, &none) {
 		r.NotRun = &none.Why
 		return
@@ -40,8 +40,8 @@ func (r *Result) tell(err error) {
 	r.Failed = brief(err)
 }
 
-// have asks for the servers that an experiment needs.
-func (p *Places) have(ctx context.Context, needs []Server) error {
+// require starts the servers that an experiment needs.
+func (p *Servers) require(ctx context.Context, needs []Server) error {
 	for _, n := range needs {
 		var err error
 		switch n {

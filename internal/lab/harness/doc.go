@@ -1,0 +1,19 @@
+// Package harness runs experiments: actors do what an application does, one step at a
+// time, in an order that the experiment writes down.
+//
+//	experiment ─▶ case (wrong, or right) ─▶ Run
+//	                 actors    the code of two or three processes, in steps
+//	                 rules     what must hold, asked after every step
+//	                 schedule  whose turn it is, and up to which step
+//	              ─▶ timeline and numbers, plain data that can be encoded as JSON
+//
+// Only one actor runs at a time. Its turn ends before the step that the schedule
+// names, at the end of its script, or when the server reports that its step waits for
+// another actor's. Before the next turn begins, every actor that was waiting and no
+// longer is has come to its next step. So a case is deterministic, however loaded the
+// machine is: it does not sleep and depends on no race. An experiment does not claim
+// where its anomaly is: it is the first step after which a rule does not hold.
+//
+// The package does not promise that the times in a timeline say anything about speed:
+// the harness queries the servers after each step.
+package harness

@@ -1,0 +1,286 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
+	"seckill/internal/lock/redislock"
+	"seckill/internal/redisconn"
+	"seckill/internal/servers"
+)
+
+// Redis returns a plain client of the Redis of the experiments.
+func (run *Run) Redis() *redis.Client {
+	if run.redis == nil {
+		run.redis = run.Client(run.RedisAddr())
+		run.OnStop(func() { forget(run.redis, run.prefix+"*", "seckill:{lock:*}:"+run.prefix+"*") })
+	}
+	return run.redis
+}
+
+// RedisAddr returns the address of the Redis of the experiments.
+func (run *Run) RedisAddr() string {
+	addr, err := run.servers.Redis(run.ctx, run.needsReal)
+	run.Must(err)
+	return addr
+}
+
+// Client returns a client of the Redis at addr that never retries.
+func (run *Run) Client(addr string) *redis.Client {
+	c, err := redisconn.Dial(redisconn.Options{Addrs: []string{addr}, Timeout: stepLimit})
+	run.Must(err)
+	run.OnStop(func() { _ = c.Close() })
+	single, _ := c.(*redis.Client) // of one address it makes no other
+	return single
+}
+
+// forget deletes the keys that a case left.
+func forget(client *redis.Client, patterns ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, pattern := range patterns {
+		for keys := client.Scan(ctx, 0, pattern, 1000).Iterator(); keys.Next(ctx); {
+			_ = client.Del(ctx, keys.Val()).Err()
+		}
+	}
+}
+
+// Forget deletes the keys of a pattern.
+func (run *Run) Forget(pattern string) { forget(run.redis, pattern) }
+
+// Redis is a step with a plain command.
+func (a *Actor) Redis(kind Kind, what string, do func(s *Step, c *redis.Client) error) {
+	a.must(what, a.TryRedis(kind, what, do))
+}
+
+// TryRedis is Redis for a step that may fail.
+func (a *Actor) TryRedis(kind Kind, what string, do func(s *Step, c *redis.Client) error) error {
+	c := a.run.Redis()
+	return a.Do(Redis, kind, what, func(s *Step) error { return do(s, c) })
+}
+
+// StallUntilExpired is a step in which the actor stands still (a long garbage
+// collection, a paused machine) until the server has let the key run out.
+func (a *Actor) StallUntilExpired(key string) {
+	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
+		s.End(LeaseSpan, key)
+		_, err := a.run.awaitExpiry(s.Ctx, key, stepLimit)
+		return err
+	}))
+}
+
+// StallPast is StallUntilExpired for a lease that is too long to be waited for: the
+// server is told to end it now. What comes before the stall is in time on any machine.
+func (a *Actor) StallPast(key string) {
+	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
+		s.End(LeaseSpan, key)
+		for _, name := range a.run.names(key) {
+			if err := a.run.Redis().PExpire(s.Ctx, name, time.Millisecond).Err(); err != nil {
+				return fmt.Errorf("end the lease of %s: %w", key, err)
+			}
+		}
+		_, err := a.run.awaitExpiry(s.Ctx, key, stepLimit)
+		return err
+	}))
+}
+
+// awaitExpiry waits until the key is gone and reports whether it was within the limit.
+func (run *Run) awaitExpiry(ctx context.Context, key string, limit time.Duration) (bool, error) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	names := run.names(key)
+	for began := time.Now(); time.Since(began) < limit; {
+		n, err := run.Redis().Exists(ctx, names...).Result()
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", key, err)
+		}
+		if n == 0 {
+			return true, nil
+		}
+		<-tick.C
+	}
+	return false, nil
+}
+
+// lockBuckets is how many slots this program's locks are spread over.
+const lockBuckets = 64
+
+// names are the keys that a lock of this name may have: a plain one, and this
+// program's own in one of its buckets.
+func (run *Run) names(key string) []string {
+	all := []string{run.Key(key)}
+	for bucket := range lockBuckets {
+		all = append(all, fmt.Sprintf("seckill:{lock:%d}:%s", bucket, run.Key(key)))
+	}
+	return all
+}
+
+// TTL returns how long the server will still keep the lock of that name; 0 if it is
+// free.
+func (run *Run) TTL(key string) (left time.Duration) {
+	for _, name := range run.names(key) {
+		d, err := run.Redis().PTTL(run.ctx, name).Result()
+		run.Must(err)
+		left = max(left, d)
+	}
+	return left
+}
+
+// Enter is the step that begins a critical section.
+func (a *Actor) Enter() {
+	_ = a.Do(Process, Work, "goes in", func(s *Step) error {
+		a.run.inside.Add(1)
+		s.Open(InsideSpan, "inside")
+		return nil
+	})
+}
+
+// Leave is the step that ends the critical section.
+func (a *Actor) Leave() {
+	_ = a.Do(Process, Work, "comes out", func(s *Step) error {
+		a.run.inside.Add(-1)
+		s.End(InsideSpan, "")
+		return nil
+	})
+}
+
+// NewLocker returns one of this program's lockers, as a process has one.
+func (run *Run) NewLocker(backend lock.Backend, o lock.Options) *Locker {
+	o.Logger, o.Poll = quiet, 5*time.Millisecond
+	w := &observedBackend{Backend: backend, run: run}
+	l, err := lock.New(w, o)
+	run.Must(err)
+	run.OnStop(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		_ = l.Close(ctx)
+	})
+	return &Locker{l, w}
+}
+
+// Locker is one of this program's lockers.
+type Locker struct {
+	*lock.Locker
+	backend *observedBackend
+}
+
+// Refused returns how often the server refused it a key because another had it.
+func (l *Locker) Refused() int64 { return l.backend.refused.Load() }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// Use sets the locker of the actor. Actors that share one queue locally, as goroutines
+// of one process do.
+func (a *Actor) Use(l *Locker) { a.locker = l }
+
+// longWait is longer than anything here takes.
+const longWait = 30 * time.Second
+
+// Lock takes the program's own lock, and waits for it.
+func (a *Actor) Lock(key string) { a.must("lock "+key, a.TryLock(key, longWait)) }
+
+// TryLock takes the program's own lock, and waits at most so long.
+func (a *Actor) TryLock(key string, wait time.Duration) error {
+	if a.locker == nil {
+		a.Use(a.run.NewLocker(redislock.New(a.run.Redis(), redislock.Options{Logger: quiet}), lock.Options{Lease: longWait}))
+	}
+	name := a.run.Key(key)
+	waits := func(context.Context) bool {
+		holder, held := a.run.holders.Load(name)
+		return held && holder != a && wait > 0
+	}
+	return a.DoWaiting(Redis, Acquire, "LOCK "+key, waits, func(s *Step) error {
+		lease, err := a.locker.Acquire(s.Ctx, name, lock.WithWait(wait))
+		if err != nil {
+			if errors.Is(err, lock.ErrNotAcquired) {
+				s.Note("refused")
+			}
+			return fmt.Errorf("lock %s: %w", key, err)
+		}
+		a.run.holders.Store(name, a)
+		a.leases[key] = lease
+		s.Open(LeaseSpan, key)
+		s.Note("ours")
+		return nil
+	})
+}
+
+// Lease returns the lease that Lock acquired.
+func (a *Actor) Lease(key string) *lock.Lease { return a.leases[key] }
+
+// Unlock releases the lease. It is no error if the lease was lost already.
+func (a *Actor) Unlock(key string) {
+	a.must("unlock "+key, a.Do(Redis, Release, "UNLOCK "+key, func(s *Step) error {
+		a.run.holders.CompareAndDelete(a.run.Key(key), a)
+		err := a.leases[key].Release(s.Ctx)
+		s.End(LeaseSpan, key)
+		if errors.Is(err, lock.ErrNotHeld) {
+			s.Note("not ours: nothing freed")
+			return nil
+		}
+		s.Note("free")
+		return err
+	}))
+}
+
+// observedBackend counts the acquisitions that the server refused.
+type observedBackend struct {
+	lock.Backend
+	run     *Run
+	refused atomic.Int64
+}
+
+func (w *observedBackend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
+	grant, err := w.Backend.Acquire(ctx, key, token, lease)
+	if errors.Is(err, lock.ErrHeld) {
+		w.refused.Add(1)
+	}
+	return grant, err
+}
+
+// WaitAtMost is a step in which the actor waits for a key to go, and no longer than
+// limit.
+func (a *Actor) WaitAtMost(key string, limit time.Duration) {
+	a.Redis(Read, "waits for "+key, func(s *Step, _ *redis.Client) error {
+		gone, err := a.run.awaitExpiry(s.Ctx, key, limit)
+		if s.Note("it is free"); !gone {
+			s.Note("still there after %v", limit)
+		}
+		return err
+	})
+}
+
+// WorkFor is a step that takes so long: only for work that has to outlast a lease.
+func (a *Actor) WorkFor(what string, d time.Duration) {
+	a.Must(Process, Work, what, func(s *Step) error {
+		select {
+		case <-time.After(d):
+		case <-s.Ctx.Done():
+		}
+		return s.Ctx.Err()
+	})
+}
+
+// PrivateRedis starts a Redis that the case may harm.
+func (run *Run) PrivateRedis(settings ...servers.Setting) *servers.Redis {
+	r, err := run.servers.PrivateRedis(run.ctx, settings...)
+	run.Must(err)
+	run.OnStop(func() { _ = r.Kill() })
+	return r
+}
+
+// Eventually waits, before the play begins, for a server to be ready.
+func (run *Run) Eventually(what string, ready func() bool) {
+	for began := time.Now(); !ready(); <-time.After(2 * time.Millisecond) {
+		if time.Since(began) > stepLimit || run.ctx.Err() != nil {
+			run.Must(fmt.Errorf("this did not come about: %s", what))
+		}
+	}
+}
