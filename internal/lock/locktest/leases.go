@@ -34,18 +34,24 @@ func (s suite) leases(t *testing.T) {
 	})
 
 	t.Run("21 the key of a holder that was killed is free within its lease", func(t *testing.T) {
-		b, key := s.Dial(t, s.Server), aKey()
-		began := time.Now()
-		_, err := b.Acquire(t.Context(), key, "killed", length) // and nobody renews
-		require.NoError(t, err)
 		longest := 10 * time.Second
 		if s.Remaining == nil { // a waiter that is not told when to come has to look
 			longest = 50 * time.Millisecond
 		}
-		h := mustAcquire(t, s.locker(t, poll(longest)), key, lock.WithWait(time.Minute))
-		require.GreaterOrEqual(t, time.Since(began), length*9/10)
-		require.Less(t, time.Since(began), length*3/2+200*time.Millisecond)
-		require.NoError(t, h.Release(t.Context()))
+		b, l := s.Dial(t, s.Server), s.locker(t, poll(longest))
+		inTime := length*3/2 + 200*time.Millisecond
+		fastest := time.Hour // of three: a busy machine may be late, and none may be early
+		for n := 0; n < 3 && fastest >= inTime; n++ {
+			key, began := aKey(), time.Now()
+			_, err := b.Acquire(t.Context(), key, "killed", length) // and nothing renews it
+			require.NoError(t, err)
+			h := mustAcquire(t, l, key, lock.WithWait(time.Minute))
+			took := time.Since(began)
+			require.GreaterOrEqual(t, took, length*9/10)
+			fastest = min(fastest, took)
+			require.NoError(t, h.Release(t.Context()))
+		}
+		require.Less(t, fastest, inTime)
 	})
 
 	t.Run("22 when the key is deleted by hand, the holder's context ends within a renewal interval", func(t *testing.T) {
