@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"seckill/internal/coupon"
 	"seckill/internal/lock"
 )
 
@@ -87,22 +86,6 @@ func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Or
 	}
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		return Order{}, err
-	}
-	return o, err
-}
-
-// earlier looks for the order that the same key made before, when the request was
-// refused now. Without one the refusal stands. That a store is away is no refusal: the
-// client asks again, and a crowd that comes while Redis is away must not fall upon the
-// database. No more must one that was refused because there are too many.
-func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, error) {
-	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, ErrOverloaded) || errors.Is(refusal, coupon.ErrNotFound) ||
-		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
-		return Order{}, refusal
-	}
-	o, err := s.resultOf(ctx, requestID(r, 0), r.CouponID, r.UserID)
-	if errors.Is(err, ErrNotFound) {
-		return Order{}, refusal
 	}
 	return o, err
 }

@@ -2,8 +2,12 @@ package order
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
@@ -132,4 +136,53 @@ func lockError(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
+}
+
+// newOrder is the order that the request will make, if it makes one.
+func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (Order, error) {
+	id, err := s.ids.Next(ctx)
+	if err != nil {
+		return Order{}, fmt.Errorf("%w: no order id: %w", ErrUnavailable, err)
+	}
+	// Milliseconds, because that is what the database keeps: an order looks the
+	// same when it is made and when it is read.
+	now := s.now().UTC().Truncate(time.Millisecond)
+	return Order{
+		ID: id, CouponID: sale.ID, UserID: r.UserID, Status: Pending, PriceCents: sale.PriceCents,
+		RequestID: requestID(r, id), CreatedAt: now, ExpiresAt: now.Add(s.payWithin),
+	}, nil
+}
+
+// requestID names a request. With a key it depends on the user and the key alone,
+// so that the same key is the same request; without one each request is new.
+func requestID(r Request, orderID int64) string {
+	if r.Key == "" {
+		return "r" + strconv.FormatInt(orderID, 10)
+	}
+	sum := sha256.Sum256([]byte(strconv.FormatInt(r.UserID, 10) + ":" + r.Key))
+	return "k" + hex.EncodeToString(sum[:20])
+}
+
+// claim asks for the unit that o is to be made of.
+func reserveRequest(o Order, sale coupon.Coupon) ReserveRequest {
+	return ReserveRequest{
+		CouponID: o.CouponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: o.ID,
+		Limit: sale.LimitPerUser, Epoch: sale.Epoch, Shards: sale.Shards,
+	}
+}
+
+// earlier looks for the order that the same key made before, when the request was
+// refused now. Without one the refusal stands. That a store is away is no refusal: the
+// client asks again, and a crowd that comes while Redis is away must not fall upon the
+// database. No more must one that was refused because there are too many.
+func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, error) {
+	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, ErrOverloaded) || errors.Is(refusal, coupon.ErrNotFound) ||
+		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {
+		return Order{}, refusal
+	}
+	o, err := s.resultOf(ctx, requestID(r, 0), r.CouponID, r.UserID)
+	if errors.Is(err, ErrNotFound) {
+		return Order{}, refusal
+	}
+	return o, err
 }

@@ -171,22 +171,3 @@ func (s *Service) closeEntry(ctx context.Context, e Entry, o Order, err error, g
 	}
 	return gone(ctx, row)
 }
-
-// queued says where in the queue an order is. When it should have come to its end
-// long ago, or its queue has ended with its epoch, it is decided here.
-func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
-	over := s.now().Sub(o.CreatedAt) >= inDoubtTimeout
-	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Position.Epoch {
-		over = true
-	}
-	if over {
-		return s.resolveInDoubt(ctx, o, true)
-	}
-	if s.queue != nil {
-		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for
-			o.Position.Ahead = ahead
-			o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
-		}
-	}
-	return o, nil
-}
