@@ -58,7 +58,7 @@ var rooms = map[string][]string{
 	"internal/lab/harness": {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/servers"},
 	"internal/lab/report":  {"internal/lab/harness"},
 	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":       {"internal/faults", "internal/servers"},
+	"internal/chaos":       {"internal/faults", "internal/lock", "internal/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},

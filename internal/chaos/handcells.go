@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/lock"
 )
 
 // handCells are faults for which somebody has a hand in Redis: he takes the locks of an
@@ -58,7 +60,7 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 	rdb := r.bed.rdb
 	struck, err := whileStopped(ctx, r, func() error {
 		until := time.Now().Add(paused - 100*time.Millisecond)
-		locks, _, err := rdb.Scan(ctx, 0, "seckill:{lock:*}:user:*", 1_000_000).Result()
+		locks, _, err := rdb.Scan(ctx, 0, "seckill:{lock:*}:"+lock.UserKeyPrefix+"*", 1_000_000).Result()
 		if err != nil {
 			return fmt.Errorf("look for locks: %w", err)
 		}

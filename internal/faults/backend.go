@@ -51,7 +51,7 @@ type backend struct {
 // at does the step if the key is a user's. A backend that knows no answer says so
 // with any error.
 func (p *Points) atUser(ctx context.Context, key, step string, do func() error) error {
-	if !strings.Contains(key, ofUser) {
+	if !strings.Contains(key, lock.UserKeyPrefix) {
 		return do()
 	}
 	return p.at(ctx, step, nil, do)

@@ -57,9 +57,14 @@ func (q queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
 	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.DeadLetter(ctx, e, why) })
 }
 
-// Done is order.Queue's.
-func (q queue) Done(ctx context.Context, e order.Entry, row bool) error {
-	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.Done(ctx, e, row) })
+// Ack implements order.Queue.
+func (q queue) Ack(ctx context.Context, e order.Entry) error {
+	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.Ack(ctx, e) })
+}
+
+// AckCommitted implements order.Queue.
+func (q queue) AckCommitted(ctx context.Context, e order.Entry) error {
+	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.AckCommitted(ctx, e) })
 }
 
 // Reconciler puts the points of the background work around its parts.
@@ -148,13 +153,9 @@ type locker struct {
 	p *Points
 }
 
-// ofUser is what the keys of users' locks have in them, as the order path and the
-// backends see them.
-const ofUser = "user:"
-
 // Do is order.Locker's.
 func (l locker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
-	if !strings.HasPrefix(key, ofUser) {
+	if !strings.HasPrefix(key, lock.UserKeyPrefix) {
 		return l.Locker.Do(ctx, key, work, opts...)
 	}
 	l.p.witness.asks(ctx)

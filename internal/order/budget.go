@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A request has one budget, its deadline, and is to be answered by then whatever
-// happens on the way. A part of it is kept for what decides the answer after the
-// transaction:
+// A request has one budget, its deadline, and must be answered by then whatever happens on
+// the way. A part of it is reserved for what decides the answer after the transaction:
 //
-//	├── reserve, lock, transaction ───────────┼─ decide ─┼─ finish ─┤ deadline
-//	                                     work's deadline
+//	├── reserve, lock, transaction ──────────┼─ resolveOutcome ─┼─ closeHold ─┤ deadline
+//	                                   work deadline
 //
-// What goes wrong earlier leaves them more time, up to Parts.Cleanup each.
+// If the work ends earlier, they have more time, up to Parts.Cleanup each.
 
-// shares is how many times cleanup may be needed one after the other.
+// cleanups is how many cleanups may follow each other.
 const cleanups = 2
 
-// share is what each of them has at least: an eighth of Parts.Cleanup.
+// cleanupShare is the time that each of them has at least: an eighth of Parts.Cleanup.
 func (s *Service) cleanupShare() time.Duration { return s.cleanupIn / 8 }
 
-// work is the part of a request's budget in which an order is made.
+// withWorkDeadline returns the context in which an order is made: it ends early enough to
+// leave time for the cleanups.
 func (s *Service) withWorkDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	until, bounded := ctx.Deadline()
 	if !bounded {
@@ -30,8 +30,8 @@ func (s *Service) withWorkDeadline(ctx context.Context) (context.Context, contex
 	return context.WithDeadline(ctx, until.Add(-min(cleanups*s.cleanupShare(), time.Until(until)/4)))
 }
 
-// cleanup is the context of what has to be done whether or not anybody still waits
-// for the answer. ctx is work's.
+// withCleanupDeadline returns the context of what must be done even if the client is gone.
+// ctx is that of withWorkDeadline.
 func (s *Service) withCleanupDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	in := s.cleanupIn
 	if until, bounded := ctx.Deadline(); bounded {

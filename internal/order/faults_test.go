@@ -110,8 +110,12 @@ type faultyQueue struct {
 	f *faults
 }
 
-func (q faultyQueue) Done(ctx context.Context, e order.Entry, row bool) error {
-	return q.f.store("done", func() error { return q.Queue.Done(ctx, e, row) })
+func (q faultyQueue) Ack(ctx context.Context, e order.Entry) error {
+	return q.f.store("done", func() error { return q.Queue.Ack(ctx, e) })
+}
+
+func (q faultyQueue) AckCommitted(ctx context.Context, e order.Entry) error {
+	return q.f.store("done", func() error { return q.Queue.AckCommitted(ctx, e) })
 }
 
 type faultyStock struct {

@@ -10,7 +10,7 @@ type ReserveRequest struct {
 	CouponID      int64
 	UserID        int64
 	RequestID     string
-	OrderID       int64 // names this attempt, and the order if this attempt is the first
+	OrderID       int64 // names this attempt, and the order if it is the first of its request
 	Limit         int   // units that the user may have
 	Epoch         int64
 	Shards        int
@@ -19,17 +19,17 @@ type ReserveRequest struct {
 	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
 }
 
-// Hold is a unit taken from a shard for one request and not yet an order.
+// Hold is a unit taken from a shard for one request whose order is not confirmed yet.
 type Hold struct {
 	CouponID  int64
 	UserID    int64
 	RequestID string
 	OrderID   int64 // of the order that the unit is for
-	Attempt   int64 // the OrderID of the ReserveRequest that this Hold answers
+	Attempt   int64 // the OrderID of the ReserveRequest that returned this Hold
 	Epoch     int64
 	Shards    int
 	Shard     int           // where the unit came from
-	Queued    bool          // an entry of the shard's queue will end it
+	Queued    bool          // an entry of the shard's queue ends it
 	Number    int64         // of that entry, counted by the shard's queue from 1; 0 for the mark of a borrower
 	Ahead     int64         // how many of the queue's entries come before it, about; only set by Reserve
 	Age       time.Duration // by the server's clock; only set by OldHolds
@@ -38,42 +38,44 @@ type Hold struct {
 // Stock is the sharded stock as the order path uses it. Every call is idempotent:
 // Reserve by request id, the others by order id.
 type Stock interface {
-	// SoldOut answers without I/O, from what this instance saw a moment ago.
+	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
+	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
-	// Reserve takes one unit: from the user's home shard, else from a sibling.
-	// coupon.ErrSoldOut only after every shard was seen empty; ErrLimitReached,
-	// ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded, ErrUnavailable. A
-	// ReserveRequest with Enqueue also writes the entry, in the same step and once only;
-	// ErrOverloaded if there is no room for it.
-	Reserve(ctx context.Context, c ReserveRequest) (Hold, error)
-	// Confirm makes the hold history: its order is committed.
+	// Reserve takes one unit, from the user's home shard or else from a sibling. It returns
+	// coupon.ErrSoldOut only after every shard was seen empty; other errors are
+	// ErrLimitReached, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and
+	// ErrUnavailable. With Enqueue it also writes the queue entry, in the same step and
+	// once only; ErrOverloaded if the queue is full.
+	Reserve(ctx context.Context, r ReserveRequest) (Hold, error)
+	// Confirm ends the hold of a committed order and keeps its unit sold.
 	Confirm(ctx context.Context, h Hold) error
-	// Release gives the unit back, once no attempt of the request can commit.
+	// Release ends the hold and puts its unit back. The caller must have made sure that no
+	// attempt of the request can commit any more.
 	Release(ctx context.Context, h Hold) error
 }
 
-// UnresolvedOrders remembers each request whose outcome is not known yet, so that any instance
-// can be asked about it.
+// UnresolvedOrders keeps orders whose outcome is not in the database yet, Queued or InDoubt,
+// so that every instance can answer for them.
 type UnresolvedOrders interface {
 	PutUnresolved(ctx context.Context, o Order) error
-	// Unresolved finds the order asked for, or ErrNotFound.
+	// Unresolved returns the order, or ErrNotFound.
 	Unresolved(ctx context.Context, orderID int64) (Order, error)
 }
 
 // Restocker puts units of ended orders back into the shards.
 type Restocker interface {
-	// Restock gives one unit back, once in effect. A Restock of an older epoch than
-	// the shards' changes nothing: that unit was loaded with the newer epoch.
-	// coupon.ErrNotLoaded if the shards are not there, or not there yet.
+	// Restock puts one unit back. It is idempotent, and changes nothing if the shards are
+	// of a newer epoch, which was loaded with that unit. coupon.ErrNotLoaded if the shards
+	// are not loaded.
 	Restock(ctx context.Context, r Restock) error
 }
 
-// Restock is a unit that went back in the database and is owed to the shards.
+// Restock is a unit that is back in the database's stock and owed to the shards.
 type Restock struct {
 	OrderID  int64
 	CouponID int64
 	UserID   int64
-	Shard    int   // where the order's unit had come from
-	Epoch    int64 // the coupon's epoch when the unit went back
+	Shard    int   // where the unit came from
+	Epoch    int64 // of the coupon when the unit went back
 	Shards   int
 }

@@ -2,7 +2,7 @@
 //
 // The page to read first is place.go:
 //
-//	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is there a place (local)
+//	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is a slot free (local)
 //	        ─▶ RESERVE  a hold on one unit in the user's home shard
 //	        ─▶ LOCK     the user's lock
 //	        ─▶ BEGIN      fence ─▶ slot ─▶ insert the order ─▶ take one from the coupon   COMMIT
@@ -10,9 +10,22 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
-// The lock makes one request of a user wait for another; it does not keep the
-// data right. The fence, the unique slot and the conditional update do, and they
-// would with a lock that lets everybody in.
+// What BEGIN … COMMIT is depends on the Transactor. With order.commit: single it is a
+// transaction of this order. With order.commit: group the four statements are recorded,
+// and a batch executes them for many orders in one transaction: FreeSlot returns an
+// assumed slot, and the limit is refused by InTx. Both promise the same: when InTx
+// returns nil, the order is committed.
+//
+// With order.mode: queue the answer comes after RESERVE, which also writes an entry into
+// the shard's queue, and a worker does the rest (queue.go, worker.go).
+//
+// The lock makes one request of a user wait for another; it does not keep the data
+// right. The fence, the unique slot and the conditional update do, and they would with a
+// lock that excludes nothing.
+//
+// An epoch is one loading of a coupon's stock into the shards. A hold belongs to the
+// epoch that it was reserved in, and TakeOne refuses a unit of any other epoch. So the
+// stock can be loaded again at any time, and no unit is counted twice.
 package order
 
 import (
@@ -20,7 +33,7 @@ import (
 	"time"
 )
 
-// Status says where an order is in its life: pending ─▶ paid | cancelled | expired.
+// Status is where an order is in its life: pending ─▶ paid | cancelled | expired.
 type Status string
 
 // The states of an order.
@@ -29,18 +42,18 @@ const (
 	Paid      Status = "paid"      // final
 	Cancelled Status = "cancelled" // by its owner; the unit went back
 	Expired   Status = "expired"   // not paid in time; the unit went back
-	// Void is no order: it is written in an order's place so that a request whose
+	// Void is no order: its row takes an order's place, so that a request whose
 	// outcome was unknown can never become one.
 	Void Status = "void"
-	// InDoubt is never stored: it is what is known of an order while the outcome
-	// of its commit is not. It ends in an order or in Void.
+	// InDoubt is never stored in the database: it is the status of an order while the
+	// outcome of its commit is unknown. It ends in an order or in Void.
 	InDoubt Status = "in_doubt"
-	// Queued is never stored either: the request has a unit and waits for its turn.
-	// It ends in an order or in Void.
+	// Queued is never stored there either: the request has a unit and waits in the
+	// queue of its shard. It ends in an order or in Void.
 	Queued Status = "queued"
 )
 
-// Live says whether an order of this status has a unit and a slot.
+// Live reports whether an order of this status has a unit and a slot.
 func (s Status) Live() bool { return s == Pending || s == Paid }
 
 // Order is one user's purchase of one unit.
@@ -67,23 +80,24 @@ type QueuePosition struct {
 	RetryAfter time.Duration // after which it may be its turn, about; 0 is soon, or not known
 }
 
-// Why an order was not made, found or changed. That a coupon is not on sale or
-// is sold out is said with package coupon's errors.
+// The reasons why an order was not made, found or changed. Package coupon has those of
+// a coupon that is not on sale or is sold out.
 var (
 	ErrNotFound     = errors.New("order: not found")
 	ErrLimitReached = errors.New("order: the user has as many as the limit allows")
 	ErrBusy         = errors.New("order: another request of the user is open")
 	ErrConflict     = errors.New("order: its state forbids that")
 	ErrKeyReused    = errors.New("order: the idempotency key belongs to another request")
-	ErrUnavailable  = errors.New("order: a store is away")
+	ErrUnavailable  = errors.New("order: store unavailable")
 
-	// ErrVoided: the request's outcome was unknown and has been settled as "never".
+	// ErrVoided: the outcome of the request was unknown, and a void order has decided
+	// that it never becomes one.
 	ErrVoided = errors.New("order: the request was given up")
-	// ErrCommitUnknown: the commit failed and may have happened. The order that
-	// comes with it says where to ask again.
+	// ErrCommitUnknown: the commit failed and may have happened. The order returned with
+	// it has the id under which its outcome can be asked for.
 	ErrCommitUnknown = errors.New("order: the outcome of the commit is not known")
 
-	// ErrOverloaded: too many buy at once, or the queue has no room. Nothing was taken.
+	// ErrOverloaded: too many orders are in progress, or the queue is full. Nothing was taken.
 	ErrOverloaded = errors.New("order: too many at once")
 
 	// ErrStaleEpoch: the stock was loaded again since the hold was taken.
@@ -94,12 +108,12 @@ var (
 	ErrDuplicate = errors.New("order: the request has an order already")
 )
 
-// StaleFenceError is an ErrStaleFence that knows the fence the database has seen.
+// StaleFenceError is an ErrStaleFence with the fence that the database has seen.
 type StaleFenceError struct {
 	Given, Seen uint64
 }
 
 func (e *StaleFenceError) Error() string { return ErrStaleFence.Error() }
 
-// Is makes it an ErrStaleFence.
+// Is reports whether target is ErrStaleFence.
 func (e *StaleFenceError) Is(target error) bool { return target == ErrStaleFence }

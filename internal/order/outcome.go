@@ -8,12 +8,13 @@ import (
 	"seckill/internal/lock"
 )
 
-// known gives a transaction's error a certain meaning, while the lock is held.
+// resolveOutcome turns an ambiguous transaction error into a definite one. The caller must
+// still hold the user's lock.
 //
-// A failed commit says nothing: the order may be there or not, or may yet appear.
-// So a void order is written under the same request id. If the database takes it,
-// the order can never be committed; if it is a duplicate, the order was. An error
-// that stays ErrCommitUnknown keeps the lock from being released.
+// After a failed commit the order may be there or not, or may yet appear. So a void order
+// is written under the same request id. If the database takes it, the order can never be
+// committed; if it is a duplicate, the order was. An error that stays ErrCommitUnknown is
+// wrapped in lock.ErrOutcomeUnknown, which keeps the lock from being released.
 func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error {
 	if err == nil {
 		return nil
@@ -27,7 +28,7 @@ func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error
 	if unknown {
 		switch voided := s.orders.Void(ctx, *o); {
 		case voided == nil:
-			return fmt.Errorf("%w: %s", ErrVoided, err.Error()) // the doubt is over: it is not wrapped
+			return fmt.Errorf("%w: %s", ErrVoided, err.Error()) // the outcome is known: err is not wrapped
 		case !errors.Is(voided, ErrDuplicate):
 			return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, err, voided)
 		}
@@ -40,16 +41,16 @@ func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error
 	case errors.Is(ferr, ErrVoided), errors.Is(ferr, ErrKeyReused):
 		return ferr
 	case errors.Is(ferr, ErrNotFound):
-		// The duplicate is of the order's id and not of the request: this row will
-		// never be taken.
-		return fmt.Errorf("%w: order id %d was given twice", ErrUnavailable, o.ID)
+		// The duplicate is of the order's id and not of the request: this order can never
+		// be inserted.
+		return fmt.Errorf("%w: order id %d was issued twice", ErrUnavailable, o.ID)
 	}
-	// The request has an order that cannot be read now. Its hold must not be released.
+	// The request has an order that cannot be read now: its hold must not be released.
 	return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, ErrCommitUnknown, ferr)
 }
 
-// answered reads what a request has led to: its order, ErrVoided, ErrKeyReused if
-// it asked for something else, or ErrNotFound.
+// resultOf reads what a request has led to: its order, ErrVoided, ErrKeyReused if the
+// request was for another coupon, or ErrNotFound.
 func (s *Service) resultOf(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
 	o, err := s.orders.ByRequest(ctx, requestID, userID)
 	switch {
@@ -63,10 +64,10 @@ func (s *Service) resultOf(ctx context.Context, requestID string, couponID, user
 	return o, nil
 }
 
-// finish runs after the lock: it confirms or releases the hold, as the outcome
-// says. An unknown outcome leaves the hold alone for the reconciler. A confirmation
-// or release that fails is made good by the reconciler too, so it does not turn a
-// committed order into an error.
+// closeHold confirms or releases the hold, depending on the outcome. It runs after the lock
+// is released. With an unknown outcome the hold stays as it is, for the reconciler. A
+// confirmation or release that fails is left to the reconciler too, so that it does not
+// turn a committed order into an error.
 func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Order, error) {
 	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
@@ -78,11 +79,11 @@ func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Or
 	case err == nil && o.ID == h.OrderID:
 		left = s.stock.Confirm(ctx, h)
 	default:
-		// Refused, or the request had an order from before, whose unit is not this one.
+		// Refused, or the request already had an order, whose unit is not this one.
 		left = s.stock.Release(ctx, h)
 	}
 	if left != nil {
-		s.log.WarnContext(ctx, "hold is left to the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
+		s.log.WarnContext(ctx, "hold left open for the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
 	}
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		return Order{}, err

@@ -13,18 +13,19 @@ import (
 	"seckill/internal/lock"
 )
 
-// Request is one user's wish for one unit.
+// Request asks for one unit for one user.
 type Request struct {
 	CouponID int64
 	UserID   int64
 	Key      string // the client's idempotency key; empty if it sent none
 }
 
-// Place sells the user one unit and gives the order, after its commit.
+// Place sells the user one unit and returns the order after its commit, or, if the
+// Service has a Queue, the Queued order after its reservation.
 //
-// The same user asking again with the same key gets the same order, however often
-// and whatever has become of the sale since. ErrCommitUnknown comes with the order
-// as it will be, if it will be.
+// A repeated Request with the same Key returns the same order, however often it is
+// repeated and whatever has become of the sale since. With ErrCommitUnknown it returns the
+// order as it is if it was committed.
 func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 	o, err := s.place(ctx, r)
 	if errors.Is(err, ErrStaleEpoch) {
@@ -39,9 +40,8 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 	return s.replay(ctx, r, err)
 }
 
-// place is the order of things. Everything that can refuse a request cheaply comes
-// before anything that costs, and nothing is given back before it is certain that
-// it was not sold.
+// place does the steps in their order. Whatever can refuse a request cheaply comes before
+// anything that costs, and no unit is released before it is certain that it was not sold.
 func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	sale, err := s.sales.Get(ctx, r.CouponID)
 	if err != nil {
@@ -55,17 +55,17 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	}
 	ctx, cancel := s.withWorkDeadline(ctx)
 	defer cancel()
-	leave, err := s.admission.Admit(ctx)
+	release, err := s.admission.Admit(ctx)
 	if err != nil {
 		return Order{}, err
 	}
-	defer func() { leave(err == nil) }()
+	defer func() { release(err == nil) }()
 
 	if o, err = s.newOrder(ctx, sale, r); err != nil {
 		return Order{}, err
 	}
 	if s.queue != nil {
-		return s.enqueue(ctx, sale, o) // the other page: queue.go
+		return s.enqueue(ctx, sale, o) // queue.go goes on from here
 	}
 
 	hold, err := s.stock.Reserve(ctx, reserveRequest(o, sale))
@@ -77,8 +77,17 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	return s.closeHold(ctx, hold, o, err)
 }
 
-// sell makes the order out of its hold, inside the user's lock, and gives it as it was
-// committed: o, or the one that its request had from before.
+// sell commits the order of a hold inside the user's lock. It returns the order as it was
+// committed: o, or the one that the request already had.
+//
+// InTx may run the four statements more than once. With group commit they are recorded and
+// executed by a batch: then slot is an assumed one, which InTx replaces by running them
+// again or refuses with ErrLimitReached.
+//
+// resolveOutcome runs inside the lock, because until the outcome is known another request
+// of the user must not begin; if it stays unknown, the lock is not released but expires.
+// closeHold, in place, runs outside: it depends on that outcome alone, and the user's next
+// request need not wait for it.
 func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
 		return s.resolveOutcome(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
@@ -93,23 +102,23 @@ func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order,
 			if err := tx.Insert(ctx, o); err != nil {
 				return err
 			}
-			// The hot row last, so that the other buyers wait for it as short as can be.
+			// The hot row comes last, so that it is locked for the shortest possible time.
 			return tx.TakeOne(ctx, o.CouponID, sale.Epoch)
 		}))
 	})
 	return o, err
 }
 
-// locked runs work inside the user's lock, and once more if the database had seen
-// a larger fence than this fresh lease was given: the lock's counter had fallen
-// behind, as after a failover to a slower clock, and is lifted above it first.
+// locked runs work inside the user's lock. If the database has seen a larger fence than
+// that of this fresh lease, the lock's counter has fallen behind, as after a failover to a
+// slower clock: locked raises it above that fence and runs work once more.
 func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Context, fence uint64) error) error {
-	key := fmt.Sprintf("user:%d", o.UserID)
+	key := lock.UserKey(o.UserID)
 	do := func() error {
 		return s.locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
 			err := work(ctx, lease.Fence())
 			if errors.Is(err, context.Canceled) {
-				err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // it may be the lease that ended
+				err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // the lease may be what ended
 			}
 			return err
 		})
@@ -124,7 +133,7 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 	return lockError(err)
 }
 
-// lockError says in this package's words that the lock could not be had.
+// lockError wraps an error of the lock in the error of this package that it means.
 func lockError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrCommitUnknown):
@@ -138,14 +147,14 @@ func lockError(err error) error {
 	return err
 }
 
-// newOrder is the order that the request will make, if it makes one.
+// newOrder returns the order that the request makes, if it makes one.
 func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (Order, error) {
 	id, err := s.ids.Next(ctx)
 	if err != nil {
-		return Order{}, fmt.Errorf("%w: no order id: %w", ErrUnavailable, err)
+		return Order{}, fmt.Errorf("%w: get an order id: %w", ErrUnavailable, err)
 	}
-	// Milliseconds, because that is what the database keeps: an order looks the
-	// same when it is made and when it is read.
+	// The database keeps milliseconds: an order is the same when it is made and when it
+	// is read.
 	now := s.now().UTC().Truncate(time.Millisecond)
 	return Order{
 		ID: id, CouponID: sale.ID, UserID: r.UserID, Status: Pending, PriceCents: sale.PriceCents,
@@ -153,8 +162,8 @@ func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (
 	}, nil
 }
 
-// requestID names a request. With a key it depends on the user and the key alone,
-// so that the same key is the same request; without one each request is new.
+// requestID returns the name of a request. With a key it depends on the user and the key
+// alone, so that the same key is the same request; without one each request is new.
 func requestID(r Request, orderID int64) string {
 	if r.Key == "" {
 		return "r" + strconv.FormatInt(orderID, 10)
@@ -163,7 +172,7 @@ func requestID(r Request, orderID int64) string {
 	return "k" + hex.EncodeToString(sum[:20])
 }
 
-// claim asks for the unit that o is to be made of.
+// reserveRequest returns the request for the unit that o is to be made of.
 func reserveRequest(o Order, sale coupon.Coupon) ReserveRequest {
 	return ReserveRequest{
 		CouponID: o.CouponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: o.ID,
@@ -171,10 +180,10 @@ func reserveRequest(o Order, sale coupon.Coupon) ReserveRequest {
 	}
 }
 
-// earlier looks for the order that the same key made before, when the request was
-// refused now. Without one the refusal stands. That a store is away is no refusal: the
-// client asks again, and a crowd that comes while Redis is away must not fall upon the
-// database. No more must one that was refused because there are too many.
+// replay returns the order that the same key made before, when the request is refused now;
+// without one the refusal stands. It reads nothing when a store is unavailable or too many
+// orders are in progress: the client repeats such a request, and the load of a sale must
+// not fall upon the database because Redis is away.
 func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, error) {
 	if errors.Is(refusal, ErrUnavailable) || errors.Is(refusal, ErrOverloaded) || errors.Is(refusal, coupon.ErrNotFound) ||
 		errors.Is(refusal, ErrVoided) || errors.Is(refusal, ErrKeyReused) {

@@ -9,48 +9,52 @@ import (
 	"seckill/internal/coupon"
 )
 
-// Queue is where requests wait that were answered before their commit: a stream in
-// each shard, which every instance reads. An entry comes with its hold, by
-// Stock.Reserve, and goes when it is acknowledged. It may be delivered more than once.
+// Queue has the requests that are answered before their commit: a stream in each shard,
+// which every instance reads. Stock.Reserve writes an entry together with its hold, and an
+// acknowledgement removes it. An entry may be delivered more than once.
 type Queue interface {
-	// Next gives up to most entries that nobody was given yet. It does not wait. With an
-	// error it gives what could be read.
+	// Next returns up to most entries that were never delivered. It does not wait. With an
+	// error it returns what could be read.
 	Next(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
-	// ClaimAbandoned gives up to most entries that somebody else was given, and has neither
-	// acknowledged nor asked for again for too long.
+	// ClaimAbandoned takes over up to most entries that were delivered to another consumer
+	// and not acknowledged for too long.
 	ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
-	// Done acknowledges an entry and takes it out. With a row the order is known to the
-	// database under its own id, and its ticket is needed no more.
-	Done(ctx context.Context, e Entry, row bool) error
-	// DeadLetter acknowledges an entry that nobody could serve, and keeps it with the reason.
-	DeadLetter(ctx context.Context, e Entry, why error) error
-	// Ahead says about how many entries are before the order's in its queue.
+	// Ack acknowledges an entry and removes it.
+	Ack(ctx context.Context, e Entry) error
+	// AckCommitted is Ack for an entry whose order is in the database under its own id, so
+	// that it need not be kept as an unresolved one any longer.
+	AckCommitted(ctx context.Context, e Entry) error
+	// DeadLetter acknowledges an entry that cannot be processed, and keeps it with the
+	// reason.
+	DeadLetter(ctx context.Context, e Entry, reason error) error
+	// Ahead returns about how many entries are before the order's in its queue.
 	Ahead(ctx context.Context, o Order) (int64, error)
 }
 
 // QueueStats is how full the queues of a coupon are.
 type QueueStats struct {
 	Entries     int64
-	Oldest      time.Duration // of the entries, by the server's clock
-	DeadLetters int64         // letters that nobody could serve
+	Oldest      time.Duration // age of the oldest entry, by the server's clock
+	DeadLetters int64         // entries that could not be processed
 }
 
 // Entry is a request in a queue.
 type Entry struct {
 	ID         string
 	Order      Order // as it will be, if it will be
-	Hold       Hold  // on the unit; without a RequestID it is not known
-	Deliveries int   // how often it was given to somebody, this time included
+	Hold       Hold  // on the unit; unknown if it has no RequestID
+	Deliveries int   // how often it was delivered, this time included
 	Broken     error // why it cannot be read; Order is empty then
 }
 
-// enqueue is the order of things up to the answer, when it is given before the commit.
-// It takes over where place has let the request in:
+// enqueue does the steps up to an answer that comes before the commit. It goes on where place
+// has admitted the request:
 //
-//	─▶ RESERVE  a hold and an entry in the shard's queue, in one step ─▶ ticket ─▶ answer
+//	─▶ RESERVE  a hold and an entry in the shard's queue, in one step ─▶ put unresolved ─▶ answer
 //
-// The ticket is what any instance can be asked by. Without it nothing is promised: the
-// client asks again with its key, and finds its hold and its entry.
+// Any instance can answer for the order once it is put among the unresolved ones. If that
+// fails nothing is promised: the client repeats the request with its key, and finds its
+// hold and its entry.
 func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	o.Status = Queued
 	c := reserveRequest(o, sale)
@@ -59,7 +63,7 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	if err != nil {
 		return Order{}, err
 	}
-	if hold.OrderID != o.ID { // it was asked before
+	if hold.OrderID != o.ID { // the request is repeated
 		if known, err := s.unresolved.Unresolved(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
 			return s.alreadyQueued(ctx, known, err)
 		}
@@ -76,9 +80,9 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	return o, nil
 }
 
-// alreadyQueued says what became of a request whose ticket there is already. A ticket in
-// doubt is left by an entry that was refused, while its hold is not released yet, and by
-// a commit that failed: it is no order, and only a row is.
+// alreadyQueued returns what became of a repeated request whose order is still among the
+// unresolved ones. InDoubt is left by an entry that was refused, until its hold is
+// released, and by a commit that failed: only a row in the database is an order.
 func (s *Service) alreadyQueued(ctx context.Context, known Order, err error) (Order, error) {
 	if err != nil || known.Status == Queued {
 		return known, err
@@ -91,34 +95,41 @@ func (s *Service) alreadyQueued(ctx context.Context, known Order, err error) (Or
 }
 
 // errTooLate: the request has waited in the queue for longer than it may.
-var errTooLate = errors.New("order: it waited for too long")
+var errTooLate = errors.New("order: waited in the queue for too long")
 
-// serve is the order of things for an entry of the queue:
+// serve does the steps of a queue entry:
 //
 //	entry ─▶ LOCK ─▶ BEGIN … COMMIT ─▶ UNLOCK ─▶ CONFIRM or RELEASE ─▶ ACKNOWLEDGE
 //
-// An entry may come again, or to two at once, or after its hold was reconciled. So it is
-// acknowledged only when a row has ended it for ever: its order, or a void one in its
-// place. A refusal is not remembered by anything else, and what was refused now could
-// be sold by the next delivery, without its unit.
-func (s *Service) serve(ctx context.Context, e Entry, waits time.Duration) error {
+// An entry may be delivered again, to two workers at once, or after its hold was reconciled.
+// So it is acknowledged only when a row in the database has decided it: its order, or a void
+// one in its place. Nothing else remembers a refusal, and without that row the next delivery
+// could sell what was refused now, without a unit.
+func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) error {
 	sale, err := s.sales.Get(ctx, e.Order.CouponID)
 	if err != nil {
 		return err
 	}
 	sale.Epoch = e.Hold.Epoch // the unit is of this epoch, and is sold in no other
 	o, err := e.Order, errTooLate
-	if s.now().Sub(o.CreatedAt) < waits {
+	if s.now().Sub(o.CreatedAt) < maxAge {
 		o, err = s.sell(ctx, sale, o)
 	}
 	if err != nil && !isRefusal(err) {
 		return err
 	}
-	return s.closeEntry(ctx, e, o, err, func(ctx context.Context, row bool) error { return s.queue.Done(ctx, e, row) })
+	committed, err := s.closeEntry(ctx, e, o, err)
+	switch {
+	case err != nil:
+		return err
+	case committed:
+		return s.queue.AckCommitted(ctx, e)
+	}
+	return s.queue.Ack(ctx, e)
 }
 
-// refused says whether an entry was served, and is no order. Anything else is either
-// not known yet or may be tried again.
+// isRefusal reports whether err means that an entry was processed and is no order. Any other
+// error is either an unknown outcome or worth another attempt.
 func isRefusal(err error) bool {
 	for _, no := range []error{errTooLate, ErrLimitReached, ErrVoided, ErrKeyReused, ErrStaleEpoch, coupon.ErrSoldOut} {
 		if errors.Is(err, no) {
@@ -128,46 +139,46 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// bury gives an entry up that nobody can serve. Its unit goes back as that of any
-// refused request: after the database has said that it can never be sold.
-func (s *Service) deadLetter(ctx context.Context, e Entry, why error) error {
-	gone := func(ctx context.Context, _ bool) error { return s.queue.DeadLetter(ctx, e, why) }
+// deadLetter gives up an entry that cannot be processed. Its unit goes back like that of any
+// refused request: after a void order has made sure that it can never be sold.
+func (s *Service) deadLetter(ctx context.Context, e Entry, reason error) error {
 	if e.Hold.RequestID == "" {
-		return gone(ctx, false) // whatever it held is the reconciler's
+		return s.queue.DeadLetter(ctx, e, reason) // its hold is left to the reconciler
 	}
 	o := e.Order
 	o.ID, o.CouponID, o.UserID, o.RequestID = e.Hold.OrderID, e.Hold.CouponID, e.Hold.UserID, e.Hold.RequestID
 	if o.CreatedAt.IsZero() {
 		o.CreatedAt, o.ExpiresAt = s.now(), s.now()
 	}
-	return s.closeEntry(ctx, e, o, why, gone)
+	if _, err := s.closeEntry(ctx, e, o, reason); err != nil {
+		return err
+	}
+	return s.queue.DeadLetter(ctx, e, reason)
 }
 
-// end brings an entry with a known outcome to its end. A refused one is settled as a
-// doubt is: a void order is written, which also decides it.
-func (s *Service) closeEntry(ctx context.Context, e Entry, o Order, err error, gone func(ctx context.Context, row bool) error) error {
+// closeEntry ends the hold of an entry with the given outcome, and reports whether the order
+// of that hold is committed. A refusal is resolved like an unknown outcome: by a void order,
+// which also decides it.
+func (s *Service) closeEntry(ctx context.Context, e Entry, o Order, err error) (committed bool, _ error) {
 	if err != nil {
 		if err = s.resolveOutcome(ctx, &o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
-			return err
+			return false, err
 		}
 	}
-	row := err == nil && o.ID == e.Hold.OrderID
-	if !row {
-		// Its answer was a place to ask: from there the outcome must be found.
-		t := e.Order
-		if t.Status = InDoubt; t.ID != 0 {
-			if err := s.unresolved.PutUnresolved(ctx, t); err != nil {
-				return err
+	committed = err == nil && o.ID == e.Hold.OrderID
+	if !committed {
+		// The client polls the id of the entry's order: its outcome must be found there.
+		polled := e.Order
+		if polled.Status = InDoubt; polled.ID != 0 {
+			if err := s.unresolved.PutUnresolved(ctx, polled); err != nil {
+				return false, err
 			}
 		}
 	}
-	// Unlike a request, an entry can come again: it stays until its hold has ended.
-	ended := s.stock.Release
-	if row {
-		ended = s.stock.Confirm
+	// Unlike a request, an entry is delivered again: it stays until its hold has ended.
+	closeHold := s.stock.Release
+	if committed {
+		closeHold = s.stock.Confirm
 	}
-	if err := ended(ctx, e.Hold); err != nil {
-		return err
-	}
-	return gone(ctx, row)
+	return committed, closeHold(ctx, e.Hold)
 }

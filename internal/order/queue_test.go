@@ -132,7 +132,7 @@ func TestAPlaceInTheQueueMovesUp(t *testing.T) {
 	entries, err := s.stock.Queue("x", 0).Next(t.Context(), c, 4)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "as many as are asked for, of all shards")
-	require.NoError(t, s.stock.Queue("x", 0).Done(t.Context(), entries[0], false))
+	require.NoError(t, s.stock.Queue("x", 0).Ack(t.Context(), entries[0]))
 	shown, err = here.Get(t.Context(), mine[2].ID, 7)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, shown.Position.Ahead)
@@ -389,7 +389,7 @@ func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
 			shown, err := here.Get(t.Context(), o.ID, 7)
 			return err == nil && shown.Status == order.Void
 		}, patient, soon)
-		require.NoError(t, s.stock.Queue("slow", 0).Done(t.Context(), given[0], false), "a late acknowledgement")
+		require.NoError(t, s.stock.Queue("slow", 0).Ack(t.Context(), given[0]), "a late acknowledgement")
 		s.atRest(t, c, 0)
 		other := queued(t, here, c, 7, "another key")
 		consuming(t, s, s.drained(t, c), here)

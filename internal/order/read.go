@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Get reads an order of the user. An order in doubt is one whose outcome no
-// database row tells yet; while the tickets cannot be read, nothing is said to be
-// not found.
+// Get returns an order of the user. An order without a row in the database may be Queued or
+// InDoubt; while that cannot be read, Get returns the error and never ErrNotFound.
 func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	o, err := s.orders.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
@@ -27,25 +26,20 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o.Status == Queued {
 		return s.queuePosition(ctx, o)
 	}
-	return s.resolveInDoubt(ctx, o, s.now().Sub(o.CreatedAt) >= inDoubtTimeout)
+	if s.now().Sub(o.CreatedAt) >= inDoubtTimeout {
+		return s.voidInDoubt(ctx, o)
+	}
+	return s.resolveInDoubt(ctx, o)
 }
 
-// inDoubtTimeout is after which an order in doubt that is asked for is given up. Nothing
-// depends on it but that a slow commit may be waited for.
+// inDoubtTimeout is the age at which a read voids an order in doubt. Correctness does not
+// depend on it: it only bounds how long a slow commit is waited for.
 const inDoubtTimeout = 30 * time.Second
 
-// doubtful says what is known of an order that has a ticket and no row of its id:
-// the order that its request had from before, or Void if it can never be one. An old
-// doubt is ended here: its hold may be gone with an older epoch, and then there is
-// nothing that the reconciler would find.
-func (s *Service) resolveInDoubt(ctx context.Context, o Order, old bool) (Order, error) {
+// resolveInDoubt returns what is known of an order that has no row of its id: the order that
+// its request had before, Void if it can never be one, or InDoubt.
+func (s *Service) resolveInDoubt(ctx context.Context, o Order) (Order, error) {
 	found, err := s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)
-	if errors.Is(err, ErrNotFound) && old {
-		if err = s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
-			return Order{}, err
-		}
-		found, err = s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)
-	}
 	switch {
 	case errors.Is(err, ErrNotFound):
 		o.Status = InDoubt
@@ -57,18 +51,32 @@ func (s *Service) resolveInDoubt(ctx context.Context, o Order, old bool) (Order,
 	return o, nil
 }
 
-// queued says where in the queue an order is. When it should have come to its end
-// long ago, or its queue has ended with its epoch, it is decided here.
+// voidInDoubt is resolveInDoubt for an order that must not stay in doubt: it writes a void
+// order in its place, unless there is an order by then. The reconciler cannot always do
+// that, because the hold of the order may be gone with an older epoch.
+func (s *Service) voidInDoubt(ctx context.Context, o Order) (Order, error) {
+	found, err := s.resolveInDoubt(ctx, o)
+	if err != nil || found.Status != InDoubt {
+		return found, err
+	}
+	if err := s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
+		return Order{}, err
+	}
+	return s.resolveInDoubt(ctx, o)
+}
+
+// queuePosition returns a queued order with its position. An order that should have been
+// processed long ago, or whose queue has ended with its epoch, is decided here.
 func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
 	over := s.now().Sub(o.CreatedAt) >= inDoubtTimeout
 	if sale, err := s.sales.Get(ctx, o.CouponID); err == nil && sale.Epoch > o.Position.Epoch {
 		over = true
 	}
 	if over {
-		return s.resolveInDoubt(ctx, o, true)
+		return s.voidInDoubt(ctx, o)
 	}
 	if s.queue != nil {
-		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // a place that cannot be told is none to fail for
+		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // an unknown position is no reason to fail
 			o.Position.Ahead = ahead
 			o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
 		}
@@ -76,8 +84,8 @@ func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
 	return o, nil
 }
 
-// List reads up to limit orders of the user with an id below before (0 is no
-// bound), newest first.
+// List returns up to limit orders of the user with an id below before (0 is no bound),
+// newest first.
 func (s *Service) List(ctx context.Context, userID, before int64, limit int) ([]Order, error) {
 	return s.orders.List(ctx, userID, before, limit)
 }

@@ -129,7 +129,7 @@ func (s *Reconciler) reconcileShard(
 			if done == most || ctx.Err() != nil {
 				return done, failed
 			}
-			err := s.locker.Do(ctx, fmt.Sprintf("user:%d", h.UserID), func(ctx context.Context, _ *lock.Lease) error {
+			err := s.locker.Do(ctx, lock.UserKey(h.UserID), func(ctx context.Context, _ *lock.Lease) error {
 				return s.reconcileHold(ctx, h)
 			})
 			if err == nil {

@@ -9,41 +9,42 @@ import (
 	"seckill/internal/lock"
 )
 
-// Sales is what is on sale, as this instance knows it.
+// Sales knows what is on sale, as this instance has last seen it.
 type Sales interface {
 	Get(ctx context.Context, couponID int64) (coupon.Coupon, error)
 	Forget(couponID int64)
 }
 
-// Locker runs work inside a distributed lock. *lock.Locker is one.
+// Locker runs work inside a distributed lock. *lock.Locker implements it.
 type Locker interface {
 	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
-	// Raise lifts the fence counter of key above a fence that the database has seen.
+	// Raise sets the fence counter of key above a fence that the database has seen.
 	Raise(ctx context.Context, key string, above uint64) error
 }
 
-// IDs makes order ids, unique in the fleet.
+// IDs makes order ids that are unique among all instances.
 type IDs interface {
 	Next(ctx context.Context) (int64, error)
 }
 
-// Admission lets as many orders be made at once as the stores serve well. It stands
-// behind what refuses a request for nothing, and before all that costs.
+// Admission limits how many orders are made at once to what the stores serve well. It comes
+// after the checks that cost nothing and before everything that costs.
 type Admission interface {
-	// Admit waits for a place. Who has one leaves it, and says whether it bought: only
-	// then does the time that it took tell how the stores do. ErrOverloaded if there is
-	// no place in time; the error of ctx if that ended first.
-	Admit(ctx context.Context) (leave func(bought bool), err error)
+	// Admit blocks until a slot is free. The caller must call release when it is done, and
+	// report whether an order was placed: only those feed the latency estimate. Admit
+	// returns ErrOverloaded if no slot is free in time, and the error of ctx if that ended
+	// first.
+	Admit(ctx context.Context) (release func(placed bool), err error)
 }
 
-// everybody is the Admission of a Service that was given none.
+// admitAll is the Admission of a Service without one.
 type admitAll struct{}
 
 func (admitAll) Admit(context.Context) (func(bool), error) { return func(bool) {}, nil }
 
-// Deps are what a Service is made of.
+// Deps are what a Service depends on.
 type Deps struct {
-	Admission     Admission // nil lets everybody in
+	Admission     Admission // nil admits every request
 	Sales         Sales
 	Stock         Stock
 	Unresolved    UnresolvedOrders
@@ -52,11 +53,11 @@ type Deps struct {
 	Tx            Transactor
 	Orders        Orders
 	IDs           IDs
-	Queue         Queue            // nil: an order is committed before its answer
-	QueueCapacity int              // entries that a shard's queue may have
+	Queue         Queue            // nil: an order is committed before its request is answered
+	QueueCapacity int              // entries that the queue of a shard holds at most
 	QueueMaxAge   time.Duration    // how long an entry may wait there
 	PayWithin     time.Duration    // how long a pending order awaits its payment
-	Cleanup       time.Duration    // bounds what must be done although the request is over
+	Cleanup       time.Duration    // bounds what must be done even after the request is over
 	Now           func() time.Time // nil is time.Now
 	Log           *slog.Logger     // nil is slog.Default
 }
@@ -75,7 +76,7 @@ type Service struct {
 	queue         Queue
 	queueCapacity int
 	queueMaxAge   time.Duration
-	woken         chan struct{} // something was queued here
+	woken         chan struct{} // an order was queued through this instance
 	rate          queueRate     // of the queues
 	payWithin     time.Duration
 	cleanupIn     time.Duration
@@ -83,7 +84,7 @@ type Service struct {
 	log           *slog.Logger
 }
 
-// NewService makes the order service.
+// NewService returns the order service.
 func NewService(p Deps) *Service {
 	if p.Now == nil {
 		p.Now = time.Now

@@ -5,47 +5,49 @@ import (
 	"time"
 )
 
-// Transactor owns begin and commit.
+// Transactor begins and commits transactions.
 type Transactor interface {
-	// InTx runs work in a transaction at READ COMMITTED. An error of work rolls
-	// back. A deadlock or a lock-wait timeout rolls back and runs work again, so
-	// work changes nothing but tx. A failed commit is ErrCommitUnknown.
-	InTx(ctx context.Context, work func(ctx context.Context, tx Tx) error) error
+	// InTx runs fn in a transaction at READ COMMITTED and commits it. An error of fn
+	// rolls back and is returned. fn may run several times, as after a deadlock or a
+	// lock-wait timeout, so it must assign to what it captures and never accumulate. A
+	// commit that failed and may have happened is ErrCommitUnknown.
+	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is all that may be done in a transaction.
+// Tx has the statements of a transaction.
 type Tx interface {
 	// Fence records the fence of the user's lock; ErrStaleFence if a larger one
 	// was recorded.
 	Fence(ctx context.Context, userID int64, fence uint64) error
-	// FreeSlot counts the user's live orders of the coupon and gives the lowest
-	// free slot, or ErrLimitReached.
+	// FreeSlot returns the lowest slot that no live order of the user for the coupon has,
+	// or ErrLimitReached. In a group commit it returns an assumed slot, and InTx returns
+	// ErrLimitReached.
 	FreeSlot(ctx context.Context, couponID, userID int64, limit int) (int, error)
 	// Insert writes the order; ErrDuplicate if its user has its request id or its id
 	// already.
 	Insert(ctx context.Context, o Order) error
-	// TakeOne lowers the coupon's stock by one; coupon.ErrSoldOut if there is none,
+	// TakeOne decrements the coupon's stock; coupon.ErrSoldOut if there is none left,
 	// ErrStaleEpoch if the coupon is in another epoch.
 	TakeOne(ctx context.Context, couponID, epoch int64) error
 
-	// Pay moves a pending order that has not expired at now to Paid; false if it
-	// is not such an order of the user.
+	// Pay moves a pending order of the user to Paid if it has not expired at now, and
+	// reports whether it did.
 	Pay(ctx context.Context, id, userID int64, now time.Time) (bool, error)
-	// Cancel moves a pending order of the user to Cancelled; false if it is none.
+	// Cancel moves a pending order of the user to Cancelled and reports whether it did.
 	Cancel(ctx context.Context, id, userID int64) (bool, error)
-	// Expire moves up to most pending orders whose time ran out at now to Expired and
-	// returns them, the oldest first, without the first skip of them. Those that another
-	// transaction has locked are left to it.
+	// Expire moves up to most pending orders that had expired at now to Expired and returns
+	// them, the oldest first, passing over the first skip of them. It leaves out those that
+	// another transaction has locked.
 	Expire(ctx context.Context, now time.Time, skip, most int) ([]Order, error)
-	// Restock raises the coupons' stocks by the orders' units and notes in the outbox
-	// that the shards of these epochs are owed them: a Restock for each, in their order.
+	// Restock adds the orders' units to their coupons' stocks and writes the outbox rows by
+	// which they are relayed to the shards. It returns a Restock for each, in their order.
 	Restock(ctx context.Context, of ...Order) ([]Restock, error)
 }
 
-// Orders are read, and voided, outside of any transaction of ours. Whoever asks for one
-// names its user, by whom the orders may be partitioned.
+// Orders reads and voids orders outside of any transaction of this package. Every read
+// names the user, because the orders may be partitioned by user.
 type Orders interface {
-	// Get reads an order of the user, or ErrNotFound: somebody else's is not found.
+	// Get reads an order of the user; ErrNotFound if there is none or it is another user's.
 	Get(ctx context.Context, id, userID int64) (Order, error)
 	// ByRequest reads the order that a request of the user made, or ErrNotFound.
 	ByRequest(ctx context.Context, requestID string, userID int64) (Order, error)
@@ -59,12 +61,12 @@ type Orders interface {
 	Void(ctx context.Context, o Order) error
 }
 
-// Outbox lists what is due.
+// Outbox lists the units that the shards are owed, and overdue orders.
 type Outbox interface {
-	// DueRestocks lists up to limit units owed to the shards, by order id, from the
-	// order id after on.
+	// DueRestocks lists up to limit units owed to the shards, ordered by order id, with
+	// order ids above after.
 	DueRestocks(ctx context.Context, after int64, limit int) ([]Restock, error)
-	// Delivered notes that the shards have the units.
+	// Delivered removes units from the outbox: the shards have them.
 	Delivered(ctx context.Context, of ...Restock) error
 	// Overdue reports whether there are pending orders whose time had run out at now.
 	Overdue(ctx context.Context, now time.Time) (bool, error)

@@ -23,7 +23,7 @@ const letters = 1000
 
 // Queue reads the queues of the shards, one stream each, for one consumer:
 //
-//	reserve.lua, lend.lua ─▶ XADD ─▶ stream ─▶ Next ─▶ pending ─▶ Done: XACK, XDEL
+//	reserve.lua, lend.lua ─▶ XADD ─▶ stream ─▶ Next ─▶ pending ─▶ Ack: XACK, XDEL
 //	  with the hold                    a consumer died │ ▲        └▶ DeadLetter: dead letters
 //	                                                   └─┘ ClaimAbandoned: XCLAIM
 //
@@ -200,10 +200,18 @@ func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XM
 // whoever asked the database a moment before asks for the ticket next.
 const resolvedTTL = 10 * time.Second
 
-// Done is order.Queue's. A ticket that stays longer than it should hurts nobody.
-func (q *Queue) Done(ctx context.Context, e order.Entry, row bool) error {
+// Ack implements order.Queue.
+func (q *Queue) Ack(ctx context.Context, e order.Entry) error {
 	h := e.Hold
-	if _, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID); err != nil || !row {
+	_, err := q.stock.run(ctx, ackScript, h.CouponID, h.Shard, h.Epoch, e.ID)
+	return err
+}
+
+// AckCommitted implements order.Queue. Failing to shorten the life of the unresolved order
+// is harmless, so that error is ignored.
+func (q *Queue) AckCommitted(ctx context.Context, e order.Entry) error {
+	h := e.Hold
+	if err := q.Ack(ctx, e); err != nil {
 		return err
 	}
 	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.unresolvedKey(h.OrderID), seconds(resolvedTTL)))

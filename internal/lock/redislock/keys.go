@@ -3,8 +3,9 @@ package redislock
 import (
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"strings"
+
+	"seckill/internal/lock"
 )
 
 // buckets is the number of fence counters. Changing it is changing every key:
@@ -51,10 +52,8 @@ func namesOf(key string) names {
 }
 
 func bucketOf(key string) uint64 {
-	if id, ok := strings.CutPrefix(key, "user:"); ok {
-		if n, err := strconv.ParseUint(id, 10, 64); err == nil {
-			return n % buckets
-		}
+	if id, ok := lock.UserOf(key); ok {
+		return id % buckets
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // never fails
