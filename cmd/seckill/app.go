@@ -48,7 +48,7 @@ type app struct {
 	reconciler *order.Reconciler
 	auditor    *audit.Auditor
 	orders     *order.Service
-	fleet      *stock.Fleet
+	fleet      *stock.Instances
 	metrics    *metrics.Metrics
 
 	stops []func(ctx context.Context) error // in the order of building
@@ -68,8 +68,8 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
-	a.stock = stock.New(a.redis, cfg.Stock.SoldOutTTL).Under(cfg.Redis.Prefix).Through(a.scripts)
-	a.fleet = stock.NewFleet(a.stock, strings.ToLower(rand.Text()[:4]))
+	a.stock = stock.New(a.redis, cfg.Stock.SoldOutTTL).WithPrefix(cfg.Redis.Prefix).WithScripter(a.scripts)
+	a.fleet = stock.NewInstances(a.stock, strings.ToLower(rand.Text()[:4]))
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
 	a.coupons = coupon.NewService(coupon.Deps{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
@@ -233,7 +233,7 @@ func (a *app) own(ctx context.Context) error {
 
 // refused is usage's error if it is for a person to mend.
 func refused(err error) error {
-	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrBlind) {
+	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrInfoDenied) {
 		return usage(err)
 	}
 	return err

@@ -20,7 +20,7 @@ func (e engine) Pulse(ctx context.Context, c coupon.Coupon) (api.Pulse, error) {
 	felt := &e.metrics.Pulse
 	p := api.Pulse{Holds: holds, Lent: felt.Lent(c.ID, c.Shards), P99: felt.P99()}
 	p.LocksHeld, p.LocksWaiting = felt.Locks()
-	for _, i := range e.fleet.Seen() {
+	for _, i := range e.fleet.Peers() {
 		p.Instances = append(p.Instances, api.Instance{
 			Name: i.Name, SoldOut: slices.Contains(i.SoldOut, c.ID), Self: i.Name == e.fleet.Name(),
 		})

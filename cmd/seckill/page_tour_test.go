@@ -17,7 +17,7 @@ import (
 )
 
 // TestTheTour is a kept demonstration as it is seen by somebody who opens its address at
-// once. It makes the pictures of the README, and only then takes the tour in Chinese too:
+// once. It makes the pictures of README.md and docs/TOUR.md, and then takes the tour in Chinese:
 //
 //	go test ./cmd/seckill -run TestTheTour -pictures $PWD/internal/api/pictures
 func TestTheTour(t *testing.T) {
@@ -101,7 +101,7 @@ func number(selector string) string {
 	return fmt.Sprintf(`Number(document.querySelector(%q).textContent.replace(/[^0-9]/g, "") || NaN)`, selector)
 }
 
-// tour saves a small picture of the page, down to where a README ends it.
+// tour saves a small picture of the page, down to where a document ends it.
 func (v *tab) tour(name string) {
 	v.t.Helper()
 	if *pictures == "" {

@@ -24,7 +24,7 @@ import (
 	"seckill/internal/store"
 )
 
-// ReadSnapshot is the database's side. *store.Store is one.
+// Books is the database's side. *store.Store is one.
 type Books interface {
 	Coupon(ctx context.Context, id int64) (coupon.Coupon, error)
 	ReadSnapshot(ctx context.Context, couponID int64, read func(context.Context, store.Snapshot) error) error
@@ -32,11 +32,11 @@ type Books interface {
 
 // Shards is Redis' side. *stock.Stock is one.
 type Shards interface {
-	Heads(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
+	ReadShards(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
 	OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[stock.Held, error]
 	Traces(ctx context.Context, couponID int64, heads []stock.Shard, orders []order.Order) ([]stock.Trace, error)
 	Applied(ctx context.Context, returns []order.Restock) ([]bool, error)
-	Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
+	QueuedOrders(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
 }
 
 // Mender does the repairs that are always safe. *order.Settler is one.

@@ -56,7 +56,7 @@ func (empty) OrdersByRequest(context.Context, []string) (map[string]order.Order,
 	return map[string]order.Order{}, nil
 }
 
-func (b *busy) Heads(context.Context, int64, int) ([]stock.Shard, error) {
+func (b *busy) ReadShards(context.Context, int64, int) ([]stock.Shard, error) {
 	b.looks++
 	return []stock.Shard{{Open: true, Epoch: 1, Units: 5, Ops: min(b.looks, b.restsAfter)}}, nil
 }
@@ -71,7 +71,7 @@ func (*busy) Traces(context.Context, int64, []stock.Shard, []order.Order) ([]sto
 
 func (*busy) Applied(context.Context, []order.Restock) ([]bool, error) { return nil, nil }
 
-func (*busy) Waiting(context.Context, int64, int) (map[int64]bool, error) { return nil, nil }
+func (*busy) QueuedOrders(context.Context, int64, int) (map[int64]bool, error) { return nil, nil }
 
 func (b *busy) Reconcile(context.Context, coupon.Coupon, time.Duration) (int, error) {
 	return 0, b.settle

@@ -37,7 +37,7 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		return evidence{}, err
 	}
 	e := evidence{}
-	if e.shards, err = a.shards.Heads(ctx, couponID, first.Shards); err != nil {
+	if e.shards, err = a.shards.ReadShards(ctx, couponID, first.Shards); err != nil {
 		return e, err
 	}
 	e.at = time.Now().UTC()
@@ -54,7 +54,7 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 	if err != nil {
 		return e, err
 	}
-	again, err := a.shards.Heads(ctx, couponID, first.Shards)
+	again, err := a.shards.ReadShards(ctx, couponID, first.Shards)
 	e.quiet = err == nil && e.coupon.Epoch == first.Epoch && same(e.shards, again)
 	return e, err
 }
@@ -112,7 +112,7 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 }
 
 // remember counts what a shard knows of an order that the database has.
-func (e *evidence) remember(o order.Order, m stock.Memory) {
+func (e *evidence) remember(o order.Order, m stock.ShardRecord) {
 	switch {
 	case m.OrderID == 0:
 	case m.Hold != nil:
@@ -183,7 +183,7 @@ func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Snapshot) 
 }
 
 func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, k int) (open int64, err error) {
-	waiting, err := a.shards.Waiting(ctx, e.coupon.ID, k)
+	waiting, err := a.shards.QueuedOrders(ctx, e.coupon.ID, k)
 	if err != nil {
 		return 0, err
 	}

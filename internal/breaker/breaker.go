@@ -69,7 +69,7 @@ func New(o Options) *Breaker {
 	return b
 }
 
-// OnBreakerChange is nil, or an ErrAway that names the server.
+// Away is nil, or an ErrAway that names the server.
 func (b *Breaker) Away() error {
 	if b.circuit.TryAcquirePermit() {
 		return nil

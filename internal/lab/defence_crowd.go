@@ -75,7 +75,7 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 
 	client := run.Client(at.Redis)
 	prefix := "lab-" + strconv.FormatUint(rand.Uint64(), 36) + ":" //nolint:gosec // of this database alone, and no secret
-	units := stock.New(client, time.Hour).Under(prefix)
+	units := stock.New(client, time.Hour).WithPrefix(prefix)
 	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
 	coupons := coupon.NewService(coupon.Deps{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: loader{units, slices.Contains(off, counter)}, Announcer: units,

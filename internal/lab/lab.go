@@ -54,7 +54,7 @@ func All() []Experiment {
 		renewAnothersLock(),
 		staleHolder(),
 		lossToldLate(),
-		// OrdersByRequest that are lost, and errors that are ignored.
+		// Answers that are lost, and errors that are ignored.
 		lostReply(),
 		ambiguousCommit(),
 		afterDeadlock(),

@@ -422,7 +422,7 @@ func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
 		first, second := queued(t, here, c, 7, "first"), queued(t, here, c, 7, "second")
 		require.Equal(t, stock.Home(7, shards), first.Shard)
 		require.NotEqual(t, first.Shard, second.Shard)
-		waiting, err := s.stock.Waiting(t.Context(), c.ID, second.Shard)
+		waiting, err := s.stock.QueuedOrders(t.Context(), c.ID, second.Shard)
 		require.NoError(t, err)
 		require.Equal(t, map[int64]bool{second.ID: true}, waiting)
 		require.EqualValues(t, 2, s.waiting(t, c).Entries)

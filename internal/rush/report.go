@@ -15,7 +15,7 @@ type Report struct {
 	Refused  map[string]int // taps that ended in a refusal, by its code
 	Failed   int            // taps of which nobody can say how they ended
 
-	// OnCommit is the number of orders that the audit found more than before
+	// Committed is the number of orders that the audit found more than before
 	// the run. Without an audit it is the number of different orders that were
 	// acknowledged, which is the least it can be.
 	Committed  int

@@ -118,7 +118,7 @@ func (e *Env) restore(ctx context.Context, id int64) error {
 
 // noted counts the buyers that the shards know.
 func (e *Env) noted(ctx context.Context, id int64) (int64, error) {
-	all, err := e.stock.Heads(ctx, id, Shards)
+	all, err := e.stock.ReadShards(ctx, id, Shards)
 	if err != nil {
 		return 0, fmt.Errorf("count the buyers: %w", err)
 	}

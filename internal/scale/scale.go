@@ -45,7 +45,7 @@ type Env struct {
 	stops   []func() error
 }
 
-// timeouts are those that the README recommends.
+// timeouts are those that README.md recommends.
 const timeouts = "timeout=2s&readTimeout=2s&writeTimeout=2s"
 
 // Open starts the servers.

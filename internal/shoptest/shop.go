@@ -68,7 +68,7 @@ type Shop struct {
 // Commit is what order.commit chooses between.
 type Commit func(db *store.Store) order.Transactor
 
-// GroupCommitter commits the orders of many in one transaction. It is what every shop does that
+// Group commits the orders of many in one transaction. It is what every shop does that
 // was not told otherwise.
 func Group(db *store.Store) order.Transactor { return db.GroupCommitter(store.GroupOptions{}) }
 
@@ -96,7 +96,7 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 }
 
 // Open is a shop on a database and a Redis of its own: the ids of coupons begin anew
-// in each database. The Commit is GroupCommitter if none is given.
+// in each database. The Commit is Group if none is given.
 func Open(t testing.TB, commit ...Commit) *Shop {
 	t.Helper()
 	dsn := testservers.DSN(t)

@@ -16,7 +16,7 @@ import (
 	"seckill/internal/stock"
 )
 
-// MaxOrders is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.
+// Size is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.
 func Size(b *testing.B, small int) int {
 	b.Helper()
 	text := os.Getenv("SECKILL_SIZE")

@@ -12,8 +12,8 @@ import (
 	"seckill/internal/order"
 )
 
-// rounds bounds how often a buyer runs after units that others take first.
-const rounds = 4
+// maxBorrowAttempts bounds how often a buyer runs after units that others take first.
+const maxBorrowAttempts = 4
 
 // borrow finds a sibling that lends a unit:
 //
@@ -24,7 +24,7 @@ const rounds = 4
 // The mark is there exactly while a sibling is asked. So a buyer who is refused
 // leaves nothing behind, and one whose own home has a unit again gets that one.
 func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (order.Hold, error) {
-	for range rounds {
+	for range maxBorrowAttempts {
 		lenders, err := s.lenders(ctx, c)
 		if err != nil {
 			return order.Hold{}, err
@@ -54,12 +54,12 @@ func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (o
 // so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
 // asked twice: the first question may arrive yet, when it has a unit again.
 func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lenders []int) (order.Hold, error) {
-	none, entry := errEmpty, entryText(c)
+	none, entry := errEmpty, encodeEntry(c)
 	for _, shard := range lenders {
 		if shard == home {
 			continue
 		}
-		answer, twice, err := s.runTwice(ctx, lendScript, c.CouponID, shard,
+		answer, twice, err := s.runWithRetry(ctx, lendScript, c.CouponID, shard,
 			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.QueueCapacity, c.QueueMaxAge.Milliseconds())
 		if err == nil {
 			err = refusals[answer[0]]
@@ -67,7 +67,7 @@ func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lend
 		refused := errors.Is(err, errEmpty) || errors.Is(err, order.ErrOverloaded)
 		switch {
 		case err == nil:
-			return loan(c, shard, answer)
+			return lentHold(c, shard, answer)
 		case refused && twice:
 			return order.Hold{}, fmt.Errorf("%w: whether shard %d of coupon %d lends is not known", order.ErrUnavailable, shard, c.CouponID)
 		case !refused:
@@ -79,24 +79,24 @@ func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lend
 	return order.Hold{}, none
 }
 
-// loan is the hold on the unit that a sibling lends.
-func loan(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
-	h, err := held(c, shard, answer)
+// lentHold is the hold on the unit that a sibling lends.
+func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
+	h, err := parseHeld(c, shard, answer)
 	if err != nil {
 		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
 	}
 	return h, nil
 }
 
-// unmarkWithin bounds taking a mark away, which is done for a buyer who has gone too.
-const unmarkWithin = time.Second
+// unmarkTimeout bounds taking a mark away, which is done for a buyer who has gone too.
+const unmarkTimeout = time.Second
 
 // unmark takes the mark away, once every sibling that was asked has refused; twice
 // says that it was sent a second time.
 func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (twice bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	answer, twice, err := s.runTwice(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
+	answer, twice, err := s.runWithRetry(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
 	if err != nil {
 		return twice, err
 	}
@@ -107,7 +107,7 @@ func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (t
 // seen empty it is coupon.ErrSoldOut, and the flag is raised; a shard that could not
 // be read was not seen empty.
 func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, error) {
-	version := s.flags.version(c.CouponID)
+	version := s.soldOut.version(c.CouponID)
 	left, err := s.left(ctx, c.CouponID, c.Shards)
 	var with []int
 	for shard, units := range left {
@@ -122,6 +122,6 @@ func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, err
 	case err != nil:
 		return nil, err
 	}
-	s.flags.raise(c.CouponID, c.Epoch, version)
+	s.soldOut.add(c.CouponID, c.Epoch, version)
 	return nil, coupon.ErrSoldOut
 }

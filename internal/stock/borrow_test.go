@@ -55,7 +55,7 @@ func TestABorrowerWhoLosesEachRaceIsBusyAndLeavesNothing(t *testing.T) {
 			}
 		})
 		require.ErrorIs(t, r.try(r.user), order.ErrBusy)
-		require.Equal(t, rounds, m.calls["lend"])
+		require.Equal(t, maxBorrowAttempts, m.calls["lend"])
 		require.False(t, r.SoldOut(r.load.CouponID, r.load.Epoch))
 		r.requireNoMark()
 	})
@@ -135,10 +135,10 @@ func TestTakingAMarkAwayLowersNoFlag(t *testing.T) {
 		meddle(r.client, once("lend", func() {
 			r.set(1, 0)
 			require.ErrorIs(t, r.try(r.at(0, 1)), coupon.ErrSoldOut)
-			version = r.flags.version(r.load.CouponID)
+			version = r.soldOut.version(r.load.CouponID)
 		}))
 		require.ErrorIs(t, r.try(r.user), coupon.ErrSoldOut)
-		require.Equal(t, version, r.flags.version(r.load.CouponID))
+		require.Equal(t, version, r.soldOut.version(r.load.CouponID))
 	})
 }
 

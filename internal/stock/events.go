@@ -29,18 +29,18 @@ func (s *Stock) AnnounceReturn(ctx context.Context, couponID int64) error {
 }
 
 func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
-	err := s.client.Publish(ctx, s.prefix+channel, eventText(event, couponID)).Err()
+	err := s.client.Publish(ctx, s.prefix+channel, encodeEvent(event, couponID)).Err()
 	if err != nil {
 		return fmt.Errorf("%w: announce: %w", order.ErrUnavailable, err)
 	}
 	return nil
 }
 
-func eventText(event string, couponID int64) string {
+func encodeEvent(event string, couponID int64) string {
 	return event + " " + strconv.FormatInt(couponID, 10)
 }
 
-// parseEvent reads what eventText wrote.
+// parseEvent reads what encodeEvent wrote.
 func parseEvent(text string) (event string, couponID int64, err error) {
 	event, id, _ := strings.Cut(text, " ")
 	if couponID, err = strconv.ParseInt(id, 10, 64); err != nil {
@@ -55,7 +55,7 @@ func (s *Stock) clearSoldOut(ctx context.Context, couponID int64, answer []strin
 	if answer[0] != "OK" {
 		return nil
 	}
-	s.flags.lower(couponID)
+	s.soldOut.clear(couponID)
 	if len(answer) > 1 && answer[1] == "1" {
 		return s.AnnounceReturn(ctx, couponID)
 	}
@@ -84,7 +84,7 @@ func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
 			case changedEvent:
 				changed(couponID)
 			case returnedEvent:
-				s.flags.lower(couponID)
+				s.soldOut.clear(couponID)
 			}
 		}
 	}

@@ -88,10 +88,10 @@ func TestOnlyTheFirstUnitOfAnEmptyShardIsAnnounced(t *testing.T) {
 	h := []order.Hold{s.buy(s.at(0, 0)), s.buy(s.at(0, 1))}
 	require.NoError(t, s.Release(t.Context(), h[0]))
 	there.await(s)
-	require.Equal(t, uint64(1), there.flags.version(s.load.CouponID))
+	require.Equal(t, uint64(1), there.soldOut.version(s.load.CouponID))
 	require.NoError(t, s.Release(t.Context(), h[1]))
 	there.await(s)
-	require.Equal(t, uint64(1), there.flags.version(s.load.CouponID))
+	require.Equal(t, uint64(1), there.soldOut.version(s.load.CouponID))
 }
 
 func TestOddMessagesAreIgnored(t *testing.T) {
@@ -122,7 +122,7 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 		"Load":    func() error { return s.Load(ctx, s.load) },
 		"Loaded":  func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
 		"Left":    func() error { _, err := s.Left(ctx, id, 2); return err },
-		"Heads":   func() error { _, err := s.Heads(ctx, id, 2); return err },
+		"Heads":   func() error { _, err := s.ReadShards(ctx, id, 2); return err },
 		"OpenHolds": func() error {
 			for _, err := range s.OpenHolds(ctx, id, 0, 2) {
 				return err

@@ -12,19 +12,19 @@ import (
 // MaxShards is the largest number of shards that a coupon can have had.
 const MaxShards = 1024
 
-// probes is how many shards are looked for in one round trip.
-const probes = 128
+// freeBatch is how many shards are looked for in one round trip.
+const freeBatch = 128
 
 // Free drops all that Redis has of a coupon: also the shards of a time when there were
 // more of them. A shard of a later epoch than the given one stays, because the coupon
 // was loaded since, and so does one of another deployment. Each step is one shard, and is
 // over at once: another thread of the server frees the memory. Freed reports how many shards there were.
 func (s *Stock) Free(ctx context.Context, couponID, epoch int64) (freed int, err error) {
-	for first := 0; first < MaxShards; first += probes {
-		there := make([]*redis.IntCmd, probes)
+	for first := 0; first < MaxShards; first += freeBatch {
+		there := make([]*redis.IntCmd, freeBatch)
 		_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range there {
-				there[i] = p.Exists(ctx, s.keys(couponID, first+i, len(parts))...)
+				there[i] = p.Exists(ctx, s.keys(couponID, first+i, len(keySuffixes))...)
 			}
 			return nil
 		})
@@ -35,7 +35,7 @@ func (s *Stock) Free(ctx context.Context, couponID, epoch int64) (freed int, err
 			if n.Val() == 0 {
 				continue
 			}
-			answer, err := s.run(ctx, freeScript, couponID, first+i, epoch, s.of())
+			answer, err := s.run(ctx, freeScript, couponID, first+i, epoch, s.deploymentID())
 			if err != nil {
 				return freed, err
 			}

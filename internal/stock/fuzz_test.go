@@ -21,7 +21,7 @@ func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
 			return
 		}
 		require.NotContains(t, event, " ")
-		again, same, err := parseEvent(eventText(event, id))
+		again, same, err := parseEvent(encodeEvent(event, id))
 		require.NoError(t, err)
 		require.Equal(t, event, again)
 		require.Equal(t, id, same)
@@ -29,8 +29,8 @@ func FuzzAnEventIsReadAsItWasWritten(f *testing.F) {
 }
 
 func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
-	f.Add(orderText(order.Order{ID: 7, UserID: 8, Status: order.InDoubt, RequestID: "k1", CreatedAt: time.Unix(1e9, 0).UTC()}), int64(7))
-	f.Add(orderText(order.Order{ID: 8, Fence: 1<<64 - 1, Slot: 1, Position: order.QueuePosition{Epoch: 1, Number: 2, Ahead: 3}}), int64(8))
+	f.Add(encodeOrder(order.Order{ID: 7, UserID: 8, Status: order.InDoubt, RequestID: "k1", CreatedAt: time.Unix(1e9, 0).UTC()}), int64(7))
+	f.Add(encodeOrder(order.Order{ID: 8, Fence: 1<<64 - 1, Slot: 1, Position: order.QueuePosition{Epoch: 1, Number: 2, Ahead: 3}}), int64(8))
 	f.Add("7 1 1 1 1 1 -1 1 1 1 1 1 queued r", int64(7))
 	f.Add("7", int64(7))
 	f.Add("", int64(0))
@@ -41,7 +41,7 @@ func FuzzATicketIsReadAsItWasWritten(f *testing.F) {
 			return
 		}
 		require.Equal(t, id, o.ID)
-		again, err := parseUnresolved(orderText(o), id)
+		again, err := parseUnresolved(encodeOrder(o), id)
 		require.NoError(t, err)
 		require.True(t, o.CreatedAt.Equal(again.CreatedAt) && o.ExpiresAt.Equal(again.ExpiresAt))
 		again.CreatedAt, again.ExpiresAt = o.CreatedAt, o.ExpiresAt
@@ -55,7 +55,7 @@ func FuzzAnAnswerNamesTheOrderOrIsRefused(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		answer := strings.Split(text, "|")
-		if _, _, _, err := heldOrder(answer); err != nil {
+		if _, _, _, err := parseHeldOrder(answer); err != nil {
 			require.Contains(t, err.Error(), "answer")
 			return
 		}

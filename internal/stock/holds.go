@@ -21,8 +21,8 @@ type Held struct {
 // of the server's time.
 const pageSize = 500
 
-// longestWait is more than an entry of a queue may wait by any configuration.
-const longestWait = 20 * time.Second
+// maxQueueWait is more than an entry of a queue may wait by any configuration.
+const maxQueueWait = 20 * time.Second
 
 // OpenHolds reads the holds of a shard a page at a time, in the order in which they grow
 // old. A hold whose unit was lent is on both of its shards. While the shard changes, a hold
@@ -97,7 +97,7 @@ func (s *Stock) list(ctx context.Context, couponID int64, shard int) error {
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", order.ErrUnavailable, key, err)
 		}
-		args := []any{longestWait.Milliseconds()}
+		args := []any{maxQueueWait.Milliseconds()}
 		for i := 0; i < len(fields); i += 2 {
 			args = append(args, fields[i])
 		}

@@ -16,7 +16,7 @@ import (
 func TestAShardTellsWhatItHas(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 3, 2) // 2, 1
-		shards, err := s.Heads(t.Context(), s.load.CouponID, 2)
+		shards, err := s.ReadShards(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Equal(t, []Shard{{}, {}}, shards, "nothing is there")
 		require.Empty(t, s.openHolds(2))
@@ -28,7 +28,7 @@ func TestAShardTellsWhatItHas(t *testing.T) {
 		require.NoError(t, err)
 		sold := s.buy(s.at(0, 1))
 		require.NoError(t, s.Confirm(t.Context(), sold))
-		shards, err = s.Heads(t.Context(), s.load.CouponID, 2)
+		shards, err = s.ReadShards(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Positive(t, shards[0].Ops)
 		shards[0].Ops = 0
@@ -51,7 +51,7 @@ func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
 		last := int64(0)
 		grown := func(what string) {
 			t.Helper()
-			shards, err := s.Heads(t.Context(), s.load.CouponID, 1)
+			shards, err := s.ReadShards(t.Context(), s.load.CouponID, 1)
 			require.NoError(t, err)
 			require.Greater(t, shards[0].Ops, last, what)
 			last = shards[0].Ops
@@ -170,7 +170,7 @@ func TestTheIndexOfAgesIsMadeAgain(t *testing.T) {
 		h, gone := s.buy(1), s.buy(2)
 		key := tag(s.load.CouponID, 0)
 		require.NoError(t, s.client.HSet(t.Context(), key+"holds", "epoch", "1").Err(), "a mark is no hold")
-		heads, err := s.Heads(t.Context(), s.load.CouponID, 1)
+		heads, err := s.ReadShards(t.Context(), s.load.CouponID, 1)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, heads[0].Holds)
 		require.NoError(t, s.client.Del(t.Context(), key+"ages").Err())
@@ -212,7 +212,7 @@ func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
 		gone := s.mine(1)
 		require.NoError(t, s.Confirm(t.Context(), gone))
 		require.NoError(t, s.Restock(t.Context(), back(gone)))
-		heads, err := s.Heads(t.Context(), s.load.CouponID, 2)
+		heads, err := s.ReadShards(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		of := func(h order.Hold) order.Order {
 			return order.Order{ID: h.OrderID, UserID: h.UserID, RequestID: h.RequestID, Shard: h.Shard}
@@ -222,8 +222,8 @@ func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
 		traces, err := s.Traces(t.Context(), s.load.CouponID, heads, []order.Order{of(h), of(paid), of(gone), unknown})
 		require.NoError(t, err)
 		require.Equal(t, []Trace{
-			{Home: Memory{OrderID: paid.OrderID}, Bought: 1},
-			{Home: Memory{OrderID: gone.OrderID}, Returned: true},
+			{Home: ShardRecord{OrderID: paid.OrderID}, Bought: 1},
+			{Home: ShardRecord{OrderID: gone.OrderID}, Returned: true},
 			{Bought: 1},
 		}, traces[1:])
 		require.False(t, traces[0].Home.Hold.Unit, "marked at home")
@@ -243,7 +243,7 @@ func TestAFreedCouponLeavesNothing(t *testing.T) {
 		h := s.buy(8)
 		there := func() (n int64) {
 			for k := range 6 {
-				n += s.client.Exists(t.Context(), s.keys(s.load.CouponID, k, len(parts))...).Val()
+				n += s.client.Exists(t.Context(), s.keys(s.load.CouponID, k, len(keySuffixes))...).Val()
 			}
 			return n
 		}
@@ -310,7 +310,7 @@ func TestWhatIsNoShardIsRefused(t *testing.T) {
 		})
 	}
 	for _, answer := range [][]string{{"1", "2", "3"}, {"1", "2", "3", "4", "x", "6"}} {
-		_, err := parseHead(answer)
+		_, err := parseShard(answer)
 		require.Error(t, err)
 	}
 }

@@ -16,7 +16,7 @@ const readAll = "read all"
 
 var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
-	"restock": restockScript, "clear": clearScript, "note": noteScript, "open": openScript, "head": headScript,
+	"restock": restockScript, "clear": clearScript, "note": noteScript, "open": openScript, "shard": shardScript,
 	"holds": holdsScript,
 }
 

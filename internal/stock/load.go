@@ -13,13 +13,13 @@ import (
 	"seckill/internal/order"
 )
 
-// ErrBlind says that a server does not tell which it is: it could come back with older
+// ErrInfoDenied says that a server does not tell which it is: it could come back with older
 // data, and nothing would show that.
-var ErrBlind = errors.New("stock: the user of redis.username may not use INFO: allow it")
+var ErrInfoDenied = errors.New("stock: the user of redis.username may not use INFO: allow it")
 
-// chunk is how many buyers one command carries: what it takes of the server's time
+// buyersPerStep is how many buyers one command carries: what it takes of the server's time
 // keeps nobody else waiting.
-const chunk = 500
+const buyersPerStep = 500
 
 // Load is Fill and Open.
 func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
@@ -48,7 +48,7 @@ func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
 	if err != nil {
 		return err
 	}
-	after, err := cameTo(answers)
+	after, err := lastNoted(answers)
 	if err != nil {
 		return fmt.Errorf("loading of coupon %d: %w", l.CouponID, err)
 	}
@@ -63,8 +63,8 @@ func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
 	return err
 }
 
-// cameTo is the last buyer that every shard has.
-func cameTo(begun [][]string) (int64, error) {
+// lastNoted is the last buyer that every shard has.
+func lastNoted(begun [][]string) (int64, error) {
 	after := int64(math.MaxInt64)
 	for _, answer := range begun {
 		if noted := answer[len(answer)-1]; noted != "all" {
@@ -84,7 +84,7 @@ func (s *Stock) noteAll(ctx context.Context, l coupon.Load, after int64) error {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	pages := make(chan read)
+	pages := make(chan pageResult)
 	go readAhead(ctx, l, after, pages)
 	defer func() {
 		cancel()
@@ -95,7 +95,7 @@ func (s *Stock) noteAll(ctx context.Context, l coupon.Load, after int64) error {
 		if page.err != nil {
 			return page.err
 		}
-		if _, err := s.load(ctx, noteScript, l, notes(l, after, page.Buyers)); err != nil {
+		if _, err := s.load(ctx, noteScript, l, noteSteps(l, after, page.Buyers)); err != nil {
 			return err
 		}
 		after = page.Through
@@ -103,13 +103,13 @@ func (s *Stock) noteAll(ctx context.Context, l coupon.Load, after int64) error {
 	return ctx.Err()
 }
 
-// read is a page that was read, or why it was not.
-type read struct {
+// pageResult is a page that was read, or why it was not.
+type pageResult struct {
 	coupon.Page
 	err error
 }
 
-func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- read) {
+func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- pageResult) {
 	defer close(pages)
 	for {
 		page, err := l.Buyers(ctx, after)
@@ -117,7 +117,7 @@ func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- rea
 			return
 		}
 		select {
-		case pages <- read{page, err}:
+		case pages <- pageResult{page, err}:
 		case <-ctx.Done():
 			return
 		}
@@ -128,17 +128,17 @@ func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- rea
 	}
 }
 
-// notes are the steps that note a page. They tell of the pages before it, which every
+// noteSteps are the steps that note a page. They tell of the pages before it, which every
 // shard has by now.
-func notes(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
+func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 	var all []step
 	at := make([][]any, l.Shards)
 	for _, b := range buyers {
 		shard := Home(b.UserID, l.Shards)
 		if at[shard] == nil {
-			at[shard] = append(make([]any, 0, 2*chunk+1), before)
+			at[shard] = append(make([]any, 0, 2*buyersPerStep+1), before)
 		}
-		if at[shard] = append(at[shard], b.UserID, b.Units); len(at[shard]) == 2*chunk+1 {
+		if at[shard] = append(at[shard], b.UserID, b.Units); len(at[shard]) == 2*buyersPerStep+1 {
 			all = append(all, step{shard, at[shard]})
 			at[shard] = nil
 		}
@@ -162,7 +162,7 @@ func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	if _, err := s.load(ctx, openScript, l, steps); err != nil {
 		return err
 	}
-	s.flags.lower(l.CouponID)
+	s.soldOut.clear(l.CouponID)
 	return s.AnnounceReturn(ctx, l.CouponID)
 }
 
@@ -200,24 +200,24 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 		case "TORN":
 			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrTorn, shard, l.CouponID)
 		case "BLIND":
-			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrBlind, shard, l.CouponID)
+			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrInfoDenied, shard, l.CouponID)
 		}
 	}
 	return answers, nil
 }
 
-// pipeline is how many scripts go to the servers together: their answers are waited for
+// stepsPerPipeline is how many scripts go to the servers together: their answers are waited for
 // as long as for one.
-const pipeline = 64
+const stepsPerPipeline = 64
 
 func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
 	cmds := make([]*redis.Cmd, 0, len(steps))
 	for len(cmds) < len(steps) {
-		some := steps[len(cmds):min(len(cmds)+pipeline, len(steps))]
+		some := steps[len(cmds):min(len(cmds)+stepsPerPipeline, len(steps))]
 		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for _, one := range some {
 				k := s.keys(l.CouponID, one.shard, sc.keys)
-				cmds = append(cmds, sc.Eval(ctx, p, k, append([]any{l.Epoch, s.of()}, one.args...)...))
+				cmds = append(cmds, sc.Eval(ctx, p, k, append([]any{l.Epoch, s.deploymentID()}, one.args...)...))
 			}
 			return nil
 		})
@@ -243,7 +243,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range answers {
-			answers[shard] = loadedScript.Eval(ctx, p, s.keys(couponID, shard, loadedScript.keys), epoch, s.of())
+			answers[shard] = loadedScript.Eval(ctx, p, s.keys(couponID, shard, loadedScript.keys), epoch, s.deploymentID())
 		}
 		return nil
 	})

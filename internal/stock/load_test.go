@@ -113,7 +113,7 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 		s.load.Epoch = 2
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.wants(0, 2, 2)
-		for _, hash := range parts[2:6] {
+		for _, hash := range keySuffixes[2:6] {
 			require.EqualValues(t, 1, s.client.HLen(t.Context(), tag(s.load.CouponID, 0)+hash).Val(), "the mark alone: %s", hash)
 		}
 		require.EqualValues(t, 1, s.client.SCard(t.Context(), tag(s.load.CouponID, 0)+"returned").Val())
@@ -145,7 +145,7 @@ func TestBuyersAreCountedAfterALoad(t *testing.T) {
 		s := closed(t, dial(t, o), 10, 3)
 		s.limit = 2
 		counts := map[int64]int{}
-		for user := range int64(3*chunk + 100) { // more than one command takes
+		for user := range int64(3*buyersPerStep + 100) { // more than one command takes
 			counts[user+1] = int(user%2) + 1
 		}
 		s.load.Buyers = bought(counts)
@@ -156,7 +156,7 @@ func TestBuyersAreCountedAfterALoad(t *testing.T) {
 			require.NoError(t, err)
 			noted += n - 1 // without the mark
 		}
-		require.Equal(t, int64(3*chunk+100), noted)
+		require.Equal(t, int64(3*buyersPerStep+100), noted)
 		require.ErrorIs(t, s.try(2), order.ErrLimitReached)
 		s.buy(1)
 		require.ErrorIs(t, s.try(1), order.ErrBusy)

@@ -52,7 +52,7 @@ var writing = map[string]writes{
 		after:   func(s *shop) { s.wants(0, 1, 1) },
 	},
 	"return": {
-		script:  "return",
+		script:  "restock",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
 		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
 		after: func(s *shop) {

@@ -155,7 +155,7 @@ func (s *shop) held(shard, shards int) (all []Held) {
 // wants says what the shards must hold: the units in each, and the open units.
 func (s *shop) wants(held int, units ...int64) {
 	s.t.Helper()
-	all, err := s.Heads(s.t.Context(), s.load.CouponID, s.load.Shards)
+	all, err := s.ReadShards(s.t.Context(), s.load.CouponID, s.load.Shards)
 	require.NoError(s.t, err)
 	var left []int64
 	open := 0

@@ -12,9 +12,9 @@ import (
 // ownerKey holds which database the shards are loaded from.
 const ownerKey = "{fleet}:owner"
 
-// ownerCounts is how long a heartbeat counts: longer than the database of a fleet at work
+// ownerTTL is how long a heartbeat counts: longer than the database of a fleet at work
 // is away for when another server takes its place.
-const ownerCounts = 10 * time.Second
+const ownerTTL = 10 * time.Second
 
 var ownerScript = lua("owner", 1)
 
@@ -40,15 +40,15 @@ func (s *Stock) Disown(ctx context.Context) error {
 	return nil
 }
 
-// of is the id of the deployment whose database the shards are loaded from; empty before
+// deploymentID is the id of the deployment whose database the shards are loaded from; empty before
 // the first heartbeat.
-func (s *Stock) of() string {
+func (s *Stock) deploymentID() string {
 	id, _ := s.deployment.Load().(string)
 	return id
 }
 
 func (s *Stock) owner(ctx context.Context, set ...any) (coupon.Owner, error) {
-	args := append([]any{ownerCounts.Milliseconds()}, set...)
+	args := append([]any{ownerTTL.Milliseconds()}, set...)
 	answer, err := ownerScript.Run(ctx, s.client, []string{s.prefix + ownerKey}, args...).StringSlice()
 	if err == nil && len(answer) != 4 {
 		err = fmt.Errorf("an answer of %d parts", len(answer))

@@ -15,11 +15,11 @@ import (
 	"seckill/internal/order"
 )
 
-// group is the consumer group of every queue; reserve.lua and lend.lua make it.
-const group = "orders"
+// consumerGroup is the consumer group of every queue; reserve.lua and lend.lua make it.
+const consumerGroup = "orders"
 
-// letters is about how many dead letters a shard keeps.
-const letters = 1000
+// maxDeadLetters is about how many dead letters a shard keeps.
+const maxDeadLetters = 1000
 
 // Queue reads the queues of the shards, one stream each, for one consumer:
 //
@@ -31,10 +31,10 @@ const letters = 1000
 // data, ends the queue. It does not promise an order of service between shards, nor
 // that an entry is given to one consumer only.
 type Queue struct {
-	stock    *Stock
-	consumer string
-	idle     time.Duration
-	turn     atomic.Uint64 // which shard is read first
+	stock     *Stock
+	consumer  string
+	idle      time.Duration
+	nextShard atomic.Uint64 // which shard is read first
 }
 
 // Queue gives the queues to a consumer of that name, unique in the fleet. What another
@@ -43,19 +43,19 @@ func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 	return &Queue{stock: s, consumer: consumer, idle: idle}
 }
 
-// entryText is what a claim puts into the queue, or empty: the epoch, the number of
+// encodeEntry is what a claim puts into the queue, or empty: the epoch, the number of
 // shards, and the order.
-func entryText(c order.ReserveRequest) string {
+func encodeEntry(c order.ReserveRequest) string {
 	if c.Enqueue == nil {
 		return ""
 	}
-	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + orderText(*c.Enqueue)
+	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
 }
 
 // shardsOf lists which shards are asked for how many entries each, so that there are
 // not more than most: another one is the first each time.
 func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
-	first := int(q.turn.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards
+	first := int(q.nextShard.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards
 	for i := range min(most, c.Shards) {
 		shards = append(shards, (first+i)%c.Shards)
 	}
@@ -69,7 +69,7 @@ func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.En
 	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, shard := range shards {
 			reads[i] = p.XReadGroup(ctx, &redis.XReadGroupArgs{
-				Group: group, Consumer: q.consumer, Streams: []string{q.stock.tag(c.ID, shard) + "queue", ">"}, Count: each, Block: -1,
+				Group: consumerGroup, Consumer: q.consumer, Streams: []string{q.stock.tag(c.ID, shard) + "queue", ">"}, Count: each, Block: -1,
 			})
 		}
 		return nil
@@ -99,7 +99,7 @@ func empty(err error) bool {
 func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	var all []order.Entry
 	var failed error
-	for _, shard := range first(q.shardsOf(c, c.Shards)) {
+	for _, shard := range firstOf(q.shardsOf(c, c.Shards)) {
 		if len(all) >= most {
 			break
 		}
@@ -112,14 +112,14 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) (
 	return all, failed
 }
 
-func first(shards []int, _ int64) []int { return shards }
+func firstOf(shards []int, _ int64) []int { return shards }
 
 // claim asks who has had what for how long, and then for the entries. Each is claimed
 // by one consumer only, because claiming it begins its time anew.
 func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
 	stream := q.stock.tag(c.ID, shard) + "queue"
 	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
-		Stream: stream, Group: group, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
+		Stream: stream, Group: consumerGroup, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
 	}).Result()
 	if err != nil || len(pending) == 0 {
 		return nil, err //nolint:wrapcheck // the caller does
@@ -129,7 +129,7 @@ func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]
 		ids[i], deliveries[p.ID] = p.ID, int(p.RetryCount)+1
 	}
 	messages, err := q.stock.client.XClaim(ctx, &redis.XClaimArgs{
-		Stream: stream, Group: group, Consumer: q.consumer, MinIdle: q.idle, Messages: ids,
+		Stream: stream, Group: consumerGroup, Consumer: q.consumer, MinIdle: q.idle, Messages: ids,
 	}).Result()
 	all := make([]order.Entry, len(messages))
 	for i, m := range messages {
@@ -145,15 +145,15 @@ func (q *Queue) entry(ctx context.Context, c coupon.Coupon, shard int, m redis.X
 	e.ID, e.Deliveries, e.Broken = m.ID, deliveries, err
 	if err != nil {
 		e.Order = order.Order{}
-		e.Hold = q.held(ctx, c, shard, m)
+		e.Hold = q.holdOf(ctx, c, shard, m)
 	}
 	return e
 }
 
 func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error) {
 	var p parser
-	id, attempt := p.number(text(m, "order")), p.number(text(m, "attempt"))
-	epoch, rest, _ := strings.Cut(text(m, "entry"), " ")
+	id, attempt := p.number(messageField(m, "order")), p.number(messageField(m, "attempt"))
+	epoch, rest, _ := strings.Cut(messageField(m, "entry"), " ")
 	count, rest, _ := strings.Cut(rest, " ")
 	o, err := parseOrder(rest)
 	if err != nil {
@@ -173,17 +173,17 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 	}}, nil
 }
 
-// text is a field of a message, or empty.
-func text(m redis.XMessage, field string) string {
+// messageField is a field of a message, or empty.
+func messageField(m redis.XMessage, field string) string {
 	s, _ := m.Values[field].(string)
 	return s
 }
 
-// held is the hold of an entry that says no more than its order's id, with all its
+// holdOf is the hold of an entry that says no more than its order's id, with all its
 // shares; one without a RequestID if there is none.
-func (q *Queue) held(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage) order.Hold {
+func (q *Queue) holdOf(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage) order.Hold {
 	none := order.Hold{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards, Shard: shard}
-	id := text(m, "order")
+	id := messageField(m, "order")
 	hold, err := q.stock.client.HGet(ctx, q.stock.tag(c.ID, shard)+"holds", id).Result()
 	if err != nil {
 		return none
@@ -214,14 +214,14 @@ func (q *Queue) AckCommitted(ctx context.Context, e order.Entry) error {
 	if err := q.Ack(ctx, e); err != nil {
 		return err
 	}
-	_ = q.stock.path.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.unresolvedKey(h.OrderID), seconds(resolvedTTL)))
+	_ = q.stock.scripter.Process(ctx, redis.NewBoolCmd(ctx, "expire", q.stock.unresolvedKey(h.OrderID), seconds(resolvedTTL)))
 	return nil
 }
 
 // DeadLetter is order.Queue's.
 func (q *Queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
 	h := e.Hold
-	_, err := q.stock.run(ctx, buryScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), letters)
+	_, err := q.stock.run(ctx, deadLetterScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), maxDeadLetters)
 	return err
 }
 
@@ -230,7 +230,7 @@ func (q *Queue) DeadLetter(ctx context.Context, e order.Entry, why error) error 
 func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
 	got := redis.NewStringCmd(ctx, "hget", q.stock.tag(o.CouponID, o.Shard)+"meta", "served")
 	served := int64(0)
-	err := q.stock.path.Process(ctx, got)
+	err := q.stock.scripter.Process(ctx, got)
 	if err == nil {
 		served, err = got.Int64()
 	}

@@ -31,31 +31,31 @@ func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, b
 		flag = "1"
 	}
 	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
-		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, entryText(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds())
+		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds())
 	if err != nil {
 		return order.Hold{}, false, err
 	}
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
 	}
-	h, err = held(c, home, answer)
+	h, err = parseHeld(c, home, answer)
 	if err != nil {
 		return order.Hold{}, false, fmt.Errorf("hold of coupon %d: %w", c.CouponID, err)
 	}
 	return h, answer[0] == "MARKED", nil
 }
 
-// held reads the hold that an answer of a shard says there is.
-func held(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
-	id, number, served, err := heldOrder(answer)
+// parseHeld reads the hold that an answer of a shard says there is.
+func parseHeld(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
+	id, number, served, err := parseHeldOrder(answer)
 	h := hold(c, id, shard)
 	h.Queued, h.Number, h.Ahead = number > 0, number, max(0, number-1-served)
 	return h, err
 }
 
-// heldOrder reads the order that an answer says the hold is for, its number in the
+// parseHeldOrder reads the order that an answer says the hold is for, its number in the
 // queue, which is 0 if it is in none, and how many entries have left that.
-func heldOrder(answer []string) (id, number, served int64, err error) {
+func parseHeldOrder(answer []string) (id, number, served int64, err error) {
 	if len(answer) != 2 && len(answer) != 4 {
 		return 0, 0, 0, fmt.Errorf("an answer of %d parts: %q", len(answer), answer)
 	}
@@ -77,7 +77,7 @@ func hold(c order.ReserveRequest, orderID int64, shard int) order.Hold {
 
 // Confirm makes the hold history, at home and where the unit came from.
 func (s *Stock) Confirm(ctx context.Context, h order.Hold) error {
-	return s.each(h, func(shard int) error {
+	return s.onShards(h, func(shard int) error {
 		_, err := s.run(ctx, confirmScript, h.CouponID, shard, h.Epoch, h.OrderID)
 		return err
 	})
@@ -86,7 +86,7 @@ func (s *Stock) Confirm(ctx context.Context, h order.Hold) error {
 // Release ends the attempt's share of the hold, and gives the unit back if it was
 // the last; an Attempt of 0 ends all shares.
 func (s *Stock) Release(ctx context.Context, h order.Hold) error {
-	return s.each(h, func(shard int) error {
+	return s.onShards(h, func(shard int) error {
 		answer, err := s.run(ctx, releaseScript, h.CouponID, shard, h.Epoch, h.OrderID, h.Attempt)
 		if err != nil {
 			return err
@@ -95,9 +95,9 @@ func (s *Stock) Release(ctx context.Context, h order.Hold) error {
 	})
 }
 
-// each does something on the shard that the unit came from and on the home shard,
+// onShards does something on the shard that the unit came from and on the home shard,
 // where the buyer is accounted; mostly they are the same.
-func (s *Stock) each(h order.Hold, do func(shard int) error) error {
+func (s *Stock) onShards(h order.Hold, do func(shard int) error) error {
 	err := do(h.Shard)
 	if home := Home(h.UserID, h.Shards); home != h.Shard {
 		err = errors.Join(err, do(home))

@@ -11,7 +11,7 @@ import (
 
 var whichScript = onServer("which", 0)
 
-// CheckServers asks each server which it is, as the scripts do, and is ErrBlind if one
+// CheckServers asks each server which it is, as the scripts do, and is ErrInfoDenied if one
 // may not say: it could come back with older data, and nothing would tell.
 func (s *Stock) CheckServers(ctx context.Context) error {
 	if cluster, is := s.client.(*redis.ClusterClient); is {
@@ -28,7 +28,7 @@ func checkServer(ctx context.Context, client redis.Scripter) error {
 	case err != nil:
 		return fmt.Errorf("%w: which server of Redis this is: %w", order.ErrUnavailable, err)
 	case which == "":
-		return ErrBlind
+		return ErrInfoDenied
 	}
 	return nil
 }

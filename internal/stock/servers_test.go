@@ -29,11 +29,11 @@ func TestAServerThatMayNotSayWhichItIsIsNeverTheSame(t *testing.T) {
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 4, 2)
 	s.requireLoaded(true)
 	may("-@dangerous")
-	require.ErrorIs(t, s.CheckServers(t.Context()), ErrBlind)
+	require.ErrorIs(t, s.CheckServers(t.Context()), ErrInfoDenied)
 	require.ErrorContains(t, s.CheckServers(t.Context()), "INFO")
 	s.requireLoaded(false)
 	s.load.Epoch = 2
-	require.ErrorIs(t, s.Load(t.Context(), s.load), ErrBlind)
+	require.ErrorIs(t, s.Load(t.Context(), s.load), ErrInfoDenied)
 	may("+info")
 	s.requireLoaded(false)
 	require.NoError(t, s.Load(t.Context(), s.load))
@@ -43,7 +43,7 @@ func TestAServerThatMayNotSayWhichItIsIsNeverTheSame(t *testing.T) {
 func TestAMissingKeyOfALoadedShardIsNoticed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
-		for _, part := range parts[:7] {
+		for _, part := range keySuffixes[:7] {
 			s.requireLoaded(true)
 			key := tag(s.load.CouponID, 1) + part
 			require.NoError(t, s.client.Del(t.Context(), key).Err())
@@ -130,13 +130,13 @@ func TestWhatIsOfAnotherDeploymentIsNotFreed(t *testing.T) {
 func TestAPrefixKeepsTwoProgramsApart(t *testing.T) {
 	client := dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}})
 	s := closed(t, client, 4, 2)
-	s.Under("other:")
+	s.WithPrefix("other:")
 	require.NoError(t, s.SetOwner(t.Context(), coupon.Owner{Deployment: "a"}))
 	require.NoError(t, s.Load(t.Context(), s.load))
 	h := s.buy(1)
 	require.NoError(t, s.Confirm(t.Context(), h))
 	require.NoError(t, s.PutUnresolved(t.Context(), order.Order{ID: h.OrderID}))
-	_, err := NewFleet(s.Stock, "i").Beat(t.Context())
+	_, err := NewInstances(s.Stock, "i").Heartbeat(t.Context())
 	require.NoError(t, err)
 	keys, err := client.Keys(t.Context(), "*").Result()
 	require.NoError(t, err)

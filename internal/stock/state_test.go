@@ -115,7 +115,7 @@ func (x *machine) reload(t *rapid.T) {
 func (x *machine) check(t *rapid.T) {
 	require.Equal(t, int64(modelUnits), x.m.total(), "T = R + h + A")
 	ctx, id := t.Context(), x.s.load.CouponID
-	shards, err := x.s.Heads(ctx, id, x.s.load.Shards)
+	shards, err := x.s.ReadShards(ctx, id, x.s.load.Shards)
 	require.NoError(t, err)
 	held := map[int64]bool{}
 	for k, shard := range shards {
@@ -133,7 +133,7 @@ func (x *machine) check(t *rapid.T) {
 		} {
 			got, err := x.s.client.HGetAll(ctx, tag(id, k)+hash).Result()
 			require.NoError(t, err)
-			delete(got, markField)
+			delete(got, sentinelField)
 			require.Equal(t, want, got, "%s of shard %d", hash, k)
 		}
 	}

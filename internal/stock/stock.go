@@ -58,37 +58,37 @@ func source(name string) string {
 }
 
 var (
-	reserveScript = lua("reserve", 10)
-	lendScript    = lua("lend", 10)
-	confirmScript = lua("confirm", 10)
-	releaseScript = lua("release", 10)
-	restockScript = lua("restock", 7)
-	clearScript   = onServer("clear", 10)
-	noteScript    = lua("note", 5)
-	openScript    = onServer("open", 2)
-	loadedScript  = onServer("loaded", 10)
-	headScript    = lua("head", 10)
-	holdsScript   = lua("holds", 10)
-	listScript    = lua("list", 10)
-	freeScript    = lua("free", 10)
-	ackScript     = lua("acknowledge", 8)
-	buryScript    = lua("bury", 9)
+	reserveScript    = lua("reserve", 10)
+	lendScript       = lua("lend", 10)
+	confirmScript    = lua("confirm", 10)
+	releaseScript    = lua("release", 10)
+	restockScript    = lua("restock", 7)
+	clearScript      = onServer("clear", 10)
+	noteScript       = lua("note", 5)
+	openScript       = onServer("open", 2)
+	loadedScript     = onServer("loaded", 10)
+	shardScript      = lua("shard", 10)
+	holdsScript      = lua("holds", 10)
+	listScript       = lua("list", 10)
+	freeScript       = lua("free", 10)
+	ackScript        = lua("acknowledge", 8)
+	deadLetterScript = lua("deadletter", 9)
 )
 
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
 // group or a Cluster.
 type Stock struct {
-	client redis.UniversalClient
-	path   Path // for what every order needs: the client, or pipelines of it
-	flags  *flags
-	prefix string // of every key and channel
+	client   redis.UniversalClient
+	scripter Scripter // for what every order needs: the client, or pipelines of it
+	soldOut  *soldOutCache
+	prefix   string // of every key and channel
 
 	deployment atomic.Value // the id of the database's, once a heartbeat has told it
 }
 
-// Path runs scripts, and commands of one key. With an error a command is not to be
+// Scripter runs scripts, and commands of one key. With an error a command is not to be
 // looked at.
-type Path interface {
+type Scripter interface {
 	redis.Scripter
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
@@ -96,22 +96,22 @@ type Path interface {
 // New makes a Stock. A coupon that was seen empty is called sold out for
 // soldOutFor without asking again, unless a unit is heard to have come back.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, path: client, flags: newFlags(soldOutFor), prefix: DefaultPrefix}
+	return &Stock{client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix}
 }
 
-// Through lets what every order needs run in pipelines of the same client, for
+// WithScripter lets what every order needs run in pipelines of the same client, for
 // instance. It is called before the Stock is used.
-func (s *Stock) Through(path Path) *Stock {
-	s.path = path
+func (s *Stock) WithScripter(path Scripter) *Stock {
+	s.scripter = path
 	return s
 }
 
-// DefaultPrefix begins the names of all keys, unless Under gives another one.
+// DefaultPrefix begins the names of all keys, unless WithPrefix gives another one.
 const DefaultPrefix = "seckill:"
 
-// Under has all keys and channels begin with the prefix: deployments that share a Redis
+// WithPrefix has all keys and channels begin with the prefix: deployments that share a Redis
 // need different ones. It is called before the Stock is used.
-func (s *Stock) Under(prefix string) *Stock {
+func (s *Stock) WithPrefix(prefix string) *Stock {
 	s.prefix = prefix
 	return s
 }
@@ -131,18 +131,18 @@ func (s *Stock) tag(couponID int64, shard int) string {
 	return s.prefix + "{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
 }
 
-// parts are what a shard's keys end with, in the order in which every script names them.
-var parts = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead", "ages"}
+// keySuffixes are what a shard's keys end with, in the order in which every script names them.
+var keySuffixes = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead", "ages"}
 
-// markField is in every hash of a loaded shard, and a member of its set: Redis has no
+// sentinelField is in every hash of a loaded shard, and a member of its set: Redis has no
 // empty keys, and one that is missing was lost.
-const markField = "epoch"
+const sentinelField = "epoch"
 
 // keys lists the first n of a shard's keys.
 func (s *Stock) keys(couponID int64, shard, n int) []string {
 	t, all := s.tag(couponID, shard), make([]string, n)
 	for i := range all {
-		all[i] = t + parts[i]
+		all[i] = t + keySuffixes[i]
 	}
 	return all
 }
@@ -150,19 +150,19 @@ func (s *Stock) keys(couponID int64, shard, n int) []string {
 // run executes a script on a shard and, because every script is idempotent, once
 // more if the answer was lost. Any failure of Redis is order.ErrUnavailable.
 func (s *Stock) run(ctx context.Context, sc script, couponID int64, shard int, args ...any) ([]string, error) {
-	answer, _, err := s.runTwice(ctx, sc, couponID, shard, args...)
+	answer, _, err := s.runWithRetry(ctx, sc, couponID, shard, args...)
 	return answer, err
 }
 
-// runTwice is run, and says whether the script was sent a second time: then the first
+// runWithRetry is run, and says whether the script was sent a second time: then the first
 // sending may still be on its way, and arrive after whatever is done next.
-func (s *Stock) runTwice(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
+func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
 	answer []string, twice bool, err error,
 ) {
 	k := s.keys(couponID, shard, sc.keys)
-	answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()
+	answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	if twice = err != nil && ctx.Err() == nil; twice {
-		answer, err = sc.Run(ctx, s.path, k, args...).StringSlice()
+		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	}
 	if err != nil {
 		return nil, twice, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)

@@ -13,25 +13,25 @@ import (
 // Trace is what the shards know of an order: its user's home and, if that is another,
 // the sibling that its unit came from.
 type Trace struct {
-	Home, Lender Memory
+	Home, Lender ShardRecord
 	Bought       int64 // confirmed orders of its user
 	Returned     bool  // its unit is back
 }
 
-// Memory is what a shard knows of an order's request.
-type Memory struct {
+// ShardRecord is what a shard knows of an order's request.
+type ShardRecord struct {
 	OrderID int64 // the order that the request is remembered for; 0: none
 	Hold    *Held // of that order, if it is open
 }
 
 // Traces reads what the shards know of each order, in one round trip, or two if there
-// are holds. heads are the shards as Heads read them.
+// are holds. heads are the shards as ReadShards read them.
 func (s *Stock) Traces(ctx context.Context, couponID int64, heads []Shard, orders []order.Order) ([]Trace, error) {
 	traces := make([]Trace, len(orders))
 	if len(heads) == 0 {
 		return traces, nil
 	}
-	seekers := make([]seeker, len(heads))
+	seekers := make([]traceBatch, len(heads))
 	for i, o := range orders {
 		home := Home(o.UserID, len(heads))
 		seekers[home].add(o, i, &traces[i].Home)
@@ -66,16 +66,16 @@ func (s *Stock) Traces(ctx context.Context, couponID int64, heads []Shard, order
 	return traces, nil
 }
 
-// seeker asks one shard for what it knows.
-type seeker struct {
-	names []string  // of requests
-	into  []*Memory // what is known of each
+// traceBatch asks one shard for what it knows.
+type traceBatch struct {
+	names []string       // of requests
+	into  []*ShardRecord // what is known of each
 	users []string
 	ids   []any
 	of    []int // the trace that a user and an id are of
 }
 
-func (s *seeker) add(o order.Order, trace int, into *Memory) {
+func (s *traceBatch) add(o order.Order, trace int, into *ShardRecord) {
 	s.names, s.into = append(s.names, o.RequestID), append(s.into, into)
 	if trace >= 0 {
 		s.users = append(s.users, strconv.FormatInt(o.UserID, 10))
@@ -84,7 +84,7 @@ func (s *seeker) add(o order.Order, trace int, into *Memory) {
 }
 
 // requests asks for the requests and, at home, for the users' orders and the returns.
-func (s *seeker) requests(ctx context.Context, p redis.Pipeliner, tag string, traces []Trace) func() error {
+func (s *traceBatch) requests(ctx context.Context, p redis.Pipeliner, tag string, traces []Trace) func() error {
 	if len(s.names) == 0 {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (s *seeker) requests(ctx context.Context, p redis.Pipeliner, tag string, tr
 			return err
 		}
 		for i, value := range known.Val() {
-			s.into[i].OrderID = n.number(asText(value))
+			s.into[i].OrderID = n.number(stringOf(value))
 		}
 		if bought == nil {
 			return n.err
@@ -112,16 +112,16 @@ func (s *seeker) requests(ctx context.Context, p redis.Pipeliner, tag string, tr
 			return err //nolint:wrapcheck // as above
 		}
 		for i, of := range s.of {
-			traces[of].Bought, traces[of].Returned = n.number(asText(bought.Val()[i])), returned.Val()[i]
+			traces[of].Bought, traces[of].Returned = n.number(stringOf(bought.Val()[i])), returned.Val()[i]
 		}
 		return n.err
 	}
 }
 
 // holds asks for the holds of the orders that the requests are remembered for.
-func (s *seeker) holds(ctx context.Context, p redis.Pipeliner, tag string, head Shard) func() error {
+func (s *traceBatch) holds(ctx context.Context, p redis.Pipeliner, tag string, head Shard) func() error {
 	var ids []string
-	var into []*Memory
+	var into []*ShardRecord
 	for _, m := range s.into {
 		if m.OrderID != 0 && head.Holds > 0 {
 			ids, into = append(ids, strconv.FormatInt(m.OrderID, 10)), append(into, m)
@@ -139,7 +139,7 @@ func (s *seeker) holds(ctx context.Context, p redis.Pipeliner, tag string, head 
 			if value == nil {
 				continue
 			}
-			h, err := parseHold(ids[i], asText(value), 0)
+			h, err := parseHold(ids[i], stringOf(value), 0)
 			if err != nil {
 				return err
 			}
@@ -149,8 +149,8 @@ func (s *seeker) holds(ctx context.Context, p redis.Pipeliner, tag string, head 
 	}
 }
 
-// asText is a value of a hash, or empty.
-func asText(value any) string {
+// stringOf is a value of a hash, or empty.
+func stringOf(value any) string {
 	text, _ := value.(string)
 	return text
 }

@@ -22,8 +22,8 @@ func (s *Stock) unresolvedKey(orderID int64) string {
 
 // PutUnresolved remembers an order whose outcome is not known yet.
 func (s *Stock) PutUnresolved(ctx context.Context, o order.Order) error {
-	put := redis.NewStatusCmd(ctx, "set", s.unresolvedKey(o.ID), orderText(o), "ex", seconds(unresolvedTTL))
-	if err := s.path.Process(ctx, put); err != nil {
+	put := redis.NewStatusCmd(ctx, "set", s.unresolvedKey(o.ID), encodeOrder(o), "ex", seconds(unresolvedTTL))
+	if err := s.scripter.Process(ctx, put); err != nil {
 		return fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, o.ID, err)
 	}
 	return nil
@@ -32,7 +32,7 @@ func (s *Stock) PutUnresolved(ctx context.Context, o order.Order) error {
 // Unresolved finds the order asked for, or order.ErrNotFound.
 func (s *Stock) Unresolved(ctx context.Context, orderID int64) (order.Order, error) {
 	got := redis.NewStringCmd(ctx, "get", s.unresolvedKey(orderID))
-	switch err := s.path.Process(ctx, got); {
+	switch err := s.scripter.Process(ctx, got); {
 	case errors.Is(err, redis.Nil):
 		return order.Order{}, order.ErrNotFound
 	case err != nil:

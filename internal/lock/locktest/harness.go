@@ -1,7 +1,7 @@
 // Package locktest is the list of what every backend of package lock must do.
 //
 // A backend's test describes itself in a Harness and calls Run. Every subtest is
-// a sentence and carries the number it has in the design's list. A backend is
+// a sentence, and most begin with the number by which the list is referred to. A backend is
 // excused only from what its Harness leaves out or Capabilities deny.
 //
 //	a Locker on its own connection  =  one process

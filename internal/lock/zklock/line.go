@@ -104,6 +104,7 @@ func (p *place) tell() {
 // await sets a watch and waits for it. What is not there need not be waited for,
 // and the folder of the holders is there again when it can be watched.
 func (p *place) await(ctx context.Context, watch func(c *zk.Conn) (<-chan zk.Event, error)) error {
+	p.s.wire.watches.Store(true)
 	event, err := call(ctx, p.s, watch)
 	if errors.Is(err, zk.ErrNoNode) {
 		return p.s.makeFolder(ctx, p.b.held(p.key))

@@ -1,11 +1,15 @@
 package zklock
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/lock"
 	"seckill/internal/servers/testservers"
 )
 
@@ -38,5 +42,49 @@ func TestTheSessionThatWasWithoutUseForLongestMakesRoomForAnother(t *testing.T) 
 	defer b.mu.Unlock()
 	for _, s := range b.sessions {
 		require.Zero(t, s.users)
+	}
+}
+
+// The library sets its watches again on a new connection, and reads for that what its
+// reader of answers writes. The race detector sees it if answers come first.
+func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	o, b := observe(t, addr), dial(t, addr)
+	const lease = 9 * time.Second
+	l := locker(t, b, lease)
+	held := make([]*lock.Lease, 8)
+	var waiters []<-chan error
+	for i := range held {
+		key := fmt.Sprint(t.Name(), i)
+		h, err := l.Acquire(t.Context(), key)
+		require.NoError(t, err)
+		held[i] = h
+		waiters = append(waiters, waiting(t, o, b, lease, key, 0))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	for i := range 4 {
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				if h, err := l.Acquire(ctx, fmt.Sprint(t.Name(), "busy", i)); err == nil {
+					_ = h.Release(ctx)
+				}
+			}
+		})
+	}
+	b.mu.Lock()
+	s := b.sessions[lease]
+	b.mu.Unlock()
+	for range 60 {
+		s.wire.mu.Lock()
+		_ = s.wire.conn.Close()
+		s.wire.mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop()
+	busy.Wait()
+	for i, h := range held {
+		require.Eventually(t, func() bool { return h.Release(t.Context()) == nil }, soon, 10*time.Millisecond)
+		arrives(t, waiters[i])
 	}
 }

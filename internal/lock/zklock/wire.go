@@ -32,6 +32,7 @@ type wire struct {
 	began   time.Time
 	away    func(error) // told when a server cannot be reached
 	granted atomic.Int64
+	watches atomic.Bool // the library may have watches to set again
 
 	mu      sync.Mutex
 	servers []string
@@ -167,7 +168,15 @@ type tappedConn struct {
 	asked    atomic.Int64 // 0 when everything was answered
 	greeting []byte       // used by the one goroutine that reads
 	greeted  atomic.Bool
+	heard    bool         // an answer after the greeting; used by the one goroutine that reads
+	writes   atomic.Int64 // orders what was written before what is read then
 }
+
+// watchesWithin is how long the first answer on a new connection is held back while the
+// library sets its watches again. It does so relative to the last transaction that it has
+// read of, and its reader may be reading of a later one already, without a lock
+// (github.com/go-zookeeper/zk/pull/35): what happened in between would be lost.
+const watchesWithin = 100 * time.Millisecond
 
 // A greeting begins with its length, the protocol's version, the timeout in
 // milliseconds and the session's id, which is zero if the session has expired.
@@ -181,6 +190,13 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.asked.Store(0)
 	}
+	if c.greeted.Load() && !c.heard && n > 0 {
+		c.heard = true
+		if c.wire.watches.Load() {
+			time.Sleep(watchesWithin)
+		}
+	}
+	_ = c.writes.Load()
 	if !c.greeted.Load() {
 		c.greeting = append(c.greeting, p[:n]...)
 		if len(c.greeting) >= greetingEnds {
@@ -194,6 +210,7 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 }
 
 func (c *tappedConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
 	c.asked.CompareAndSwap(0, max(1, time.Since(c.wire.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
 }

@@ -8,7 +8,7 @@ const (
 	releasedAnothers
 )
 
-// The promises, by the ids of the design.
+// The promises, by their ids in docs/INVARIANTS.md.
 const (
 	I1  = "I1"
 	I2  = "I2"

@@ -21,13 +21,13 @@ type Shard struct {
 	Buyers   int64 // users with confirmed orders
 }
 
-// Heads reads every shard, each at one moment of its own.
-func (s *Stock) Heads(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
+// ReadShards reads every shard, each at one moment of its own.
+func (s *Stock) ReadShards(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
 	all := make([]Shard, shards)
 	for k := range all {
-		answer, err := s.run(ctx, headScript, couponID, k)
+		answer, err := s.run(ctx, shardScript, couponID, k)
 		if err == nil {
-			all[k], err = parseHead(answer)
+			all[k], err = parseShard(answer)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read shard %d of coupon %d: %w", k, couponID, err)
@@ -36,7 +36,7 @@ func (s *Stock) Heads(ctx context.Context, couponID int64, shards int) ([]Shard,
 	return all, nil
 }
 
-func parseHead(answer []string) (Shard, error) {
+func parseShard(answer []string) (Shard, error) {
 	if len(answer) != 6 {
 		return Shard{}, fmt.Errorf("a shard of %d parts", len(answer))
 	}

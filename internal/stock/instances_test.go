@@ -18,10 +18,10 @@ func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
 		s := open(t, client, 0, 2)
 		require.ErrorIs(t, s.try(1), coupon.ErrSoldOut)
-		one, two := NewFleet(s.Stock, "one"), NewFleet(New(client, time.Minute), "two")
-		_, err := two.Beat(t.Context())
+		one, two := NewInstances(s.Stock, "one"), NewInstances(New(client, time.Minute), "two")
+		_, err := two.Heartbeat(t.Context())
 		require.NoError(t, err)
-		seen, err := one.Beat(t.Context())
+		seen, err := one.Heartbeat(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []Instance{{Name: "one", SoldOut: []int64{s.load.CouponID}}, {Name: "two"}}, seen)
 	})
@@ -32,7 +32,7 @@ func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 		client := dial(t, o)
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
 		require.NoError(t, client.HSet(t.Context(), DefaultPrefix+instancesKey, "dead", "1000 7").Err())
-		seen, err := NewFleet(New(client, time.Minute), "alive").Beat(t.Context())
+		seen, err := NewInstances(New(client, time.Minute), "alive").Heartbeat(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []Instance{{Name: "alive"}}, seen)
 		require.False(t, client.HExists(t.Context(), DefaultPrefix+instancesKey, "dead").Val())
@@ -43,12 +43,12 @@ func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 func TestNobodyIsSeenWhileRedisIsAway(t *testing.T) {
 	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	t.Cleanup(func() { _ = away.Close() })
-	f := NewFleet(New(away, time.Minute), "one")
-	f.seen = []Instance{{Name: "one"}}
+	f := NewInstances(New(away, time.Minute), "one")
+	f.peers = []Instance{{Name: "one"}}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { f.Run(ctx); close(done) }()
-	require.Eventually(t, func() bool { return len(f.Seen()) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.Peers()) == 0 }, 5*time.Second, time.Millisecond)
 	stop()
 	<-done
 }

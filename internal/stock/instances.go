@@ -16,14 +16,14 @@ import (
 // instancesKey holds what every instance said last.
 const instancesKey = "{fleet}:instances"
 
-// beatScript is run by every instance once a beatEvery.
-var beatScript = lua("beat", 1)
+// heartbeatScript is run by every instance once a heartbeatInterval.
+var heartbeatScript = lua("heartbeat", 1)
 
-// beatEvery is the time between two words of an instance, and beatCounts how long one
+// heartbeatInterval is the time between two words of an instance, and heartbeatTTL how long one
 // counts: an instance that missed three is not shown any more.
 const (
-	beatEvery  = time.Second
-	beatCounts = 3500 * time.Millisecond
+	heartbeatInterval = time.Second
+	heartbeatTTL      = 3500 * time.Millisecond
 )
 
 // Instance is what one instance of the fleet said of itself a moment ago.
@@ -32,30 +32,30 @@ type Instance struct {
 	SoldOut []int64 // the coupons that it refuses without asking, in the order of their ids
 }
 
-// Fleet is this instance among the others, for whoever wants to look at them. Nothing
+// Instances is this instance among the others, for whoever wants to look at them. Nothing
 // is decided by it: an instance that is not shown may well be alive.
-type Fleet struct {
+type Instances struct {
 	stock *Stock
 	name  string
 
-	mu   sync.Mutex
-	seen []Instance
+	mu    sync.Mutex
+	peers []Instance
 }
 
-// NewFleet makes an instance of that name, which must be its own.
-func NewFleet(s *Stock, name string) *Fleet { return &Fleet{stock: s, name: name} }
+// NewInstances makes an instance of that name, which must be its own.
+func NewInstances(s *Stock, name string) *Instances { return &Instances{stock: s, name: name} }
 
 // Run tells and listens until ctx ends.
-func (f *Fleet) Run(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
+func (f *Instances) Run(ctx context.Context) {
+	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
-		seen, err := f.Beat(ctx)
+		seen, err := f.Heartbeat(ctx)
 		if err != nil {
 			seen = nil // nobody was heard, and that is what is shown
 		}
 		f.mu.Lock()
-		f.seen = seen
+		f.peers = seen
 		f.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -65,11 +65,11 @@ func (f *Fleet) Run(ctx context.Context) {
 	}
 }
 
-// Beat tells what this instance calls sold out, and gives what every instance told, by
+// Heartbeat tells what this instance calls sold out, and gives what every instance told, by
 // name. The error is order.ErrUnavailable.
-func (f *Fleet) Beat(ctx context.Context) ([]Instance, error) {
-	answer, err := beatScript.Run(ctx, f.stock.client, []string{f.stock.prefix + instancesKey},
-		f.name, join(f.stock.flags.raised()), beatCounts.Milliseconds()).StringSlice()
+func (f *Instances) Heartbeat(ctx context.Context) ([]Instance, error) {
+	answer, err := heartbeatScript.Run(ctx, f.stock.client, []string{f.stock.prefix + instancesKey},
+		f.name, join(f.stock.soldOut.list()), heartbeatTTL.Milliseconds()).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("%w: tell the fleet: %w", order.ErrUnavailable, err)
 	}
@@ -81,22 +81,22 @@ func (f *Fleet) Beat(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
-// Seen is what the last Beat of Run heard: nothing, if Redis is away. This instance
+// Peers is what the last Heartbeat of Run heard: nothing, if Redis is away. This instance
 // says of itself what is true now.
-func (f *Fleet) Seen() []Instance {
+func (f *Instances) Peers() []Instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := slices.Clone(f.seen)
+	all := slices.Clone(f.peers)
 	for i := range all {
 		if all[i].Name == f.name {
-			all[i].SoldOut = f.stock.flags.raised()
+			all[i].SoldOut = f.stock.soldOut.list()
 		}
 	}
 	return all
 }
 
 // Name is this instance's.
-func (f *Fleet) Name() string { return f.name }
+func (f *Instances) Name() string { return f.name }
 
 func join(ids []int64) string {
 	words := make([]string, len(ids))

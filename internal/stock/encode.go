@@ -14,9 +14,9 @@ import (
 // JSON with its names made a tenth of what such an order cost. The request is the last
 // word, so that it may have blanks.
 
-const words = 14
+const orderFields = 14
 
-func orderText(o order.Order) string {
+func encodeOrder(o order.Order) string {
 	b := make([]byte, 0, 192)
 	for _, n := range []int64{o.ID, o.CouponID, o.UserID, int64(o.Slot), o.PriceCents, int64(o.Shard)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
@@ -30,8 +30,8 @@ func orderText(o order.Order) string {
 }
 
 func parseOrder(text string) (order.Order, error) {
-	w := strings.SplitN(text, " ", words)
-	if len(w) != words {
+	w := strings.SplitN(text, " ", orderFields)
+	if len(w) != orderFields {
 		return order.Order{}, fmt.Errorf("an order of %d words: %q", len(w), text)
 	}
 	var p parser

@@ -49,8 +49,8 @@ func queuedAt(id string) time.Time {
 	return time.UnixMilli(n)
 }
 
-// Waiting reads for which orders the queue of a shard has an entry, a page at a time.
-func (s *Stock) Waiting(ctx context.Context, couponID int64, shard int) (map[int64]bool, error) {
+// QueuedOrders reads for which orders the queue of a shard has an entry, a page at a time.
+func (s *Stock) QueuedOrders(ctx context.Context, couponID int64, shard int) (map[int64]bool, error) {
 	all := map[int64]bool{}
 	for after := "-"; ; {
 		found, err := s.client.XRangeN(ctx, s.tag(couponID, shard)+"queue", after, "+", pageSize).Result()
@@ -59,7 +59,7 @@ func (s *Stock) Waiting(ctx context.Context, couponID int64, shard int) (map[int
 		}
 		for _, m := range found {
 			var p parser
-			all[p.number(text(m, "order"))] = true
+			all[p.number(messageField(m, "order"))] = true
 			after = "(" + m.ID
 		}
 		if len(found) < pageSize {

@@ -1,0 +1,136 @@
+package internal_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/chaos"
+	"seckill/internal/lab"
+)
+
+var flag = regexp.MustCompile(`(?:^|[\s"'])--([a-z][a-z-]+)`)
+
+// A flag is there if some command of the program, or of the servers that it is told of,
+// defines a flag of this name.
+func TestEveryFlagThatADocumentNamesIsThere(t *testing.T) {
+	var code strings.Builder
+	for path, text := range sources(t, ".go") {
+		if strings.HasPrefix(path, "cmd/seckill/") && !strings.HasSuffix(path, "_test.go") {
+			code.WriteString(text)
+		}
+	}
+	others := []string{ // of docker compose, git, etcd and redis-cli
+		"profile", "wait", "check", "cluster", "auto-compaction-mode", "auto-compaction-retention",
+	}
+	for _, d := range documents(t) {
+		for _, text := range commands(d.text) {
+			for _, f := range flag.FindAllStringSubmatch(text, -1) {
+				if !strings.Contains(code.String(), strconv.Quote(f[1])) && !slices.Contains(others, f[1]) {
+					t.Errorf("%s names the flag --%s, which is not there", d.path, f[1])
+				}
+			}
+		}
+	}
+}
+
+// commands returns what is set as code in a text: in backquotes and in blocks.
+func commands(text string) []string {
+	var all []string
+	for _, m := range ticked.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	for i, block := range strings.Split(text, "```") {
+		if i%2 == 1 {
+			all = append(all, block)
+		}
+	}
+	return all
+}
+
+// The line of a log that an operator looks for is the one that the program writes.
+func TestTheRunbookQuotesTheProgram(t *testing.T) {
+	var code strings.Builder
+	for path, text := range sources(t, ".go") {
+		if !strings.HasSuffix(path, "_test.go") {
+			code.WriteString(text)
+		}
+	}
+	_, rows, found := strings.Cut(read(t, "docs/OPERATIONS.md"), "\n## Log lines\n")
+	require.True(t, found)
+	rows, _, _ = strings.Cut(rows, "\n## ")
+	quoted := 0
+	for row := range strings.SplitSeq(rows, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 2 {
+			continue
+		}
+		for _, m := range ticked.FindAllStringSubmatch(cells[1], -1) {
+			quoted++
+			if !strings.Contains(code.String(), `"`+m[1]) {
+				t.Errorf("docs/OPERATIONS.md quotes %q, which the program does not say", m[1])
+			}
+		}
+	}
+	require.NotZero(t, quoted)
+}
+
+// Every invariant has mutants and faults that are there, under these names.
+func TestWhatHoldsAnInvariantIsThere(t *testing.T) {
+	mutants := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if name, is := strings.CutSuffix(filepath.Base(path), ".patch"); is {
+			mutants[name] = true
+		}
+		return err
+	}))
+	faults := map[string]bool{}
+	all, err := chaos.Cells(chaos.Queue, "")
+	require.NoError(t, err)
+	for _, c := range all {
+		faults[c.Name] = true
+	}
+	_, rows, found := strings.Cut(read(t, "docs/INVARIANTS.md"), "\n## What holds each\n")
+	require.True(t, found)
+	rows, _, _ = strings.Cut(rows, "\n## ")
+	held := 0
+	for row := range strings.SplitSeq(rows, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 7 || !strings.HasPrefix(cells[1], " I") {
+			continue
+		}
+		held++
+		for _, m := range ticked.FindAllStringSubmatch(cells[4], -1) {
+			if !mutants[m[1]] {
+				t.Errorf("docs/INVARIANTS.md names the mutant %s, which is not there", m[1])
+			}
+		}
+		for _, m := range ticked.FindAllStringSubmatch(cells[5], -1) {
+			if !faults[m[1]] && !strings.HasPrefix(m[1], "--") {
+				t.Errorf("docs/INVARIANTS.md names the fault %s, which is not there", m[1])
+			}
+		}
+	}
+	require.Equal(t, 11, held)
+}
+
+// The documents count the faults and the experiments.
+func TestTheDocumentsCountRight(t *testing.T) {
+	all, err := chaos.Cells(chaos.Sync, "")
+	require.NoError(t, err)
+	queued, err := chaos.Cells(chaos.Queue, "")
+	require.NoError(t, err)
+	faults, experiments := strconv.Itoa(len(all)), strconv.Itoa(len(lab.All()))
+	require.Contains(t, read(t, "README.md"), "each of "+faults+" faults once")
+	require.Contains(t, read(t, "README.zh-CN.md"), faults+" 种故障各一次")
+	require.Contains(t, read(t, "docs/TESTING.md"), "each of "+faults+" faults once")
+	require.Contains(t, read(t, "docs/TESTING.md"), strconv.Itoa(len(queued)-len(all))+" faults of the queues besides")
+	require.Contains(t, read(t, "README.md"), "The lab plays "+experiments+" experiments")
+	require.Contains(t, read(t, "README.zh-CN.md"), "实验室演示 "+experiments+" 个实验")
+}
