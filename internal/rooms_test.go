@@ -42,6 +42,8 @@ var rooms = map[string][]string{
 	"internal/admission":      {"internal/order"},
 	"internal/rush":           {},
 	"internal/servers":        {},
+	"internal/clock":          {},
+	"internal/preflight":      {"internal/clock"},
 	"sql":                     {},
 
 	"internal/servers/testservers": {"internal/servers"},

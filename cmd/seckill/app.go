@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/audit"
+	"seckill/internal/clock"
 	"seckill/internal/config"
 	"seckill/internal/coupon"
 	"seckill/internal/embedded"
@@ -21,6 +22,7 @@ import (
 	"seckill/internal/lock/redislock"
 	"seckill/internal/metrics"
 	"seckill/internal/order"
+	"seckill/internal/preflight"
 	"seckill/internal/redisconn"
 	"seckill/internal/stock"
 	"seckill/internal/store"
@@ -50,19 +52,25 @@ type app struct {
 	orders     *order.Service
 	fleet      *stock.Instances
 	metrics    *metrics.Metrics
+	clock      *clock.Clock
+	found      preflight.Findings // at the start
 
 	stops []func(ctx context.Context) error // in the order of building
 }
 
-// openApp builds everything but the order service: what audit and repair need.
-func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, metrics: metrics.New()}
+// openApp builds everything but the order service: what audit and repair need. look is
+// called as soon as the stores have answered.
+func openApp(ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error) (_ *app, err error) {
+	a := &app{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
 		}
 	}()
 	if err := a.openStores(ctx); err != nil {
+		return nil, err
+	}
+	if err := look(ctx, a); err != nil {
 		return nil, err
 	}
 	if err := a.openLocks(ctx); err != nil {
@@ -73,11 +81,11 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
 	a.coupons = coupon.NewService(coupon.Deps{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
-		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Log: log,
+		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Now: a.clock.Now, Log: log,
 	})
 	a.reconciler = order.NewReconciler(faultyReconciler(order.ReconcilerDeps{
 		Holds: a.stock, Stock: a.stock, Restocker: a.stock, Locker: a.locker, Tx: a.store,
-		Orders: a.store, Outbox: a.store, Sales: a.cache, Log: log,
+		Orders: a.store, Outbox: a.store, Sales: a.cache, Now: a.clock.Now, Log: log,
 	}))
 	a.auditor = audit.New(a.store, a.stock, a.reconciler, a.coupons, cfg.Order.ReconcileAfter)
 	return a, nil
@@ -166,7 +174,7 @@ func (a *app) tryLock(ctx context.Context) error {
 
 // openShop builds the order service too, and starts the background work.
 func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
-	a, err := openApp(ctx, cfg, log)
+	a, err := openApp(ctx, cfg, log, checkStart)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +200,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 		Admission: admit(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
 		Sales: a.cache, Stock: felt, Unresolved: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
-		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Log: log,
+		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Now: a.clock.Now, Log: log,
 	}))
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.cache.Known, a.stock.Left)
@@ -248,7 +256,7 @@ func (a *app) checkShards(ctx context.Context) error {
 		return err
 	}
 	for _, c := range loaded {
-		if c.StateAt(time.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
+		if c.StateAt(a.clock.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
 			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}
@@ -301,5 +309,5 @@ func (a *app) answers(ctx context.Context) error {
 	if err := a.store.Ping(ctx); err != nil {
 		return errors.New("the database does not answer")
 	}
-	return nil
+	return a.sameTime()
 }

@@ -39,7 +39,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := openApp(ctx, cfg, newLog(cfg.Log, c.err))
+		a, err := openApp(ctx, cfg, newLog(cfg.Log, c.err), anyServers)
 		if err != nil {
 			return err
 		}

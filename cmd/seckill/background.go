@@ -21,6 +21,7 @@ func (a *app) work(ctx context.Context) {
 	running.Go(func() { a.cache.Run(ctx) })
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
+	running.Go(func() { a.watchClocks(ctx) })
 	running.Go(func() {
 		a.coupons.RunRestorer(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
@@ -100,7 +101,7 @@ func (a *app) consume(ctx context.Context) {
 func (a *app) queues(ctx context.Context) ([]coupon.Coupon, error) {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
-		return time.Since(c.EndsAt) > time.Minute
+		return a.clock.Now().Sub(c.EndsAt) > time.Minute
 	}), err
 }
 

@@ -92,6 +92,7 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 		return nil, errors.Join(err, a.close(context.WithoutCancel(ctx)))
 	}
 	s.adminAddr = l.admin.Addr().String()
+	a.warn(ctx)
 	return s, nil
 }
 

@@ -63,6 +63,7 @@ func newServer(a *app, l listeners) (*server, error) {
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
+		Now: a.clock.Now,
 	}, parts)
 	if err != nil {
 		return nil, errors.Join(err, l.close())

@@ -180,6 +180,15 @@ func TestAnInstanceThatWasStoppedMakesNoIdBeyondItsMark(t *testing.T) {
 	require.ErrorIs(t, err, ErrLeaseLost)
 }
 
+func TestTheMarkCoversTheFirstId(t *testing.T) {
+	w := newProcess(t, testservers.NewRedis(t).Addr()).snowflake(t, Options{Lease: time.Hour})
+	id, err := w.Next(t.Context())
+	require.NoError(t, err)
+	ms, err := w.marks.read(t.Context(), w.Number())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, ms, id>>22+Epoch.UnixMilli())
+}
+
 func TestTheMarkOfALaterHolderIsNotOverwritten(t *testing.T) {
 	m := highWaterMarks{newProcess(t, testservers.NewRedis(t).Addr()).client, defaultPrefix}
 	require.NoError(t, m.write(t.Context(), 7, 1000, 9))

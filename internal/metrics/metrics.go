@@ -43,6 +43,7 @@ type Metrics struct {
 	groupCommits prometheus.Histogram
 	up           *prometheus.GaugeVec
 	refused      *prometheus.CounterVec
+	clocks       *prometheus.GaugeVec
 }
 
 // durations are the buckets of all times: 0.1 ms to 3.3 s, each twice the one before.
@@ -59,7 +60,8 @@ func New() *Metrics {
 	m.up = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "seckill_backend_up", Help: "1 while a backend answers, 0 while its circuit is open.",
 	}, []string{"backend"})
-	m.registry.MustRegister(m.up,
+	m.clocks = newClocks()
+	m.registry.MustRegister(m.up, m.clocks,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -91,7 +91,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	hooks := m.LockHooks()
 	hooks.Waited(time.Millisecond)
 	hooks.Tried(2)
-	hooks.Held(time.Millisecond)
+	hooks.Held(2 * time.Millisecond)
 	hooks.Renewed()
 	hooks.Lost()
 	hooks.ReleaseFailed(errAway)
@@ -184,12 +184,12 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 		`seckill_orders_total{outcome="in_doubt"} 1`,
 		`seckill_orders_total{outcome="queued"} 1`,
 		`seckill_orders_total{outcome="sold_out"} 1`,
-		`seckill_http_request_duration_seconds_count{method="GET",route="/api/v1/coupons",status="200"} 1`,
+		`seckill_http_request_duration_seconds_sum{method="GET",route="/api/v1/coupons",status="200"} 0.001`,
 		`seckill_group_commit_orders_sum 12`,
-		`seckill_group_commit_duration_seconds_count 1`,
+		`seckill_group_commit_duration_seconds_sum 0.001`,
 		`seckill_lock_attempts_total 2`,
-		`seckill_lock_wait_seconds_count 1`,
-		`seckill_lock_held_seconds_count 1`,
+		`seckill_lock_wait_seconds_sum 0.001`,
+		`seckill_lock_held_seconds_sum 0.002`,
 		`seckill_lock_events_total{event="lost"} 1`,
 		`seckill_lock_events_total{event="renewed"} 1`,
 		`seckill_lock_events_total{event="release_failed"} 1`,

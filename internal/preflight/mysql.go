@@ -1,0 +1,153 @@
+package preflight
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+// Database is the name of the database's server in what is found.
+const Database = "database"
+
+// MySQLUse is how the program uses the database.
+type MySQLUse struct {
+	Connections int // of one instance
+}
+
+// MySQL looks at the server that should take the orders. The error is that it did not
+// answer.
+func (f *Findings) MySQL(ctx context.Context, db *sql.DB, use MySQLUse) error {
+	say := f.about(Database)
+	is, err := variables(ctx, db)
+	if err != nil {
+		return err
+	}
+	primary, err := mayWrite(ctx, db, is, say)
+	if err != nil {
+		return err
+	}
+	durability(is, say)
+	if err := sessions(ctx, db, is, use.Connections, say); err != nil || !primary {
+		return err
+	}
+	return tables(ctx, db, say)
+}
+
+// variables reads the server's settings, of which each kind of server has others.
+func variables(ctx context.Context, db *sql.DB) (map[string]string, error) {
+	is := map[string]string{}
+	return is, each(ctx, db, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'log_bin', 'binlog_format',
+		'sync_binlog', 'innodb_flush_log_at_trx_commit', 'max_connections', 'max_user_connections')`, func(row map[string]string) {
+		is[strings.ToLower(row["variable_name"])] = row["value"]
+	})
+}
+
+// each calls do with every row, by the columns' names in lower case.
+func each(ctx context.Context, db *sql.DB, query string, do func(row map[string]string)) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	defer func() { _ = rows.Close() }() // Err has told by then
+	columns, err := rows.Columns()
+	if err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	values := make([]sql.NullString, len(columns))
+	to := make([]any, len(columns))
+	for i := range values {
+		to[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(to...); err != nil {
+			return fmt.Errorf("%s: %w", query, err)
+		}
+		row := map[string]string{}
+		for i, column := range columns {
+			row[strings.ToLower(column)] = values[i].String
+		}
+		do(row)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	return nil
+}
+
+// mayWrite reports whether the server is a primary.
+func mayWrite(ctx context.Context, db *sql.DB, is map[string]string, say func(Level, string, string, string)) (bool, error) {
+	const name = "role"
+	for _, variable := range []string{"super_read_only", "read_only"} {
+		if v := is[variable]; v != "" && v != "OFF" && v != "0" {
+			say(Refused, name, variable+" is "+v+": it takes no orders",
+				"set mysql.dsn to the primary; if this is it, SET GLOBAL "+variable+" = OFF")
+			return false, nil
+		}
+	}
+	from := ""
+	err := each(ctx, db, "SHOW SLAVE STATUS", func(row map[string]string) {
+		if row["slave_sql_running"] != "No" {
+			from = row["master_host"] + ":" + row["master_port"]
+		}
+	})
+	switch {
+	case err != nil && !said(err):
+		return false, err
+	case err != nil:
+		say(Fine, name, "read_only is OFF; whether it is a replica the user may not ask", "")
+	case from != "":
+		say(Refused, name, "it is a replica of "+from+": what is written here is not there",
+			"set mysql.dsn to the primary, or STOP SLAVE and RESET SLAVE ALL if this is it now")
+		return false, nil
+	default:
+		say(Fine, name, "read_only is OFF, and it is no replica", "")
+	}
+	return true, nil
+}
+
+func durability(is map[string]string, say func(Level, string, string, string)) {
+	const name = "durability"
+	logs := is["log_bin"] == "ON" || is["log_bin"] == "1"
+	flush, sync := is["innodb_flush_log_at_trx_commit"], is["sync_binlog"]
+	switch {
+	case flush != "1":
+		say(Warning, name, "innodb_flush_log_at_trx_commit is "+flush+": a crash of the machine loses orders that were acknowledged",
+			"SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+	case logs && sync != "1":
+		say(Warning, name, "sync_binlog is "+sync+": after a crash of the machine the replicas may lack acknowledged orders",
+			"SET GLOBAL sync_binlog = 1")
+	default:
+		say(Fine, name, "each commit is on the disk before it is answered", "")
+	}
+	// Orders are written at READ COMMITTED, where statements alone cannot be replayed.
+	if logs && is["binlog_format"] == "STATEMENT" {
+		say(Refused, "isolation", "binlog_format is STATEMENT: no transaction at READ COMMITTED may write",
+			"SET GLOBAL binlog_format = 'MIXED' or 'ROW'")
+		return
+	}
+	say(Fine, "isolation", "transactions at READ COMMITTED may write", "")
+}
+
+func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, say func(Level, string, string, string)) error {
+	const name, do = "connections", "lower mysql.max_open or raise max_connections"
+	most, of := number(is["max_connections"]), "max_connections"
+	if mine := number(is["max_user_connections"]); mine > 0 && mine < most {
+		most, of = mine, "max_user_connections"
+	}
+	var used int64
+	err := each(ctx, db, "SHOW GLOBAL STATUS LIKE 'Threads_connected'", func(row map[string]string) { used = number(row["value"]) })
+	if err != nil {
+		return err
+	}
+	found := fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need)
+	switch {
+	case int64(need) > most:
+		say(Refused, name, found, do)
+	case used+int64(need) > most:
+		say(Warning, name, found, do)
+	default:
+		say(Fine, name, found, "")
+	}
+	return nil
+}

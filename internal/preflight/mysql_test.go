@@ -1,0 +1,146 @@
+package preflight_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/clock"
+	"seckill/internal/preflight"
+	"seckill/internal/servers"
+	"seckill/internal/servers/testservers"
+	"seckill/internal/store"
+)
+
+func lookAtMySQL(t *testing.T, db *sql.DB) *preflight.Findings {
+	t.Helper()
+	var f preflight.Findings
+	require.NoError(t, f.MySQL(t.Context(), db, preflight.MySQLUse{Connections: 70}))
+	return &f
+}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func migrate(t *testing.T, dsn string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{MySQL: dsn, MaxOpen: 2, MaxIdle: 2, TxTimeout: time.Second})
+	require.NoError(t, err)
+	_, err = s.Migrate(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+}
+
+func TestADatabaseAsItShouldBeIsFine(t *testing.T) {
+	dsn := testservers.DSN(t)
+	db := open(t, dsn)
+	requireFound(t, lookAtMySQL(t, db), "schema", preflight.Warning, "seckill migrate")
+	migrate(t, dsn)
+	f := lookAtMySQL(t, db)
+	require.Empty(t, f.Of(preflight.Warning, preflight.Refused))
+	for _, name := range []string{"role", "durability", "isolation", "connections", "rights"} {
+		requireFound(t, f, name, preflight.Fine)
+	}
+}
+
+func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {
+	m := testservers.NewMariaDB(t, servers.Set("log-bin", "log"), servers.Set("binlog-format", "MIXED"), servers.Set("sync-binlog", "1"))
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	dsn := m.DSN(name)
+	migrate(t, dsn)
+	db := open(t, dsn)
+	do := func(statement string) {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	anew := func() *sql.DB { // what is set globally is so for sessions that begin after it
+		db := open(t, dsn)
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	require.Empty(t, lookAtMySQL(t, db).Of(preflight.Warning, preflight.Refused))
+
+	do("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+	requireFound(t, lookAtMySQL(t, db), "durability", preflight.Warning, "innodb_flush_log_at_trx_commit is 2")
+	do("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+	do("SET GLOBAL sync_binlog = 0")
+	requireFound(t, lookAtMySQL(t, db), "durability", preflight.Warning, "sync_binlog is 0")
+	do("SET GLOBAL sync_binlog = 1")
+
+	do("SET GLOBAL binlog_format = 'STATEMENT'")
+	statements := lookAtMySQL(t, anew())
+	requireFound(t, statements, "isolation", preflight.Refused, "binlog_format is STATEMENT")
+	do("SET GLOBAL binlog_format = 'MIXED'")
+
+	do("SET GLOBAL max_connections = 60")
+	requireFound(t, lookAtMySQL(t, db), "connections", preflight.Refused, "max_connections is 60", "mysql.max_open")
+	do("SET GLOBAL max_connections = 71")
+	requireFound(t, lookAtMySQL(t, db), "connections", preflight.Warning, "max_connections is 71")
+	do("SET GLOBAL max_connections = 500")
+
+	do("CREATE USER app IDENTIFIED BY 'pw'")
+	config, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	config.User, config.Passwd = "app", "pw"
+	for grant, lacking := range map[string]string{
+		"SELECT":                         "INSERT on coupons",
+		"SELECT, INSERT, UPDATE":         "DELETE on orders",
+		"SELECT, INSERT, UPDATE, DELETE": "",
+	} {
+		do("GRANT " + grant + " ON " + name + ".* TO app")
+		f := lookAtMySQL(t, open(t, config.FormatDSN()))
+		if lacking == "" {
+			requireFound(t, f, "rights", preflight.Fine)
+		} else {
+			requireFound(t, f, "rights", preflight.Refused, lacking, "GRANT SELECT, INSERT, UPDATE, DELETE")
+			require.NotContains(t, f.Err().Error(), "pw")
+		}
+		do("REVOKE " + grant + " ON " + name + ".* FROM app")
+	}
+
+	do("SET GLOBAL read_only = 1")
+	requireFound(t, lookAtMySQL(t, db), "role", preflight.Refused, "read_only is ON", "mysql.dsn")
+	do("SET GLOBAL read_only = 0")
+	do("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'")
+	do("SET GLOBAL server_id = 7")
+	do("START SLAVE SQL_THREAD")
+	requireFound(t, lookAtMySQL(t, db), "role", preflight.Refused, "replica of 127.0.0.1:1")
+	do("STOP SLAVE")
+	requireFound(t, lookAtMySQL(t, db), "role", preflight.Fine)
+}
+
+func TestClocksThatAreApartAreToldAndThenRefused(t *testing.T) {
+	moved := testservers.NewClock(t)
+	r := testservers.NewRedis(t, servers.ByClock(moved))
+	c := client(t, r.Addr(), "")
+	for by, level := range map[time.Duration]preflight.Level{
+		0: preflight.Fine, 700 * time.Millisecond: preflight.Fine, 2 * time.Second: preflight.Warning,
+		-4 * time.Second: preflight.Warning, 6 * time.Second: preflight.Refused, -time.Hour: preflight.Refused,
+	} {
+		testservers.Move(t, moved, by)
+		read, err := clock.New(nil).Read(t.Context(), "redis", func(ctx context.Context) (time.Time, error) { return c.Time(ctx).Result() })
+		require.NoError(t, err)
+		var f preflight.Findings
+		f.Add(preflight.Clock(read))
+		if level == preflight.Fine {
+			requireFound(t, &f, "clock", level)
+			continue
+		}
+		way := "behind"
+		if by < 0 {
+			way = "ahead"
+		}
+		requireFound(t, &f, "clock", level, way, "NTP")
+	}
+}
