@@ -81,8 +81,8 @@ func (r *results) keep(one Result) error {
 	return nil
 }
 
-// of returns the result of m if it is still true: nothing that it concerns has changed,
-// and it was tried at least as often as is asked for now.
+// of returns the last result of m, if there is one, and reports whether it still holds:
+// nothing that it concerns has changed, and it was tried as often as is asked for now.
 func (r *results) of(m Mutant, o Options) (Result, bool, error) {
 	hash, err := m.hash(o.Root)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Table returns the results of all mutants as Markdown, a table for each room. A mutant
-// without a result, or with one that is not true any more, is in it as not tried.
+// Table returns the results of all mutants as Markdown, a table for each package. A result
+// of before a change of the mutant or of its packages has a star.
 func Table(o Options, all []Mutant) (string, error) {
 	kept, err := loadResults(o.Results)
 	if err != nil {
@@ -19,40 +19,44 @@ func Table(o Options, all []Mutant) (string, error) {
 			room = m.Room()
 			_, _ = fmt.Fprintf(&text, "\n## %s\n\n| mutant | mutation | killed | by |\n|---|---|---|---|\n", room)
 		}
-		one, known, err := kept.of(m, o)
+		one, current, err := kept.of(m, o)
 		if err != nil {
 			return "", err
 		}
-		if one.Verdict == Killed && known {
+		if one.Verdict == Killed {
 			killed++
 		}
 		_, name, _ := strings.Cut(m.Name(), room+"/")
-		_, _ = fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", name, cell(m.Mutation), one.cell(known), cell(one.says(known)))
+		_, _ = fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", name, cell(m.Mutation), one.times(current), cell(one.says()))
 	}
-	head := fmt.Sprintf("# Mutants\n\nWritten by `make mutants`. %d mutants, %d killed.\n", len(all), killed)
+	head := fmt.Sprintf("# Mutants\n\nWritten by `make mutants`: %d mutants, %d killed. A star is a result of before the last change\n"+
+		"of the mutant or of its packages.\n", len(all), killed)
 	return head + text.String(), nil
 }
 
-func (r Result) cell(known bool) string {
-	switch {
-	case !known:
+// times says how often the mutant was killed.
+func (r Result) times(current bool) string {
+	var text string
+	switch r.Verdict {
+	case "":
 		return "not tried"
-	case r.Verdict == Killed:
-		return fmt.Sprintf("%d of %d", r.Killed, r.Tries)
+	case Killed:
+		text = fmt.Sprintf("%d of %d", r.Killed, r.Tries)
 	default:
-		return fmt.Sprintf("%s, %d of %d", r.Verdict, r.Killed, r.Tries)
+		text = fmt.Sprintf("%s, %d of %d", r.Verdict, r.Killed, r.Tries)
 	}
+	if !current {
+		text += " \\*"
+	}
+	return text
 }
 
-func (r Result) says(known bool) string {
-	switch {
-	case !known:
-		return ""
-	case r.Message == "":
+// says names the test that killed it, and what that test said.
+func (r Result) says() string {
+	if r.Message == "" {
 		return r.By
-	default:
-		return r.By + ": " + r.Message
 	}
+	return r.By + ": " + r.Message
 }
 
 // cell makes a text safe for a Markdown table.
