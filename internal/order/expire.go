@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// expiryGroup is how many orders expire in one transaction at most, and expiryMost
-	// bounds a pass.
+	// expiryGroup bounds the orders that expire in one transaction, and expiryMost those of a
+	// pass.
 	expiryGroup = 256
 	expiryMost  = 40 * expiryGroup
 )
 
-// Expire ends the pending orders whose time to pay has run out, and says how many:
+// Expire ends the pending orders whose time to pay has run out, and returns how many:
 //
 //	BEGIN  lock overdue orders ─▶ expired ─▶ stock + n ─▶ n rows of the outbox  COMMIT ─▶ restock
 //
-// Several instances may do it at once: each takes orders that no other has locked. A
-// group that the database refuses is halved until it is known which order is to blame,
-// and that one is passed over.
+// It may run on several instances at once: each takes orders that no other has locked. A
+// group that the database refuses is halved until the order at fault is alone, and that one
+// is passed over.
 func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 	now := s.now()
 	if due, err := s.outbox.Overdue(ctx, now); err != nil || !due {
@@ -28,12 +28,12 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 	}
 	done, skip, most := 0, 0, expiryGroup
 	var failed, left error
-	var met dbFailures
+	var failures dbFailures
 	for more := true; more && done < expiryMost && ctx.Err() == nil; {
 		back, err := s.expire(ctx, now, skip, most)
 		switch {
 		case errors.Is(err, errDatabase):
-			failed, more = err, !met.enough(err)
+			failed, more = err, !failures.tooMany(err)
 		case err != nil && most > 1:
 			most /= 2
 		case err != nil:
@@ -48,7 +48,7 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 		}
 	}
 	if left != nil {
-		s.log.WarnContext(ctx, "returns are left to the relay", "error", left)
+		s.log.WarnContext(ctx, "restocks left to the relay", "error", left)
 	}
 	return done, errors.Join(failed, ctx.Err())
 }

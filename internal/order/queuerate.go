@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// pace is how fast the queues move, as this instance sees it: from how many entries a
-// shard has served at one look and at a later one. It costs nobody a question, because
-// whoever is queued or asks for his place brings such a look.
+// queueRate estimates how fast the queues move, from the number of entries that a shard has
+// served at one sample and at a later one. It needs no extra request: every enqueue and
+// every poll carries a fresh sample.
 //
-// It is an estimate, and for a client that would otherwise ask again and again: nothing
-// depends on it but when he comes back.
+// Nothing depends on the estimate but when a client polls again.
 type queueRate struct {
 	mu      sync.Mutex
 	windows map[queueKey]window
@@ -21,25 +20,25 @@ type queueKey struct {
 	shard         int
 }
 
-// stretch is a piece of time in which others were always waiting.
+// window is a time during which the queue was never seen empty.
 type window struct {
 	since  time.Time
 	served int64
-	each   time.Duration // that an entry takes, as the stretch before told; 0 is not known
+	each   time.Duration // time per entry, measured by the window before; 0 is unknown
 }
 
 const (
-	// shortest and longest bound a stretch: in less hardly anything was served, and of
-	// more nobody knows whether there was always somebody waiting.
+	// minWindow and maxWindow bound a window: in a shorter one hardly anything is served,
+	// and during a longer one the queue may have been empty.
 	minWindow, maxWindow = 250 * time.Millisecond, 2 * time.Second
-	// maxRetryAfter is the longest that a client is told to stay away: a queue becomes faster as
-	// soon as fewer join it, and an order that is there should not wait for its buyer.
+	// maxRetryAfter is the longest that a client is told to wait: a queue becomes faster as
+	// soon as fewer requests join it, and a finished order should not wait for its client.
 	maxRetryAfter = 2 * time.Second
-	maxQueues     = 1024 // that are remembered
+	maxQueues     = 1024 // queues whose windows are kept
 )
 
-// again says after which time the turn of a queued order will have come; 0 if that is
-// soon, or not known.
+// retryAfter returns the time after which a queued order is expected to be processed; 0 if
+// that is soon or unknown.
 func (p *queueRate) retryAfter(now time.Time, o Order) time.Duration {
 	at, ahead := queueKey{o.CouponID, o.Position.Epoch, o.Shard}, o.Position.Ahead
 	served := o.Position.Number - 1 - ahead
@@ -50,7 +49,7 @@ func (p *queueRate) retryAfter(now time.Time, o Order) time.Duration {
 	}
 	s := p.windows[at]
 	switch took := now.Sub(s.since); {
-	case ahead <= 0: // nobody is waiting, and the queue may stand still
+	case ahead <= 0: // it is first, and the queue may be idle from here on
 		s.since = time.Time{}
 	case took > maxWindow, served < s.served:
 		s.since, s.served = now, served

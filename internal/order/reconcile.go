@@ -11,16 +11,16 @@ import (
 	"seckill/internal/lock"
 )
 
-// Holds lists what the shards hold for requests that are still open.
+// Holds lists the open holds of the shards.
 type Holds interface {
 	// OldHolds returns up to most of a shard's holds that are older than age, the oldest
-	// first, without the first skip of them. A queued hold begins to grow old when its
-	// entry has waited for as long as it may.
+	// first, passing over the first skip of them. The age of a queued hold counts from the
+	// moment at which its entry is too old to be processed.
 	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 }
 
-// Reconciler brings to its end whatever a request, or an instance that died, left
-// open. Everything it does may be done by two at once and may be cut off anywhere.
+// Reconciler ends whatever a request, or an instance that died, has left open. Everything it
+// does may run on several instances at once and may be cut off anywhere.
 type Reconciler struct {
 	holds     Holds
 	stock     Stock
@@ -34,7 +34,7 @@ type Reconciler struct {
 	log       *slog.Logger
 }
 
-// ReconcilerDeps are what a Reconciler is made of.
+// ReconcilerDeps are what a Reconciler depends on.
 type ReconcilerDeps struct {
 	Holds     Holds
 	Stock     Stock
@@ -48,7 +48,7 @@ type ReconcilerDeps struct {
 	Log       *slog.Logger     // nil is slog.Default
 }
 
-// NewReconciler makes a Reconciler.
+// NewReconciler returns a Reconciler.
 func NewReconciler(p ReconcilerDeps) *Reconciler {
 	if p.Now == nil {
 		p.Now = time.Now
@@ -62,16 +62,16 @@ func NewReconciler(p ReconcilerDeps) *Reconciler {
 	}
 }
 
-// batch bounds one pass, so that a long backlog does not keep the other jobs waiting.
+// batch bounds one pass, so that a long backlog does not delay the other jobs.
 const batch = 500
 
-// troubles is how often a pass may find the database away before it gives up: each
-// time may cost a whole timeout, and the next pass comes soon. A shard that is away
-// does not count, because the others' holds can be reconciled meanwhile.
+// maxDBFailures is how often a pass may find the database unavailable before it gives up:
+// each time may cost a whole timeout, and the next pass comes soon. An unavailable shard
+// does not count, because the holds of the others can be reconciled meanwhile.
 const maxDBFailures = 3
 
-// errDatabase marks that it was the database that was away.
-var errDatabase = errors.New("order: the database is away")
+// errDatabase marks the errors of an unavailable database.
+var errDatabase = errors.New("order: database unavailable")
 
 func ofDatabase(err error) error {
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCommitUnknown) {
@@ -80,42 +80,43 @@ func ofDatabase(err error) error {
 	return err
 }
 
-// trouble counts what a pass has met, and is true when it should give up.
+// dbFailures counts how often a pass has found the database unavailable.
 type dbFailures int
 
-func (t *dbFailures) enough(err error) bool {
+// tooMany counts err if it is one of them, and reports whether the pass should give up.
+func (n *dbFailures) tooMany(err error) bool {
 	if errors.Is(err, errDatabase) {
-		*t++
+		*n++
 	}
-	return *t >= maxDBFailures
+	return *n >= maxDBFailures
 }
 
-// Reconcile ends the coupon's holds that are older than age, and says how many it ended. A
-// hold whose user has a request in progress is left for the next pass.
+// Reconcile ends the coupon's holds that are older than age, and returns how many. A hold
+// whose user has a request in progress is left for the next pass.
 func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
 	done := 0
 	var failed error
-	var met dbFailures
+	var failures dbFailures
 	for shard := range c.Shards {
-		n, err := s.reconcileShard(ctx, c, shard, age, batch-done, &met)
+		n, err := s.reconcileShard(ctx, c, shard, age, batch-done, &failures)
 		done += n
 		if err != nil {
 			failed = err
 		}
-		if done == batch || met.enough(nil) || ctx.Err() != nil {
+		if done == batch || failures.tooMany(nil) || ctx.Err() != nil {
 			break
 		}
 	}
 	return done, failed
 }
 
-// reconcilePage is how many old holds are read at once.
+// reconcilePage is how many old holds are read at a time.
 const reconcilePage = 100
 
-// reconcileShard ends up to most holds of a shard. Those that cannot be ended now are passed
-// over, so that they keep none behind them waiting.
+// reconcileShard ends up to most holds of a shard. It passes over those that cannot be ended
+// now, so that they do not delay the ones behind them.
 func (s *Reconciler) reconcileShard(
-	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, met *dbFailures,
+	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, failures *dbFailures,
 ) (done int, failed error) {
 	for skip := 0; ; {
 		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, reconcilePage)
@@ -140,17 +141,17 @@ func (s *Reconciler) reconcileShard(
 			if !errors.Is(err, lock.ErrNotAcquired) {
 				failed = fmt.Errorf("reconcile the hold of order %d: %w", h.OrderID, err)
 			}
-			if met.enough(err) {
+			if failures.tooMany(err) {
 				return done, failed
 			}
 		}
 	}
 }
 
-// reconcileHold asks the database what became of the hold, in a way that also decides it:
-// after the void order is in, no attempt of the request can commit any more.
+// reconcileHold ends a hold as the database decides. Writing a void order is both the question
+// and the decision: once it is in, no attempt of the request can commit any more.
 func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
-	// Attempt 0: every share of the hold ends.
+	// Attempt 0 ends the hold for every attempt of its request.
 	h.Attempt = 0
 	err := s.orders.Void(ctx, Order{
 		ID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Status: Void,
@@ -166,7 +167,7 @@ func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
 		return s.stock.Confirm(ctx, h)
-	case err != nil && !errors.Is(err, ErrNotFound): // not found: the duplicate is of the id, which no request can use
+	case err != nil && !errors.Is(err, ErrNotFound): // not found: the duplicate is of the id, so the order can never be inserted
 		return ofDatabase(err)
 	}
 	return s.stock.Release(ctx, h)

@@ -9,12 +9,11 @@ import (
 	"seckill/internal/coupon"
 )
 
-// Relay hands to the shards every unit that the outbox owes them, and says how
-// many it handed over.
+// Relay delivers every unit in the outbox to its shard, and reslots how many.
 func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	done, after := 0, int64(0)
 	var failed error
-	var met dbFailures
+	var failures dbFailures
 	for ctx.Err() == nil {
 		due, err := s.outbox.DueRestocks(ctx, after, batch)
 		if err != nil || len(due) == 0 {
@@ -26,51 +25,51 @@ func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 		if err != nil {
 			failed = err
 		}
-		if met.enough(err) {
+		if failures.tooMany(err) {
 			return done, failed
 		}
 	}
 	return done, errors.Join(failed, ctx.Err())
 }
 
-// restocking is how many units are handed over at once.
+// deliverAtOnce is how many units are delivered concurrently.
 const deliverAtOnce = 32
 
-// restock hands units to the shards, many at once, and forgets all that they have in one
-// statement. The units come first: a crash between the two hands them over again, which
-// changes nothing.
+// deliver restocks the shards, many units concurrently, and removes those that they have from
+// the outbox in one statement. The shards come first: after a crash between the two the
+// units are delivered again, which changes nothing.
 func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 	errs := make([]error, len(due))
-	var handing sync.WaitGroup
-	turns := make(chan struct{}, deliverAtOnce)
+	var delivering sync.WaitGroup
+	slots := make(chan struct{}, deliverAtOnce)
 	for i, r := range due {
-		turns <- struct{}{}
-		handing.Go(func() {
-			defer func() { <-turns }()
+		slots <- struct{}{}
+		delivering.Go(func() {
+			defer func() { <-slots }()
 			errs[i] = s.deliverOne(ctx, r)
 		})
 	}
-	handing.Wait()
-	handed := make([]Restock, 0, len(due))
+	delivering.Wait()
+	delivered := make([]Restock, 0, len(due))
 	var failed error
 	for i, r := range due {
 		if errs[i] != nil {
-			failed = fmt.Errorf("return the unit of order %d: %w", r.OrderID, errs[i])
+			failed = fmt.Errorf("restock the unit of order %d: %w", r.OrderID, errs[i])
 			continue
 		}
-		handed = append(handed, r)
+		delivered = append(delivered, r)
 	}
-	if len(handed) == 0 {
+	if len(delivered) == 0 {
 		return 0, failed
 	}
-	if err := s.outbox.Delivered(ctx, handed...); err != nil {
+	if err := s.outbox.Delivered(ctx, delivered...); err != nil {
 		return 0, ofDatabase(err)
 	}
-	return len(handed), failed
+	return len(delivered), failed
 }
 
-// deliverOne returns one unit. Of an ended sale whose shards are gone it need not be: the
-// database alone keeps that account.
+// deliverOne restocks one unit. If the sale has ended and its shards are gone there is nothing
+// to do: the database alone counts the units of such a sale.
 func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
 	err := s.restocker.Restock(ctx, r)
 	if errors.Is(err, coupon.ErrNotLoaded) {

@@ -9,17 +9,17 @@ import (
 	"seckill/internal/lock"
 )
 
-// Schedule is how the background work of an instance is done.
+// Schedule configures the background jobs of an instance.
 type Schedule struct {
 	Every          time.Duration                                      // between two passes
-	ReconcileAfter time.Duration                                      // the age from which a hold is nobody's
-	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // the coupons that have, or had, stock in Redis
-	OnPass         func(job string, n int, err error)                 // told after each pass that did or failed something; may be nil
+	ReconcileAfter time.Duration                                      // the age from which a hold is taken for abandoned
+	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // lists the coupons that have, or had, stock in Redis
+	OnPass         func(job string, n int, err error)                 // called after each pass that did or failed something; may be nil
 }
 
-// Run does the background work until ctx ends. It runs on every instance. All of them
-// may expire orders at once; every other job runs on one of them at a time, and if that
-// one dies, on another one after its lease.
+// Run runs the background jobs until ctx ends. It runs on every instance. All of them may
+// expire orders at once; every other job runs on one of them at a time, and if that one
+// dies, on another one once its lease has expired.
 func (s *Reconciler) Run(ctx context.Context, w Schedule) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
@@ -50,17 +50,16 @@ func (s *Reconciler) Run(ctx context.Context, w Schedule) {
 }
 
 // A sale that ended lateAfter ago has nothing open any more but what a long outage has
-// left: its holds are looked at in one of lateEvery passes.
+// left: its holds are read in only one of lateEvery passes.
 const (
 	lateAfter = 10 * time.Minute
 	lateEvery = 60
 )
 
-// passTimeout bounds one pass of a job: a server that answers slowly keeps the other
-// jobs waiting no longer than that.
+// passTimeout bounds one pass of a job, and so how long a slow server delays the other jobs.
 const passTimeout = 10 * time.Second
 
-// alone runs one pass of a job, unless another instance is at it.
+// runExclusive runs one pass of a job, unless another instance is running one.
 func (s *Reconciler) runExclusive(ctx context.Context, w Schedule, job string, do func(context.Context) (int, error)) {
 	s.runPass(ctx, w, job, func(ctx context.Context) (done int, err error) {
 		err = s.locker.Do(ctx, "job:"+job, func(ctx context.Context, _ *lock.Lease) (err error) {
@@ -71,7 +70,8 @@ func (s *Reconciler) runExclusive(ctx context.Context, w Schedule, job string, d
 	})
 }
 
-// pass runs one pass of a job and tells of it, unless it was another instance's turn.
+// runPass runs one pass of a job and reports it to OnPass, unless another instance was running
+// one.
 func (s *Reconciler) runPass(ctx context.Context, w Schedule, job string, do func(context.Context) (int, error)) {
 	within, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (s *Reconciler) runPass(ctx context.Context, w Schedule, job string, do fun
 		return
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "background work failed", "job", job, "error", err)
+		s.log.WarnContext(ctx, "background job failed", "job", job, "error", err)
 	}
 	if w.OnPass != nil && (done > 0 || err != nil) {
 		w.OnPass(job, done, err)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Pay pays a pending order of the user. Paying a paid order gives the same answer;
-// an order in any other state, or out of time, is ErrConflict.
+// Pay pays a pending order of the user. Paying it again returns the same order; any other
+// state, or an order that has expired, is ErrConflict.
 func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 	now := s.now()
 	return s.transition(ctx, id, userID, Paid, func(ctx context.Context, tx Tx, _ Order) (bool, error) {
@@ -15,8 +15,11 @@ func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 	})
 }
 
-// Cancel cancels a pending order of the user and gives its unit back. Cancelling a
-// cancelled order gives the same answer; any other state is ErrConflict.
+// Cancel cancels a pending order of the user and restocks its unit. Cancelling it again
+// returns the same order; any other state is ErrConflict.
+//
+// Unlike Pay it has something to do after the commit, restockNow, and so it leaves time for
+// that.
 func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 	ctx, cancel := s.withWorkDeadline(ctx)
 	defer cancel()
@@ -40,9 +43,8 @@ func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 	return o, err
 }
 
-// move takes a pending order to another state in a transaction. The state is
-// checked and written by one statement, so of payment, cancellation and expiry
-// exactly one wins, whoever reads what.
+// transition moves a pending order to another state in a transaction. The state is checked
+// and written by one statement, so of payment, cancellation and expiry exactly one wins.
 func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 	step func(ctx context.Context, tx Tx, o Order) (bool, error),
 ) (Order, error) {
@@ -56,7 +58,7 @@ func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 		return err
 	})
 	if errors.Is(err, ErrCommitUnknown) {
-		// Asking again is safe, whichever way it went.
+		// The client may repeat the request, whichever way it went.
 		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err != nil {
@@ -71,12 +73,12 @@ func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 	return o, nil
 }
 
-// giveBack hands a returned unit to the shards at once. If that fails, the outbox
-// row that was committed with the change stays due, and the relay does it.
+// restockNow restocks the shards at once. If that fails, the outbox row that was committed
+// with the transition stays due, and the relay delivers it.
 func (s *Service) restockNow(ctx context.Context, r Restock) {
 	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
 	if err := s.restocker.Restock(ctx, r); err != nil {
-		s.log.WarnContext(ctx, "return is left to the relay", "order", r.OrderID, "error", err)
+		s.log.WarnContext(ctx, "restock left to the relay", "order", r.OrderID, "error", err)
 	}
 }

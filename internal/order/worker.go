@@ -10,38 +10,38 @@ import (
 	"seckill/internal/coupon"
 )
 
-// WorkerConfig is how an instance serves the queues.
+// WorkerConfig configures the workers of an instance.
 type WorkerConfig struct {
-	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // the coupons whose queues there are
-	MaxAge         time.Duration                                      // an entry that is older is refused
-	AttemptTimeout time.Duration                                      // of one try at an entry
-	Concurrency    int                                                // entries that are served at once
-	OnEvent        func(job string, n int, err error)                 // told of entries claimed and buried, and of failures; may be nil
+	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // lists the coupons that have queues
+	MaxAge         time.Duration                                      // older entries are refused
+	AttemptTimeout time.Duration                                      // bounds one attempt at an entry
+	Concurrency    int                                                // entries that are processed at once
+	OnEvent        func(job string, n int, err error)                 // called with the entries claimed or dead-lettered, and with failures; may be nil
 }
 
 const (
-	// tries is how often an entry may fail, or be left by those who were given it.
+	// maxFailures is how often an entry may fail, or be delivered and left unacknowledged.
 	maxFailures = 5
-	// An instance looks into the queues when something was queued through itself, and
-	// else after a moment that doubles while there is nothing. So no connection is kept
-	// waiting for each shard of each coupon.
+	// An instance polls the queues when an order was queued through itself, and otherwise
+	// after a pause that doubles from minPoll to maxPoll while they are empty. So it needs no
+	// blocked connection for each shard of each coupon.
 	minPoll, maxPoll = 10 * time.Millisecond, 250 * time.Millisecond
-	// review is how often the coupons are read anew, and others' abandoned entries
-	// looked for.
+	// refreshInterval is how often the list of coupons is read again and abandoned entries
+	// are claimed.
 	refreshInterval = time.Second
 )
 
-// consumer is a Service at work on the queues.
+// workerPool is a Service that processes the queues.
 type workerPool struct {
 	*Service
 	WorkerConfig
-	slots   chan struct{} // a token for each free hand
+	slots   chan struct{} // a token for each entry that may be processed besides
 	busy    sync.WaitGroup
 	coupons []coupon.Coupon
 }
 
-// RunWorkers serves the queues until ctx ends, and returns when all that it has in hand
-// has come to its end. What it leaves, the other instances serve.
+// RunWorkers processes the queues until ctx ends, and returns when every entry that it has
+// begun is finished. The others are left to other instances.
 func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 	c := &workerPool{Service: s, WorkerConfig: how, slots: make(chan struct{}, how.Concurrency)}
 	if c.OnEvent == nil {
@@ -52,10 +52,10 @@ func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 	}
 	defer c.busy.Wait()
 	pause := minPoll
-	for reviewed := (time.Time{}); ctx.Err() == nil; {
-		if time.Since(reviewed) >= refreshInterval {
+	for refreshed := (time.Time{}); ctx.Err() == nil; {
+		if time.Since(refreshed) >= refreshInterval {
 			c.refresh(ctx)
-			reviewed = time.Now()
+			refreshed = time.Now()
 		}
 		if c.fetch(ctx, "consume", s.queue.Next) > 0 {
 			pause = minPoll
@@ -70,7 +70,7 @@ func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 	}
 }
 
-// review reads which queues there are, and takes over what others have left.
+// refresh reads which coupons have queues, and claims abandoned entries.
 func (c *workerPool) refresh(ctx context.Context) {
 	coupons, err := c.Loaded(ctx)
 	if err == nil {
@@ -83,20 +83,20 @@ func (c *workerPool) refresh(ctx context.Context) {
 	}
 }
 
-// round fetches entries of every coupon, as many as there are free hands, and says how
-// many there were.
-func (c *workerPool) fetch(ctx context.Context, job string, fetch func(context.Context, coupon.Coupon, int) ([]Entry, error)) int {
+// fetch begins to process entries of every coupon, as many as there are free slots, and
+// returns how many.
+func (c *workerPool) fetch(ctx context.Context, job string, next func(context.Context, coupon.Coupon, int) ([]Entry, error)) int {
 	got := 0
 	for _, one := range c.coupons {
-		hands := c.acquireSlots(ctx)
-		if hands == 0 {
+		slots := c.acquireSlots(ctx)
+		if slots == 0 {
 			return got
 		}
-		entries, err := fetch(ctx, one, hands)
+		entries, err := next(ctx, one, slots)
 		if err != nil && ctx.Err() == nil {
 			c.OnEvent(job, 0, err)
 		}
-		for range hands - len(entries) {
+		for range slots - len(entries) {
 			c.slots <- struct{}{}
 		}
 		for _, e := range entries {
@@ -110,38 +110,38 @@ func (c *workerPool) fetch(ctx context.Context, job string, fetch func(context.C
 	return got
 }
 
-// take waits until a quarter of the hands are free and takes all that are: entries are
-// fetched many at a time. It is 0 if ctx has ended.
-func (c *workerPool) acquireSlots(ctx context.Context) (hands int) {
+// acquireSlots blocks until a quarter of the slots are free and acquires all that are, so that
+// entries are fetched many at a time. It returns 0 if ctx has ended.
+func (c *workerPool) acquireSlots(ctx context.Context) (n int) {
 	for ctx.Err() == nil {
-		if hands < max(1, c.Concurrency/4) {
+		if n < max(1, c.Concurrency/4) {
 			select {
 			case <-c.slots:
-				hands++
+				n++
 			case <-ctx.Done():
 			}
 			continue
 		}
 		select {
 		case <-c.slots:
-			hands++
+			n++
 		default:
-			return hands
+			return n
 		}
 	}
-	for range hands {
+	for range n {
 		c.slots <- struct{}{}
 	}
 	return 0
 }
 
-// attend serves an entry until it has come to its end, or is left to whoever claims
-// it. Only what is the entry's own fault counts as a failure: that its user is busy or
-// a store away is waited for.
+// process attempts an entry until it is acknowledged or left to be claimed by another
+// instance. Only errors of the entry itself count as failures: a busy user or an unavailable
+// store is waited for.
 func (c *workerPool) process(ctx context.Context, e Entry) {
 	failures, why := 0, e.Broken
 	if e.Deliveries > maxFailures {
-		why = fmt.Errorf("order: given to %d, who all left it", maxFailures)
+		why = fmt.Errorf("order: delivered %d times and never acknowledged", maxFailures)
 	}
 	for try := 1; ; try++ {
 		err := c.attempt(ctx, e, why)
@@ -153,11 +153,11 @@ func (c *workerPool) process(ctx context.Context, e Entry) {
 		}
 		if !isTransient(err) {
 			c.OnEvent("consume", 0, err)
-			c.log.WarnContext(ctx, "an entry of the queue failed", "entry", e.ID, "coupon", e.Hold.CouponID, "order", e.Hold.OrderID, "error", err)
+			c.log.WarnContext(ctx, "queue entry failed", "entry", e.ID, "coupon", e.Hold.CouponID, "order", e.Hold.OrderID, "error", err)
 			if failures++; failures >= maxFailures && why == nil {
 				why = err
 			} else if failures > 2*maxFailures {
-				return // not even that: the next who claims it may be able to
+				return // it cannot be dead-lettered either: the next instance to claim it may succeed
 			}
 		}
 		if try > maxAttempts || !backoff(ctx, try) {
@@ -166,11 +166,11 @@ func (c *workerPool) process(ctx context.Context, e Entry) {
 	}
 }
 
-// patience is how many tries an entry gets from one consumer: about three seconds'
-// worth of pauses.
+// maxAttempts bounds the attempts at one delivery of an entry: the pauses between them add
+// up to about three seconds.
 const maxAttempts = 20
 
-// rest pauses between two tries; false if ctx ended.
+// backoff pauses between two attempts and reports whether ctx is still alive.
 func backoff(ctx context.Context, try int) bool {
 	t := time.NewTimer(min(200*time.Millisecond, time.Duration(try)*10*time.Millisecond))
 	defer t.Stop()
@@ -182,7 +182,7 @@ func backoff(ctx context.Context, try int) bool {
 	}
 }
 
-// passes says whether an error is of the moment and not of the entry.
+// isTransient reports whether err may be gone at the next attempt, whatever the entry is.
 func isTransient(err error) bool {
 	for _, e := range []error{ErrBusy, ErrUnavailable, ErrCommitUnknown, context.DeadlineExceeded, context.Canceled} {
 		if errors.Is(err, e) {
@@ -192,13 +192,13 @@ func isTransient(err error) bool {
 	return false
 }
 
-// try makes one try at an entry, in its own time: what was begun is finished also when
-// the instance is stopping. With a reason it is buried.
+// attempt makes one attempt at an entry, with a deadline of its own: it is finished even when
+// the instance is stopping. With a reason the entry is dead-lettered.
 func (c *workerPool) attempt(ctx context.Context, e Entry, why error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.AttemptTimeout)
 	defer cancel()
 	defer func() {
-		if p := recover(); p != nil { // one entry must not end the instance, and then the next one
+		if p := recover(); p != nil { // one entry must not crash one instance after the other
 			err = fmt.Errorf("order: panic: %v", p)
 		}
 	}()
