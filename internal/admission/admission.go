@@ -1,18 +1,18 @@
-// Package admission lets as many orders be made at once as the stores serve well, lets
-// some more requests wait for a moment, and refuses the rest before they cost anything.
+// Package admission limits how many orders are made at once to what the stores serve well,
+// lets some more requests wait for a moment, and refuses the rest before they cost anything.
 //
-//	request ─▶ a place is free ──────────────────────────────▶ RESERVE … COMMIT ─▶ its place is free
-//	        └▶ room to wait ─▶ WAIT, first come first served ─▶┘
-//	        └▶ none, or waited too long, or too little time is left ─▶ order.ErrOverloaded
+//	request ─▶ a slot is free ────────────────────────────────▶ RESERVE … COMMIT ─▶ release the slot
+//	        └▶ may it wait ─▶ WAIT, first come, first served ─▶┘
+//	        └▶ too many wait, or it waited too long, or too little time is left ─▶ order.ErrOverloaded
 //
-// How many are at work at once is found by an adaptive limiter: when orders begin to take
-// longer than they used to, it lets fewer in, and more when that was for nothing. It does
-// so between two bounds only, and begins at the upper one. With group commit an order
-// takes longer the more are committed with it, and that is no overload: a limit that
-// followed the time alone would end where nothing is committed together.
+// An adaptive limiter finds the limit: it lowers it when orders begin to take longer than
+// they used to, and raises it when that did not help. It does so between two bounds only,
+// and begins at the upper one. With group commit an order takes longer the more are
+// committed with it, and that is no overload: a limit that followed the latency alone would
+// end where nothing is committed together.
 //
-// It does not promise anybody a place. The room exists because package order knows no
-// libraries.
+// It does not promise a slot to any request. It is a package of its own because package
+// order imports no libraries.
 package admission
 
 import (
@@ -27,50 +27,50 @@ import (
 	"seckill/internal/order"
 )
 
-// Options bound an Admission.
+// Options configure an Admission.
 type Options struct {
-	MinConcurrent int           // the limit on orders at work at once is never below this,
-	MaxConcurrent int           // never above this, and begins there
-	MaxWaiting    int           // requests that may wait; one more is refused at once
+	MinConcurrent int           // lower bound of the limit on orders that are made at once
+	MaxConcurrent int           // upper bound of that limit, and its first value
+	MaxWaiting    int           // requests that may wait for a slot; one more is refused at once
 	MaxWait       time.Duration // how long one of them may wait
-	// MinBudget is the time that a request must have left when its order is begun.
+	// MinBudget is the time that a request must have left when it is admitted.
 	MinBudget time.Duration
 	// OnRefused is called with the reason of each refusal: Full, Waited or Late. It may be nil.
 	OnRefused func(reason string)
 }
 
-// Why a request was refused.
+// The reasons of a refusal.
 const (
-	Full   = "full"   // too many waited already
-	Waited = "waited" // as long as it may
-	Late   = "late"   // too little was left of its time when it came
+	Full   = "full"   // MaxWaiting requests were waiting
+	Waited = "waited" // for MaxWait
+	Late   = "late"   // less than MinBudget was left when it came
 )
 
-// Admission is an order.Admission. Its methods are safe for concurrent use.
+// Admission implements order.Admission. Its methods are safe for concurrent use.
 type Admission struct {
 	o       Options
 	limiter adaptivelimiter.AdaptiveLimiter[any]
 	waiting atomic.Int64
 }
 
-// The limiter looks at the orders of each window, of a few samples at least. A flash
-// sale is over in seconds, and the library's own window is one.
+// The limiter compares the orders of a window, at least minSamples of them, with those of the
+// windows before. They are short, because a flash sale is over in seconds.
 const (
 	minWindow       = 250 * time.Millisecond
 	maxWindow       = 2 * time.Second
 	minSamples      = 50
-	baselineWindows = 40 // windows: what is usual is what the last ten seconds were like
+	baselineWindows = 40 // what the last ten seconds were like is usual
 )
 
-// New makes an Admission. Nothing of it needs closing.
+// New returns an Admission. It need not be closed.
 func New(o Options) *Admission {
 	if o.OnRefused == nil {
 		o.OnRefused = func(string) {}
 	}
 	limiter := adaptivelimiter.NewBuilder[any]().
 		WithLimits(uint(o.MinConcurrent), uint(o.MaxConcurrent), uint(o.MaxConcurrent)).
-		// By default the limit sinks to a few times what was at work lately, so that after
-		// a quiet hour the crowd of the opening second would find it at its lowest.
+		// By default the limit sinks to a few times the recent concurrency, so that after a
+		// quiet hour the load of the opening second would find it at its lowest.
 		WithMaxLimitFunc(func(int) float64 { return float64(o.MaxConcurrent) }).
 		WithRecentWindow(minWindow, maxWindow, minSamples).
 		WithBaselineWindow(baselineWindows).
@@ -78,17 +78,18 @@ func New(o Options) *Admission {
 	return &Admission{o: o, limiter: limiter}
 }
 
-// Admit waits for a place, for as long as the options and the deadline of ctx allow.
-func (a *Admission) Admit(ctx context.Context) (leave func(bought bool), err error) {
-	place, err := a.acquire(ctx)
+// Admit implements order.Admission. It waits for as long as MaxWait and the deadline of ctx
+// allow.
+func (a *Admission) Admit(ctx context.Context) (release func(placed bool), err error) {
+	permit, err := a.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(bought bool) {
-		if bought {
-			place.Record()
+	return func(placed bool) {
+		if placed {
+			permit.Record()
 		} else {
-			place.Drop() // a refusal is quick, and says nothing of how the stores do
+			permit.Drop() // a refusal is quick whatever the stores are like
 		}
 	}, nil
 }
@@ -102,28 +103,28 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 		}
 		wait = min(wait, left)
 	}
-	if place, ok := a.limiter.TryAcquirePermit(); ok {
-		return place, nil
+	if permit, ok := a.limiter.TryAcquirePermit(); ok {
+		return permit, nil
 	}
-	// The library's own queue is as long as so many times the limit, and refuses some of
-	// those for whom there is room.
+	// The library's own queue is bounded by a multiple of the limit, and would refuse some
+	// requests that may wait.
 	if a.waiting.Add(1) > int64(a.o.MaxWaiting) {
 		a.waiting.Add(-1)
 		return nil, a.refuse(Full)
 	}
 	defer a.waiting.Add(-1)
-	place, err := a.limiter.AcquirePermitWithMaxWait(ctx, wait)
+	permit, err := a.limiter.AcquirePermitWithMaxWait(ctx, wait)
 	switch {
 	case errors.Is(err, adaptivelimiter.ErrExceeded):
 		return nil, a.refuse(Waited)
-	case err == nil && ctx.Err() != nil: // the place came as the client went
-		place.Drop()
+	case err == nil && ctx.Err() != nil: // the slot became free as the client went away
+		permit.Drop()
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wait to buy: %w", err)
+		return nil, fmt.Errorf("wait for admission: %w", err)
 	}
-	return place, nil
+	return permit, nil
 }
 
 func (a *Admission) refuse(reason string) error {
@@ -131,11 +132,11 @@ func (a *Admission) refuse(reason string) error {
 	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
 }
 
-// Limit is how many orders may be at work at once now.
+// Limit returns how many orders may be made at once now.
 func (a *Admission) Limit() int { return a.limiter.Limit() }
 
-// InFlight is how many orders are. It may be above a limit that has just fallen.
+// InFlight returns how many are being made. It may exceed a limit that was just lowered.
 func (a *Admission) InFlight() int { return a.limiter.Inflight() }
 
-// Waiting is how many requests wait.
+// Waiting returns how many requests are waiting for a slot.
 func (a *Admission) Waiting() int { return int(a.waiting.Load()) }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Cache answers "what is this coupon?" without asking the database each time. A
-// change that another instance made reaches it by a message, and without the
-// message at its next refresh.
+// Cache holds coupons in memory, so that the database is not read for each request. A change
+// that another instance made reaches it by a message, or without the message at its next
+// refresh.
 type Cache struct {
 	repo    Finder
 	refresh time.Duration
@@ -17,7 +17,7 @@ type Cache struct {
 
 	mu      sync.RWMutex
 	entries map[int64]Coupon
-	version map[int64]uint64 // raised by Forget, so that a slow read cannot put back what it read before
+	version map[int64]uint64 // incremented by Forget, so that a slow read cannot store what it read before
 	flights map[int64]*flight
 }
 
@@ -34,16 +34,15 @@ type flight struct {
 }
 
 const (
-	// maxCached bounds the cache. A shop with more coupons than this at one time
-	// reads the rest from the database.
+	// maxCached bounds the cache. Further coupons are read from the database each time.
 	maxCached = 10_000
-	// endedTTL is how long after its end a coupon is kept: whoever asks for it later
-	// costs a read in each refresh.
+	// endedTTL is how long after its end a coupon is kept. Asking for it later costs a read in
+	// each refresh interval.
 	endedTTL = time.Minute
 )
 
-// NewCache makes an empty cache that re-reads what it holds every refresh. Run
-// must be running for that.
+// NewCache returns an empty cache. While its Run is running, it reads what it holds again every
+// refresh.
 func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
 	return &Cache{
 		repo: repo, refresh: refresh, log: log,
@@ -51,8 +50,8 @@ func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
 	}
 }
 
-// Get gives the coupon as this instance knows it, reading it if it does not, or
-// ErrNotFound.
+// Get returns the coupon from the cache, or reads it if it is not there; ErrNotFound if there is
+// no such coupon.
 func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
 	c.mu.RLock()
 	found, ok := c.entries[id]
@@ -63,9 +62,8 @@ func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
 	return c.Fresh(ctx, id)
 }
 
-// Fresh reads the coupon from the database. Callers that ask at the same time
-// share a read, so that a crowd at the page costs one query after another and
-// not one query each.
+// Fresh reads the coupon from the database. Concurrent callers share a read, so that many of
+// them cost one query after the other and not one query each.
 func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
 	c.mu.Lock()
 	f, joined := c.flights[id]
@@ -73,7 +71,7 @@ func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
 		f = &flight{done: make(chan struct{})}
 		c.flights[id] = f
 		seen := c.version[id]
-		// The read outlives a caller that goes away, because others wait for it too.
+		// The read outlives its first caller, because others may wait for it too.
 		go c.read(context.WithoutCancel(ctx), id, seen, f)
 	}
 	c.mu.Unlock()
@@ -109,7 +107,7 @@ func (c *Cache) read(ctx context.Context, id int64, seen uint64, f *flight) {
 	close(f.done)
 }
 
-// put stores what a read found, unless the coupon was forgotten since. mu is held.
+// put stores what a read found, unless the coupon was forgotten since. The caller holds mu.
 func (c *Cache) put(id int64, found Coupon, ok bool, seen uint64) {
 	if !ok || c.version[id] != seen {
 		return
@@ -119,8 +117,8 @@ func (c *Cache) put(id int64, found Coupon, ok bool, seen uint64) {
 	}
 }
 
-// Forget drops the coupon, so that the next Get reads it anew. A read that is
-// under way is neither shared nor kept.
+// Forget drops the coupon, so that the next Get reads it again. A read in progress is neither
+// shared any more nor stored.
 func (c *Cache) Forget(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +129,7 @@ func (c *Cache) Forget(id int64) {
 	delete(c.flights, id)
 }
 
-// Known lists the coupons that the cache holds.
+// Known returns the coupons that the cache holds.
 func (c *Cache) Known() []Coupon {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -142,8 +140,8 @@ func (c *Cache) Known() []Coupon {
 	return all
 }
 
-// Run re-reads everything held, every refresh, until ctx ends. While the database
-// is away the last known state stays: an order then fails where it is committed.
+// Run reads everything that the cache holds again every refresh, until ctx ends. While the
+// database is unavailable the last known state stays, and orders fail at their commit.
 func (c *Cache) Run(ctx context.Context) {
 	tick := time.NewTicker(c.refresh)
 	defer tick.Stop()
@@ -154,7 +152,7 @@ func (c *Cache) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := c.reread(ctx); err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "coupons were not re-read", "error", err)
+			c.log.WarnContext(ctx, "coupon cache not refreshed", "error", err)
 		}
 	}
 }

@@ -7,8 +7,8 @@
 //	             ▲             │
 //	             └── paused ◀──┘
 //
-// The state is what a person wants. Whether the stock is there is another matter:
-// while it is being loaded, nobody is admitted, whatever the state.
+// The state is what an administrator wants. Whether the stock is there is another matter:
+// while it is being loaded no order is admitted, whatever the state.
 //
 // An epoch is one loading of the stock into Redis. Every unit is reserved under
 // the epoch of its loading, and the database refuses an order of an older one,
@@ -24,7 +24,7 @@ import (
 	"unicode/utf8"
 )
 
-// State says where a coupon is in its life.
+// State is where a coupon is in its life.
 type State string
 
 // The states of a coupon.
@@ -35,7 +35,7 @@ const (
 	Ended  State = "ended"   // over for good, by an administrator or by the clock
 )
 
-// Why a coupon cannot be bought, shown or changed.
+// The reasons why a coupon cannot be bought, shown or changed.
 var (
 	ErrNotFound   = errors.New("coupon: not found")
 	ErrNotStarted = errors.New("coupon: the sale has not started")
@@ -101,8 +101,8 @@ func (c Coupon) Check() error {
 	return nil
 }
 
-// Admits says whether a unit may be asked for at now: nil, ErrNotStarted,
-// ErrEnded or ErrNotLoaded. The window is closed at its begin and open at its end.
+// Admits returns nil if a unit may be asked for at now, or else ErrNotStarted, ErrEnded or
+// ErrNotLoaded. The window includes its begin and excludes its end.
 func (c Coupon) Admits(now time.Time) error {
 	switch {
 	case c.State == Ended || !now.Before(c.EndsAt):
@@ -115,14 +115,14 @@ func (c Coupon) Admits(now time.Time) error {
 	return nil
 }
 
-// EpochAfter names an epoch that begins now. Epochs of a coupon grow, and none was ever
-// given before, by this database, by one that it was restored or copied from or by one
-// that had its place: it is the time in microseconds. As a double, which is what Lua has
-// for numbers, it is exact for another two hundred years.
+// EpochAfter returns the epoch that begins now. The epochs of a coupon grow, and none is ever
+// used twice, not even by a database that this one was restored or copied from or that it
+// replaced: an epoch is the time in microseconds. As a double, which is what Lua has for
+// numbers, it is exact for another two hundred years.
 func EpochAfter(last int64, now time.Time) int64 { return max(last+1, now.UnixMicro()) }
 
-// StateAt is the state as a buyer sees it: a sale whose window has passed has
-// ended, whether or not somebody has written that down.
+// StateAt returns the state as a buyer sees it: a sale whose window has passed has ended,
+// whether or not the database says so.
 func (c Coupon) StateAt(now time.Time) State {
 	if !now.Before(c.EndsAt) {
 		return Ended

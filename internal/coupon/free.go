@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// Retention is how long after its end a coupon's shards are kept: whoever asks about a
-	// sale does so within the day, and what was open has come to its end by then.
+	// Retention is how long after its end a coupon's shards are kept. By then every hold has
+	// ended, and hardly any buyer asks about the sale any more.
 	Retention = 24 * time.Hour
 	// maxFreedPerPass bounds one pass.
 	maxFreedPerPass = 100
 )
 
-// Free drops what Redis has of the coupons that ended more than Retention ago, and says of
-// how many:
+// Free drops the shards of the coupons that ended more than Retention ago, and returns of how
+// many coupons:
 //
 //	a newer epoch in the database ─▶ drop the shards of older ones ─▶ note that there are none
 //
-// The database alone keeps the account of an ended sale. If a person moves the end of
-// such a coupon meanwhile, the new epoch is the one that Watch loads, and it is not
-// dropped. It may be cut off anywhere, and done by two at once.
+// The database alone counts the units of an ended sale. If an administrator moves the end of
+// such a coupon meanwhile, RunRestorer loads the new epoch, which is not dropped. Free may
+// be cut off anywhere, and may run on several instances at once.
 func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 	now := s.now()
 	spent, err := s.loader.Freeable(ctx, now.Add(-Retention), maxFreedPerPass)
@@ -42,7 +42,7 @@ func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 		if done {
 			freed++
 		}
-		if err != nil && !errors.Is(err, ErrConflict) { // a person has just altered it
+		if err != nil && !errors.Is(err, ErrConflict) { // an administrator has just changed it
 			failed = fmt.Errorf("free the shards of coupon %d: %w", c.ID, err)
 		}
 	}

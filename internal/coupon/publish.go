@@ -11,12 +11,11 @@ import (
 //	begin an epoch in the database (on sale, loading) ─▶ fill the shards ─▶ all are filled
 //	(opening) ─▶ open the shards ─▶ not loading any more
 //
-// Only the first step keeps orders waiting, for one update of the coupon's row; the
-// filling takes as long as there are buyers. A crash or an error between two of the
-// steps leaves nobody admitted and the wish written down: Watch, on any instance, goes
-// on where the loading stopped and opens the sale. A pause meanwhile wins, and is the
-// publisher's ErrConflict. A coupon that is on sale with its shards loaded is left as it
-// is, so that publishing twice is publishing once.
+// Only the first step blocks orders, for one update of the coupon's row; the time to fill
+// depends on the number of buyers. After a crash or an error between two steps no order is
+// admitted, and RunRestorer, on any instance, resumes the loading and opens the sale. A
+// pause meanwhile wins: Publish returns ErrConflict. Publish is idempotent: a coupon that is
+// on sale with its shards loaded stays as it is.
 func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		if c.State == OnSale && !c.Loading {
@@ -29,15 +28,15 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 	})
 }
 
-// Reload sets the shards from the database under a new epoch, whatever they hold
-// now, and leaves the coupon in its state. It is how Redis is mended.
+// Reload loads the shards from the database under a new epoch, whatever they hold now, and
+// leaves the state of the coupon as it is. It repairs Redis.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
 		return s.begin(ctx, c, false)
 	})
 }
 
-// alone reads the coupon and works on it while no other instance loads it.
+// exclusively reads the coupon and runs work on it while no other instance loads it.
 func (s *Service) exclusively(ctx context.Context, id int64, work func(context.Context, Coupon) (Coupon, error)) (Coupon, error) {
 	var c Coupon
 	err := s.exclusive(ctx, id, func(ctx context.Context) error {
@@ -57,9 +56,9 @@ func (s *Service) exclusively(ctx context.Context, id int64, work func(context.C
 	return c, err
 }
 
-// Heartbeat notes in both stores that they belong together: what Redis holds was loaded
-// from this database, as it is and not as it once was. ErrForeign if Redis is in use by
-// another one; nothing may be loaded then.
+// Heartbeat records in both stores that they belong together: that what Redis holds was loaded
+// from this database in its present state. ErrForeign if Redis is in use by another
+// database; nothing may be loaded then.
 func (s *Service) Heartbeat(ctx context.Context) error {
 	known, err := s.shards.Owner(ctx)
 	if err != nil {
@@ -72,10 +71,9 @@ func (s *Service) Heartbeat(ctx context.Context) error {
 	return s.shards.SetOwner(ctx, owner)
 }
 
-// load runs while this instance alone loads the coupon, as a rule; two that do it
-// nevertheless do the same. With open it is put on sale, without it stays in the state
-// that it has by then. A loading that is under way is gone on with, unless a shard that
-// may have been open is lost: then its epoch cannot be completed.
+// load loads the coupon, and with open puts it on sale. As a rule one instance at a time does;
+// two that do it nevertheless do the same. A loading in progress is resumed, unless a shard
+// that may have been open is lost: then its epoch cannot be completed, and a new one begins.
 func (s *Service) load(ctx context.Context, c Coupon, open bool) (Coupon, error) {
 	if c.Loading && c.Shards > 0 && c.StateAt(s.now()) != Ended {
 		loaded, err := s.resume(ctx, c, open)
@@ -99,7 +97,7 @@ func (s *Service) begin(ctx context.Context, c Coupon, open bool) (Coupon, error
 	return s.fill(ctx, l, open)
 }
 
-// resume goes on with a loading that was cut off, or that another instance is at.
+// resume continues a loading that was cut off, or that another instance is doing.
 func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, error) {
 	if open && c.State != OnSale {
 		_, err := s.recordProgress(ctx, c.ID, c.Epoch, func(c *Coupon) { c.State = OnSale })
@@ -117,9 +115,9 @@ func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, erro
 	return s.fill(ctx, l, open)
 }
 
-// fill fills the shards and opens them. That all are filled is written down before the
-// first of them is open: until then the outbox has all that came back since the epoch
-// began, and any shard can be filled again; from then on none can.
+// fill fills the shards and opens them. The database records that all are filled before the
+// first of them opens: until then the outbox has every unit restocked since the epoch began,
+// and any shard can be filled again; from then on none can.
 func (s *Service) fill(ctx context.Context, l Load, open bool) (Coupon, error) {
 	l.Buyers = func(ctx context.Context, after int64) (Page, error) {
 		return s.loader.Buyers(ctx, l.CouponID, l.Epoch, after)
@@ -129,14 +127,14 @@ func (s *Service) fill(ctx context.Context, l Load, open bool) (Coupon, error) {
 	}
 	over := false
 	c, err := s.recordProgress(ctx, l.CouponID, l.Epoch, func(c *Coupon) { c.Opening, over = c.Loading, !c.Loading })
-	if err != nil || over { // another came to the end of it, and what was sold since is not in l
+	if err != nil || over { // another instance finished it, and l lacks what was sold since
 		return c, err
 	}
 	return s.open(ctx, l, open)
 }
 
-// open opens shards that are filled, and then the sale. Shards that were loaded from a
-// stock that an administrator has altered meanwhile are not opened.
+// open opens shards that are filled, and then the sale. It does not open shards whose stock an
+// administrator has changed meanwhile.
 func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
 	if err := s.shards.Open(ctx, l); err != nil {
 		return Coupon{}, fmt.Errorf("open coupon %d: %w", l.CouponID, err)
@@ -152,7 +150,7 @@ func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
 	return loaded, nil
 }
 
-// note writes down how far a loading has come, unless its epoch is over.
+// recordProgress records how far a loading has come, unless its epoch is over.
 func (s *Service) recordProgress(ctx context.Context, id, epoch int64, alter func(c *Coupon)) (Coupon, error) {
 	return s.repo.Change(ctx, id, func(c *Coupon) error {
 		if c.Epoch != epoch || c.State == Ended {

@@ -9,41 +9,41 @@ import (
 )
 
 const (
-	// checkTimeout bounds a look at one coupon's shards. A loading has no such bound: each
-	// of its steps has one, and what it has done need not be done again.
+	// checkTimeout bounds the check of one coupon's shards. A loading has no such bound: each
+	// of its steps has one, and a step that was done is not repeated.
 	checkTimeout = 10 * time.Second
-	// maxConcurrentLoads is how many coupons an instance loads at once, so that a small one need
-	// not wait for a large one.
+	// maxConcurrentLoads is how many coupons an instance loads at once, so that a small one
+	// need not wait for a large one.
 	maxConcurrentLoads = 4
 )
 
-// watch is a RunRestorer at work. Its fields are used by one goroutine; the others, one for
-// each coupon that is being loaded, report to it.
+// restorer is the state of RunRestorer. Its fields belong to one goroutine; the others, one for
+// each coupon that is being loaded, send it their results.
 type restorer struct {
 	*Service
 	onResult func(restored int, err error)
-	loading  map[int64]bool // the coupons that are being loaded here
+	loading  map[int64]bool // coupons that this instance is loading
 	results  chan loadResult
-	failing  map[int64]bool // where something fails: coupons, and 0 for the list of them
+	failing  map[int64]bool // coupons whose last check or loading failed, and 0 for their list
 }
 
-// ended is what became of a loading.
+// loadResult is the result of a loading.
 type loadResult struct {
 	coupon   int64
 	restored bool
 	err      error
 }
 
-// RunRestorer looks after the loaded stock until ctx ends:
+// RunRestorer checks the loaded stock until ctx ends, and loads what is not intact:
 //
-//	heartbeat ─▶ list the coupons ─▶ are the shards as they were loaded? ─▶ no: load it, while looking on
+//	heartbeat ─▶ list the coupons ─▶ are the shards as they were loaded? ─▶ no: load it, and check on
 //
-// It runs on every instance. did is told of what was restored and of each failure. A
-// store that is away is waited for, and told in the log once.
-func (s *Service) RunRestorer(ctx context.Context, every time.Duration, did func(restored int, err error)) {
+// It runs on every instance. onResult is called with what was restored and with each
+// failure. While a store is unavailable it tries again, and logs that once.
+func (s *Service) RunRestorer(ctx context.Context, every time.Duration, onResult func(restored int, err error)) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	w := restorer{Service: s, onResult: did, loading: map[int64]bool{}, results: make(chan loadResult), failing: map[int64]bool{}}
+	w := restorer{Service: s, onResult: onResult, loading: map[int64]bool{}, results: make(chan loadResult), failing: map[int64]bool{}}
 	next := time.NewTimer(every)
 	defer next.Stop()
 	for {
@@ -60,8 +60,8 @@ func (s *Service) RunRestorer(ctx context.Context, every time.Duration, did func
 	}
 }
 
-// look looks at each coupon that is not being loaded here, and begins to load those that
-// are not sound.
+// check checks each coupon that this instance is not loading, and begins to load those that
+// are not intact.
 func (w *restorer) check(ctx context.Context, running *sync.WaitGroup) {
 	all, err := w.list(ctx)
 	w.report(ctx, loadResult{err: err})
@@ -75,7 +75,7 @@ func (w *restorer) check(ctx context.Context, running *sync.WaitGroup) {
 			continue
 		}
 		if len(w.loading) == maxConcurrentLoads {
-			continue // its turn comes
+			continue // a later check begins it
 		}
 		w.loading[c.ID] = true
 		running.Go(func() {
@@ -88,8 +88,8 @@ func (w *restorer) check(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// list lists the coupons, after a heartbeat: which ends their epochs if the database was
-// set back.
+// list lists the coupons, after a heartbeat, which ends their epochs if the database was set
+// back to an older state.
 func (w *restorer) list(ctx context.Context) ([]Coupon, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -109,8 +109,8 @@ func (w *restorer) checkIntact(ctx context.Context, c Coupon) (bool, error) {
 	return w.intact(ctx, c)
 }
 
-// tell tells what was restored and what has failed. That another instance loads a coupon,
-// or a person has altered it, is no failure.
+// report reports what was restored and what has failed. It is no failure that another instance
+// loads the coupon or that an administrator has changed it.
 func (w *restorer) report(ctx context.Context, e loadResult) {
 	if ctx.Err() != nil {
 		return
@@ -126,31 +126,31 @@ func (w *restorer) report(ctx context.Context, e loadResult) {
 		return
 	}
 	if e.coupon != 0 {
-		e.err = fmt.Errorf("look after coupon %d: %w", e.coupon, e.err)
+		e.err = fmt.Errorf("restore coupon %d: %w", e.coupon, e.err)
 	}
 	if len(w.failing) == 0 {
-		w.log.WarnContext(ctx, "the loaded stock cannot be looked after", "error", e.err)
+		w.log.WarnContext(ctx, "stock in Redis cannot be checked or restored", "error", e.err)
 	}
 	w.failing[e.coupon] = true
 	w.onResult(0, e.err)
 }
 
-// restore loads a coupon again whose shards are not as they were loaded: then what Redis
-// still has or has forgotten counts no more, and the database alone says what is left. It
-// says whether it did. While a shard does not answer, nothing is begun: the others sell on.
+// restore loads a coupon again if its shards are not intact, and reports whether it did. What
+// Redis still has does not count then: the database alone says what is left. While a shard
+// does not answer nothing is begun, because the others go on selling.
 func (s *Service) restore(ctx context.Context, id int64) (restored bool, err error) {
 	_, err = s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
-		// Another may have loaded it while this one waited for its turn.
+		// Another instance may have loaded it while this one waited for the exclusion.
 		if sound, err := s.intact(ctx, c); err != nil || sound {
 			return c, err
 		}
 		began := time.Now()
-		s.log.WarnContext(ctx, "the stock in Redis is lost, old or half loaded: loading it again",
+		s.log.WarnContext(ctx, "stock in Redis is lost, old or half loaded: loading it again",
 			"coupon", c.ID, "epoch", c.Epoch, "begun", c.Loading)
 		c, err := s.load(ctx, c, false)
 		if err == nil {
 			restored = true
-			s.log.InfoContext(ctx, "the stock is loaded again", "coupon", c.ID, "epoch", c.Epoch,
+			s.log.InfoContext(ctx, "stock loaded again", "coupon", c.ID, "epoch", c.Epoch,
 				"state", c.State, "left", c.Left, "took", time.Since(began))
 		}
 		return c, err
@@ -158,8 +158,8 @@ func (s *Service) restore(ctx context.Context, id int64) (restored bool, err err
 	return restored, err
 }
 
-// sound says whether there is nothing to restore. Of a draft nothing is loaded, and
-// what has ended is not sold any more.
+// intact reports whether there is nothing to restore. A draft has no stock in Redis, and that
+// of an ended sale is not sold any more.
 func (s *Service) intact(ctx context.Context, c Coupon) (bool, error) {
 	if at := c.StateAt(s.now()); at != OnSale && at != Paused {
 		return true, nil

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Repository keeps coupons for good.
+// Repository stores coupons.
 type Repository interface {
-	// Create stores c as a draft and gives it its id.
+	// Create stores c as a draft and assigns its id.
 	Create(ctx context.Context, c Coupon) (Coupon, error)
-	// Find reads the coupons with these ids; an unknown one is left out.
+	// Find reads the coupons with these ids, without those that do not exist.
 	Find(ctx context.Context, ids ...int64) ([]Coupon, error)
 	// List reads up to limit coupons with an id above after, by id.
 	List(ctx context.Context, after int64, limit int) ([]Coupon, error)
-	// Change reads the coupon, lets change alter it and writes it, in one
-	// transaction that no other change of the coupon can come between.
+	// Change reads the coupon, calls change and writes the result, in one transaction that
+	// excludes every other change of the coupon.
 	Change(ctx context.Context, id int64, change func(*Coupon) error) (Coupon, error)
 }
 
-// Loader begins epochs: it is the half of a publication that the database keeps.
+// Loader begins epochs: it is the database's half of a publication.
 type Loader interface {
-	// NextEpoch begins a new epoch over so many shards and notes that the coupon is
-	// Loading; with open it also puts the coupon on sale. When it returns, no order
-	// of an older epoch can be committed any more, and the Load says what is left to
-	// sell. ErrConflict if the coupon has ended or is not in the epoch that was seen.
+	// NextEpoch begins a new epoch over so many shards and records that the coupon is
+	// Loading; with open it also puts the coupon on sale. When it returns, no order of an
+	// older epoch can be committed any more, and the Load has what is left to sell.
+	// ErrConflict if the coupon has ended or is not in the epoch seen.
 	NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (Load, error)
 	// Resume reads what the loading of an epoch began with. ErrConflict if it is not
 	// being loaded, or is Opening.
@@ -33,9 +33,9 @@ type Loader interface {
 	// Buyers reads a page of the buyers with ids above after, as of the epoch's begin.
 	// It is asked while the epoch is loaded; a Page that comes through no further is after the last.
 	Buyers(ctx context.Context, id, epoch, after int64) (Page, error)
-	// Heartbeat notes that the database's history goes on, and tells whose it is. If the
-	// rows are older than what Redis knows, or on another server than before, every
-	// epoch is ended first. ErrForeign if another database is at work on this Redis.
+	// Heartbeat records that the database's history goes on, and returns whose it is. If the
+	// rows are older than what Redis knows, or on another server than before, it ends every
+	// epoch first. ErrForeign if another database is using this Redis.
 	Heartbeat(ctx context.Context, known Owner) (Owner, error)
 	// Loaded lists the coupons whose stock is, or should be, in the shards.
 	Loaded(ctx context.Context) ([]Coupon, error)
@@ -50,7 +50,7 @@ type Load struct {
 	Epoch    int64
 	Shards   int
 	Units    int64 // left to sell when the epoch began, to be split over the shards
-	// Buyers reads the page after a user; nil: nobody has bought.
+	// Buyers reads the page after a user; nil: there are none.
 	Buyers func(ctx context.Context, after int64) (Page, error)
 }
 
@@ -74,26 +74,26 @@ type Buyer struct {
 	Units  int
 }
 
-// Shards is the half of a publication that Redis keeps.
+// Shards is the half of a publication that is in Redis.
 type Shards interface {
-	// Fill puts an epoch's stock and buyers into the shards, which stay closed. A
-	// filling that was cut off goes on where it stopped, whoever began it. An older
-	// epoch than the one that is there changes nothing, and is ErrConflict.
+	// Fill puts an epoch's stock and buyers into the shards, which stay closed. It resumes a
+	// filling that was cut off, on this instance or another. ErrConflict, and no change, if
+	// the shards have a newer epoch.
 	Fill(ctx context.Context, l Load) error
 	// Open opens every shard that was filled; of those that are open already it
 	// changes nothing. ErrTorn if one is neither.
 	Open(ctx context.Context, l Load) error
-	// Owner tells which database was the last to note a heartbeat, and SetOwner notes one.
+	// Owner returns the database of the last heartbeat, and SetOwner records a heartbeat.
 	Owner(ctx context.Context) (Owner, error)
 	SetOwner(ctx context.Context, o Owner) error
-	// Loaded says whether every shard holds the epoch, on the server that it was
-	// loaded on: another one, or the same after a restart, may have older data. An
-	// error if one of them does not answer.
+	// Loaded reports whether every shard holds the epoch, on the server that it was loaded
+	// on: another one, or the same after a restart, may have older data. It returns an error
+	// if one of them does not answer.
 	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
 	// Left reads the units in each shard.
 	Left(ctx context.Context, id int64, shards int) ([]int64, error)
-	// Free drops all shards of the coupon but those of a later epoch than the given one,
-	// and says how many it dropped.
+	// Free drops the shards of the coupon that are of the given epoch or an older one, and
+	// returns how many.
 	Free(ctx context.Context, id, epoch int64) (int, error)
 }
 
@@ -105,8 +105,7 @@ type Announcer interface {
 // Exclusive runs work while no other instance runs work for the same coupon.
 type Exclusive func(ctx context.Context, id int64, work func(context.Context) error) error
 
-// Service is the coupon service: what an administrator does with coupons, and
-// what everybody may know of them.
+// Service is the coupon service: it publishes, changes and shows coupons.
 type Service struct {
 	repo       Repository
 	loader     Loader
@@ -119,7 +118,7 @@ type Service struct {
 	log        *slog.Logger
 }
 
-// Deps are what a Service is made of.
+// Deps are what a Service depends on.
 type Deps struct {
 	Repository Repository
 	Loader     Loader
@@ -132,7 +131,7 @@ type Deps struct {
 	Log        *slog.Logger     // nil is slog.Default
 }
 
-// NewService makes the coupon service.
+// NewService returns the coupon service.
 func NewService(p Deps) *Service {
 	if p.Now == nil {
 		p.Now = time.Now
@@ -146,8 +145,7 @@ func NewService(p Deps) *Service {
 	}
 }
 
-// Create stores a new draft. Its state, epoch and units left are set here and
-// not by the caller.
+// Create stores a new draft. It sets the state, the epoch and the units left, whatever c has.
 func (s *Service) Create(ctx context.Context, c Coupon) (Coupon, error) {
 	c.ID, c.State, c.Left, c.Epoch, c.Shards = 0, Draft, c.Total, 0, 0
 	if err := c.Check(); err != nil {
@@ -202,10 +200,10 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
 		}
 		c.Total, c.Left = *ch.Total, *ch.Total-sold
-		c.endEpoch(now) // what the shards hold is not this stock
+		c.endEpoch(now) // the shards do not hold this stock
 	}
 	if ch.EndsAt != nil && c.Loading {
-		c.endEpoch(now) // what was owed to a sale that was over may be forgotten already
+		c.endEpoch(now) // what was owed to a sale that was over may have been dropped already
 	}
 	if ch.LimitPerUser != nil && *ch.LimitPerUser < c.LimitPerUser && c.State != Draft {
 		return fmt.Errorf("%w: users may have reached the limit of %d already", ErrConflict, c.LimitPerUser)
@@ -221,9 +219,8 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 	return c.Check()
 }
 
-// end ends the sale at now, unless it was over before: what goes on for a while after
-// every sale is counted from there. A sale that never began has the last moment as its
-// window.
+// end ends the sale at now, unless it was over before. Retention counts from there. The window
+// of a sale that never began becomes its last millisecond.
 func (c *Coupon) end(now time.Time) {
 	c.State = Ended
 	if now = now.UTC().Truncate(time.Millisecond); now.Before(c.EndsAt) {
@@ -234,7 +231,7 @@ func (c *Coupon) end(now time.Time) {
 	}
 }
 
-// endEpoch makes what the shards hold, or are being filled with, worthless.
+// endEpoch invalidates what the shards hold or are being filled with.
 func (c *Coupon) endEpoch(now time.Time) {
 	if c.Epoch > 0 {
 		c.Epoch = EpochAfter(c.Epoch, now)
@@ -248,8 +245,8 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Pause closes the sale until the next publication, one that is just under way
-// included. Pausing twice is pausing once.
+// Pause closes the sale until the next publication, and also wins over one in progress. It is
+// idempotent.
 func (s *Service) Pause(ctx context.Context, id int64) (Coupon, error) {
 	c, err := s.repo.Change(ctx, id, func(c *Coupon) error {
 		switch c.State {
@@ -267,11 +264,11 @@ func (s *Service) Pause(ctx context.Context, id int64) (Coupon, error) {
 	return c, nil
 }
 
-// changed makes the change known here at once and elsewhere by a message. A lost
-// message costs the cache's refresh interval and nothing else.
+// changed makes a change known, here at once and to other instances by a message. Without the
+// message they learn of it at their cache's next refresh.
 func (s *Service) changed(ctx context.Context, id int64) {
 	s.cache.Forget(id)
 	if err := s.announce.AnnounceChange(context.WithoutCancel(ctx), id); err != nil {
-		s.log.WarnContext(ctx, "coupon change was not announced", "coupon", id, "error", err)
+		s.log.WarnContext(ctx, "coupon change not announced", "coupon", id, "error", err)
 	}
 }
