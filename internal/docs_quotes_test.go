@@ -133,6 +133,9 @@ func TestTheDocumentsCountRight(t *testing.T) {
 	require.Contains(t, read(t, "README.zh-CN.md"), faults+" 种故障各一次")
 	require.Contains(t, read(t, "docs/TESTING.md"), "each of "+faults+" faults once")
 	require.Contains(t, read(t, "docs/TESTING.md"), strconv.Itoa(len(queued)-len(all))+" faults of the queues besides")
+	mutants, err := filepath.Glob(filepath.Join(root, "internal/chaos/testdata/mutants/*.patch"))
+	require.NoError(t, err)
+	require.Contains(t, read(t, "docs/TESTING.md"), strconv.Itoa(len(mutants))+" mutants are there for the harness alone")
 	require.Contains(t, read(t, "README.md"), "The lab plays "+experiments+" experiments")
 	require.Contains(t, read(t, "README.zh-CN.md"), "实验室演示 "+experiments+" 个实验")
 }
