@@ -27,6 +27,7 @@ while auth.demo_login is on.`,
 		Args:    noArgs,
 	}
 	load := configFlag(cmd, c)
+	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
 	var o rush.Options
 	var asJSON bool
 	f := cmd.Flags()
@@ -40,7 +41,7 @@ while auth.demo_login is on.`,
 	f.IntVar(&o.Taps, "taps", 0, "instead: one user taps so many times at once")
 	f.IntVar(&o.PayPercent, "pay", 0, "of 100 accepted orders, how many are paid")
 	f.IntVar(&o.CancelPercent, "cancel", 0, "of 100 accepted orders, how many are cancelled")
-	f.BoolVar(&o.Keys, "keys", true, "send an Idempotency-Key, and ask again with it after a lost answer")
+	f.BoolVar(&o.Keys, "idempotency-keys", true, "send an Idempotency-Key, and ask again with it after a lost answer")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
 	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
