@@ -15,7 +15,14 @@ import (
 	"seckill/internal/lab"
 )
 
-var flag = regexp.MustCompile(`(?:^|[\s"'])--([a-z][a-z-]+)`)
+var (
+	flag = regexp.MustCompile(`(?:^|[\s"'])--([a-z][a-z-]+)`)
+	// ofTheProgram matches the files of what runs as `seckill serve`.
+	ofTheProgram = regexp.MustCompile(`^(cmd/seckill|internal/(admission|api|audit|breaker|clock|coupon|idworker|lock|metrics|order|` +
+		`preflight|redisconn|stock|store|app)|internal/lock/(redis|red|mysql|etcd|zk)lock)/\w+\.go$`)
+	// warning matches a call that logs above info.
+	warning = regexp.MustCompile(`\.(?:Warn|Error)(?:Context)?\((?:[\w.]+(?:\(\))?, )?"([^"]+)"`)
+)
 
 // A flag is there if some command of the program, or of the servers that it is told of,
 // defines a flag of this name.
@@ -79,6 +86,17 @@ func TestTheRunbookQuotesTheProgram(t *testing.T) {
 		}
 	}
 	require.NotZero(t, quoted)
+
+	for path, text := range sources(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") || !ofTheProgram.MatchString(path) {
+			continue
+		}
+		for _, m := range warning.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(rows, "`"+m[1]+"`") {
+				t.Errorf("docs/OPERATIONS.md does not tell of %q, which %s logs", m[1], path)
+			}
+		}
+	}
 }
 
 // Every invariant has mutants and faults that are there, under these names.
@@ -133,6 +151,9 @@ func TestTheDocumentsCountRight(t *testing.T) {
 	require.Contains(t, read(t, "README.zh-CN.md"), faults+" 种故障各一次")
 	require.Contains(t, read(t, "docs/TESTING.md"), "each of "+faults+" faults once")
 	require.Contains(t, read(t, "docs/TESTING.md"), strconv.Itoa(len(queued)-len(all))+" faults of the queues besides")
+	mutants, err := filepath.Glob(filepath.Join(root, "internal/chaos/testdata/mutants/*.patch"))
+	require.NoError(t, err)
+	require.Contains(t, read(t, "docs/TESTING.md"), strconv.Itoa(len(mutants))+" mutants are there for the harness alone")
 	require.Contains(t, read(t, "README.md"), "The lab plays "+experiments+" experiments")
 	require.Contains(t, read(t, "README.zh-CN.md"), "实验室演示 "+experiments+" 个实验")
 }

@@ -123,6 +123,19 @@ func TestEveryFileAndPackageThatADocumentNamesIsThere(t *testing.T) {
 	}
 }
 
+func TestTheArchitectureKnowsEveryPackage(t *testing.T) {
+	told := read(t, "docs/ARCHITECTURE.md")
+	for path := range sources(t, ".go") {
+		parts := strings.Split(path, "/")
+		if len(parts) < 3 || parts[0] != "internal" {
+			continue
+		}
+		if link := "](../internal/" + parts[1] + ")"; !strings.Contains(told, link) {
+			t.Errorf("docs/ARCHITECTURE.md does not tell of internal/%s", parts[1])
+		}
+	}
+}
+
 func TestEveryTestThatADocumentNamesIsThere(t *testing.T) {
 	var tests strings.Builder
 	for path, text := range sources(t, ".go") {

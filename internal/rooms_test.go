@@ -85,7 +85,7 @@ var libraries = map[string][]string{
 	"gorm.io/gorm":                      {"internal/store"},
 	"github.com/glebarez/sqlite":        {"internal/store"},
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},
-	"github.com/spf13/cobra":            {"cmd/seckill"},
+	"github.com/spf13/":                 {"cmd/seckill"},
 	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
 	"github.com/knadh/koanf":            {"internal/config"},
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},

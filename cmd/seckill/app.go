@@ -58,9 +58,9 @@ type app struct {
 	stops []func(ctx context.Context) error // in the order of building
 }
 
-// openApp builds everything but the order service: what audit and repair need. look is
+// openCore builds everything but the order service: what audit and repair need. look is
 // called as soon as the stores have answered.
-func openApp(ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error) (_ *app, err error) {
+func openCore(ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error) (_ *app, err error) {
 	a := &app{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
 	defer func() {
 		if err != nil {
@@ -81,7 +81,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger, look func
 	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
 	a.coupons = coupon.NewService(coupon.Deps{
 		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
-		Exclusive: a.exclusive, Cache: a.cache, ShardCount: cfg.Stock.Shards, Now: a.clock.Now, Log: log,
+		Exclusive: a.loadExclusively, Cache: a.cache, ShardCount: cfg.Stock.Shards, Now: a.clock.Now, Log: log,
 	})
 	a.reconciler = order.NewReconciler(faultyReconciler(order.ReconcilerDeps{
 		Holds: a.stock, Stock: a.stock, Restocker: a.stock, Locker: a.locker, Tx: a.store,
@@ -109,7 +109,7 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })
-	a.tx = transactor(a.cfg.Order, a.store, a.metrics)
+	a.tx = newTransactor(a.cfg.Order, a.store, a.metrics)
 	if a.embedded != nil {
 		_, err := a.store.Migrate(ctx)
 		return err
@@ -117,10 +117,10 @@ func (a *app) openStores(ctx context.Context) (err error) {
 	return a.store.CheckSchema(ctx)
 }
 
-// openLocks makes two lockers: what must be unique in the fleet, such as a worker
-// number, stays so whatever lock the order path is run with.
+// openLocks opens two lockers, so that what must be unique among all instances, such as a
+// worker number, is so whatever lock.backend the order path uses.
 func (a *app) openLocks(ctx context.Context) (err error) {
-	backend, closeBackend, err := lockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)
+	backend, closeBackend, err := openLockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 		return usage(err)
 	}
 	a.onStop(a.locker.Close)
-	if err := a.tryLock(ctx); err != nil {
+	if err := a.checkLock(ctx); err != nil {
 		return err
 	}
 	o.Hooks = lock.Hooks{}
@@ -144,19 +144,19 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 	return nil
 }
 
-// lockAnswers is how long the lock's servers have to answer at start. They are asked
-// again meanwhile: the first call on a new connection may take longer than one may later.
+// lockStartTimeout is how long the lock's servers have to answer at start, with a try every
+// lockRetryInterval: the first call on a new connection may take longer than later ones.
 const (
-	lockAnswers  = 5 * time.Second
-	lockAskAgain = 100 * time.Millisecond
+	lockStartTimeout  = 5 * time.Second
+	lockRetryInterval = 100 * time.Millisecond
 )
 
-// tryLock takes a lock that no order uses, so that servers that are away, or may not be
-// used, are reported at start and not by the first buyer. Its key is one of a few, because
-// some backends keep a row for every key for ever; that another instance holds it proves
-// as well that the servers answer.
-func (a *app) tryLock(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lockAnswers)
+// checkLock takes a lock that no order uses, so that servers that are down, or that refuse
+// this program, are reported at start and not to the first buyer. Its key is one of a few,
+// because some backends keep a row for every key for ever. ErrHeld, by another instance,
+// proves as well that the servers answer.
+func (a *app) checkLock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockStartTimeout)
 	defer cancel()
 	key := "start:" + rand.Text()[:1]
 	for {
@@ -165,16 +165,16 @@ func (a *app) tryLock(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-time.After(lockAskAgain):
+		case <-time.After(lockRetryInterval):
 		case <-ctx.Done():
 			return fmt.Errorf("lock.backend %s does not answer: check lock.addrs: %w", a.cfg.Lock.Backend, err)
 		}
 	}
 }
 
-// openShop builds the order service too, and starts the background work.
-func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
-	a, err := openApp(ctx, cfg, log, checkStart)
+// openApp builds the order service too, and starts the background work.
+func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
+	a, err := openCore(ctx, cfg, log, checkStart)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := a.own(ctx); err != nil {
+	if err := a.takeOwnership(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.checkShards(ctx); err != nil {
@@ -194,62 +194,62 @@ func openShop(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app,
 		return nil, err
 	}
 	a.onStop(ids.Close)
-	felt, locker := a.metrics.Pulse.Feel(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
-	queue := shardQueue(cfg.Order, a.stock)
+	instrumented, locker := a.metrics.Live.Instrument(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
+	queue := newShardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Deps{
-		Admission: admit(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
-		Sales: a.cache, Stock: felt, Unresolved: a.stock, Restocker: a.stock,
+		Admission: newAdmission(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
+		Sales: a.cache, Stock: instrumented, Unresolved: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Now: a.clock.Now, Log: log,
 	}))
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.cache.Known, a.stock.Left)
-	a.work(ctx)
+	a.startBackground(ctx)
 	if queue != nil {
 		a.metrics.WatchQueues(a.cache.Known, a.stock.Queues)
-		a.consume(ctx)
+		a.startWorkers(ctx)
 	}
 	return a, nil
 }
 
-// ownWithin is longer than the word of a database counts that is not at work any more.
-const ownWithin = 12 * time.Second
+// ownershipTimeout is longer than the heartbeat of a stopped database counts.
+const ownershipTimeout = 12 * time.Second
 
-// own makes this database the one that Redis is loaded from. It waits for one that was
-// stopped just now, and refuses a Redis that another is at work on, or that cannot tell
-// that it has lost data.
-func (a *app) own(ctx context.Context) error {
+// takeOwnership makes this database the one that Redis is loaded from. It waits for the
+// heartbeat of a database that has just stopped to expire. It fails if another database
+// uses this Redis, or if the Redis cannot tell that it has lost data.
+func (a *app) takeOwnership(ctx context.Context) error {
 	if err := a.stock.CheckServers(ctx); err != nil {
-		return refused(err)
+		return ownershipError(err)
 	}
-	for until := time.Now().Add(ownWithin); ; {
+	for until := time.Now().Add(ownershipTimeout); ; {
 		err := a.coupons.Heartbeat(ctx)
 		if err == nil {
-			a.onStop(func(ctx context.Context) error { _ = a.stock.Disown(ctx); return nil }) // it runs out by itself
+			a.onStop(func(ctx context.Context) error { _ = a.stock.Disown(ctx); return nil }) // it expires anyway
 			return nil
 		}
 		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
-			return refused(err)
+			return ownershipError(err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(watchEvery / 4):
+		case <-time.After(restoreInterval / 4):
 		}
 	}
 }
 
-// refused is usage's error if it is for a person to mend.
-func refused(err error) error {
+// ownershipError marks err as a usage error if only the operator can mend it.
+func ownershipError(err error) error {
 	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrInfoDenied) {
 		return usage(err)
 	}
 	return err
 }
 
-// checkShards refuses a number of shards other than the one that a running sale was
-// loaded with: the next publication would move its stock without anybody asking.
-// One whose shards are freed has none.
+// checkShards returns an error if a running sale was loaded over another number of shards
+// than stock.shards: the next publication would move its stock. A sale whose shards are
+// freed has none.
 func (a *app) checkShards(ctx context.Context) error {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	if err != nil {
@@ -264,15 +264,15 @@ func (a *app) checkShards(ctx context.Context) error {
 	return nil
 }
 
-// loadWait is how long one loading of a coupon waits for another, and loadLease how
-// long it waits at most for an instance that died while it loaded.
+// loadWait is how long one load of a coupon waits for another, and loadLease how long it
+// waits at most for an instance that died while it loaded.
 const (
 	loadWait  = 5 * time.Second
 	loadLease = 3 * time.Second
 )
 
-// exclusive lets one instance at a time load a coupon.
-func (a *app) exclusive(ctx context.Context, id int64, work func(context.Context) error) error {
+// loadExclusively runs work while no other instance loads the coupon.
+func (a *app) loadExclusively(ctx context.Context, id int64, work func(context.Context) error) error {
 	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
 		return work(ctx)
 	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.Lease)))
@@ -287,7 +287,7 @@ func (a *app) exclusive(ctx context.Context, id int64, work func(context.Context
 
 func (a *app) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }
 
-// close stops everything from the top down, and goes on after an error.
+// close stops everything from the top down. It continues after an error, and joins them.
 func (a *app) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownTimeout)
 	defer cancel()
@@ -299,8 +299,8 @@ func (a *app) close(ctx context.Context) error {
 	return err
 }
 
-// answers says whether both stores do.
-func (a *app) answers(ctx context.Context) error {
+// ping returns an error if a store does not answer within a second.
+func (a *app) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := a.redis.Ping(ctx).Err(); err != nil {

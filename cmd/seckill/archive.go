@@ -111,7 +111,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// archiveOne archives a coupon step by step, at half of the speed that it could have.
+// archiveOne archives a coupon in steps, and rests after each for as long as it took.
 func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time) (all store.Archived, err error) {
 	for {
 		began := time.Now()

@@ -39,7 +39,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := openApp(ctx, cfg, newLog(cfg.Log, c.err), anyServers)
+		a, err := openCore(ctx, cfg, newLog(cfg.Log, c.err), anyServers)
 		if err != nil {
 			return err
 		}
@@ -52,11 +52,11 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				_, _ = fmt.Fprintln(c.err, "no coupon's stock was ever loaded: nothing to audit")
 			}
 		}
-		look := a.auditor.Audit
+		check := a.auditor.Audit
 		if *repair {
-			look = a.auditor.Repair
+			check = a.auditor.Repair
 		}
-		return auditAll(ctx, c, ids, look, *asJSON)
+		return auditAll(ctx, c, ids, check, *asJSON)
 	}
 	return cmd
 }
@@ -95,12 +95,12 @@ func couponIDs(text string) ([]int64, error) {
 }
 
 func auditAll(ctx context.Context, c console, ids []int64,
-	look func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
+	check func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
 ) error {
 	clean := true
 	var failed error
 	for _, id := range ids {
-		report, err := look(ctx, id)
+		report, err := check(ctx, id)
 		if err != nil { // the others are audited all the same
 			failed = errors.Join(failed, fmt.Errorf("coupon %d was not audited: %w", id, err))
 			if ctx.Err() != nil {

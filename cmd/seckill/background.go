@@ -12,18 +12,18 @@ import (
 	"seckill/internal/order"
 )
 
-// work starts what goes on beside the requests; it ends before anything that it
-// needs is closed.
-func (a *app) work(ctx context.Context) {
+// startBackground starts the background work. It ends before anything that it needs is
+// closed.
+func (a *app) startBackground(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { boundMemory(ctx) })
+	running.Go(func() { adjustMemoryLimit(ctx) })
 	running.Go(func() { a.cache.Run(ctx) })
 	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
 	running.Go(func() { a.watchClocks(ctx) })
 	running.Go(func() {
-		a.coupons.RunRestorer(ctx, watchEvery, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
+		a.coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
 		a.reconciler.Run(ctx, order.Schedule{
@@ -31,7 +31,7 @@ func (a *app) work(ctx context.Context) {
 			Loaded: a.store.Coupons().Loaded, OnPass: a.metrics.ObservePass,
 		})
 	})
-	running.Go(func() { a.freeing(ctx) })
+	running.Go(func() { a.freeEndedSales(ctx) })
 	a.onStop(func(context.Context) error {
 		cancel()
 		running.Wait()
@@ -40,16 +40,16 @@ func (a *app) work(ctx context.Context) {
 }
 
 const (
-	// freeEvery is how often coupons are looked for whose shards nobody needs any more,
-	// and freeWithin bounds a pass.
-	freeEvery  = time.Minute
-	freeWithin = 30 * time.Second
+	// freeInterval is the time between passes that free the shards of ended sales, and
+	// freeTimeout bounds a pass.
+	freeInterval = time.Minute
+	freeTimeout  = 30 * time.Second
 )
 
-// freeing drops, on one instance at a time, what Redis has of the sales that ended long
-// ago, until ctx ends.
-func (a *app) freeing(ctx context.Context) {
-	tick := time.NewTicker(freeEvery)
+// freeEndedSales deletes from Redis what belongs to sales that ended long ago, on one instance
+// at a time, until ctx ends.
+func (a *app) freeEndedSales(ctx context.Context) {
+	tick := time.NewTicker(freeInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -59,7 +59,7 @@ func (a *app) freeing(ctx context.Context) {
 		}
 		freed := 0
 		err := a.leases.Do(ctx, "job:free", func(ctx context.Context, _ *lock.Lease) (err error) {
-			ctx, cancel := context.WithTimeout(ctx, freeWithin)
+			ctx, cancel := context.WithTimeout(ctx, freeTimeout)
 			defer cancel()
 			freed, err = a.coupons.Free(ctx)
 			return err
@@ -75,18 +75,18 @@ func (a *app) freeing(ctx context.Context) {
 	}
 }
 
-// hands is how many entries of the queues an instance serves at once: with group
-// commit a few groups' worth.
-const hands = 256
+// workerConcurrency is how many queue entries an instance processes at once: with group
+// commit, enough for a few groups.
+const workerConcurrency = 256
 
-// consume serves the queues. It is the first to stop, with what it has in hand
+// startWorkers starts the workers of the queues. They stop first, when the entries in hand are
 // finished.
-func (a *app) consume(ctx context.Context) {
+func (a *app) startWorkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
 		a.orders.RunWorkers(ctx, order.WorkerConfig{
-			Loaded: a.queues, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout, Concurrency: hands, OnEvent: a.metrics.ObservePass,
+			Loaded: a.queuedCoupons, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout, Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass,
 		})
 	})
 	a.onStop(func(context.Context) error {
@@ -96,15 +96,15 @@ func (a *app) consume(ctx context.Context) {
 	})
 }
 
-// queues lists the coupons that may have requests in their queues: those on sale or
-// paused, and those whose sale has just ended.
-func (a *app) queues(ctx context.Context) ([]coupon.Coupon, error) {
+// queuedCoupons returns the coupons that may have requests in their queues: those on sale or
+// paused, and those whose sale ended less than a minute ago.
+func (a *app) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
 		return a.clock.Now().Sub(c.EndsAt) > time.Minute
 	}), err
 }
 
-// watchEvery is how soon an instance notices that Redis has lost or forgotten
-// something. A look is one script a shard of each coupon that is on sale or paused.
-const watchEvery = time.Second
+// restoreInterval is how soon an instance notices that Redis has lost data. A check is one
+// script a shard of each coupon that is on sale or paused.
+const restoreInterval = time.Second

@@ -29,9 +29,9 @@ import (
 // pictures is where the tests of the page leave pictures of it, if anywhere.
 var pictures = flag.String("pictures", "", "folder for pictures of the page")
 
-// patience is how long the page may take for anything, on a machine that has much else
+// browserTimeout is how long the page may take for anything, on a machine that has much else
 // to do.
-const patience = time.Minute
+const browserTimeout = time.Minute
 
 // browser is one Chromium, for all the tabs of a test.
 type browser struct{ ctx context.Context }
@@ -174,7 +174,7 @@ func (v *tab) hear(event any) {
 // do runs actions that have to succeed.
 func (v *tab) do(actions ...chromedp.Action) {
 	v.t.Helper()
-	ctx, stop := context.WithTimeout(v.ctx, patience)
+	ctx, stop := context.WithTimeout(v.ctx, browserTimeout)
 	defer stop()
 	require.NoError(v.t, chromedp.Run(ctx, actions...))
 }
@@ -189,7 +189,7 @@ func js[T any](v *tab, expression string) (got T) {
 // until waits for a condition.
 func (v *tab) until(condition string) {
 	v.t.Helper()
-	within(v.t, patience, func() error {
+	within(v.t, browserTimeout, func() error {
 		if !js[bool](v, condition) {
 			return fmt.Errorf("not yet: %s", condition)
 		}
@@ -200,7 +200,7 @@ func (v *tab) until(condition string) {
 // text is what an element says.
 func (v *tab) text(selector string) (said string) {
 	v.t.Helper()
-	ctx, stop := context.WithTimeout(v.ctx, patience)
+	ctx, stop := context.WithTimeout(v.ctx, browserTimeout)
 	defer stop()
 	expression := fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector)
 	_ = chromedp.Run(ctx, chromedp.Evaluate(expression, &said))
@@ -211,7 +211,7 @@ func (v *tab) text(selector string) (said string) {
 func (v *tab) says(selector, words string) {
 	v.t.Helper()
 	said := ""
-	within(v.t, patience, func() error {
+	within(v.t, browserTimeout, func() error {
 		if said = v.text(selector); !strings.Contains(said, words) {
 			return fmt.Errorf("%s says %q and not %q", selector, said, words)
 		}

@@ -27,26 +27,27 @@ point of the order path, or a store goes away, loses its data or stalls. After e
 every acknowledged order must be there, nothing oversold, nobody above the limit, and
 Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
 
-A round is repeated with its seed: --cell NAME --mode MODE --seed N --rounds 1.`,
+A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.`,
 		Example: "  seckill chaos\n  seckill chaos --rounds 500 --log runs.jsonl\n" +
-			"  seckill chaos --cell 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
+			"  seckill chaos --fault 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
 		Args: noArgs,
 	}
+	refuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"})
 	var o chaos.Options
 	var pattern, page, log string
 	var asJSON, list bool
 	f := cmd.Flags()
-	f.IntVar(&o.Rounds, "rounds", 0, "how many rounds (default: every cell once)")
+	f.IntVar(&o.Rounds, "rounds", 0, "how many rounds (default: every fault once)")
 	f.Uint64Var(&o.Seed, "seed", 0, "of the first round, the others follow it (default: by the clock)")
-	f.StringVar(&pattern, "cell", "", "a regular expression for the cells' names (default: all)")
+	f.StringVar(&pattern, "fault", "", "a regular expression for the faults' names (default: all)")
 	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, or queue: order.mode of the instances")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
-	f.IntVar(&o.Lanes, "lanes", 2, "rounds at once, each on stores of its own")
+	f.IntVar(&o.Lanes, "parallel", 2, "rounds at once, each on stores of its own")
 	f.StringVar(&page, "html", "", "write the report as a page, too")
 	f.StringVar(&log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
 	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
-	f.BoolVar(&list, "list", false, "print the names of the cells and do nothing")
+	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if o.Lock != "redis" && o.Lock != "none" {
 			return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))
@@ -55,10 +56,10 @@ A round is repeated with its seed: --cell NAME --mode MODE --seed N --rounds 1.`
 			return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
 		}
 		if o.Rounds < 0 || o.Requests < 3 || o.Lanes < 1 {
-			return usage(errors.New("--rounds, --requests and --lanes must be above 0, --requests at least 3"))
+			return usage(errors.New("--rounds, --requests and --parallel must be above 0, --requests at least 3"))
 		}
 		if o.Cells, err = chaos.Cells(o.Mode, pattern); err != nil {
-			return usage(fmt.Errorf("--cell: %w", err))
+			return usage(fmt.Errorf("--fault: %w", err))
 		}
 		if list {
 			for _, cell := range o.Cells {

@@ -46,7 +46,7 @@ func (a *app) watchClocks(ctx context.Context) {
 		return // they go by this one
 	}
 	told := map[string]time.Time{}
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(restoreInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -40,7 +40,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 			admin := token(t, 1, "admin")
 			done := make(chan []rush.Report, 1)
 			go func() {
-				done <- crowd(t, fleet, rush.Options{
+				done <- rushEach(t, fleet, rush.Options{
 					Users: 500, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: 10,
 					AdminToken: admin, Concurrency: 24, Timeout: 4 * time.Second,
 				})
@@ -74,7 +74,7 @@ func TestTheOthersSettleWhatADeadInstanceLeft(t *testing.T) {
 	id := fleet[1].sale(t, stock, 1)
 	done := make(chan []rush.Report, 1)
 	go func() {
-		done <- crowd(t, fleet[1:], rush.Options{Users: 400, Coupon: id, Concurrency: 16, FirstUser: 5000})
+		done <- rushEach(t, fleet[1:], rush.Options{Users: 400, Coupon: id, Concurrency: 16, FirstUser: 5000})
 	}()
 	buyers := fleet[0]
 	stopped := make(chan struct{})

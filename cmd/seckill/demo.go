@@ -14,7 +14,7 @@ import (
 	"seckill/internal/rush"
 )
 
-// sale is what the demo shows.
+// sale is the sale that the demo plays.
 type sale struct {
 	users, shards, limit int
 	stock                int64
@@ -50,23 +50,23 @@ the other, and the page stays until Ctrl-C.`,
 	f.BoolVar(&d.json, "json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if d.keep {
-			d.slow(cmd.Flags().Changed)
+			d.pace(cmd.Flags().Changed)
 		}
 		return d.run(cmd.Context(), c)
 	}
 	return cmd
 }
 
-// slow makes it a sale that can be watched, as far as nobody has said otherwise: a
+// pace makes the sale slow enough to be watched, as far as flags do not say otherwise: a
 // countdown, five seconds in which the stock falls, and at most twenty of refusals.
-func (d *sale) slow(said func(flag string) bool) {
-	if !said("opens-in") {
+func (d *sale) pace(changed func(flag string) bool) {
+	if !changed("opens-in") {
 		d.opensIn = 8 * time.Second
 	}
-	if !said("users") {
+	if !changed("users") {
 		d.users = int(min(plenty*d.stock, int64(d.users)))
 	}
-	if !said("rate") {
+	if !changed("rate") {
 		d.rate = max(float64(d.stock)/5, float64(d.users)/15, 50)
 	}
 }
@@ -135,16 +135,16 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 	}
 	report, err := rush.Run(ctx, rush.Options{
 		URL: s.url, Users: d.users, Rate: d.rate, DoubleTapEvery: 3, Keys: true,
-		Token: rush.Signed(s.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, Progress: c.err,
+		Token: rush.Signed(s.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, ProgressOutput: c.err,
 	})
 	if err != nil {
 		return err
 	}
-	if err := show(c, report, d.json); err != nil {
+	if err := printReport(c, report, d.json); err != nil {
 		return err
 	}
 	if d.keep && ctx.Err() == nil {
-		s.greet(c)
+		s.printBanner(c)
 		_, _ = fmt.Fprintln(c.out, "Ctrl-C ends it")
 		select {
 		case <-ctx.Done():
@@ -155,16 +155,15 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 	if err := verdict(report, true); err != nil {
 		return err
 	}
-	return d.soldWhatItCould(report)
+	return d.checkUndersold(report)
 }
 
-// plenty is how many times the stock must be asked for to be sure that all of it is
-// wanted: a user who is turned away may have been the last but one to come.
+// plenty is how many times the stock must be requested to be sure that all of it sells.
 const plenty = 3
 
-// soldWhatItCould is the other half of the promise: with plenty of demand nothing is
-// left over.
-func (d sale) soldWhatItCould(r rush.Report) error {
+// checkUndersold returns an error if units are left although the demand was plenty: the other
+// half of the promise.
+func (d sale) checkUndersold(r rush.Report) error {
 	if int64(d.users) >= plenty*d.stock && int64(r.Committed) < d.stock {
 		return fmt.Errorf("undersold: %d of %d units were sold to %d buyers", r.Committed, d.stock, d.users)
 	}

@@ -31,7 +31,7 @@ func sellsOnACluster(t *testing.T, mode string) {
 	s = s.with(mode, "SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(nodes, ",")).migrated(t, testservers.DSN(t))
 	fleet := s.fleet(t)
 	id := fleet[0].sale(t, 600, 1)
-	sum := total(crowd(t, fleet, rush.Options{
+	sum := total(rushEach(t, fleet, rush.Options{
 		Users: 2000, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: 20,
 		AdminToken: token(t, 1, "admin"), Concurrency: 32,
 	}))
@@ -56,7 +56,7 @@ func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
 	killed := make(chan error, 1)
 	watch := fleet[0].as(t, 0)
 	go func() { killed <- killMasterInMidRush(context.Background(), group, watch, id, stock) }()
-	sum := total(crowd(t, fleet, rush.Options{Users: 1000, Coupon: id, CancelPercent: 10, DoubleTapEvery: 20, Concurrency: 24, Tries: 20}))
+	sum := total(rushEach(t, fleet, rush.Options{Users: 1000, Coupon: id, CancelPercent: 10, DoubleTapEvery: 20, Concurrency: 24, Tries: 20}))
 	require.NoError(t, <-killed)
 	require.Positive(t, sum.Accepted)
 

@@ -18,8 +18,8 @@ const faultVariable = "SECKILL_FAULT="
 // points belongs to the process: a fault ends it.
 var points faults.Points
 
-// faultyEnviron arms what the environment says, and takes it out.
-func faultyEnviron(environ []string) ([]string, error) {
+// armFaults arms the faults of SECKILL_FAULT, and returns the other variables.
+func armFaults(environ []string) ([]string, error) {
 	var rest []string
 	for _, v := range environ {
 		text, armed := strings.CutPrefix(v, faultVariable)

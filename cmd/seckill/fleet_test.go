@@ -25,7 +25,7 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit, "SECKILL_ORDER__MODE="+cmp.Or(c.mode, "sync"))
 			fleet := s.fleet(t)
 			id := fleet[0].sale(t, c.stock, c.limit)
-			sum := total(crowd(t, fleet, rush.Options{
+			sum := total(rushEach(t, fleet, rush.Options{
 				Users: c.users, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: c.doubleTap,
 				AdminToken: token(t, 1, "admin"), Concurrency: 32,
 			}))

@@ -121,9 +121,9 @@ and no right one did.`,
 }
 
 func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experiment) (err error) {
-	var page *labPage
-	if r.html != "" { // before anything is played, which takes a while
-		if page, err = newLabPage(r.html); err != nil {
+	var page *htmlFile
+	if r.html != "" { // before the experiments, which take a while
+		if page, err = newHTMLFile(r.html); err != nil {
 			return err
 		}
 		defer page.discard()
@@ -132,15 +132,15 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	defer func() { err = errors.Join(err, places.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var unheard error
+	var printErr error
 	results := lab.RunAll(ctx, places, experiments, func(one harness.Result) {
-		if unheard = r.tell(c, one); unheard != nil {
+		if printErr = r.printResult(c, one); printErr != nil {
 			stop()
 		}
 	})
 	switch {
-	case unheard != nil:
-		return unheard
+	case printErr != nil:
+		return printErr
 	case ctx.Err() != nil:
 		return errors.New("stopped before every experiment was played")
 	}
@@ -152,7 +152,7 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	return r.verdict(c, results)
 }
 
-func (r *labRun) tell(c console, one harness.Result) error {
+func (r *labRun) printResult(c console, one harness.Result) error {
 	switch {
 	case r.json:
 		return report.JSON(c.out, one)
@@ -162,7 +162,7 @@ func (r *labRun) tell(c console, one harness.Result) error {
 	return report.Row(c.out, one, *r.language)
 }
 
-// verdict makes the exit code, and says how many were as expected.
+// verdict prints how many were as expected, and returns the error that makes the exit code.
 func (r *labRun) verdict(c console, results []harness.Result) error {
 	expected, notRun := 0, 0
 	for _, one := range results {
@@ -185,8 +185,8 @@ func (r *labRun) verdict(c console, results []harness.Result) error {
 	return nil
 }
 
-// serverFlags adds the flags that name servers, and gives what they and the
-// configuration come to.
+// serverFlags adds the flags that name servers, and returns a function that combines them
+// with the configuration.
 func serverFlags(cmd *cobra.Command, c console) func() (harness.Config, error) {
 	load := configFlag(cmd, c)
 	var found harness.Config
@@ -205,8 +205,8 @@ func serverFlags(cmd *cobra.Command, c console) func() (harness.Config, error) {
 	}
 }
 
-// configured takes the servers from the configuration, unless flags have named them. The
-// stores alone are asked for, so the environment need not be one that serves.
+// configured adds the servers of the configuration to those that flags name. It reads the
+// stores alone, so the environment need not be complete enough to serve.
 func configured(found harness.Config, cmd *cobra.Command, c console, load func() (config.Config, error)) (harness.Config, error) {
 	if cmd.Flags().Changed("config") {
 		cfg, err := load()
@@ -214,12 +214,12 @@ func configured(found harness.Config, cmd *cobra.Command, c console, load func()
 			return found, err
 		}
 		if !cfg.Embedded() {
-			found.MySQL = first(found.MySQL, cfg.MySQL.DSN.Reveal())
-			found.Redis = first(found.Redis, cfg.Redis.Addrs...)
+			found.MySQL = firstNonEmpty(found.MySQL, cfg.MySQL.DSN.Reveal())
+			found.Redis = firstNonEmpty(found.Redis, cfg.Redis.Addrs...)
 		}
 	}
-	found.MySQL = first(found.MySQL, variable(c.environ, "SECKILL_MYSQL__DSN"))
-	found.Redis = first(found.Redis, strings.Split(variable(c.environ, "SECKILL_REDIS__ADDRS"), ",")...)
+	found.MySQL = firstNonEmpty(found.MySQL, variable(c.environ, "SECKILL_MYSQL__DSN"))
+	found.Redis = firstNonEmpty(found.Redis, strings.Split(variable(c.environ, "SECKILL_REDIS__ADDRS"), ",")...)
 	if err := found.Check(); err != nil {
 		return found, usage(err)
 	}
@@ -247,8 +247,8 @@ func variable(environ []string, name string) string {
 	return ""
 }
 
-// first is the first that is not empty.
-func first(value string, others ...string) string {
+// firstNonEmpty returns the first value that is not empty.
+func firstNonEmpty(value string, others ...string) string {
 	for _, o := range others {
 		if value == "" {
 			value = strings.TrimSpace(o)

@@ -34,7 +34,7 @@ func TestASaleIsExactWithEveryLock(t *testing.T) {
 			fleet := s.fleet(t)
 			const stock = 200
 			id := fleet[0].sale(t, stock, 1)
-			sum := total(crowd(t, fleet, rush.Options{
+			sum := total(rushEach(t, fleet, rush.Options{
 				Users: 400, Coupon: id, DoubleTapEvery: 3, CancelPercent: 10,
 				AdminToken: token(t, 1, "admin"), Concurrency: 16,
 			}))

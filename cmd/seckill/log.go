@@ -11,7 +11,7 @@ import (
 	"seckill/internal/config"
 )
 
-// newLog writes JSON, or coloured text where a person looks.
+// newLog returns a logger that writes JSON, or coloured text to a terminal.
 func newLog(cfg config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {

@@ -23,7 +23,7 @@ func main() {
 	os.Exit(code)
 }
 
-// console is where a command speaks, and what it was told by the environment.
+// console is a command's output and environment.
 type console struct {
 	out, err io.Writer
 	environ  []string
@@ -32,17 +32,17 @@ type console struct {
 // The exit codes.
 const (
 	exitOK    = 0
-	exitFail  = 1 // it did not work, or an audit found a violation
+	exitFail  = 1 // it failed, or an audit found a violation
 	exitUsage = 2 // the command line or the configuration is wrong
 )
 
 // errUsage marks an error of the command line or the configuration.
 var errUsage = errors.New("usage")
 
-// errSilent says that everything worth saying has been said.
+// errSilent is a failure whose message was printed already.
 var errSilent = errors.New("failed")
 
-// run executes one command line, and says on one line what went wrong.
+// run executes one command line, prints an error on one line and returns the exit code.
 func run(ctx context.Context, args []string, c console) int {
 	root := newRoot(c)
 	root.SetArgs(args)
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, c console) int {
 	case errors.Is(err, errUsage):
 		c.complain(strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 		return exitUsage
-	case ctx.Err() != nil && errors.Is(err, context.Canceled): // no store is to blame
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not the fault of a store
 		c.complain("stopped before it was done")
 		return exitFail
 	}
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, c console) int {
 	return exitFail
 }
 
-// complain writes one line, however many errors were joined.
+// complain prints a message on one line, however many errors were joined.
 func (c console) complain(text string) {
 	_, _ = fmt.Fprintln(c.err, "seckill:", strings.ReplaceAll(text, "\n", "; "))
 }

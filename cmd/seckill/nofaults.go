@@ -12,9 +12,9 @@ import (
 	"seckill/internal/order"
 )
 
-// In an ordinary build nothing comes between the parts: see faults.go for the other.
+// An ordinary build has no fault points: faults.go has them, behind a build tag.
 
-func faultyEnviron(environ []string) ([]string, error) { return environ, nil }
+func armFaults(environ []string) ([]string, error) { return environ, nil }
 
 func faultyBackend(b lock.Backend) lock.Backend { return b }
 
@@ -24,12 +24,12 @@ func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return p }
 
 func faultyAdmin(h http.Handler) http.Handler { return h }
 
-// extraCommands tells where the one is that only the other build has.
+// extraCommands returns a hidden chaos command that names the build that has it.
 func extraCommands(console) []*cobra.Command {
 	return []*cobra.Command{{
 		Use: "chaos", Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usage(errors.New("chaos is in builds with fault points alone: make chaos, or go run -tags faults ./cmd/seckill chaos"))
+			return usage(errors.New("chaos needs a build with fault points: make chaos, or go run -tags faults ./cmd/seckill chaos"))
 		},
 	}}
 }

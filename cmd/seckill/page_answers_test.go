@@ -97,7 +97,7 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 			}()
 			bought, limited := v.word("bought"), v.word("rate_limited")
 			v.click("#buy")
-			within(t, patience, func() error {
+			within(t, browserTimeout, func() error {
 				said := v.text("#outcome")
 				if strings.Contains(said, limited) {
 					return nil
@@ -131,7 +131,7 @@ func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
 			v.means("#outcome", "wait")
 			require.NoError(t, do("BACKUP STAGE END"))
 			bought, not := v.word("bought"), v.word("given_up")
-			within(t, patience, func() error {
+			within(t, browserTimeout, func() error {
 				switch said := v.text("#outcome"); {
 				case strings.Contains(said, bought):
 					v.means("#orders .badge", "pending")

@@ -87,7 +87,7 @@ func TestTheTour(t *testing.T) {
 // page is the address that a demonstration tells first of all.
 func (p *process) page(t *testing.T) (url string) {
 	t.Helper()
-	within(t, patience, func() error {
+	within(t, browserTimeout, func() error {
 		if url = regexp.MustCompile(`^http://[0-9.:]+`).FindString(p.out.String()); url == "" {
 			return fmt.Errorf("it says %q", p.out.String())
 		}

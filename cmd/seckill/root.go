@@ -9,7 +9,7 @@ import (
 	"seckill/internal/config"
 )
 
-// usage marks err as the caller's mistake.
+// usage marks err as a mistake of the command line or the configuration.
 func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
 
 func newRoot(c console) *cobra.Command {
@@ -55,7 +55,7 @@ func unknown(command ...string) error {
 	return usage(fmt.Errorf("unknown command %q: see seckill help", strings.Join(command, " ")))
 }
 
-// noArgs refuses arguments, which are mostly flags without their dashes.
+// noArgs refuses arguments, which are usually flags without their dashes.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage(fmt.Errorf("%s takes no argument %q: see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath()))
@@ -63,12 +63,12 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// configFlag adds --config and gives a loader that reads the file and the
+// configFlag adds --config and returns a function that reads the file and the
 // environment.
 func configFlag(cmd *cobra.Command, c console) func() (config.Config, error) {
 	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
 	return func() (config.Config, error) {
-		environ, err := faultyEnviron(c.environ)
+		environ, err := armFaults(c.environ)
 		if err != nil {
 			return config.Config{}, usage(err)
 		}

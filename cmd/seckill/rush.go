@@ -17,16 +17,17 @@ func newRush(c console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rush",
 		Short: "The load generator, against a running server",
-		Long: `Sends many distinct buyers to a server over HTTP and reports what they were told.
+		Long: `Sends many distinct buyers to a server over HTTP and reports how they were answered.
 
 With the server's secret in the configuration (SECKILL_AUTH__SECRET) the buyers' tokens
-are signed here and the audit is asked at the end: the exit code is 1 if it is not clean
+are signed here and the audit is read at the end: the exit code is 1 if it is not clean
 or cannot be had. Without the secret the buyers log in, which the server allows only
 while auth.demo_login is on.`,
 		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n  seckill rush --rate 2000 --users 60000 --json",
 		Args:    noArgs,
 	}
 	load := configFlag(cmd, c)
+	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
 	var o rush.Options
 	var asJSON bool
 	f := cmd.Flags()
@@ -36,11 +37,11 @@ while auth.demo_login is on.`,
 	f.Int64Var(&o.FirstUser, "first-user", 1, "the first buyer's user id")
 	f.IntVar(&o.Concurrency, "concurrency", 128, "how many buyers are served at once")
 	f.Float64Var(&o.Rate, "rate", 0, "taps per second, 0 is as fast as it goes")
-	f.IntVar(&o.DoubleTapEvery, "double-tap-every", 3, "every n-th buyer taps twice, 0 is nobody")
+	f.IntVar(&o.DoubleTapEvery, "double-tap-every", 3, "every n-th buyer taps twice, 0 is none")
 	f.IntVar(&o.Taps, "taps", 0, "instead: one user taps so many times at once")
 	f.IntVar(&o.PayPercent, "pay", 0, "of 100 accepted orders, how many are paid")
 	f.IntVar(&o.CancelPercent, "cancel", 0, "of 100 accepted orders, how many are cancelled")
-	f.BoolVar(&o.Keys, "keys", true, "send an Idempotency-Key, and ask again with it after a lost answer")
+	f.BoolVar(&o.Keys, "idempotency-keys", true, "send an Idempotency-Key, and retry with it after a lost answer")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
 	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -48,7 +49,7 @@ while auth.demo_login is on.`,
 		if err != nil {
 			return err
 		}
-		o.Token, o.Progress = rush.Sessions(o.URL, nil), c.err
+		o.Token, o.ProgressOutput = rush.Sessions(o.URL, nil), c.err
 		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
 			tokens, err := api.NewSigner([]byte(secret), cfg.Auth.TokenTTL)
 			if err != nil {
@@ -66,7 +67,7 @@ while auth.demo_login is on.`,
 		case err != nil:
 			return err
 		}
-		if err := show(c, report, asJSON); err != nil {
+		if err := printReport(c, report, asJSON); err != nil {
 			return err
 		}
 		return verdict(report, o.AdminToken != "")
@@ -74,7 +75,7 @@ while auth.demo_login is on.`,
 	return cmd
 }
 
-func show(c console, r rush.Report, asJSON bool) error {
+func printReport(c console, r rush.Report, asJSON bool) error {
 	if asJSON {
 		if err := json.NewEncoder(c.out).Encode(r); err != nil {
 			return fmt.Errorf("print the report: %w", err)
@@ -84,17 +85,17 @@ func show(c console, r rush.Report, asJSON bool) error {
 	return r.WriteText(c.out)
 }
 
-// verdict makes the exit code: a run whose audit was asked for must have been audited
-// and be clean, and one without a secret must at least have broken no promise.
+// verdict returns the error that makes the exit code: a run whose audit was requested must
+// have been audited and be clean, and one without a secret must have found no violation.
 func verdict(r rush.Report, audited bool) error {
 	if len(r.Violations) > 0 || r.Audit == rush.AuditViolated {
-		return errSilent // the report has said it
+		return errSilent // the report lists them
 	}
 	if r.Stopped {
-		return errors.New("stopped before everybody had come")
+		return errors.New("stopped before all buyers were sent")
 	}
 	if audited && r.Audit == rush.AuditNotRun {
-		return errors.New("the sale was to be audited and was not: " + strings.Join(r.Notes, "; "))
+		return errors.New("the sale was not audited: " + strings.Join(r.Notes, "; "))
 	}
 	return nil
 }

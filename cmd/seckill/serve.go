@@ -32,23 +32,23 @@ embedded in the process, with one coupon on sale.`,
 		log := newLog(cfg.Log, c.err)
 		s, err := startServer(cmd.Context(), cfg, log)
 		if err != nil {
-			return unlessTold(cmd.Context(), err, log)
+			return startError(cmd.Context(), err, log)
 		}
 		if s.app.embedded != nil {
 			if err := s.openDemoSale(cmd.Context()); err != nil {
-				return errors.Join(unlessTold(cmd.Context(), err, log), s.stop(context.WithoutCancel(cmd.Context())))
+				return errors.Join(startError(cmd.Context(), err, log), s.stop(context.WithoutCancel(cmd.Context())))
 			}
 		}
 		s.logServing()
-		s.greet(c)
+		s.printBanner(c)
 		return s.untilDone(cmd.Context())
 	}
 	return cmd
 }
 
-// unlessTold is the error of a start, unless the program was told to end in its midst:
-// what then fails does so for that.
-func unlessTold(ctx context.Context, err error, log *slog.Logger) error {
+// startError returns the error of a start, or nil if the program was told to stop meanwhile,
+// which makes every step fail.
+func startError(ctx context.Context, err error, log *slog.Logger) error {
 	if ctx.Err() == nil {
 		return err
 	}
@@ -56,22 +56,21 @@ func unlessTold(ctx context.Context, err error, log *slog.Logger) error {
 	return nil
 }
 
-// embeddedPatience is the least time that a request has with embedded stores.
-const embeddedPatience = 8 * time.Second
+// embeddedTimeout is the least timeout of a request with embedded stores.
+const embeddedTimeout = 8 * time.Second
 
 // startServer opens the listeners, builds the app and serves.
 func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*server, error) {
-	// A secret that was made up is known to nobody, so that logging in is the only
-	// way to a token.
+	// Nobody knows a generated secret, so the demo login is the only way to a token.
 	if made := cfg.FillDevelopment(); len(made) > 0 {
-		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // a crowd logs in from one address
-		log.Info("development mode: made up for this run", "keys", made, "demo_login", true)
+		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // the workload logs in from one address
+		log.Info("development mode: generated for this run", "keys", made, "demo_login", true)
 	}
 	if cfg.Embedded() {
-		// The stores share this machine with the program, and often with the crowd too:
-		// one that has not answered yet is busy and not away.
-		cfg.HTTP.RequestTimeout = max(cfg.HTTP.RequestTimeout, embeddedPatience)
-		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedPatience)
+		// The stores share this machine with the program, and often with the workload: one
+		// that has not answered yet is busy and not down.
+		cfg.HTTP.RequestTimeout = max(cfg.HTTP.RequestTimeout, embeddedTimeout)
+		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedTimeout)
 	}
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
@@ -80,7 +79,7 @@ func startServer(ctx context.Context, cfg config.Config, log *slog.Logger) (*ser
 	if err != nil {
 		return nil, err
 	}
-	a, err := openShop(ctx, cfg, log)
+	a, err := openApp(ctx, cfg, log)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
@@ -122,8 +121,8 @@ func (s *server) sell(ctx context.Context, c coupon.Coupon) error {
 	return nil
 }
 
-// greet says where to look; in development also how to be the administrator.
-func (s *server) greet(c console) {
+// printBanner prints the addresses, and with embedded stores an administrator's token.
+func (s *server) printBanner(c console) {
 	_, _ = fmt.Fprintf(c.out, "%s  the page and the API\n", s.url)
 	if s.app.embedded == nil {
 		return
@@ -148,7 +147,7 @@ func (s *server) untilDone(ctx context.Context) error {
 	var failed error
 	select {
 	case <-ctx.Done():
-		s.app.log.Info("stopping: finishing what is in flight")
+		s.app.log.Info("stopping: finishing requests in flight")
 	case failed = <-s.failed:
 	}
 	err := errors.Join(failed, s.stop(context.WithoutCancel(ctx)))

@@ -23,11 +23,11 @@ type server struct {
 	url       string
 	adminAddr string
 	draining  atomic.Bool
-	failed    chan error // a listener's end that nobody asked for
+	failed    chan error // why a listener ended before stop
 }
 
-// listeners are opened before anything else is built: a port that is taken is the
-// commonest mistake and should be told first.
+// listeners are opened before anything else is built: a port in use is the most common
+// mistake, and is reported first.
 type listeners struct{ public, admin net.Listener }
 
 func listen(ctx context.Context, public, admin string) (l listeners, err error) {
@@ -43,19 +43,19 @@ func listen(ctx context.Context, public, admin string) (l listeners, err error) 
 
 func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.Close()) }
 
-// newServer puts the HTTP contract before the app. It takes over the listeners.
+// newServer serves the app over HTTP. It takes ownership of the listeners.
 func newServer(a *app, l listeners) (*server, error) {
 	cfg := a.cfg
 	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
 	parts := api.Parts{
-		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: reports{a.auditor},
-		Engine: engine{a},
+		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: auditReports{a.auditor},
+		Engine: saleStatus{a},
 	}
 	if a.embedded != nil {
-		c, th := newCrowd(s), newTheatre()
-		a.onStop(th.close)
-		a.onStop(c.close)
-		parts.Rush, parts.Lab = c, th
+		rushes, experiments := newRushRunner(s), newLabRunner()
+		a.onStop(experiments.close)
+		a.onStop(rushes.close)
+		parts.Rush, parts.Lab = rushes, experiments
 	}
 	var err error
 	s.api, err = api.New(api.Options{
@@ -69,7 +69,7 @@ func newServer(a *app, l listeners) (*server, error) {
 		return nil, errors.Join(err, l.close())
 	}
 	s.public = &http.Server{
-		Handler:     s.closing(s.api.Handler()),
+		Handler:     s.closeWhileDraining(s.api.Handler()),
 		ReadTimeout: cfg.HTTP.ReadTimeout, WriteTimeout: cfg.HTTP.WriteTimeout, IdleTimeout: cfg.HTTP.IdleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
@@ -89,9 +89,9 @@ func (s *server) serve(h *http.Server, l net.Listener) {
 	}
 }
 
-// closing asks clients, while the server drains, to go elsewhere with their next
-// request, instead of cutting an idle connection just as they write to it.
-func (s *server) closing(next http.Handler) http.Handler {
+// closeWhileDraining asks clients to close their connections while the server drains, instead
+// of cutting an idle connection just as a client writes to it.
+func (s *server) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")
@@ -104,12 +104,12 @@ func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
-	return s.app.answers(ctx)
+	return s.app.ping(ctx)
 }
 
-// drain is how long an instance that is not ready any more goes on taking requests:
-// the time that a load balancer needs to notice.
-const drain = time.Second
+// drainDelay is how long an instance that is no longer ready still takes requests: the time
+// that a load balancer needs to notice.
+const drainDelay = time.Second
 
 // stop ends the server so that no request is lost:
 //
@@ -119,18 +119,22 @@ func (s *server) stop(ctx context.Context) error {
 	defer cancel()
 	s.draining.Store(true)
 	select {
-	case <-time.After(min(drain, s.app.cfg.HTTP.ShutdownTimeout/4)):
+	case <-time.After(min(drainDelay, s.app.cfg.HTTP.ShutdownTimeout/4)):
 	case <-ctx.Done():
 	}
-	s.api.Close() // event streams would last for ever
+	s.api.Close() // event streams have no end of their own
 	err := s.public.Shutdown(ctx)
 	err = errors.Join(err, s.app.close(context.WithoutCancel(ctx)))
 	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
 }
 
-// reports renders the auditor's reports as the API wants them.
-type reports struct{ *audit.Auditor }
+// auditReports implements api.Auditor.
+type auditReports struct{ *audit.Auditor }
 
-func (r reports) Audit(ctx context.Context, id int64) (any, error) { return r.Auditor.Audit(ctx, id) }
+func (r auditReports) Audit(ctx context.Context, id int64) (any, error) {
+	return r.Auditor.Audit(ctx, id)
+}
 
-func (r reports) Repair(ctx context.Context, id int64) (any, error) { return r.Auditor.Repair(ctx, id) }
+func (r auditReports) Repair(ctx context.Context, id int64) (any, error) {
+	return r.Auditor.Repair(ctx, id)
+}

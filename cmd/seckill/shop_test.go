@@ -183,8 +183,8 @@ func (s shop) auditedTwice(t testing.TB, i *instance, coupon string) report {
 	return got
 }
 
-// crowd sends one rush to each URL, all at once, each of buyers of its own.
-func crowd(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
+// rushEach sends one rush to each URL, all at once, each of buyers of its own.
+func rushEach(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
 	t.Helper()
 	reports := make([]rush.Report, len(fleet))
 	errs := make([]error, len(fleet))
@@ -223,7 +223,7 @@ func mopUp(t testing.TB, i *instance, coupon string, firstUser int64) {
 		if left == 0 {
 			break
 		}
-		crowd(t, []*instance{i}, rush.Options{Users: left + 20, Coupon: coupon, FirstUser: firstUser, Concurrency: 16})
+		rushEach(t, []*instance{i}, rush.Options{Users: left + 20, Coupon: coupon, FirstUser: firstUser, Concurrency: 16})
 		firstUser += int64(left + 20)
 	}
 	assert.Zero(t, i.left(t, coupon), "units that nobody could buy")

@@ -26,7 +26,7 @@ func newToken(c console) *cobra.Command {
 	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		first, last, err := whose(*user, *users)
+		first, last, err := userRange(*user, *users)
 		if err != nil {
 			return usage(err)
 		}
@@ -58,21 +58,21 @@ func newToken(c console) *cobra.Command {
 	return cmd
 }
 
-// whose reads the two flags that say whom the tokens are for.
-func whose(user int64, users string) (first, last int64, err error) {
+// userRange returns the range of users that --user or --users names.
+func userRange(user int64, users string) (first, last int64, err error) {
 	switch {
 	case users != "" && user == 0:
-		return span(users)
+		return parseRange(users)
 	case users == "" && user > 0:
 		return user, user, nil
 	}
 	return 0, 0, errors.New("give --user with an id above zero, or --users FROM-TO")
 }
 
-// maxTokens bounds --users: a slip of the finger is not a terabyte.
+// maxTokens bounds --users: a typing mistake should not write a terabyte.
 const maxTokens = 10_000_000
 
-func span(text string) (first, last int64, err error) {
+func parseRange(text string) (first, last int64, err error) {
 	from, to, ok := strings.Cut(text, "-")
 	first, err1 := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)

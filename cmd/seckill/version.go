@@ -24,7 +24,7 @@ func newVersion(c console) *cobra.Command {
 // released is the version of a release; .ci/release sets it when it links.
 var released string
 
-// version is what the build knows of itself: the release, the module's version, or the commit.
+// version returns the release, the module's version or the commit, whichever is known first.
 func version() string {
 	if released != "" {
 		return released

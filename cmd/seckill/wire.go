@@ -60,24 +60,24 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	return store.Open(ctx, o)
 }
 
-// transactor gives what order.commit names: one transaction for each order, or one for
-// the orders of many.
-func transactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Transactor {
+// newTransactor returns what order.commit names: one transaction for each order, or one
+// for the orders of many requests.
+func newTransactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Transactor {
 	if cfg.Commit == "single" {
 		return db
 	}
 	return db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit})
 }
 
-// admit gives the limit on orders that are made at once, or nil: who is answered before
-// the commit is kept waiting by nobody, and what its entries cost is bounded by hands.
-func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
+// newAdmission returns the limit on orders that are placed at once, or nil in mode queue,
+// where a request is answered before the commit and workerConcurrency bounds the load.
+func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {
 	if cfg.Order.Mode == "queue" {
 		return nil
 	}
 	most, least := cfg.Admission.MaxConcurrent, cfg.Admission.MaxConcurrent/2
 	if cfg.Order.Commit == "single" {
-		// Each has a connection to the database, and some are left for whoever pays.
+		// Each order takes a connection to the database, and payments need some too.
 		most = min(most, cfg.MySQL.MaxOpen*3/4)
 		least = most / 4
 	}
@@ -89,18 +89,18 @@ func admit(cfg config.Config, m *metrics.Metrics) order.Admission {
 	return a
 }
 
-// shardQueue gives the queues that order.mode asks for, or nil: every order is
-// committed before its answer. An entry is taken over from an instance that has had it
-// for longer than a transaction may take.
-func shardQueue(cfg config.Order, s *stock.Stock) order.Queue {
+// newShardQueue returns the queues of order.mode queue, or nil in mode sync, where every
+// order is committed before its answer. An entry is claimed from an instance that has had
+// it for longer than a transaction may take.
+func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 	if cfg.Mode != "queue" {
 		return nil
 	}
 	return s.Queue(rand.Text(), cfg.TxTimeout+time.Second)
 }
 
-// lockBackend gives the backend that lock.backend names, and what closes it.
-func lockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger) (
+// openLockBackend returns the backend that lock.backend names, and a function that closes it.
+func openLockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger) (
 	lock.Backend, func() error, error,
 ) {
 	nothing := func() error { return nil }
@@ -134,8 +134,8 @@ func lockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.
 	return nil, nil, usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
 }
 
-// openRedlock connects to each of the independent masters, of which a minority may be
-// away; the fences come from the database, because the masters have no honest one.
+// openRedlock connects to each of the independent masters, of which a minority may be down.
+// The fences come from the database, because independent masters have no common counter.
 func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Backend, func() error, error) {
 	var nodes []redis.UniversalClient
 	closeAll := func() (err error) {
@@ -161,16 +161,16 @@ func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Bac
 	return b, func() error { b.Close(); return closeAll() }, nil
 }
 
-// idMaker makes order ids and gives back what it leased.
-type idMaker interface {
+// idGenerator makes order ids. Close releases the worker number that it leased.
+type idGenerator interface {
 	order.IDs
 	Close(ctx context.Context) error
 }
 
-// newIDs gives the generator that id.generator names.
+// newIDs returns the generator that id.generator names.
 func newIDs(
 	ctx context.Context, cfg config.ID, client redis.UniversalClient, prefix string, locker *lock.Locker, log *slog.Logger,
-) (idMaker, error) {
+) (idGenerator, error) {
 	switch cfg.Generator {
 	case "snowflake":
 		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log})

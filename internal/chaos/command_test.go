@@ -35,7 +35,7 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
 	for run := 1; run <= 2; run++ {
-		cmd, out, complaints := seckill(t, dir, "chaos", "--cell", "^nothing$", "--requests", "60", "--seed", "7",
+		cmd, out, complaints := seckill(t, dir, "chaos", "--fault", "^nothing$", "--requests", "60", "--seed", "7",
 			"--json", "--html", "report.html", "--log", "runs.jsonl")
 		require.NoError(t, cmd.Run(), complaints.String())
 		var sum chaos.Sum
@@ -55,10 +55,14 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 	testservers.Need(t)
 	for want, args := range map[string][]string{
-		"no cell is called":      {"chaos", "--cell", "nosuch"},
+		"no cell is called":      {"chaos", "--fault", "nosuch"},
 		"neither redis nor none": {"chaos", "--lock", "etcd"},
 		"neither sync nor queue": {"chaos", "--mode", "async"},
-		"must be above 0":        {"chaos", "--lanes", "0"},
+		"must be above 0":        {"chaos", "--parallel", "0"},
+
+		"--lanes is called --parallel now": {"chaos", "--lanes", "2"},
+		"--cell is called --fault now":     {"chaos", "--cell", "^nothing$"},
+
 		"takes no argument":      {"chaos", "all"},
 		"there is no such point": {"serve"},
 	} {
@@ -73,7 +77,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 func TestCtrlCEndsEverythingAndTellsWhatWasDone(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	dir := t.TempDir()
-	cmd, out, complaints := seckill(t, dir, "chaos", "--cell", "^nothing$", "--requests", "60", "--rounds", "1000", "--log", "runs.jsonl")
+	cmd, out, complaints := seckill(t, dir, "chaos", "--fault", "^nothing$", "--requests", "60", "--rounds", "1000", "--log", "runs.jsonl")
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { // a round is done, and the next one is under way
 		lines, _ := os.ReadFile(filepath.Join(dir, "runs.jsonl"))

@@ -1,8 +1,7 @@
 // Package metrics counts what the program does, for Prometheus.
 //
-// The order path knows nothing of it: each step is measured by a decorator around
-// the small interface that the step is behind, so that place.go stays a page about
-// the order of things. The room exists for that reason.
+// The order path does not import it: a decorator around the small interface of each step
+// measures the step, so that place.go stays a page about the order of the steps.
 //
 //	order.Service ─▶ [time] order.Stock ─▶ stock
 //	              ─▶ [time] order.Locker ─▶ lock
@@ -27,7 +26,7 @@ import (
 // Metrics is a registry of this program's own metrics, beside those of the Go runtime
 // and the process.
 type Metrics struct {
-	Pulse Pulse // the last moments
+	Live LiveStats // the last seconds
 
 	registry     *prometheus.Registry
 	steps        *prometheus.HistogramVec
@@ -124,7 +123,7 @@ func (m *Metrics) ObservePurchase(status int, code string, d time.Duration) {
 	switch status {
 	case http.StatusCreated:
 		code = "accepted"
-		m.Pulse.latencies.add(time.Now(), d)
+		m.Live.latencies.add(time.Now(), d)
 	case http.StatusAccepted:
 		code = cmp.Or(code, "queued")
 	}

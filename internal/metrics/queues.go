@@ -11,8 +11,8 @@ import (
 	"seckill/internal/order"
 )
 
-// WatchQueues exports the queues of the coupons on sale, read when the registry is. What was
-// claimed from dead consumers, and buried, is in seckill_background_total.
+// WatchQueues exports the queues of the coupons on sale, read at each scrape. Entries that
+// were claimed from dead consumers are in seckill_background_items_total.
 func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
 	read func(ctx context.Context, id int64, shards int) (order.QueueStats, error),
 ) {
@@ -28,17 +28,17 @@ var (
 	queueEntries = prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.", []string{"coupon"}, nil)
 	queueOldest  = prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.",
 		[]string{"coupon"}, nil)
-	queueDead = prometheus.NewDesc("seckill_queue_dead_letters", "Entries that nobody could serve, of a coupon.", []string{"coupon"}, nil)
+	queueDead = prometheus.NewDesc("seckill_queue_dead_letters", "Dead-lettered entries of a coupon.", []string{"coupon"}, nil)
 )
 
-// Describe names the metrics.
+// Describe implements prometheus.Collector.
 func (queueCollector) Describe(to chan<- *prometheus.Desc) {
 	to <- queueEntries
 	to <- queueOldest
 	to <- queueDead
 }
 
-// Collect reads the queues. Those that cannot be read are left out.
+// Collect implements prometheus.Collector. Queues that cannot be read are left out.
 func (c queueCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

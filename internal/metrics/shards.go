@@ -11,8 +11,7 @@ import (
 	"seckill/internal/coupon"
 )
 
-// WatchShards exports the units in each shard of the coupons that are on sale, read when
-// the registry is.
+// WatchShards exports the units in each shard of the coupons on sale, read at each scrape.
 func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
 	m.registry.MustRegister(shardCollector{known, left})
 }
@@ -24,11 +23,11 @@ type shardCollector struct {
 
 var shardUnits = prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
 
-// Describe names the one metric.
+// Describe implements prometheus.Collector.
 func (shardCollector) Describe(to chan<- *prometheus.Desc) { to <- shardUnits }
 
-// Collect reads the shards. Those that cannot be read are left out, and the rest of
-// the registry is served all the same.
+// Collect implements prometheus.Collector. Shards that cannot be read are left out, and
+// the rest of the registry is served.
 func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -44,7 +43,7 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// onSale lists the coupons that are on sale now, whatever somebody has written down.
+// onSale returns the coupons that are on sale by the clock, whatever their stored state.
 func onSale(known []coupon.Coupon) []coupon.Coupon {
 	now := time.Now()
 	return slices.DeleteFunc(known, func(c coupon.Coupon) bool { return c.StateAt(now) != coupon.OnSale })

@@ -10,7 +10,8 @@ import (
 	"seckill/internal/order"
 )
 
-// timer takes the time of a step. Its two series are looked up once, not for each order.
+// timer observes the duration of a step. Its two series are looked up once, and not for
+// each order.
 type timer struct{ ok, failed prometheus.Observer }
 
 func (m *Metrics) timer(step string) timer {

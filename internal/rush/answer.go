@@ -32,9 +32,9 @@ type answer struct {
 	location string
 }
 
-// understand reads an answer's meaning. A body that is not what the contract
-// says leaves order or code empty, which the verdict then holds against it.
-func understand(status int, h http.Header, body []byte) answer {
+// parseAnswer returns what an answer means. A body that does not follow the contract
+// leaves order or code empty, which makes its verdict broken.
+func parseAnswer(status int, h http.Header, body []byte) answer {
 	a := answer{status: status, after: retryAfter(h.Get("Retry-After")), location: h.Get("Location")}
 	if status < 300 {
 		if json.Unmarshal(body, &a.order) != nil {
@@ -51,12 +51,12 @@ func understand(status int, h http.Header, body []byte) answer {
 	return a
 }
 
-// retryAfter reads the header in both its forms: seconds, or a date.
+// retryAfter returns the delay of a Retry-After header in either form: seconds, or a date.
 func retryAfter(h string) time.Duration {
 	if h == "" {
 		return 0
 	}
-	const most = 24 * time.Hour // nobody waits longer, and larger numbers are none of time's
+	const most = 24 * time.Hour // no client waits longer, and a larger number may overflow a Duration
 	if n, err := strconv.Atoi(h); err == nil {
 		return time.Duration(min(max(0, n), int(most/time.Second))) * time.Second
 	}
@@ -70,12 +70,12 @@ func retryAfter(h string) time.Duration {
 type kind int
 
 const (
-	accepted kind = iota // an order, for ever
-	doubtful             // 202: to be polled
-	refused              // a definite no, under its code
-	again                // a no that may be asked again
-	unknown              // nobody can say: no answer, or the server's fault
-	broken               // not an answer of the contract
+	accepted  kind = iota // an order, durable
+	inDoubt               // 202: to be polled
+	refused               // a definite refusal, under its code
+	retryable             // a refusal that may be retried
+	unknown               // ambiguous: no answer, or a 5xx
+	broken                // not an answer of the contract
 )
 
 // verdict is an answer's kind and the name it is counted under.
@@ -84,26 +84,26 @@ type verdict struct {
 	name string
 }
 
-// judge reads the answer to a tap.
-func judge(a answer, err error) verdict {
+// classify returns the verdict on the answer to a tap.
+func classify(a answer, err error) verdict {
 	switch {
 	case err != nil:
-		return verdict{unknown, nameOf(err)}
+		return verdict{unknown, errorName(err)}
 	case a.status == http.StatusCreated && a.order.ID != "":
 		return verdict{accepted, ""}
 	case a.status == http.StatusCreated:
 		return verdict{broken, "malformed"}
 	case a.status == http.StatusAccepted:
-		return verdict{doubtful, "in_doubt"}
+		return verdict{inDoubt, "in_doubt"}
 	}
-	return judgeNo(a)
+	return classifyRefusal(a)
 }
 
-// judgePoll reads the answer to a GET of an order that was in doubt.
-func judgePoll(a answer, err error) verdict {
+// classifyPoll returns the verdict on a GET of an order that was in doubt.
+func classifyPoll(a answer, err error) verdict {
 	switch {
 	case err != nil:
-		return verdict{unknown, nameOf(err)}
+		return verdict{unknown, errorName(err)}
 	case a.status == http.StatusOK && a.order.ID != "":
 		switch a.order.Status {
 		case "pending", "paid", "cancelled", "expired":
@@ -111,18 +111,18 @@ func judgePoll(a answer, err error) verdict {
 		case "void":
 			return verdict{refused, "void"}
 		}
-		return verdict{doubtful, "in_doubt"}
+		return verdict{inDoubt, "in_doubt"}
 	case a.status == http.StatusAccepted:
-		return verdict{doubtful, "in_doubt"}
+		return verdict{inDoubt, "in_doubt"}
 	}
-	return judgeNo(a)
+	return classifyRefusal(a)
 }
 
-// judgeNo reads every answer that is not a 2xx of the contract.
-func judgeNo(a answer) verdict {
+// classifyRefusal returns the verdict on an answer that is not a 2xx of the contract.
+func classifyRefusal(a answer) verdict {
 	switch a.code {
 	case "busy", "overloaded", "rate_limited", "unavailable", "not_loaded":
-		return verdict{again, a.code}
+		return verdict{retryable, a.code}
 	}
 	switch {
 	case a.status >= 500:
@@ -133,8 +133,8 @@ func judgeNo(a answer) verdict {
 	return verdict{broken, "http_" + strconv.Itoa(a.status)}
 }
 
-// nameOf tells the ways apart in which an answer can be missing.
-func nameOf(err error) string {
+// errorName returns the name that a missing answer is counted under.
+func errorName(err error) string {
 	var op *net.OpError
 	var ne net.Error
 	switch {

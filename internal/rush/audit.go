@@ -14,8 +14,8 @@ const (
 	AuditNotRun   = "not_run"  // no admin rights, or the audit could not be finished
 )
 
-// inspection is the server's audit of one coupon.
-type inspection struct {
+// auditReport is the server's audit of one coupon.
+type auditReport struct {
 	Clean      bool        `json:"clean"`
 	Settled    bool        `json:"settled"`
 	Total      int         `json:"total"`
@@ -37,38 +37,38 @@ type invariant struct {
 	Detail string `json:"detail"`
 }
 
-// atRest says whether nothing is on its way any more. Before that, a difference
-// between Redis and the database is no fault.
-func (in inspection) atRest() bool { return in.Settled && in.Holds+in.Returns == 0 }
+// atRest reports whether no hold and no return is open. Until then a difference between
+// Redis and the database is legitimate.
+func (in auditReport) atRest() bool { return in.Settled && in.Holds+in.Returns == 0 }
 
-// inspect asks for the audit. It takes as long as the sale is large, and not as long as a
-// buyer's request may.
-func (r *run) inspect(ctx context.Context) (inspection, error) {
-	var in inspection
+// fetchAudit returns the server's audit. It takes as long as the sale is large, so it has
+// a timeout of its own.
+func (r *run) fetchAudit(ctx context.Context) (auditReport, error) {
+	var in auditReport
 	client := *r.client
-	client.Timeout = r.bounds.audit
+	client.Timeout = r.timeouts.audit
 	err := r.getBy(ctx, &client, "/api/v1/admin/coupons/"+r.Coupon+"/audit", r.AdminToken, &in)
 	return in, err
 }
 
-// restEvery is how often the audit is asked for while it is not at rest. It reads
-// the whole sale, so not too often.
-const restEvery = 250 * time.Millisecond
+// auditEvery is the time between audits while the sale is not at rest. Each reads the
+// whole sale, so they are not frequent.
+const auditEvery = 250 * time.Millisecond
 
-// audits is how many are asked for at least.
-const audits = 3
+// minAudits is the number of audits for which there is always time.
+const minAudits = 3
 
-// inspectAtRest waits until the sale is at rest, at most r.bounds.rest or as long as
+// fetchAuditAtRest waits until the sale is at rest, at most r.bounds.rest or as long as
 // three audits take, and returns the last audit that was read.
-func (r *run) inspectAtRest(ctx context.Context) (inspection, error) {
+func (r *run) fetchAuditAtRest(ctx context.Context) (auditReport, error) {
 	began := time.Now()
-	last := began.Add(r.bounds.rest)
-	var seen inspection
+	last := began.Add(r.timeouts.atRest)
+	var seen auditReport
 	var err error
 	for {
-		var in inspection
+		var in auditReport
 		asked := time.Now()
-		if in, err = r.inspect(ctx); err == nil {
+		if in, err = r.fetchAudit(ctx); err == nil {
 			seen = in
 			if in.atRest() {
 				return in, nil
@@ -77,20 +77,20 @@ func (r *run) inspectAtRest(ctx context.Context) (inspection, error) {
 			no.status != http.StatusTooManyRequests {
 			return seen, err
 		}
-		if by := began.Add(audits * time.Since(asked)); by.After(last) {
+		if by := began.Add(minAudits * time.Since(asked)); by.After(last) {
 			last = by
 		}
-		if time.Now().After(last) || !sleep(ctx, restEvery) {
+		if time.Now().After(last) || !sleep(ctx, auditEvery) {
 			return seen, err
 		}
 	}
 }
 
-// holdAgainst compares the audit with what the buyers were told.
-func (r *run) holdAgainst(in inspection, committed, distinct int) {
+// checkAudit compares the audit with what the buyers were told.
+func (r *run) checkAudit(in auditReport, committed, distinct int) {
 	if !in.atRest() {
 		r.violation("the sale was not at rest after %v: %d holds and %d returns are open",
-			r.bounds.rest, in.Holds, in.Returns)
+			r.timeouts.atRest, in.Holds, in.Returns)
 	}
 	if committed < distinct {
 		r.violation("lost: %d orders were acknowledged and only %d are committed", distinct, committed)
@@ -112,6 +112,6 @@ func (r *run) holdAgainst(in inspection, committed, distinct int) {
 		}
 	}
 	if named == 0 && in.atRest() {
-		r.violation("audit: not clean, and it does not say why")
+		r.violation("audit: not clean, and it names no invariant")
 	}
 }

@@ -20,9 +20,9 @@ func BenchmarkCall(b *testing.B) {
 	}))
 	defer server.Close()
 	host := server.Listener.Addr().(*net.TCPAddr).String()
-	for name, l := range map[string]line{
-		"light":   newWires(host, patient.doubt),
-		"nethttp": newPlain("http://"+host, 128, patient.doubt),
+	for name, l := range map[string]transport{
+		"light":   newRawConns(host, defaultTimeouts.inDoubt),
+		"nethttp": newNetHTTP("http://"+host, 128, defaultTimeouts.inDoubt),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.Cleanup(l.cut)

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// tap asks for one unit until there is an outcome, and counts it once.
+// tap requests one unit until there is an outcome, and counts it once.
 //
-// What a repeat can do is decided by the key: with the same key the server must
-// give the same order, so a lost answer may be asked for again. That the last
-// answer is a refusal does not mean that an earlier, lost one was not an order:
-// only the audit can tell, which is why committed is a column of its own.
+// A retry is safe because of the key: for the same key the server must return the same
+// order. A refusal of the last try does not mean that an earlier try, whose answer was
+// lost, placed no order: only the audit knows, which is why committed is a column of its
+// own.
 func (r *run) tap(ctx, work context.Context, t tap) {
-	r.ask()
+	r.countTap()
 	q := request{
 		method: http.MethodPost,
 		path:   r.prefix + "/api/v1/coupons/" + r.Coupon + "/orders",
@@ -23,66 +23,65 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 	}
 	for try := 1; ; try++ {
 		a, err := r.send(work, q)
-		v := judge(a, err)
+		v := classify(a, err)
 		switch v.kind {
 		case accepted:
-			r.own(ctx, work, t, a.order)
+			r.acknowledge(ctx, work, t, a.order)
 			return
-		case doubtful:
+		case inDoubt:
 			if try == 1 {
-				r.queue()
+				r.countQueued()
 			}
-			if place := r.placeOf(a); place != "" {
-				r.doubts.Go(func() { r.settle(ctx, work, t, place, a.after) })
+			if place := r.pollPath(a); place != "" {
+				r.polling.Go(func() { r.pollInDoubt(ctx, work, t, place, a.after) })
 				return
 			}
 		case refused:
-			r.refuse(v.name, t.due)
+			r.countRefusal(v.name, t.due)
 			return
 		case broken:
 			if v.name == "malformed" {
 				r.violation("user %d was answered 201 without an order", r.userOf(t))
 			}
-			r.fail(v.name)
+			r.countFailure(v.name)
 			return
-		case again, unknown: // below, if there are tries left
+		case retryable, unknown: // below, if there are tries left
 		}
-		if try == r.Tries || !pause(ctx, try, a.after) {
+		if try == r.Tries || !backoff(ctx, try, a.after) {
 			r.giveUp(t, v)
 			return
 		}
-		r.repeat()
+		r.countRepeat()
 	}
 }
 
-// giveUp counts a tap by the last that was heard of it.
+// giveUp counts a tap by its last answer.
 func (r *run) giveUp(t tap, v verdict) {
-	if v.kind == again {
-		r.refuse(v.name, t.due)
+	if v.kind == retryable {
+		r.countRefusal(v.name, t.due)
 		return
 	}
-	r.fail(v.name)
+	r.countFailure(v.name)
 }
 
-// send makes one request and counts it if it was answered.
+// send sends one request and counts it if it was answered.
 func (r *run) send(work context.Context, q request) (answer, error) {
-	a, err := r.line.call(work, q)
+	a, err := r.transport.call(work, q)
 	if err == nil {
 		r.requests.Add(1)
 	}
 	return a, err
 }
 
-// own takes note of an order that is now this buyer's, and does with it what
-// this buyer does.
-func (r *run) own(ctx, work context.Context, t tap, o order) {
+// acknowledge records an order of this buyer, and pays or cancels it if this buyer does.
+func (r *run) acknowledge(ctx, work context.Context, t tap, o order) {
 	user := r.userOf(t)
 	if o.UserID != strconv.FormatInt(user, 10) || o.CouponID != r.Coupon {
-		r.violation("user %d asked for coupon %s and got order %s, which is user %s's of coupon %s",
+		r.violation("user %d requested coupon %s and got order %s, which is user %s's of coupon %s",
 			user, r.Coupon, o.ID, o.UserID, o.CouponID)
 	}
 	a := &ack{id: o.ID, user: user, tap: t.nth, expires: o.ExpiresAt}
-	nth := r.accept(a, t.due)
+	nth := r.countAccepted(a, t.due)
 	// 37 and 100 have no common divisor: of any 100 orders in a row exactly so
 	// many are paid and so many cancelled, and they are mixed.
 	switch lot := nth * 37 % 100; {
@@ -97,27 +96,27 @@ func (r *run) own(ctx, work context.Context, t tap, o order) {
 // gives the same answer, key or no key.
 const followTries = 8
 
-// followUp pays or cancels. What it wants is noted before it is sent: from then
-// on the order may be in either state.
+// followUp pays or cancels an order. It records the wanted state before it sends: from
+// then on the order may be in either state.
 func (r *run) followUp(ctx, work context.Context, t tap, a *ack, want, verb string) {
 	if ctx.Err() != nil {
 		return
 	}
-	a.want = want
+	a.wantStatus = want
 	q := request{method: http.MethodPost, path: r.pathOf(a.id) + verb, token: r.tokens[t.buyer]}
 	for try := 1; try <= followTries; try++ {
 		got, err := r.send(work, q)
 		if err == nil && got.status == http.StatusOK && got.order.ID == a.id && got.order.Status == want {
-			r.follow(a)
+			r.countFollowUp(a)
 			return
 		}
 		if err == nil && got.status == http.StatusOK {
-			r.violation("user %d asked for order %s to be %s and was answered order %q, %q",
+			r.violation("user %d requested order %s to be %s and was answered order %q, %q",
 				a.user, a.id, want, got.order.ID, got.order.Status)
 			return
 		}
-		v := judgeNo(got)
-		if err == nil && (v.kind == refused || v.kind == broken) || !pause(ctx, try, got.after) {
+		v := classifyRefusal(got)
+		if err == nil && (v.kind == refused || v.kind == broken) || !backoff(ctx, try, got.after) {
 			return
 		}
 	}
@@ -125,8 +124,8 @@ func (r *run) followUp(ctx, work context.Context, t tap, a *ack, want, verb stri
 
 func (r *run) userOf(t tap) int64 { return r.FirstUser + int64(t.buyer) }
 
-// keyOf is the tap's Idempotency-Key: the same for every try, and of no other
-// tap of this or another run.
+// keyOf returns the tap's Idempotency-Key: the same for every try, and different from
+// that of every other tap of this or another run.
 func (r *run) keyOf(t tap) string {
 	if !r.Keys {
 		return ""

@@ -9,8 +9,8 @@ type findings struct {
 	duplicates int // acknowledgements above what a user or an order may have
 }
 
-// checkRecord compares the answers given to the buyers with each other. It asks
-// nobody, so no state of the server can make it look better.
+// checkRecord compares the answers given to the buyers with each other. It sends no
+// request, so no state of the server can make the result look better.
 func (r *run) checkRecord(now time.Time) findings {
 	var f findings
 	first := make(map[string]*ack, len(r.acks))
@@ -51,7 +51,7 @@ func (r *run) checkRecord(now time.Time) findings {
 func (r *run) unconfirmed() int {
 	n := 0
 	for _, a := range r.acks {
-		if a.want != "" && !a.sure {
+		if a.wantStatus != "" && !a.confirmed {
 			n++
 		}
 	}

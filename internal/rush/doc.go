@@ -1,9 +1,9 @@
-// Package rush is a crowd: many distinct buyers who want the same coupon at the
-// same moment, over real HTTP, and a report of what became of them.
+// Package rush is a load generator: many distinct buyers want the same coupon at the
+// same moment, over real HTTP, and a report says what became of them.
 //
 // It knows the program only through its HTTP contract, shares no code with it
 // and believes nothing that it can check. It does not prove that the server is
-// right: it proves that the server is wrong, when an answer given to a buyer
+// right. It proves that the server is wrong when an answer given to a buyer
 // does not fit the other answers, the orders read back, or the audit.
 //
 // One buyer's tap ends in exactly one column, however often it was sent:
@@ -20,10 +20,10 @@
 //
 // And a run, from left to right:
 //
-//	coupon, audit ─▶ tokens, connections ─▶ │ the crowd │ ─▶ own record ─▶ read back ─▶ audit at rest
+//	coupon, audit ─▶ tokens, connections ─▶ │ workload  │ ─▶ own record ─▶ read back ─▶ audit at rest
 //	     before the clock                   │ the clock │       after the clock
 //
-// With a rate the crowd is an open loop: tap i belongs at start + i/rate, and
+// With a rate the workload is an open loop: tap i belongs at start + i/rate, and
 // its latency counts from there, also when the generator or the server was late.
 // Otherwise a late answer would delay the next question and hide its own cost.
 package rush

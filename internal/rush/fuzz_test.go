@@ -18,10 +18,10 @@ func FuzzAnyAnswerHasAVerdict(f *testing.F) {
 	f.Add(503, "Fri, 31 Dec 9999 23:59:59 GMT", []byte(`null`))
 	f.Add(500, "x", []byte("<html>"))
 	f.Fuzz(func(t *testing.T, status int, after string, body []byte) {
-		a := understand(status, http.Header{"Retry-After": {after}}, body)
+		a := parseAnswer(status, http.Header{"Retry-After": {after}}, body)
 		require.GreaterOrEqual(t, a.after, time.Duration(0))
 		require.LessOrEqual(t, a.after, 24*time.Hour)
-		for _, v := range []verdict{judge(a, nil), judgePoll(a, nil)} {
+		for _, v := range []verdict{classify(a, nil), classifyPoll(a, nil)} {
 			require.Equal(t, v.kind != accepted, v.name != "")
 			if v.kind == accepted {
 				require.NotEmpty(t, a.order.ID)

@@ -24,14 +24,14 @@ func invent(w http.ResponseWriter, o sold) bool {
 func TestALyingServerIsCaught(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
-		lie        func(s *shop)
+		lie        func(s *fakeServer)
 		options    Options
 		says       string
 		oversold   int
 		duplicates int
 	}{
 		"when two users get the same order": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.buy = func(w http.ResponseWriter, user, _ string, _ int) bool {
 					return invent(w, sold{ID: "7", UserID: user, Expires: later})
 				}
@@ -39,7 +39,7 @@ func TestALyingServerIsCaught(t *testing.T) {
 			options: Options{Users: 3, Verify: -1}, says: "order 7 was given to user", duplicates: 2,
 		},
 		"when one user's two requests get the same order": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.buy = func(w http.ResponseWriter, user, _ string, _ int) bool {
 					return invent(w, sold{ID: "7", UserID: user, Expires: later})
 				}
@@ -47,20 +47,20 @@ func TestALyingServerIsCaught(t *testing.T) {
 			options: Options{Taps: 2, Verify: -1}, says: "answers two different requests of user 1", duplicates: 1,
 		},
 		"when a user gets more than the limit": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.limit = 5 // the shop's own count
-				s.report = func(in *inspection, _ int) { s.limit = 5 }
+				s.report = func(in *auditReport, _ int) { s.limit = 5 }
 			},
 			options: Options{Taps: 3}, says: "user 1 was given 3 live orders, and the limit is 1", duplicates: 2,
 		},
 		"when it sells what it does not have": {
-			lie: func(s *shop) {
-				s.report = func(in *inspection, _ int) { in.Total = 2 }
+			lie: func(s *fakeServer) {
+				s.report = func(in *auditReport, _ int) { in.Total = 2 }
 			},
 			options: Options{Users: 5}, says: "oversold: 5 live orders were acknowledged for 2 units", oversold: 3,
 		},
 		"when an acknowledged order is gone": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.show = func(w http.ResponseWriter, o sold) bool {
 					if o.UserID != "2" {
 						return false
@@ -72,31 +72,31 @@ func TestALyingServerIsCaught(t *testing.T) {
 			options: Options{Users: 5}, says: "of user 2 was acknowledged and cannot be read: not_found",
 		},
 		"when an acknowledged order is void": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.show = func(w http.ResponseWriter, o sold) bool { o.Status = "void"; reply(w, 200, o); return true }
 			},
 			options: Options{Users: 1}, says: `should be pending and is "void"`,
 		},
 		"when a paid order is not": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.show = func(w http.ResponseWriter, o sold) bool { o.Status = "pending"; reply(w, 200, o); return true }
 			},
 			options: Options{Users: 1, PayPercent: 100}, says: `should be paid and is "pending"`,
 		},
 		"when an order expires long before its time": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.show = func(w http.ResponseWriter, o sold) bool { o.Status = "expired"; reply(w, 200, o); return true }
 			},
 			options: Options{Users: 1}, says: `should be pending and is "expired"`,
 		},
 		"when a user reads another's order": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.show = func(w http.ResponseWriter, o sold) bool { o.UserID = "99"; reply(w, 200, o); return true }
 			},
 			options: Options{Users: 1}, says: "lost: user 1 reads order 1001 and gets order 1001 of user 99",
 		},
 		"when the order is somebody else's": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool {
 					return invent(w, sold{ID: "8", UserID: "99", Expires: later})
 				}
@@ -104,28 +104,28 @@ func TestALyingServerIsCaught(t *testing.T) {
 			options: Options{Users: 1, Verify: -1}, says: "which is user 99's",
 		},
 		"when a 201 has no order": {
-			lie: func(s *shop) {
+			lie: func(s *fakeServer) {
 				s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { w.WriteHeader(http.StatusCreated); return true }
 			},
 			options: Options{Users: 1}, says: "answered 201 without an order",
 		},
 		"when fewer are committed than acknowledged": {
-			lie: func(s *shop) {
-				s.report = func(in *inspection, n int) { in.Orders = max(0, in.Orders-1) }
+			lie: func(s *fakeServer) {
+				s.report = func(in *auditReport, n int) { in.Orders = max(0, in.Orders-1) }
 			},
 			options: Options{Users: 4}, says: "lost: 4 orders were acknowledged and only 3 are committed",
 		},
 		"when its own audit finds something": {
-			lie: func(s *shop) {
-				s.report = func(in *inspection, n int) {
+			lie: func(s *fakeServer) {
+				s.report = func(in *auditReport, n int) {
 					in.Clean, in.Violations, in.Oversold, in.Duplicates = n == 1, []string{"I1: stock -3"}, 3, 1
 				}
 			},
 			options: Options{Users: 1}, says: "audit: I1: stock -3", oversold: 3, duplicates: 1,
 		},
 		"when its audit names an invariant": {
-			lie: func(s *shop) {
-				s.report = func(in *inspection, _ int) {
+			lie: func(s *fakeServer) {
+				s.report = func(in *auditReport, _ int) {
 					in.Clean = false
 					in.Invariants = append(in.Invariants, invariant{"I5", "no shard below zero", "violated", "shard 3: -1"},
 						invariant{"I1", "D + A = T", "ok", ""})
@@ -134,16 +134,16 @@ func TestALyingServerIsCaught(t *testing.T) {
 			options: Options{Users: 1}, says: "audit: I5 no shard below zero: shard 3: -1",
 		},
 		"when its audit is not clean and gives no reason": {
-			lie:     func(s *shop) { s.report = func(in *inspection, _ int) { in.Clean = false } },
-			options: Options{Users: 1}, says: "not clean, and it does not say why",
+			lie:     func(s *fakeServer) { s.report = func(in *auditReport, _ int) { in.Clean = false } },
+			options: Options{Users: 1}, says: "not clean, and it names no invariant",
 		},
 		"when the sale never comes to rest": {
-			lie:     func(s *shop) { s.report = func(in *inspection, _ int) { in.Holds = 2 } },
+			lie:     func(s *fakeServer) { s.report = func(in *auditReport, _ int) { in.Holds = 2 } },
 			options: Options{Users: 1}, says: "not at rest after 300ms: 2 holds",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &shop{stock: 100}
+			s := &fakeServer{stock: 100}
 			s.limit = 1
 			open(t, s)
 			told := s.limit
@@ -151,8 +151,8 @@ func TestALyingServerIsCaught(t *testing.T) {
 			if s.limit != told { // what it shows and what it does differ
 				s.url = showingLimit(t, s, told)
 			}
-			tc.options.bounds = patient
-			tc.options.bounds.rest = 300 * time.Millisecond
+			tc.options.timeouts = defaultTimeouts
+			tc.options.timeouts.atRest = 300 * time.Millisecond
 			rep := s.rush(t, tc.options)
 			require.Equal(t, AuditViolated, rep.Audit)
 			require.False(t, rep.Clean())
@@ -164,7 +164,7 @@ func TestALyingServerIsCaught(t *testing.T) {
 }
 
 // showingLimit is the same shop behind a coupon that promises another limit.
-func showingLimit(t *testing.T, s *shop, limit int) string {
+func showingLimit(t *testing.T, s *fakeServer, limit int) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", s.routes())
@@ -175,8 +175,8 @@ func showingLimit(t *testing.T, s *shop, limit int) string {
 }
 
 func TestTheAuditWaitsForRest(t *testing.T) {
-	s := open(t, &shop{stock: 3})
-	s.report = func(in *inspection, n int) {
+	s := open(t, &fakeServer{stock: 3})
+	s.report = func(in *auditReport, n int) {
 		if n == 2 { // the first after the run: a hold is still on its way, and nothing adds up
 			in.Holds, in.Settled, in.Clean = 1, false, false
 		}
@@ -188,14 +188,14 @@ func TestTheAuditWaitsForRest(t *testing.T) {
 
 // An audit takes as long as the sale is large: longer than a buyer waits for an answer.
 func TestAnAuditMayTakeLongerThanARequest(t *testing.T) {
-	s := open(t, &shop{stock: 3})
-	s.report = func(*inspection, int) { time.Sleep(1200 * time.Millisecond) }
+	s := open(t, &fakeServer{stock: 3})
+	s.report = func(*auditReport, int) { time.Sleep(1200 * time.Millisecond) }
 	rep := s.rush(t, Options{Users: 3, Timeout: time.Second})
 	require.Equal(t, AuditClean, rep.Audit, rep.Notes)
 }
 
 func TestAnOrderWhoseTimeIsOverMayBeExpired(t *testing.T) {
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, user, key string, _ int) bool {
 		o, _ := s.sell(user, key)
 		o.Expires = time.Now().UTC()
@@ -207,7 +207,7 @@ func TestAnOrderWhoseTimeIsOverMayBeExpired(t *testing.T) {
 }
 
 func TestAThousandLiesAreAHundredSentences(t *testing.T) {
-	s := open(t, &shop{stock: 1000})
+	s := open(t, &fakeServer{stock: 1000})
 	s.buy = func(w http.ResponseWriter, user, _ string, _ int) bool {
 		return invent(w, sold{ID: "7", UserID: user})
 	}
@@ -217,7 +217,7 @@ func TestAThousandLiesAreAHundredSentences(t *testing.T) {
 }
 
 func TestUnitsLeftAfterSoldOutAreMentioned(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "sold_out", ""); return true }
 	rep := s.rush(t, Options{Users: 2})
 	require.True(t, rep.Clean())

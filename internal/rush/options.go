@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Options says who comes, how fast, and how they behave. The zero value of a
+// Options are how many buyers come, how fast, and how they behave. The zero value of a
 // field is its default; URL, Users (or Taps) and Token are required.
 type Options struct {
 	URL         string // the server, as http://host:port; a path is kept as prefix
@@ -23,13 +23,13 @@ type Options struct {
 	// as fast as Concurrency allows.
 	Rate float64
 
-	DoubleTapEvery int // every n-th buyer taps twice at once, as two requests; 0 = nobody
+	DoubleTapEvery int // every n-th buyer taps twice at once, as two requests; 0 = none
 	PayPercent     int // of 100 accepted orders, how many are paid by their owner
 	CancelPercent  int // of 100 accepted orders, how many are cancelled by their owner
 
-	// Keys sends an Idempotency-Key with each tap and asks again with the same
-	// key, at most Tries times in all, when the answer was lost or was one that
-	// may be asked again. Without Keys nothing is ever asked again.
+	// Keys sends an Idempotency-Key with each tap and retries with the same key, at
+	// most Tries times in all, when the answer was lost or was a refusal that may be
+	// retried. Without Keys nothing is ever retried.
 	Keys  bool
 	Tries int // default 8 with Keys
 
@@ -40,53 +40,54 @@ type Options struct {
 	Timeout time.Duration // of one HTTP request; default 10 s
 	Verify  int           // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
 
-	// Token gives a buyer's bearer token. It is called before the clock starts,
+	// Token returns a buyer's bearer token. It is called before the clock starts,
 	// from several goroutines. See Sessions and Signed.
 	Token func(ctx context.Context, userID int64) (string, error)
 
-	AdminToken string    // for the audit before and after; "" = no audit
-	Progress   io.Writer // where the progress is drawn; nil = nowhere
+	AdminToken     string    // for the audit before and after; "" = no audit
+	ProgressOutput io.Writer // where the progress is drawn; nil = nowhere
 
-	// Ready is called once, when all is prepared and before the clock starts, which
-	// waits for it: several runs can so begin at the same moment. Its error ends the
-	// run. Done is called once after Ready, when the last outcome is known and before
-	// anything is read back. nil is neither.
+	// Ready is called once, when all is prepared; the clock starts when it returns, so
+	// several runs can begin at the same moment. Its error ends the run. Done is called
+	// once after Ready, when the last outcome is known and before anything is read back.
+	// Both may be nil.
 	Ready func(ctx context.Context) error
 	Done  func()
 
-	// Tell is told, from one goroutine, how far the run has come. nil is nobody.
-	Tell func(Standing)
+	// OnProgress is called now and then, from one goroutine, with how far the run has
+	// come. It may be nil.
+	OnProgress func(Progress)
 
-	netHTTP bool     // also for plain http, use net/http and not the light path
-	bounds  patience // tests are in more of a hurry
+	netHTTP  bool     // also for plain http, use net/http and not connections of its own
+	timeouts timeouts // shorter in tests
 }
 
-// patience bounds every kind of waiting that is not one request.
-type patience struct {
-	doubt  time.Duration // for a 202 to become an order or a refusal
-	rest   time.Duration // for the audit to be at rest
-	audit  time.Duration // for one audit
-	grace  time.Duration // for requests in flight after Ctrl-C
-	wrapUp time.Duration // for reading back and auditing after Ctrl-C
+// timeouts bound every kind of waiting that is not one request.
+type timeouts struct {
+	inDoubt time.Duration // for a 202 to become an order or a refusal
+	atRest  time.Duration // for the audit to be at rest
+	audit   time.Duration // for one audit
+	grace   time.Duration // for requests in flight after Ctrl-C
+	wrapUp  time.Duration // for reading back and auditing after Ctrl-C
 }
 
-// The server promises to settle whatever is open within 30 s; the audit is given
-// a little longer, because it is asked at intervals.
-var patient = patience{
-	doubt:  30 * time.Second,
-	rest:   35 * time.Second,
-	audit:  10 * time.Minute,
-	grace:  2 * time.Second,
-	wrapUp: 5 * time.Second,
+// The server promises to resolve whatever is open within 30 s. The audit gets a little
+// longer, because it is read at intervals.
+var defaultTimeouts = timeouts{
+	inDoubt: 30 * time.Second,
+	atRest:  35 * time.Second,
+	audit:   10 * time.Minute,
+	grace:   2 * time.Second,
+	wrapUp:  5 * time.Second,
 }
 
-// withDefaults fills in the defaults and refuses what makes no sense.
+// withDefaults returns o with its defaults, or an ErrOptions.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.FirstUser, 1)
 	setDefault(&o.Concurrency, 128)
 	setDefault(&o.Coupon, "1")
 	setDefault(&o.Timeout, 10*time.Second)
-	setDefault(&o.bounds, patient)
+	setDefault(&o.timeouts, defaultTimeouts)
 	switch {
 	case !o.Keys:
 		o.Tries = 1
@@ -106,7 +107,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// ErrOptions says that what was asked for makes no sense; nothing was sent.
+// ErrOptions is returned for options that make no sense; nothing was sent.
 var ErrOptions = errors.New("wrong options")
 
 func (o Options) check() error {
@@ -133,7 +134,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// tapsOf is how many times the i-th buyer taps at once.
+// tapsOf returns how many times the i-th buyer taps at once.
 func (o Options) tapsOf(i int) int {
 	switch {
 	case o.Taps > 0:
@@ -144,8 +145,8 @@ func (o Options) tapsOf(i int) int {
 	return 1
 }
 
-// tapsBefore is how many taps the buyers before the i-th make, which is the
-// i-th buyer's place in the schedule of an open loop.
+// tapsBefore returns how many taps the buyers before the i-th make, which is the i-th
+// buyer's position in the schedule of an open loop.
 func (o Options) tapsBefore(i int) int {
 	if o.DoubleTapEvery > 0 {
 		return i + i/o.DoubleTapEvery
@@ -153,7 +154,7 @@ func (o Options) tapsBefore(i int) int {
 	return i
 }
 
-// taps is how many taps the whole run makes.
+// taps returns how many taps the whole run makes.
 func (o Options) taps() int {
 	if o.Taps > 0 {
 		return o.Taps

@@ -1,89 +1,47 @@
 package rush
 
 import (
-	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 )
 
-const (
-	drawEvery  = 100 * time.Millisecond // on a terminal
-	printEvery = 5 * time.Second        // into a file or a pipe, where nothing can be drawn over
-)
+// Progress is how far a run has come. Each tap that was sent ends in one of Accepted,
+// Refused and Failed.
+type Progress struct {
+	Taps     int // in the whole run
+	Asked    int
+	Accepted int
+	Refused  int
+	Failed   int
+}
 
-// showProgress draws until the function it returns is called. It only reads the
-// tally now and then, so it costs the buyers nothing.
-func (r *run) showProgress() (done func()) {
-	if r.Progress == nil {
+// progressEvery is the time between two calls of OnProgress.
+const progressEvery = 100 * time.Millisecond
+
+// reportProgress calls OnProgress until the function that it returns is called, and then
+// once more.
+func (r *run) reportProgress() (done func()) {
+	if r.OnProgress == nil {
 		return func() {}
 	}
-	every, draw, finish := r.lines()
-	if onTerminal(r.Progress) {
-		every, draw, finish = r.bar()
+	report := func() {
+		asked, accepted, refused, failed, _ := r.counts()
+		r.OnProgress(Progress{Taps: r.taps(), Asked: asked, Accepted: accepted, Refused: refused, Failed: failed})
 	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
 		for {
+			report()
 			select {
 			case <-tick.C:
-				draw()
 			case <-stop:
-				finish()
+				report()
 				return
 			}
 		}
 	})
 	return sync.OnceFunc(func() { close(stop); wg.Wait() })
-}
-
-// lines prints a line now and then, so a short run prints none.
-func (r *run) lines() (every time.Duration, draw, finish func()) {
-	return printEvery, func() {
-		_, text := r.standing()
-		_, _ = fmt.Fprintln(r.Progress, text) // progress that cannot be shown is no reason to stop
-	}, func() {}
-}
-
-// bar draws one line over and over and clears it at the end: the report follows.
-func (r *run) bar() (every time.Duration, draw, finish func()) {
-	bar := progressbar.NewOptions(r.taps(),
-		progressbar.OptionSetWriter(r.Progress),
-		progressbar.OptionSetWidth(24),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionClearOnFinish(),
-	)
-	draw = func() {
-		settled, text := r.standing()
-		bar.Describe(text)
-		_ = bar.Set(settled) // as above
-	}
-	return drawEvery, draw, func() { draw(); _ = bar.Finish() }
-}
-
-// standing is how many taps have an outcome, and the line under the bar. What is
-// left is counted from what the buyers were told, so it is never ahead of them.
-func (r *run) standing() (settled int, text string) {
-	asked, accepted, refused, failed, cancelled := r.counts()
-	left := max(0, r.sale.Left-accepted+cancelled)
-	text = fmt.Sprintf("asked %d  accepted %d  refused %d  left %d", asked, accepted, refused, left)
-	if failed > 0 {
-		text += fmt.Sprintf("  failed %d", failed)
-	}
-	return accepted + refused + failed, text
-}
-
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

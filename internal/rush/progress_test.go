@@ -1,54 +1,27 @@
 package rush
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// halfWay is a run in which six of ten taps have an outcome.
-func halfWay(out *strings.Builder) *run {
-	r := &run{Options: Options{Users: 10, Progress: out}, tally: newTally(), sale: sale{Stock: 9, Left: 8}}
-	for range 7 {
-		r.ask()
+func TestHowFarARunHasComeIsToldAtOnceAndAtItsEnd(t *testing.T) {
+	var told []Progress
+	r := &run{Options: Options{Users: 6, DoubleTapEvery: 3, OnProgress: func(s Progress) { told = append(told, s) }}, tally: newTally()}
+	done := r.reportProgress()
+	for range 5 {
+		r.countTap()
 	}
-	for range 3 {
-		r.accept(&ack{}, time.Now())
-	}
-	r.refuse("sold_out", time.Now())
-	r.refuse("busy", time.Now())
-	r.fail("timeout")
-	return r
-}
+	r.countRefusal("sold_out", time.Now())
+	r.countRefusal("busy", time.Now())
+	r.countFailure("timeout")
+	done()
+	done()
+	require.GreaterOrEqual(t, len(told), 2)
+	require.Equal(t, Progress{Taps: 8, Asked: 5, Refused: 2, Failed: 1}, told[len(told)-1])
 
-const standing = "asked 7  accepted 3  refused 2  left 5  failed 1"
-
-func TestTheBarShowsHowThingsStand(t *testing.T) {
-	var out strings.Builder
-	_, draw, finish := halfWay(&out).bar()
-	draw()
-	require.Contains(t, out.String(), standing)
-	require.Contains(t, out.String(), "60%")
-	finish()
-	require.True(t, strings.HasSuffix(out.String(), "\r"), "the line is cleared for the report")
-}
-
-func TestALineIntoAFileSaysTheSame(t *testing.T) {
-	var out strings.Builder
-	_, draw, finish := halfWay(&out).lines()
-	draw()
-	finish()
-	require.Equal(t, standing+"\n", out.String())
-}
-
-func TestOnlyATerminalGetsABar(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, f.Close()) }()
-	require.False(t, onTerminal(f))
-	require.False(t, onTerminal(&strings.Builder{}))
+	r.OnProgress = nil
+	r.reportProgress()()
 }

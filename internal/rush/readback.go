@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// readBackTries bounds how long one order is asked for before it counts as lost:
+// readBackTries bounds how often one order is read before it counts as lost:
 // with the pauses between them, about five seconds without an answer.
 const readBackTries = 10
 
-// sampleSize is how many acknowledged orders are read back.
+// sampleSize returns the number of acknowledged orders to read back.
 func (r *run) sampleSize() int {
 	switch n := len(r.acks); {
 	case r.Verify < 0:
@@ -25,15 +25,14 @@ func (r *run) sampleSize() int {
 	}
 }
 
-// readBack lets owners look at orders that they were promised, spread evenly over
-// the run. It returns how many were asked for. Those that ctx left no time for
-// are not held against the server.
+// readBack reads acknowledged orders as their owners, spread evenly over the run, and
+// returns how many were read. Those that ctx leaves no time for are no violation.
 func (r *run) readBack(ctx context.Context) int {
 	n := r.sampleSize()
 	var next, done atomic.Int64
-	var lanes sync.WaitGroup
+	var workers sync.WaitGroup
 	for range min(r.Concurrency, n) {
-		lanes.Go(func() {
+		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= n || !r.readOne(ctx, r.acks[i*len(r.acks)/n]) {
@@ -43,15 +42,15 @@ func (r *run) readBack(ctx context.Context) int {
 			}
 		})
 	}
-	lanes.Wait()
+	workers.Wait()
 	return int(done.Load())
 }
 
-// readOne asks for one order. False: ctx ended before there was an answer.
+// readOne reads one order. It reports false if ctx ended before there was an answer.
 func (r *run) readOne(ctx context.Context, a *ack) bool {
 	q := request{method: http.MethodGet, path: r.pathOf(a.id), token: r.tokens[a.user-r.FirstUser]}
 	for try := 1; ; try++ {
-		got, err := r.line.call(ctx, q)
+		got, err := r.transport.call(ctx, q)
 		if err == nil && got.status == http.StatusOK {
 			r.compare(a, got.order)
 			return true
@@ -59,18 +58,18 @@ func (r *run) readOne(ctx context.Context, a *ack) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		v := judgePoll(got, err)
+		v := classifyPoll(got, err)
 		if v.kind == refused || v.kind == broken || try == readBackTries {
 			r.violation("lost: order %s of user %d was acknowledged and cannot be read: %s", a.id, a.user, v.name)
 			return true
 		}
-		if !pause(ctx, try, min(got.after, longPause)) {
+		if !backoff(ctx, try, min(got.after, maxBackoff)) {
 			return false
 		}
 	}
 }
 
-// compare holds an order as it is now against what its owner was told.
+// compare checks that an order is as its owner was told.
 func (r *run) compare(a *ack, o order) {
 	if o.ID != a.id || o.UserID != strconv.FormatInt(a.user, 10) || o.CouponID != r.Coupon {
 		r.violation("lost: user %d reads order %s and gets order %s of user %s, coupon %s",
@@ -78,7 +77,7 @@ func (r *run) compare(a *ack, o order) {
 		return
 	}
 	if !a.allows(o.Status, time.Now()) {
-		want := a.want
+		want := a.wantStatus
 		if want == "" {
 			want = "pending"
 		}
@@ -86,10 +85,10 @@ func (r *run) compare(a *ack, o order) {
 	}
 }
 
-// allows says whether the order may be in this state now.
+// allows reports whether the order may be in this state now.
 func (a *ack) allows(status string, now time.Time) bool {
-	if a.sure {
-		return status == a.want
+	if a.confirmed {
+		return status == a.wantStatus
 	}
 	switch status {
 	case "pending":
@@ -97,5 +96,5 @@ func (a *ack) allows(status string, now time.Time) bool {
 	case "expired":
 		return a.mayHaveExpired(now)
 	}
-	return a.want != "" && status == a.want
+	return a.wantStatus != "" && status == a.wantStatus
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheClockWaitsForWhoeverWantsToBeReady(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	var order []string
 	s.buy = func(http.ResponseWriter, string, string, int) bool {
 		order = append(order, "tap")
@@ -26,7 +26,7 @@ func TestTheClockWaitsForWhoeverWantsToBeReady(t *testing.T) {
 }
 
 func TestARunThatIsNotReadyDoesNotBegin(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	late := errors.New("the others did not come")
 	_, err := Run(t.Context(), Options{
 		URL: s.url, Users: 3, Token: plainToken,
@@ -38,7 +38,7 @@ func TestARunThatIsNotReadyDoesNotBegin(t *testing.T) {
 }
 
 func TestRefusalsHaveALatencyOfTheirOwn(t *testing.T) {
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	rep := s.rush(t, Options{Users: 50, Concurrency: 2})
 	require.Equal(t, map[string]int{"sold_out": 49}, rep.Refused)
 	require.Positive(t, rep.RefusedP50Millis)

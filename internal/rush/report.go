@@ -13,7 +13,7 @@ type Report struct {
 	Asked    int            // taps; however often one was sent, it is one
 	Accepted int            // taps that ended in an order
 	Refused  map[string]int // taps that ended in a refusal, by its code
-	Failed   int            // taps of which nobody can say how they ended
+	Failed   int            // taps whose outcome is unknown
 
 	// Committed is the number of orders that the audit found more than before
 	// the run. Without an audit it is the number of different orders that were
@@ -42,15 +42,15 @@ type Report struct {
 	RefusedP99Millis float64
 
 	Repeats  int      // requests that repeated a tap
-	ReadBack int      // acknowledged orders that their owners asked for again
-	Stopped  bool     // ctx ended before everybody had come
+	ReadBack int      // acknowledged orders that their owners read again
+	Stopped  bool     // ctx ended before all buyers were sent
 	Notes    []string // worth knowing, and no violation
 }
 
-// Clean says whether nothing at all was found wrong, by a finished audit too.
+// Clean reports whether nothing was found wrong, by a finished audit too.
 func (r Report) Clean() bool { return r.Audit == AuditClean && len(r.Violations) == 0 }
 
-// MarshalJSON gives the object that scripts read. Refused and violations are
+// MarshalJSON returns the object that scripts read. Refused and violations are
 // never null; paid and cancelled are there only if there were any.
 func (r Report) MarshalJSON() ([]byte, error) {
 	out := struct {
@@ -93,7 +93,7 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// report is the run's own half of the report, before anybody else is asked.
+// report returns the run's own half of the report, before the audit.
 func (r *run) report(f findings, seconds float64) Report {
 	rep := Report{
 		Asked:      r.asked,

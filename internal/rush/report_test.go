@@ -54,7 +54,7 @@ func TestTheTextIsLaidOut(t *testing.T) {
      400.0 orders/s          800.0 requests/s   in 1.25 s
        3.2 ms p50             20.5 ms p99       of accepted orders
          0 oversold              0 duplicates   500 acknowledged orders read back
-         0 queued (202)          3 asked again
+         0 queued (202)          3 retries
 
 note: it rained
 audit: VIOLATED

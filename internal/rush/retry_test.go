@@ -23,8 +23,8 @@ func Signed2Lines(context.Context, int64) (string, error) { return "a\r\nb: c", 
 func TestAskingAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		keys  bool
-		first func(s *shop, w http.ResponseWriter, user, key string) // the answer to the first try
-		last  func(s *shop, w http.ResponseWriter, user, key string) // to the others; nil = honest
+		first func(s *fakeServer, w http.ResponseWriter, user, key string) // the answer to the first try
+		last  func(s *fakeServer, w http.ResponseWriter, user, key string) // to the others; nil = honest
 
 		accepted, committed int
 		refused             map[string]int
@@ -32,74 +32,74 @@ func TestAskingAgain(t *testing.T) {
 	}{
 		"an answer lost after the commit is asked for with the same key and is one order": {
 			keys:  true,
-			first: func(s *shop, w http.ResponseWriter, user, key string) { s.sell(user, key); hangUp(w) },
+			first: func(s *fakeServer, w http.ResponseWriter, user, key string) { s.sell(user, key); hangUp(w) },
 			// the key finds the order that is there
 			accepted: 4, committed: 4,
 		},
 		"an answer lost before the commit is asked for with the same key": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { hangUp(w) },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { hangUp(w) },
 			accepted: 4, committed: 4,
 		},
 		"a lost answer without a key is not asked again, and the order is not counted as accepted": {
-			first:     func(s *shop, w http.ResponseWriter, user, key string) { s.sell(user, key); hangUp(w) },
+			first:     func(s *fakeServer, w http.ResponseWriter, user, key string) { s.sell(user, key); hangUp(w) },
 			committed: 4, failed: map[string]int{"no_answer": 4},
 		},
 		"a fault of the server is asked again": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 500, "internal", "") },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 500, "internal", "") },
 			accepted: 4, committed: 4,
 		},
 		"a gateway's 502 is asked again": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { w.WriteHeader(http.StatusBadGateway) },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { w.WriteHeader(http.StatusBadGateway) },
 			accepted: 4, committed: 4,
 		},
 		"busy is asked again": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
 			accepted: 4, committed: 4,
 		},
 		"a 202 that names no place is asked again with its key": {
 			keys:     true,
-			first:    func(_ *shop, w http.ResponseWriter, _, _ string) { reply(w, 202, map[string]any{}) },
+			first:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { reply(w, 202, map[string]any{}) },
 			accepted: 4, committed: 4,
 		},
 		"busy to the end is one refusal": {
 			keys:    true,
-			first:   func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
-			last:    func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
+			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
+			last:    func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "busy", "") },
 			refused: map[string]int{"busy": 4},
 		},
 		"no answer to the end is one failure": {
 			keys:   true,
-			first:  func(_ *shop, w http.ResponseWriter, _, _ string) { hangUp(w) },
-			last:   func(_ *shop, w http.ResponseWriter, _, _ string) { hangUp(w) },
+			first:  func(_ *fakeServer, w http.ResponseWriter, _, _ string) { hangUp(w) },
+			last:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { hangUp(w) },
 			failed: map[string]int{"no_answer": 4},
 		},
 		"a wait that is too long is not waited for": {
 			keys:    true,
-			first:   func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 503, "unavailable", "3600") },
+			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 503, "unavailable", "3600") },
 			refused: map[string]int{"unavailable": 4},
 		},
 		"overloaded without a key stands": {
-			first:   func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 503, "overloaded", "1") },
+			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 503, "overloaded", "1") },
 			refused: map[string]int{"overloaded": 4},
 		},
 		"sold out is never asked again": {
 			keys:    true,
-			first:   func(_ *shop, w http.ResponseWriter, _, _ string) { refuse(w, 409, "sold_out", "") },
+			first:   func(_ *fakeServer, w http.ResponseWriter, _, _ string) { refuse(w, 409, "sold_out", "") },
 			refused: map[string]int{"sold_out": 4},
 		},
 		"an answer that is none of the contract's is a failure": {
 			keys:   true,
-			first:  func(_ *shop, w http.ResponseWriter, _, _ string) { reply(w, 200, map[string]any{"id": "5"}) },
+			first:  func(_ *fakeServer, w http.ResponseWriter, _, _ string) { reply(w, 200, map[string]any{"id": "5"}) },
 			failed: map[string]int{"http_200": 4},
 		},
 	} {
 		for path, netHTTP := range map[string]bool{"": false, ", through net/http": true} {
 			t.Run(name+path, func(t *testing.T) {
-				s := open(t, &shop{stock: 100})
+				s := open(t, &fakeServer{stock: 100})
 				s.buy = func(w http.ResponseWriter, user, key string, try int) bool {
 					switch {
 					case try == 1:
@@ -130,7 +130,7 @@ func orEmpty(m map[string]int) map[string]int {
 }
 
 func TestTriesAreBounded(t *testing.T) {
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool { refuse(w, 409, "busy", ""); return true }
 	rep := s.rush(t, Options{Users: 1, Keys: true, Tries: 3})
 	require.Equal(t, 2, rep.Repeats)
@@ -141,7 +141,7 @@ func TestTriesAreBounded(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	var first, second time.Time
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, _, _ string, try int) bool {
 		if try == 1 {
 			first = time.Now()
@@ -161,7 +161,7 @@ func TestAServerThatDoesNotAnswerInTimeIsAskedAgain(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			answered := make(chan struct{})
-			s := open(t, &shop{stock: 1})
+			s := open(t, &fakeServer{stock: 1})
 			s.buy = func(_ http.ResponseWriter, user, key string, try int) bool {
 				if try == 1 {
 					s.sell(user, key)

@@ -16,30 +16,30 @@ type run struct {
 	Options
 	*tally
 
-	name   string // random, so that no key is of two runs
-	root   string // scheme and host
-	prefix string // path before /api
-	client *http.Client
-	line   line
-	tokens []string // of the i-th buyer
+	name      string // random, so that no key is of two runs
+	root      string // scheme and host
+	prefix    string // path before /api
+	client    *http.Client
+	transport transport
+	tokens    []string // of the i-th buyer
 
 	sale   sale // the coupon as it was shown before the run
 	stock  int  // units that may be sold in all
-	before inspection
+	before auditReport
 	start  time.Time
 
-	doubts sync.WaitGroup // answers 202 that are being polled
-	polls  chan struct{}  // one place for every poll that may be under way
+	polling sync.WaitGroup // answers 202 that are being polled
+	polls   chan struct{}  // one place for every poll that may be under way
 }
 
-// tap is one wish of one buyer for one unit.
+// tap is one purchase of one unit that one buyer attempts.
 type tap struct {
 	buyer int       // from 0
 	nth   int       // of this buyer's taps, from 0
 	due   time.Time // from when its latency counts
 }
 
-// Run sends the crowd and returns the report.
+// Run sends all buyers and returns the report.
 //
 // An error means that there was no run: options that make no sense, no server,
 // no such coupon, no token. What the server does wrong is never an error, it is
@@ -78,30 +78,30 @@ func newRun(o Options) *run {
 		name:    "rush-" + rand.Text()[:12],
 		root:    u.Scheme + "://" + u.Host,
 		prefix:  strings.TrimRight(u.EscapedPath(), "/"),
-		client:  &http.Client{Timeout: o.Timeout, Transport: newTransport(2, o.Timeout)},
+		client:  &http.Client{Timeout: o.Timeout, Transport: newHTTPTransport(2, o.Timeout)},
 		polls:   make(chan struct{}, max(4, o.Concurrency/4)),
 	}
 	if u.Scheme == "https" || o.netHTTP {
-		r.line = newPlain(r.root, 2*max(o.Concurrency, o.Taps)+cap(r.polls), o.Timeout)
+		r.transport = newNetHTTP(r.root, 2*max(o.Concurrency, o.Taps)+cap(r.polls), o.Timeout)
 	} else {
-		r.line = newWires(u.Host, o.Timeout)
+		r.transport = newRawConns(u.Host, o.Timeout)
 	}
 	return r
 }
 
 func (r *run) close() {
-	r.line.cut()
+	r.transport.cut()
 	r.client.CloseIdleConnections()
 }
 
 // prepare does everything that is not to be measured.
 func (r *run) prepare(ctx context.Context) error {
 	if err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &r.sale); err != nil {
-		return fmt.Errorf("look at coupon %s on %s: %w", r.Coupon, r.URL, err)
+		return fmt.Errorf("read coupon %s of %s: %w", r.Coupon, r.URL, err)
 	}
 	r.stock = r.sale.Stock
 	if r.AdminToken != "" {
-		in, err := r.inspect(ctx)
+		in, err := r.fetchAudit(ctx)
 		if err != nil {
 			return fmt.Errorf("read the audit before the run: %w", err)
 		}
@@ -111,13 +111,13 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	conns := max(min(r.Concurrency, r.Users), r.Taps)
-	if err := r.line.warm(ctx, conns); err != nil {
+	if err := r.transport.warm(ctx, conns); err != nil {
 		return fmt.Errorf("open %d connections to %s: %w", conns, r.URL, err)
 	}
 	return nil
 }
 
-// sell runs the crowd under the clock.
+// sell sends all buyers under the clock.
 func (r *run) sell(ctx context.Context) {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -125,28 +125,29 @@ func (r *run) sell(ctx context.Context) {
 	armed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(armed)
-		late = time.AfterFunc(r.bounds.grace, func() {
+		late = time.AfterFunc(r.timeouts.grace, func() {
 			cut()
-			r.line.cut()
+			r.transport.cut()
 		})
 	})
-	done, told := r.showProgress(), r.tellProgress()
-	r.crowd(ctx, work)
-	done()
-	told()
+	stopBar, stopReports := r.showProgress(), r.reportProgress()
+	r.sendAll(ctx, work)
+	stopBar()
+	stopReports()
 	if !stop() {
 		<-armed
 		late.Stop()
 	}
 }
 
-// wrapUp judges the run. After Ctrl-C it hurries.
+// wrapUp checks the run: its own record, the orders read back, the audit. After Ctrl-C it
+// has a few seconds for that.
 func (r *run) wrapUp(ctx context.Context) Report {
 	seconds := r.seconds()
 	stopped := ctx.Err() != nil
 	if stopped {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.bounds.wrapUp)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.timeouts.wrapUp)
 		defer cancel()
 	}
 	f := r.checkRecord(time.Now())
@@ -164,12 +165,12 @@ func (r *run) wrapUp(ctx context.Context) Report {
 	return rep
 }
 
-// audit asks the server about itself and puts its figures into the report.
+// audit adds the server's own audit to the report.
 func (r *run) audit(ctx context.Context, rep *Report, f findings) {
 	if r.AdminToken == "" {
 		return
 	}
-	in, err := r.inspectAtRest(ctx)
+	in, err := r.fetchAuditAtRest(ctx)
 	switch {
 	case err != nil:
 		rep.note("the audit could not be read: %v", err)
@@ -182,13 +183,13 @@ func (r *run) audit(ctx context.Context, rep *Report, f findings) {
 	rep.Committed = in.Orders - r.before.Orders
 	rep.Oversold = max(f.oversold, in.Oversold)
 	rep.Duplicates = max(f.duplicates, in.Duplicates)
-	r.holdAgainst(in, rep.Committed, f.distinct)
+	r.checkAudit(in, rep.Committed, f.distinct)
 	if in.Stock > 0 && rep.Refused["sold_out"] > 0 {
-		rep.note("%d units are left, although somebody was told that it is sold out", in.Stock)
+		rep.note("%d units are left, although buyers were told that it is sold out", in.Stock)
 	}
 }
 
-// seconds is the time from the first tap to the last outcome.
+// seconds returns the time from the first tap to the last outcome.
 func (r *run) seconds() float64 {
 	if r.last.IsZero() {
 		return 0

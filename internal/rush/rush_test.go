@@ -13,7 +13,7 @@ import (
 func TestCountsEveryTapUnderItsOutcome(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, &shop{stock: 30})
+			s := open(t, &fakeServer{stock: 30})
 			rep := s.rush(t, Options{Users: 200, Concurrency: 16, netHTTP: netHTTP})
 			require.Equal(t, 200, rep.Asked)
 			require.Equal(t, 30, rep.Accepted)
@@ -33,7 +33,7 @@ func TestCountsEveryTapUnderItsOutcome(t *testing.T) {
 }
 
 func TestCommittedLeavesOutWhatWasThereBefore(t *testing.T) {
-	s := open(t, &shop{stock: 20})
+	s := open(t, &fakeServer{stock: 20})
 	require.Equal(t, 10, s.rush(t, Options{Users: 10}).Committed)
 	rep := s.rush(t, Options{Users: 5, FirstUser: 100})
 	require.Equal(t, 5, rep.Committed)
@@ -41,7 +41,7 @@ func TestCommittedLeavesOutWhatWasThereBefore(t *testing.T) {
 }
 
 func TestEveryNthBuyerTapsTwiceAndGetsOne(t *testing.T) {
-	s := open(t, &shop{stock: 100})
+	s := open(t, &fakeServer{stock: 100})
 	rep := s.rush(t, Options{Users: 20, DoubleTapEvery: 4, Keys: true})
 	require.Equal(t, 25, rep.Asked)
 	require.Equal(t, 20, rep.Accepted)
@@ -54,7 +54,7 @@ func TestOneUserTapsManyTimesAtOnce(t *testing.T) {
 	const taps = 12
 	together := make(chan struct{})
 	var inside atomic.Int32
-	s := open(t, &shop{stock: 100})
+	s := open(t, &fakeServer{stock: 100})
 	s.buy = func(http.ResponseWriter, string, string, int) bool {
 		if inside.Add(1) == taps {
 			close(together) // only when all of them are here may any go on
@@ -69,7 +69,7 @@ func TestOneUserTapsManyTimesAtOnce(t *testing.T) {
 }
 
 func TestSomePayAndSomeCancel(t *testing.T) {
-	s := open(t, &shop{stock: 200})
+	s := open(t, &fakeServer{stock: 200})
 	rep := s.rush(t, Options{Users: 200, PayPercent: 40, CancelPercent: 25})
 	require.Equal(t, 200, rep.Accepted)
 	require.Equal(t, 80, rep.Paid)
@@ -79,7 +79,7 @@ func TestSomePayAndSomeCancel(t *testing.T) {
 }
 
 func TestACancelledUnitMayBeSoldAgain(t *testing.T) {
-	s := open(t, &shop{stock: 10})
+	s := open(t, &fakeServer{stock: 10})
 	rep := s.rush(t, Options{Users: 100, CancelPercent: 100, Concurrency: 4})
 	require.Equal(t, 100, rep.Accepted)
 	require.Zero(t, rep.Oversold)
@@ -89,7 +89,7 @@ func TestACancelledUnitMayBeSoldAgain(t *testing.T) {
 func TestAnOpenLoopKeepsItsScheduleAndCountsFromIt(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	var served atomic.Int32
-	s := open(t, &shop{stock: 1000})
+	s := open(t, &fakeServer{stock: 1000})
 	s.buy = func(http.ResponseWriter, string, string, int) bool {
 		if served.Add(1) == 1 {
 			time.Sleep(stall) // the server stands still once, with everybody behind it
@@ -105,7 +105,7 @@ func TestAnOpenLoopKeepsItsScheduleAndCountsFromIt(t *testing.T) {
 }
 
 func TestWithoutAJudgeOnlyTheRecordSpeaks(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	rep, err := Run(t.Context(), Options{URL: s.url, Users: 8, Token: plainToken})
 	require.NoError(t, err)
 	require.Equal(t, AuditNotRun, rep.Audit)
@@ -114,7 +114,7 @@ func TestWithoutAJudgeOnlyTheRecordSpeaks(t *testing.T) {
 }
 
 func TestAPrefixInTheURLIsKept(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	behind := http.NewServeMux()
 	behind.Handle("/shop/", http.StripPrefix("/shop", s.routes()))
 	front := newServer(t, behind)
@@ -126,7 +126,7 @@ func TestAPrefixInTheURLIsKept(t *testing.T) {
 }
 
 func TestThereIsNoRunAtAll(t *testing.T) {
-	s := open(t, &shop{stock: 5})
+	s := open(t, &fakeServer{stock: 5})
 	for name, tc := range map[string]struct {
 		change func(*Options)
 		says   string
@@ -155,7 +155,7 @@ func TestThereIsNoRunAtAll(t *testing.T) {
 
 func TestProgressIntoAPipeStaysOutOfTheWay(t *testing.T) {
 	var out strings.Builder
-	s := open(t, &shop{stock: 5})
-	s.rush(t, Options{Users: 10, Progress: &out})
+	s := open(t, &fakeServer{stock: 5})
+	s.rush(t, Options{Users: 10, ProgressOutput: &out})
 	require.Empty(t, out.String(), "a short run prints no line")
 }

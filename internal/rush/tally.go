@@ -37,22 +37,22 @@ type ack struct {
 	tap     int       // which of the user's taps, from 0
 	expires time.Time // zero if the server does not say
 
-	want string // what its owner made of it: "", "paid" or "cancelled"
-	sure bool   // the server said that want happened
+	wantStatus string // what its owner made of it: "", "paid" or "cancelled"
+	confirmed  bool   // the server said that want happened
 }
 
-// mayHaveExpired says whether the order's time to be paid is over at a moment,
-// allowing a second for two clocks that differ.
+// mayHaveExpired reports whether the order may have expired at a moment, allowing a second
+// for clocks that differ.
 func (a *ack) mayHaveExpired(at time.Time) bool {
 	return !a.expires.IsZero() && at.After(a.expires.Add(-time.Second))
 }
 
-// live says whether the order certainly holds a unit at a moment.
+// live reports whether the order certainly holds a unit at a moment.
 func (a *ack) live(at time.Time) bool {
 	switch {
-	case a.want == "paid" && a.sure:
+	case a.wantStatus == "paid" && a.confirmed:
 		return true
-	case a.want == "cancelled":
+	case a.wantStatus == "cancelled":
 		return false
 	}
 	return !a.mayHaveExpired(at)
@@ -67,39 +67,38 @@ func newTally() *tally {
 	}
 }
 
-// newLatency counts from 1 µs to 10 minutes, to three figures.
+// newLatency returns a histogram from 1 µs to 10 minutes, to three figures.
 func newLatency() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, (10 * time.Minute).Microseconds(), 3)
 }
 
-// record takes a latency in. Only one above the range is an error, and then the
-// range's end is near enough.
+// record adds a latency. One above the range is recorded as the end of the range.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	if h.RecordValue(max(d.Microseconds(), 1)) != nil {
 		_ = h.RecordValue(h.HighestTrackableValue())
 	}
 }
 
-func (t *tally) ask() {
+func (t *tally) countTap() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked++
 }
 
-func (t *tally) repeat() {
+func (t *tally) countRepeat() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.repeats++
 }
 
-func (t *tally) queue() {
+func (t *tally) countQueued() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.queued++
 	t.queuedAt = time.Now()
 }
 
-func (t *tally) refuse(code string, since time.Time) {
+func (t *tally) countRefusal(code string, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
@@ -107,15 +106,15 @@ func (t *tally) refuse(code string, since time.Time) {
 	record(t.refusals, t.last.Sub(since))
 }
 
-func (t *tally) fail(name string) {
+func (t *tally) countFailure(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failed[name]++
 	t.last = time.Now()
 }
 
-// accept records an order and returns which one it is, counting from 1.
-func (t *tally) accept(a *ack, since time.Time) int {
+// countAccepted records an order and returns which one it is, counting from 1.
+func (t *tally) countAccepted(a *ack, since time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = time.Now()
@@ -125,12 +124,12 @@ func (t *tally) accept(a *ack, since time.Time) int {
 	return t.accepted
 }
 
-// follow counts a payment or cancellation that the server confirmed.
-func (t *tally) follow(a *ack) {
+// countFollowUp counts a payment or cancellation that the server confirmed.
+func (t *tally) countFollowUp(a *ack) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a.sure = true
-	if a.want == "paid" {
+	a.confirmed = true
+	if a.wantStatus == "paid" {
 		t.paid++
 	} else {
 		t.cancelled++
@@ -144,7 +143,7 @@ func (t *tally) violation(format string, args ...any) {
 	t.wrong.add(format, args...)
 }
 
-// counts is what the progress shows.
+// counts returns what the progress shows.
 func (t *tally) counts() (asked, accepted, refused, failed, cancelled int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

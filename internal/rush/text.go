@@ -57,14 +57,14 @@ func (r Report) writeFigures(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%10d paid         %10d cancelled\n", r.Paid, r.Cancelled)
 	}
 	if r.Queued+r.Repeats > 0 {
-		fmt.Fprintf(b, "%10d queued (202) %10d asked again\n", r.Queued, r.Repeats)
+		fmt.Fprintf(b, "%10d queued (202) %10d retries\n", r.Queued, r.Repeats)
 	}
 }
 
 func (r Report) writeVerdict(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	if r.Stopped {
-		b.WriteString("stopped before everybody had come\n")
+		b.WriteString("stopped before all buyers were sent\n")
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(b, "note: %s\n", n)
@@ -82,7 +82,7 @@ func (r Report) writeVerdict(b *bytes.Buffer) {
 	}
 }
 
-// count is one row of a column that is told apart by reason.
+// count is one row of a column that is broken down by reason.
 type count struct {
 	name  string
 	n     int

@@ -19,7 +19,7 @@ import (
 // tokenLife is how long a signed token is good for. A run is much shorter.
 const tokenLife = time.Hour
 
-// Signed gives every buyer a token signed here with the server's secret (HS256,
+// Signed returns a source of tokens signed here with the server's secret (HS256,
 // role user, good for an hour): no request, and no need for demo logins.
 func Signed(secret string) func(ctx context.Context, userID int64) (string, error) {
 	return func(_ context.Context, userID int64) (string, error) {
@@ -37,7 +37,7 @@ func Signed(secret string) func(ctx context.Context, userID int64) (string, erro
 	}
 }
 
-// Sessions lets every buyer log in over HTTP, at POST /api/v1/sessions, which the
+// Sessions returns a source of tokens that logs every buyer in over HTTP, at POST /api/v1/sessions, which the
 // server answers only while its demo login is on. A nil client is
 // http.DefaultClient. An answer that says to wait is waited for a few times.
 func Sessions(url string, client *http.Client) func(ctx context.Context, userID int64) (string, error) {
@@ -51,7 +51,7 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 			if err == nil {
 				return token, nil
 			}
-			if after == 0 || try == loginTries || !pause(ctx, try, after) {
+			if after == 0 || try == loginTries || !backoff(ctx, try, after) {
 				return "", fmt.Errorf("log in user %d at %s: %w", userID, target, err)
 			}
 		}
@@ -93,16 +93,16 @@ func login(ctx context.Context, client *http.Client, target string, userID int64
 	return session.Token, 0, nil
 }
 
-// tokens fetches every buyer's token, several at a time. The first error ends it.
+// fetchTokens fetches every buyer's token, several at a time. The first error ends it.
 func (r *run) fetchTokens(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.tokens = make([]string, r.Users)
 	var wg sync.WaitGroup
-	lanes := min(r.Concurrency, r.Users)
-	for lane := range lanes {
+	workers := min(r.Concurrency, r.Users)
+	for worker := range workers {
 		wg.Go(func() {
-			for i := lane; i < r.Users && ctx.Err() == nil; i += lanes {
+			for i := worker; i < r.Users && ctx.Err() == nil; i += workers {
 				token, err := r.Token(ctx, r.FirstUser+int64(i))
 				if err != nil {
 					cancel(err)

@@ -60,7 +60,7 @@ func TestASessionGivesItsToken(t *testing.T) {
 }
 
 func TestEveryBuyerHasItsOwnTokenBeforeTheClockStarts(t *testing.T) {
-	s := open(t, &shop{stock: 50})
+	s := open(t, &fakeServer{stock: 50})
 	rep := s.rush(t, Options{Users: 50, FirstUser: 7_000_000_000_000_000_000})
 	require.Equal(t, 50, rep.Accepted)
 	require.Equal(t, 1, s.live["7000000000000000049"])

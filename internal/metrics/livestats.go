@@ -11,10 +11,10 @@ import (
 	"seckill/internal/order"
 )
 
-// Pulse is what this instance did in the last moments, for whoever watches it live. The
-// registry has all of it too, but since the start and for Prometheus to make sense of.
-type Pulse struct {
-	latencies window
+// LiveStats is what this instance did in the last seconds, for the page. The registry has all
+// of it too, but since the start of the process.
+type LiveStats struct {
+	latencies latencyWindow
 	held      atomic.Int64
 	waiting   atomic.Int64
 
@@ -22,16 +22,16 @@ type Pulse struct {
 	lent map[int64][]int64 // by coupon and shard
 }
 
-// P99 is the time within which 99 of 100 accepted orders of the last five seconds were
-// answered, to a tenth; 0 if there was none.
-func (p *Pulse) P99() time.Duration { return p.latencies.quantile(time.Now(), 0.99) }
+// P99 returns the latency that 99 of 100 accepted orders of the last five seconds did not
+// exceed, with an error of a tenth; 0 if there was none.
+func (p *LiveStats) P99() time.Duration { return p.latencies.quantile(time.Now(), 0.99) }
 
-// Locks is how many users' locks are held here now, and how many are waited for.
-func (p *Pulse) Locks() (held, waiting int64) { return p.held.Load(), p.waiting.Load() }
+// Locks returns how many users' locks this instance holds now, and how many it waits for.
+func (p *LiveStats) Locks() (held, waiting int64) { return p.held.Load(), p.waiting.Load() }
 
-// Lent is how many units each shard of the coupon has lent, through this instance, to
-// buyers who are at home in another.
-func (p *Pulse) Lent(couponID int64, shards int) []int64 {
+// Lent returns how many units each shard of the coupon has lent, through this instance, to
+// buyers whose home shard is another.
+func (p *LiveStats) Lent(couponID int64, shards int) []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := make([]int64, shards)
@@ -42,7 +42,7 @@ func (p *Pulse) Lent(couponID int64, shards int) []int64 {
 // maxLent bounds the coupons that are remembered.
 const maxLent = 1024
 
-func (p *Pulse) lend(h order.Hold) {
+func (p *LiveStats) lend(h order.Hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lent == nil || len(p.lent) >= maxLent {
@@ -56,19 +56,19 @@ func (p *Pulse) lend(h order.Hold) {
 	all[h.Shard]++
 }
 
-// Feel gives decorators around stock and locker that keep the pulse. home says on which
-// shard a user is accounted.
-func (p *Pulse) Feel(s order.Stock, l order.Locker, home func(userID int64, shards int) int) (order.Stock, order.Locker) {
-	return feltStock{s, p, home}, feltLocker{l, p}
+// Instrument returns decorators around stock and locker that feed the statistics. home returns
+// a user's home shard.
+func (p *LiveStats) Instrument(s order.Stock, l order.Locker, home func(userID int64, shards int) int) (order.Stock, order.Locker) {
+	return instrumentedStock{s, p, home}, instrumentedLocker{l, p}
 }
 
-type feltStock struct {
+type instrumentedStock struct {
 	order.Stock
-	p    *Pulse
+	p    *LiveStats
 	home func(userID int64, shards int) int
 }
 
-func (s feltStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
+func (s instrumentedStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	h, err := s.Stock.Reserve(ctx, c)
 	if err == nil && h.Shards > 0 && h.Shard != s.home(c.UserID, h.Shards) {
 		s.p.lend(h)
@@ -76,12 +76,12 @@ func (s feltStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.H
 	return h, err
 }
 
-type feltLocker struct {
+type instrumentedLocker struct {
 	order.Locker
-	p *Pulse
+	p *LiveStats
 }
 
-func (l feltLocker) Do(ctx context.Context, key string,
+func (l instrumentedLocker) Do(ctx context.Context, key string,
 	work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option,
 ) error {
 	l.p.waiting.Add(1)
@@ -100,13 +100,13 @@ func (l feltLocker) Do(ctx context.Context, key string,
 	}, opts...)
 }
 
-// window counts latencies of the last seconds, each in the bucket of its size.
-type window struct {
+// latencyWindow counts latencies of the last seconds, each in the bucket of its size.
+type latencyWindow struct {
 	mu   sync.Mutex
-	ring [windowSeconds]windowSecond
+	ring [windowSeconds]latencySecond
 }
 
-type windowSecond struct {
+type latencySecond struct {
 	at    int64 // the second that it is of
 	count [windowBuckets]int32
 }
@@ -118,7 +118,7 @@ const (
 	windowGrowth  = 1.1
 )
 
-func (w *window) add(now time.Time, d time.Duration) {
+func (w *latencyWindow) add(now time.Time, d time.Duration) {
 	bucket := 0
 	if d > windowFirst {
 		bucket = min(windowBuckets-1, int(math.Ceil(math.Log(float64(d)/float64(windowFirst))/math.Log(windowGrowth))))
@@ -127,13 +127,13 @@ func (w *window) add(now time.Time, d time.Duration) {
 	defer w.mu.Unlock()
 	second := &w.ring[now.Unix()%windowSeconds]
 	if second.at != now.Unix() {
-		*second = windowSecond{at: now.Unix()}
+		*second = latencySecond{at: now.Unix()}
 	}
 	second.count[bucket]++
 }
 
-// quantile is the upper end of the bucket in which the q-th part of all ends.
-func (w *window) quantile(now time.Time, q float64) time.Duration {
+// quantile returns the upper bound of the bucket that holds the q-quantile.
+func (w *latencyWindow) quantile(now time.Time, q float64) time.Duration {
 	var sum [windowBuckets]int64
 	var all int64
 	w.mu.Lock()

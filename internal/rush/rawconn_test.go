@@ -61,7 +61,7 @@ func TestAnAnswerIsReadWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, _ := speaking(t, tc.answer)
-			ws := newWires(host, 5*time.Second)
+			ws := newRawConns(host, 5*time.Second)
 			defer ws.cut()
 			a, err := ws.call(t.Context(), request{method: http.MethodPost, path: "/", token: "t"})
 			if tc.err != "" {
@@ -80,17 +80,17 @@ func TestAConnectionIsUsedAgainOnlyWhileItCanBeTrusted(t *testing.T) {
 	q := request{method: http.MethodPost, path: "/", token: "t"}
 	for name, tc := range map[string]struct {
 		answers []string
-		between func(ws *wires)
+		between func(ws *rawConns)
 		dials   int
 	}{
-		"at once: the same":                    {[]string{ok, ok}, func(*wires) {}, 1},
-		"after a long pause: another":          {[]string{ok, ok}, func(ws *wires) { ws.free[0].used = time.Now().Add(-time.Minute) }, 2},
-		"after the server said close: another": {[]string{last, ok}, func(*wires) {}, 2},
-		"after a cut: another":                 {[]string{ok, ok}, func(ws *wires) { ws.cut() }, 2},
+		"at once: the same":                    {[]string{ok, ok}, func(*rawConns) {}, 1},
+		"after a long pause: another":          {[]string{ok, ok}, func(ws *rawConns) { ws.free[0].used = time.Now().Add(-time.Minute) }, 2},
+		"after the server said close: another": {[]string{last, ok}, func(*rawConns) {}, 2},
+		"after a cut: another":                 {[]string{ok, ok}, func(ws *rawConns) { ws.cut() }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host, dials := speaking(t, tc.answers...)
-			ws := newWires(host, 5*time.Second)
+			ws := newRawConns(host, 5*time.Second)
 			defer ws.cut()
 			_, err := ws.call(t.Context(), q)
 			require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestAConnectionIsUsedAgainOnlyWhileItCanBeTrusted(t *testing.T) {
 
 func TestAWireOpensNothingOnADeadContext(t *testing.T) {
 	host, _ := speaking(t)
-	ws := newWires(host, 5*time.Second)
+	ws := newRawConns(host, 5*time.Second)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := ws.call(ctx, request{method: http.MethodPost, path: "/", token: "t"})
@@ -124,10 +124,10 @@ func TestTheRequestIsWhatNetHTTPWouldRead(t *testing.T) {
 
 func TestAWireThatWasCutWhileItWasOutComesBackEmpty(t *testing.T) {
 	host, _ := speaking(t)
-	ws := newWires(host, 5*time.Second)
+	ws := newRawConns(host, 5*time.Second)
 	require.NoError(t, ws.warm(t.Context(), 1))
-	w := ws.take()
+	w := ws.acquire()
 	ws.cut()
-	ws.give(w)
-	require.Nil(t, ws.take().conn)
+	ws.release(w)
+	require.Nil(t, ws.acquire().conn)
 }

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// crowd sends every buyer and returns when each tap has its outcome. When ctx
-// ends no more buyers come, nobody asks again, and work, the context of the
-// requests in flight, ends a little later.
-func (r *run) crowd(ctx, work context.Context) {
+// sendAll sends every buyer and returns when each tap has its outcome. When ctx ends, no
+// more buyers are sent and no request is retried; work, the context of the requests in
+// flight, ends a little later.
+func (r *run) sendAll(ctx, work context.Context) {
 	var next atomic.Int64
-	var lanes sync.WaitGroup
+	var workers sync.WaitGroup
 	r.start = time.Now()
 	for range min(r.Concurrency, r.Users) {
-		lanes.Go(func() {
+		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= r.Users {
@@ -29,13 +29,13 @@ func (r *run) crowd(ctx, work context.Context) {
 			}
 		})
 	}
-	lanes.Wait()
-	r.doubts.Wait()
+	workers.Wait()
+	r.polling.Wait()
 }
 
 // due waits until it is the i-th buyer's turn and returns the moment from which
 // the buyer's latency counts. In an open loop that is the moment in the schedule,
-// however late the lane that serves it comes free. False: the run is over.
+// however late a worker is free for it. It reports false if the run is over.
 func (r *run) due(ctx context.Context, i int) (time.Time, bool) {
 	if r.Rate == 0 {
 		return time.Now(), ctx.Err() == nil

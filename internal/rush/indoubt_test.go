@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queueing answers 202 and lets the order appear only after some polls.
-func queueing(s *shop, polls int32, end func(w http.ResponseWriter, o sold) bool) {
+// queuing answers 202 and lets the order appear only after some polls.
+func queuing(s *fakeServer, polls int32, end func(w http.ResponseWriter, o sold) bool) {
 	var asked atomic.Int32
 	s.buy = func(w http.ResponseWriter, user, key string, _ int) bool {
 		o, code := s.sell(user, key)
@@ -37,8 +37,8 @@ func queueing(s *shop, polls int32, end func(w http.ResponseWriter, o sold) bool
 func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, &shop{stock: 5})
-			queueing(s, 7, nil)
+			s := open(t, &fakeServer{stock: 5})
+			queuing(s, 7, nil)
 			rep := s.rush(t, Options{Users: 8, netHTTP: netHTTP})
 			require.Equal(t, 5, rep.Queued)
 			require.Equal(t, 5, rep.Accepted)
@@ -53,8 +53,8 @@ func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
 // Whoever is told to come back in two seconds does not come before: the bench and the
 // program's own crowd are clients as the contract wants them.
 func TestA202IsAskedAboutWhenTheServerSaysSo(t *testing.T) {
-	s := open(t, &shop{stock: 1})
-	queueing(s, 0, nil)
+	s := open(t, &fakeServer{stock: 1})
+	queuing(s, 0, nil)
 	var queued, asked time.Time
 	buy, show := s.buy, s.show
 	s.buy = func(w http.ResponseWriter, user, key string, nth int) bool {
@@ -88,9 +88,9 @@ func TestA202ThatBecomesARefusal(t *testing.T) {
 		}, "not_found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, &shop{stock: 5})
-			queueing(s, 3, tc.end)
-			s.report = func(in *inspection, _ int) { in.Orders = 0 }
+			s := open(t, &fakeServer{stock: 5})
+			queuing(s, 3, tc.end)
+			s.report = func(in *auditReport, _ int) { in.Orders = 0 }
 			rep := s.rush(t, Options{Users: 5})
 			require.Zero(t, rep.Accepted)
 			require.Equal(t, map[string]int{tc.code: 5}, rep.Refused)
@@ -100,11 +100,11 @@ func TestA202ThatBecomesARefusal(t *testing.T) {
 }
 
 func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
-	s := open(t, &shop{stock: 1})
-	queueing(s, 1<<30, nil)
-	b := patient
-	b.doubt = 100 * time.Millisecond
-	rep := s.rush(t, Options{Users: 1, bounds: b})
+	s := open(t, &fakeServer{stock: 1})
+	queuing(s, 1<<30, nil)
+	b := defaultTimeouts
+	b.inDoubt = 100 * time.Millisecond
+	rep := s.rush(t, Options{Users: 1, timeouts: b})
 	require.Equal(t, map[string]int{"in_doubt": 1}, rep.Failures)
 	require.Equal(t, AuditViolated, rep.Audit)
 	require.ErrorContains(t, firstOf(rep), "neither an order nor a refusal")
@@ -127,7 +127,7 @@ func TestCtrlC(t *testing.T) {
 			defer cancel()
 			gone := make(chan struct{})
 			var inside atomic.Int32
-			s := open(t, &shop{stock: 100})
+			s := open(t, &fakeServer{stock: 100})
 			s.buy = func(http.ResponseWriter, string, string, int) bool {
 				if inside.Add(1) == 3 {
 					cancel() // while all three lanes are waiting for us
@@ -138,7 +138,7 @@ func TestCtrlC(t *testing.T) {
 				}
 				return false
 			}
-			b := patient
+			b := defaultTimeouts
 			b.grace = 100 * time.Millisecond
 			if tc.answers {
 				b.grace = time.Minute
@@ -146,7 +146,7 @@ func TestCtrlC(t *testing.T) {
 			start := time.Now()
 			rep, err := Run(ctx, Options{
 				Timeout: time.Minute, URL: s.url, Users: 50, Concurrency: 3, Keys: true, Token: plainToken, AdminToken: "admin",
-				netHTTP: tc.netHTTP, bounds: b,
+				netHTTP: tc.netHTTP, timeouts: b,
 			})
 			close(gone)
 			require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestCtrlC(t *testing.T) {
 func TestCtrlCBeforeTheFirstTapIsAnEmptyReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	rep, err := Run(ctx, Options{URL: s.url, Users: 1, Token: plainToken})
 	require.NoError(t, err)
 	require.True(t, rep.Stopped)
@@ -174,7 +174,7 @@ func TestCtrlCBeforeTheFirstTapIsAnEmptyReport(t *testing.T) {
 func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := open(t, &shop{stock: 1})
+	s := open(t, &fakeServer{stock: 1})
 	s.buy = func(w http.ResponseWriter, _, _ string, _ int) bool {
 		refuse(w, 503, "unavailable", "5")
 		cancel()
@@ -190,8 +190,8 @@ func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
 func TestCtrlCLeavesA202InDoubtAndAccusesNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := open(t, &shop{stock: 1})
-	queueing(s, 0, func(w http.ResponseWriter, _ sold) bool {
+	s := open(t, &fakeServer{stock: 1})
+	queuing(s, 0, func(w http.ResponseWriter, _ sold) bool {
 		cancel()
 		reply(w, 202, map[string]any{})
 		return true

@@ -13,9 +13,9 @@ type request struct {
 	key    string // Idempotency-Key, "" = none
 }
 
-// line carries requests to the server. An error means that no whole answer
-// came, and says nothing about what the server did.
-type line interface {
+// transport sends requests to the server. An error means that no complete answer
+// arrived, and nothing about what the server did.
+type transport interface {
 	call(ctx context.Context, q request) (answer, error)
 	// warm opens up to n connections ahead of time, so that the clock does not
 	// measure handshakes.
@@ -25,7 +25,7 @@ type line interface {
 	cut()
 }
 
-// header is what every request of a buyer carries, for net/http.
+// header returns what every request of a buyer carries, for net/http.
 func (q request) header() http.Header {
 	h := http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + q.token}}
 	if q.key != "" {

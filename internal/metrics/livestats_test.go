@@ -18,7 +18,7 @@ import (
 func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New()
-		require.Zero(t, m.Pulse.P99(), "nothing was accepted")
+		require.Zero(t, m.Live.P99(), "nothing was accepted")
 		accept := func(n int, d time.Duration) {
 			for range n {
 				m.ObservePurchase(http.StatusCreated, "", d)
@@ -26,23 +26,23 @@ func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 		}
 		accept(990, 2*time.Millisecond)
 		accept(10, 80*time.Millisecond)
-		require.InEpsilon(t, float64(2*time.Millisecond), float64(m.Pulse.P99()), 0.11, "99 of 100 were as fast")
+		require.InEpsilon(t, float64(2*time.Millisecond), float64(m.Live.P99()), 0.11, "99 of 100 were as fast")
 		accept(20, 80*time.Millisecond)
-		require.InEpsilon(t, float64(80*time.Millisecond), float64(m.Pulse.P99()), 0.11)
+		require.InEpsilon(t, float64(80*time.Millisecond), float64(m.Live.P99()), 0.11)
 		for range 100 {
 			m.ObservePurchase(http.StatusConflict, "sold_out", time.Hour)
 		}
-		require.Less(t, m.Pulse.P99(), time.Second, "a refusal is no order")
+		require.Less(t, m.Live.P99(), time.Second, "a refusal is no order")
 
 		time.Sleep(3 * time.Second)
 		accept(1000, 300*time.Microsecond)
-		require.Greater(t, m.Pulse.P99(), 70*time.Millisecond, "three seconds are not five")
+		require.Greater(t, m.Live.P99(), 70*time.Millisecond, "three seconds are not five")
 		time.Sleep(3 * time.Second)
-		require.Less(t, m.Pulse.P99(), time.Millisecond)
+		require.Less(t, m.Live.P99(), time.Millisecond)
 		time.Sleep(3 * time.Second)
-		require.Zero(t, m.Pulse.P99())
+		require.Zero(t, m.Live.P99())
 		accept(1, time.Hour)
-		require.Positive(t, m.Pulse.P99())
+		require.Positive(t, m.Live.P99())
 	})
 }
 
@@ -56,32 +56,32 @@ func (l lender) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, 
 func TestThePulseCountsWhatIsLentAndWhoHoldsALock(t *testing.T) {
 	m := metrics.New()
 	home := func(userID int64, shards int) int { return int(userID) % shards }
-	stock, locker := m.Pulse.Feel(lender{}, steps{}, home)
+	stock, locker := m.Live.Instrument(lender{}, steps{}, home)
 	for user := range int64(8) {
 		_, err := stock.Reserve(t.Context(), order.ReserveRequest{CouponID: 1, UserID: user})
 		require.NoError(t, err)
 	}
-	require.Equal(t, []int64{0, 0, 6, 0}, m.Pulse.Lent(1, 4), "users 2 and 6 are at home there")
-	require.Equal(t, []int64{0, 0}, m.Pulse.Lent(2, 2))
-	refused, _ := m.Pulse.Feel(lender{steps{errAway}}, steps{}, home)
+	require.Equal(t, []int64{0, 0, 6, 0}, m.Live.Lent(1, 4), "users 2 and 6 are at home there")
+	require.Equal(t, []int64{0, 0}, m.Live.Lent(2, 2))
+	refused, _ := m.Live.Instrument(lender{steps{errAway}}, steps{}, home)
 	_, err := refused.Reserve(t.Context(), order.ReserveRequest{CouponID: 1})
 	require.ErrorIs(t, err, errAway)
-	require.Equal(t, []int64{0, 0, 6, 0}, m.Pulse.Lent(1, 4))
+	require.Equal(t, []int64{0, 0, 6, 0}, m.Live.Lent(1, 4))
 
 	err = locker.Do(t.Context(), "k", func(context.Context, *lock.Lease) error {
-		held, waiting := m.Pulse.Locks()
+		held, waiting := m.Live.Locks()
 		require.Equal(t, int64(1), held)
 		require.Zero(t, waiting)
 		return errors.New("the work failed")
 	}, lock.WithWait(0))
 	require.Error(t, err)
-	held, waiting := m.Pulse.Locks()
+	held, waiting := m.Live.Locks()
 	require.Zero(t, held)
 	require.Zero(t, waiting)
 
-	_, never := m.Pulse.Feel(lender{}, nobody{}, home)
+	_, never := m.Live.Instrument(lender{}, nobody{}, home)
 	require.ErrorIs(t, never.Do(t.Context(), "k", nil), lock.ErrNotAcquired)
-	_, waiting = m.Pulse.Locks()
+	_, waiting = m.Live.Locks()
 	require.Zero(t, waiting, "who gave up waits no more")
 }
 

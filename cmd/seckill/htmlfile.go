@@ -10,18 +10,18 @@ import (
 	"seckill/internal/lab/report"
 )
 
-// labPage is the file that --html names. A regular file is written beside its place and
-// renamed, so that a page is whole or not there; anything else, as /dev/stdout, is
-// written to.
-type labPage struct {
+// htmlFile is the file that --html names. It writes a regular file under a
+// temporary name and renames it, so that a page is complete or absent. Anything else, such
+// as /dev/stdout, it writes directly.
+type htmlFile struct {
 	path string
 	file *os.File
 	part bool // file is to be renamed to path
 }
 
-// newLabPage opens the file, and refuses a path that cannot be written.
-func newLabPage(path string) (*labPage, error) {
-	p := &labPage{path: path}
+// newHTMLFile opens the file. It fails if the path cannot be written.
+func newHTMLFile(path string) (*htmlFile, error) {
+	p := &htmlFile{path: path}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -30,7 +30,7 @@ func newLabPage(path string) (*labPage, error) {
 		p.file, err = os.OpenFile(path, os.O_WRONLY, 0)
 	default:
 		if link, err := filepath.EvalSymlinks(path); err == nil {
-			p.path = link // the link stays one
+			p.path = link // keeps the link
 		}
 		p.part = true
 		p.file, err = os.CreateTemp(filepath.Dir(p.path), ".lab-*.html")
@@ -41,8 +41,8 @@ func newLabPage(path string) (*labPage, error) {
 	return p, nil
 }
 
-// write puts the page where it was asked for.
-func (p *labPage) write(results []harness.Result) error {
+// write writes the page to its path.
+func (p *htmlFile) write(results []harness.Result) error {
 	err := report.HTML(p.file, results)
 	if p.part {
 		err = errors.Join(err, p.file.Chmod(0o644))
@@ -58,9 +58,9 @@ func (p *labPage) write(results []harness.Result) error {
 	return nil
 }
 
-// discard leaves nothing behind of a page that was not written.
-func (p *labPage) discard() {
-	_ = p.file.Close() // a second time is no harm
+// discard removes what is left of a page that was not written.
+func (p *htmlFile) discard() {
+	_ = p.file.Close() // closing it twice is harmless
 	if p.part {
 		_ = os.Remove(p.file.Name())
 	}

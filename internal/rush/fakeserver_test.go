@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shop plays the server's side of the contract, over real HTTP. It is honest and
+// fakeServer plays the server's side of the contract, over real HTTP. It is honest and
 // quick; what a test needs it to do wrong is put into its fields before it opens.
-type shop struct {
+type fakeServer struct {
 	url string
 
 	mu     sync.Mutex
@@ -39,7 +39,7 @@ type shop struct {
 	// show, if set, does the same for GET of an order.
 	show func(w http.ResponseWriter, o sold) bool
 	// report, if set, changes the audit before it is given out; n counts from 1.
-	report  func(in *inspection, n int)
+	report  func(in *auditReport, n int)
 	reports int
 }
 
@@ -51,7 +51,7 @@ type sold struct {
 	Expires  time.Time `json:"expires_at"`
 }
 
-func open(t *testing.T, s *shop) *shop {
+func open(t *testing.T, s *fakeServer) *fakeServer {
 	t.Helper()
 	s.total, s.orders, s.byKey = s.stock, map[string]*sold{}, map[string]*sold{}
 	s.live, s.tries = map[string]int{}, map[string]int{}
@@ -65,7 +65,7 @@ func open(t *testing.T, s *shop) *shop {
 	return s
 }
 
-func (s *shop) routes() http.Handler {
+func (s *fakeServer) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/coupons/1", func(w http.ResponseWriter, _ *http.Request) {
 		s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *shop) routes() http.Handler {
 	return mux
 }
 
-func (s *shop) serveBuy(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) serveBuy(w http.ResponseWriter, r *http.Request) {
 	user, ok := userOf(r)
 	if !ok {
 		refuse(w, 401, "unauthenticated", "")
@@ -127,7 +127,7 @@ func (s *shop) serveBuy(w http.ResponseWriter, r *http.Request) {
 }
 
 // sell is the honest way to an order.
-func (s *shop) sell(user, key string) (sold, string) {
+func (s *fakeServer) sell(user, key string) (sold, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.byKey[key]; key != "" && o != nil {
@@ -150,7 +150,7 @@ func (s *shop) sell(user, key string) (sold, string) {
 	return *o, ""
 }
 
-func (s *shop) owned(answer func(http.ResponseWriter, *sold)) http.HandlerFunc {
+func (s *fakeServer) owned(answer func(http.ResponseWriter, *sold)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user, _ := userOf(r)
 		s.mu.Lock()
@@ -165,14 +165,14 @@ func (s *shop) owned(answer func(http.ResponseWriter, *sold)) http.HandlerFunc {
 	}
 }
 
-func (s *shop) serveAudit(w http.ResponseWriter, r *http.Request) {
+func (s *fakeServer) serveAudit(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer admin" {
 		refuse(w, 403, "forbidden", "")
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := inspection{Clean: true, Settled: true, Total: s.total, Stock: s.stock, Orders: len(s.orders)}
+	in := auditReport{Clean: true, Settled: true, Total: s.total, Stock: s.stock, Orders: len(s.orders)}
 	s.reports++
 	if s.report != nil {
 		s.report(&in, s.reports)
@@ -210,7 +210,7 @@ func plainToken(_ context.Context, user int64) (string, error) {
 }
 
 // rush runs the generator against the shop, with a judge's rights.
-func (s *shop) rush(t *testing.T, o Options) Report {
+func (s *fakeServer) rush(t *testing.T, o Options) Report {
 	t.Helper()
 	o.URL, o.Token, o.AdminToken = s.url, plainToken, "admin"
 	rep, err := Run(t.Context(), o)

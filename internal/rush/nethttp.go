@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// plain is the line made of net/http: for https, and as the measure that the
-// light path is held against.
-type plain struct {
+// netHTTP is the transport over net/http: for https, and as the measure that rawConns is
+// compared with.
+type netHTTP struct {
 	root   string // scheme and host
 	client *http.Client
 }
 
-// newTransport is net/http tuned for many requests to one host: as many idle
+// newHTTPTransport is net/http tuned for many requests to one host: as many idle
 // connections as are ever used, and no compression that both sides would pay for.
-func newTransport(conns int, timeout time.Duration) *http.Transport {
+func newHTTPTransport(conns int, timeout time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext,
 		MaxIdleConns:        conns,
@@ -31,9 +31,9 @@ func newTransport(conns int, timeout time.Duration) *http.Transport {
 	}
 }
 
-func newPlain(root string, conns int, timeout time.Duration) *plain {
-	return &plain{root: root, client: &http.Client{
-		Transport: newTransport(conns, timeout),
+func newNetHTTP(root string, conns int, timeout time.Duration) *netHTTP {
+	return &netHTTP{root: root, client: &http.Client{
+		Transport: newHTTPTransport(conns, timeout),
 		Timeout:   timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // a redirect is no answer of the contract
@@ -41,7 +41,7 @@ func newPlain(root string, conns int, timeout time.Duration) *plain {
 	}}
 }
 
-func (p *plain) call(ctx context.Context, q request) (answer, error) {
+func (p *netHTTP) call(ctx context.Context, q request) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, q.method, p.root+q.path, nil)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, err)
@@ -59,10 +59,10 @@ func (p *plain) call(ctx context.Context, q request) (answer, error) {
 	case len(body) > maxBody:
 		return answer{}, fmt.Errorf("%s %s: %w", q.method, q.path, errTooLarge)
 	}
-	return understand(resp.StatusCode, resp.Header, body), nil
+	return parseAnswer(resp.StatusCode, resp.Header, body), nil
 }
 
 // warm does nothing: net/http opens no connection without a request.
-func (p *plain) warm(context.Context, int) error { return nil }
+func (p *netHTTP) warm(context.Context, int) error { return nil }
 
-func (p *plain) cut() { p.client.CloseIdleConnections() }
+func (p *netHTTP) cut() { p.client.CloseIdleConnections() }

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// sale is the coupon as the server shows it to anyone.
+// sale is the coupon as the server shows it without a token.
 type sale struct {
 	Stock int `json:"stock"`
 	Left  int `json:"left"`
@@ -26,7 +26,7 @@ func (e *refusal) Error() string {
 	return fmt.Sprintf("GET %s: %d %s", e.path, e.status, e.code)
 }
 
-// get reads JSON that is not a buyer's: the coupon and the audit.
+// get reads JSON that is not of a buyer: the coupon and the audit.
 func (r *run) get(ctx context.Context, path, token string, into any) error {
 	return r.getBy(ctx, r.client, path, token, into)
 }
@@ -49,7 +49,7 @@ func (r *run) getBy(ctx context.Context, client *http.Client, path, token string
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return &refusal{path, resp.StatusCode, understand(resp.StatusCode, resp.Header, body).code}
+		return &refusal{path, resp.StatusCode, parseAnswer(resp.StatusCode, resp.Header, body).code}
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)

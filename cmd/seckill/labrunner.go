@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"seckill/internal/api"
+	"seckill/internal/lab"
+	"seckill/internal/lab/harness"
+)
+
+// labRunner plays the lab's experiments for the page, one at a time, on private servers
+// that are started when the first experiment needs them. It implements api.Lab.
+type labRunner struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	places  *harness.Servers
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	playing string
+	results map[string]harness.Result
+}
+
+func newLabRunner() *labRunner {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &labRunner{ctx: ctx, cancel: cancel, places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{}}
+}
+
+// experimentJSON is an experiment as the page lists it.
+type experimentJSON struct {
+	Name   string        `json:"name"`
+	Title  harness.Text  `json:"title"`
+	Lesson harness.Text  `json:"lesson"`
+	Needs  []string      `json:"needs"`
+	State  string        `json:"state"`
+	Why    *harness.Text `json:"why,omitempty"`
+}
+
+// The states of an experiment.
+const (
+	stateNew        = "new"
+	stateRunning    = "running"
+	stateAsExpected = "as_expected"
+	stateUnexpected = "unexpected"
+	stateNotRun     = "not_run"
+	stateFailed     = "failed"
+)
+
+// List returns all experiments, in the order in which they are best read.
+func (r *labRunner) List() any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []experimentJSON
+	for _, e := range lab.All() {
+		line := experimentJSON{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
+		if line.State, line.Why = r.state(e.Name); line.State == stateNew {
+			if none := (*harness.NoServerError)(nil); errors.As(hosts(e), &none) {
+				line.Why = &none.Why // known before it is tried
+			}
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// hosts returns an error if a server that the experiment needs is missing.
+func hosts(e harness.Experiment) error {
+	_, err := harness.Config{}.Hosts(e.Needs)
+	return err
+}
+
+// needs returns the names of the servers that an experiment needs.
+func needs(e harness.Experiment) []string {
+	names := []string{}
+	for _, s := range e.Needs {
+		name := map[harness.Server]string{harness.Redis: "redis", harness.RealRedis: "redis", harness.OwnRedis: "redis", harness.Database: "database"}[s]
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// state returns the state of an experiment, and the reason if it was not run or failed.
+func (r *labRunner) state(name string) (state string, why *harness.Text) {
+	result, played := r.results[name]
+	switch {
+	case r.playing == name:
+		return stateRunning, nil
+	case !played:
+		return stateNew, nil
+	case result.NotRun != nil:
+		return stateNotRun, result.NotRun
+	case result.Failed != "":
+		failed := harness.NewText(result.Failed, result.Failed)
+		return stateFailed, &failed
+	case result.AsExpected():
+		return stateAsExpected, nil
+	}
+	return stateUnexpected, nil
+}
+
+// Start starts an experiment, or returns api.ErrUnderWay.
+func (r *labRunner) Start(name string) error {
+	e, err := lab.Find(name)
+	if err != nil {
+		return errors.Join(api.ErrNoExperiment, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.playing != "" {
+		return api.ErrUnderWay
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	r.playing = name
+	r.running.Go(func() {
+		result := harness.RunExperiment(r.ctx, r.places, e)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.playing, r.results[name] = "", result
+	})
+	return nil
+}
+
+// Result returns what became of an experiment, with its timelines.
+func (r *labRunner) Result(name string) (any, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	result, played := r.results[name]
+	if !played {
+		return nil, api.ErrNoExperiment
+	}
+	return result, nil
+}
+
+// close ends the experiment that is running and stops the servers.
+func (r *labRunner) close(context.Context) error {
+	r.cancel()
+	r.running.Wait()
+	return r.places.Close()
+}

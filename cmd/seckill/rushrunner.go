@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"seckill/internal/api"
+	"seckill/internal/rush"
+)
+
+// rushRunner implements api.Rush: it runs the load generator against the server that it is
+// part of, over real HTTP.
+type rushRunner struct {
+	server *server
+
+	mu       sync.Mutex
+	stop     context.CancelFunc // of the rush that is under way, or nil
+	runs     int64
+	standing api.RushStanding
+	running  sync.WaitGroup
+}
+
+func newRushRunner(s *server) *rushRunner { return &rushRunner{server: s} }
+
+// The buyers of each rush are new: their ids begin at a million of their own, far above
+// those of visitors.
+const (
+	firstBuyer = 1_000_000_000
+	nextBuyers = 1_000_000
+)
+
+// Start starts a rush, or returns api.ErrUnderWay. It signs the buyers' tokens with the
+// server's own secret, as the demo does.
+func (r *rushRunner) Start(o api.RushOrder) error {
+	admin, err := r.server.token(1, api.RoleAdmin)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil {
+		return api.ErrUnderWay
+	}
+	options := rush.Options{
+		URL: r.server.url, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
+		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
+		Token: rush.Signed(r.server.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, OnProgress: r.setProgress,
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
+	r.runs++
+	r.standing = api.RushStanding{Running: true, CouponID: o.CouponID, Taps: o.Users + o.Users/options.DoubleTapEvery}
+	r.running.Go(func() {
+		report, err := rush.Run(ctx, options)
+		cancel()
+		r.end(report, err)
+	})
+	return nil
+}
+
+func (r *rushRunner) setProgress(s rush.Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := &r.standing
+	at.Taps, at.Asked, at.Accepted, at.Refused, at.Failed = s.Taps, s.Asked, s.Accepted, s.Refused, s.Failed
+}
+
+func (r *rushRunner) end(report rush.Report, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop, r.standing.Running = nil, false
+	if err != nil {
+		r.standing.Error = err.Error()
+		return
+	}
+	r.standing.Report = report
+}
+
+// Stop sends no more buyers; requests in flight end.
+func (r *rushRunner) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+// Standing returns how far the rush has come.
+func (r *rushRunner) Standing() api.RushStanding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.standing
+}
+
+// close stops the rush and returns when it has ended.
+func (r *rushRunner) close(context.Context) error {
+	r.Stop()
+	r.running.Wait()
+	return nil
+}
