@@ -120,7 +120,7 @@ func (b *tries) finish(t *testing.T, s shop) {
 func (i *instance) restored(t testing.TB, times int) {
 	t.Helper()
 	within(t, 10*time.Second, func() error {
-		if n := strings.Count(i.err.String(), "the stock is loaded again"); n < times {
+		if n := strings.Count(i.err.String(), "stock loaded again"); n < times {
 			return fmt.Errorf("the stock was loaded again %d times", n)
 		}
 		return nil

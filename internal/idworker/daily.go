@@ -20,9 +20,9 @@ var dailySource string
 
 var dailyScript = redis.NewScript(dailySource)
 
-// Daily makes ids of the second and of a counter in Redis that starts anew every
-// day. Clock and counter are the server's, and read in one step, so the clocks
-// of instances do not matter. A number whose reply was lost is a gap.
+// Daily makes ids of the second and of a counter in Redis that starts again every day. Clock
+// and counter are the server's and are read in one step, so the clocks of instances do not
+// matter. An id whose reply was lost is a gap.
 //
 // It is as unique as Redis remembers: a failover that forgets the last counts,
 // to a server whose clock is behind, may repeat an id. The orders' key refuses a
@@ -33,8 +33,8 @@ type Daily struct {
 	name   string
 }
 
-// NewDaily makes ids with the counters in client, whose names begin with the prefix. An
-// empty one is the default of redis.prefix.
+// NewDaily returns a Daily on the counters in client, whose names begin with prefix. An empty
+// prefix is the default of redis.prefix.
 func NewDaily(client redis.Scripter, prefix string) *Daily {
 	return &Daily{client: client, name: cmp.Or(prefix, defaultPrefix) + dailyName}
 }
@@ -60,5 +60,5 @@ func dailyID(seconds, count int64) (int64, error) {
 	return seconds<<32 | count, nil
 }
 
-// Close does nothing: there is nothing to give back.
+// Close does nothing: there is nothing to release.
 func (d *Daily) Close(context.Context) error { return nil }

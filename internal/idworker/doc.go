@@ -1,8 +1,8 @@
-// Package idworker makes numbers that are unique in the whole fleet, for orders.
+// Package idworker makes order ids that are unique among all instances.
 //
-// What is promised: no two ids are equal, also across instances, restarts,
-// pauses and clocks that go back; each is a positive int64. What is not: that
-// ids of different instances are in the order of time to the millisecond.
+// No two ids are equal, not even across instances, restarts, pauses and clocks that go back,
+// and each is a positive int64. It does not promise that ids of different instances are in
+// the order of time to the millisecond.
 //
 //	63            22        12         0
 //	 ├─ ms since Epoch ┼ worker ┼ count ┤   Snowflake: no call per id
@@ -13,11 +13,11 @@
 // number, and no moment is used twice under one number. Two lines of defence:
 //
 //	the lease   a number is a lock, worker:<n>; when it is lost, Next refuses
-//	the mark    the moment up to which a holder may make ids, kept in Redis
-//	            before it is used; the next holder starts behind it
+//	the mark    the moment up to which a holder may make ids (a high-water mark), written
+//	            to Redis before it is used; the next holder starts after it
 //
-// The mark holds even for an instance that was stopped and does not know yet
-// that its lease is over: what it makes is not beyond its mark.
+// The mark holds even for an instance that was stopped and does not know yet that its lease is
+// over: it makes no id beyond its mark.
 package idworker
 
 import (
@@ -30,19 +30,18 @@ import (
 // seconds until 2093.
 var Epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Numbers is how many worker numbers there are, and so how many instances can
-// make ids at once.
+// Numbers is the number of worker numbers, and so of instances that can make ids at once.
 const Numbers = 1024
 
-// The errors of this package are told apart with errors.Is.
+// The errors of this package.
 var (
-	// ErrLeaseLost says that the worker number may belong to another by now. A
+	// ErrLeaseLost means that the worker number may belong to another instance by now. A
 	// Snowflake is leasing another number in the background; try again shortly.
 	ErrLeaseLost = errors.New("idworker: worker number lost")
-	// ErrClockBack says that the clock is behind a moment that was used already.
+	// ErrClockBack means that the clock is behind a moment that was used already.
 	ErrClockBack = errors.New("idworker: clock went back")
-	// ErrAllTaken says that every worker number is leased.
+	// ErrAllTaken means that every worker number is leased.
 	ErrAllTaken = errors.New("idworker: all worker numbers are taken")
-	// ErrClosed says that the worker was closed.
+	// ErrClosed means that the Snowflake was closed.
 	ErrClosed = errors.New("idworker: closed")
 )

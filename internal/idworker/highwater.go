@@ -20,13 +20,13 @@ var markSource string
 
 var markScript = redis.NewScript(markSource)
 
-// marks keeps in Redis the last moment that each worker number may have used.
+// highWaterMarks keeps in Redis the last moment that each worker number may have used.
 type highWaterMarks struct {
 	client redis.UniversalClient
 	prefix string
 }
 
-// read answers the mark of number in milliseconds, zero if it was never used.
+// read returns the mark of number in milliseconds, 0 if it was never used.
 func (m highWaterMarks) read(ctx context.Context, number int64) (int64, error) {
 	v, err := m.client.HGet(ctx, m.prefix+marksKey, strconv.FormatInt(number, 10)).Result()
 	if errors.Is(err, redis.Nil) {
@@ -38,7 +38,7 @@ func (m highWaterMarks) read(ctx context.Context, number int64) (int64, error) {
 	return markOf(number, v)
 }
 
-// markOf reads the milliseconds, before the fence of who wrote them.
+// markOf parses the milliseconds, which stand before the fence of the writer.
 func markOf(number int64, v string) (int64, error) {
 	text, _, _ := strings.Cut(v, " ")
 	ms, err := strconv.ParseInt(text, 10, 64)
@@ -48,8 +48,7 @@ func markOf(number int64, v string) (int64, error) {
 	return ms, nil
 }
 
-// write sets the mark of number, unless a later holder has set one: then
-// ErrLeaseLost.
+// write sets the mark of number; ErrLeaseLost if a later holder has set one.
 func (m highWaterMarks) write(ctx context.Context, number, ms int64, fence uint64) error {
 	ok, err := markScript.Run(ctx, m.client, []string{m.prefix + marksKey}, number, ms, strconv.FormatUint(fence, 10)).Bool()
 	switch {

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// Options are the settings of a Snowflake. The zero value is good.
+// Options configure a Snowflake. The zero value is ready to use.
 type Options struct {
 	// Lease is how long a worker number outlives an instance that was killed.
 	// Default 10 s.
 	Lease time.Duration
 	// Prefix begins the names of the keys. Default: seckill:
 	Prefix string
-	// MaxWait is how long a new holder waits for its clock to pass the moments
-	// that were used before it; if it is further behind, it refuses. Default
-	// half a lease.
+	// MaxWait is how long a new holder waits for its clock to pass the mark of the former
+	// one; if its clock is further behind, that is ErrClockBack. Default half a lease.
 	MaxWait time.Duration
-	// Tolerance is how far the wall clock may go back unnoticed. Default 10 ms.
+	// Tolerance is how far the wall clock may go back before Next refuses. Default 10 ms.
 	Tolerance time.Duration
 	// Now is the wall clock. Default time.Now.
 	Now func() time.Time
-	// Logger hears of numbers that are lost and found. Default slog.Default().
+	// Logger gets the worker numbers that are lost and leased. Default slog.Default().
 	Logger *slog.Logger
 }
 

@@ -44,9 +44,9 @@ func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *loc
 	return w, nil
 }
 
-// Next makes an id. It never waits. It answers ErrLeaseLost when the worker
-// number may be another's, ErrClockBack when the wall clock was set back, until
-// it has caught up, and ErrClosed.
+// Next makes an id. It never waits. It returns ErrLeaseLost when the worker number may be
+// another instance's, ErrClockBack after the wall clock was set back, until it has caught
+// up, and ErrClosed after Close.
 func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -61,7 +61,7 @@ func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 	return s.next(w.o)
 }
 
-// Number is the present worker number, or −1 while there is none.
+// Number returns the present worker number, or −1 while there is none.
 func (w *Snowflake) Number() int64 {
 	if s := w.worker.Load(); s != nil && s.lease.Context().Err() == nil {
 		return s.number
@@ -69,8 +69,8 @@ func (w *Snowflake) Number() int64 {
 	return -1
 }
 
-// Close gives the worker number back, with the moment of its last use. It may
-// be repeated.
+// Close releases the worker number, with the moment of its last use. It may be called more than
+// once.
 func (w *Snowflake) Close(ctx context.Context) (err error) {
 	w.once.Do(func() {
 		w.closed.Store(true)
@@ -93,12 +93,12 @@ func (w *Snowflake) releaseWorker(ctx context.Context, s *leasedWorker) error {
 	used := min(timestampOf(s.node.Generate()), until)
 	err := errors.Join(w.marks.write(ctx, s.number, used, s.lease.Fence()), s.lease.Release(ctx))
 	if errors.Is(err, lock.ErrNotHeld) || errors.Is(err, ErrLeaseLost) {
-		return nil // the number was lost before, as when Redis lost its data: there is nothing to give back
+		return nil // the number was lost before, as when Redis lost its data: there is nothing to release
 	}
 	return err
 }
 
-// run moves the mark while the number is ours, and finds another when it is not.
+// run moves the mark while the number is held, and leases another when it is lost.
 func (w *Snowflake) run(ctx context.Context, s *leasedWorker) {
 	defer close(w.done)
 	for s != nil {
@@ -142,8 +142,8 @@ func (w *Snowflake) keep(ctx context.Context, s *leasedWorker) {
 	}
 }
 
-// replace tries until there is a number again, less and less often, and answers
-// nil only when ctx has ended.
+// leaseAnother tries, less and less often, until it has leased a number. It returns nil only
+// when ctx has ended.
 func (w *Snowflake) leaseAnother(ctx context.Context) *leasedWorker {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		s, err := w.leaseWorker(ctx)

@@ -14,11 +14,11 @@ import (
 	"seckill/internal/lock"
 )
 
-// setEpoch tells the library, which keeps it for the whole process. The layout is
+// setEpoch sets the epoch of the library, which has one for the whole process. The layout is
 // its default: 41 bits of time, 10 of the worker, 12 of the count.
 var setEpoch = sync.OnceFunc(func() { snowflake.Epoch = Epoch.UnixMilli() })
 
-// seat is one worker number while it is leased.
+// leasedWorker is one worker number while it is leased.
 type leasedWorker struct {
 	number int64
 	lease  *lock.Lease
@@ -28,12 +28,12 @@ type leasedWorker struct {
 	last   atomic.Int64 // the last one in which one was
 }
 
-// moment is when an id was made, in ms since 1970. The library's own function
-// reads variables that it writes again for every new node.
+// timestampOf returns when an id was made, in ms since 1970. The library's own function reads
+// variables that every new node writes.
 func timestampOf(id snowflake.ID) int64 { return id.Int64()>>22 + Epoch.UnixMilli() }
 
-// leaseWorker leases any free number, starting anywhere so that instances which
-// start together seldom meet, and settles it against the marks.
+// leaseWorker leases any free number and waits until its clock is past the number's mark. It
+// begins at a random number, so that instances that start together seldom collide.
 func (w *Snowflake) leaseWorker(ctx context.Context) (*leasedWorker, error) {
 	first := rand.Int64N(Numbers) //nolint:gosec // not a secret
 	for i := range int64(Numbers) {
@@ -56,8 +56,8 @@ func (w *Snowflake) leaseWorker(ctx context.Context) (*leasedWorker, error) {
 	return nil, fmt.Errorf("%w: %d of %d", ErrAllTaken, Numbers, Numbers)
 }
 
-// settle waits until the clock is past the mark of the former holder, and sets
-// a mark of its own before any id is made.
+// waitPastMark waits until the clock is past the mark of the former holder, and writes a mark
+// of its own before any id is made.
 func (w *Snowflake) waitPastMark(ctx context.Context, s *leasedWorker) (err error) {
 	if s.from, err = w.marks.read(ctx, s.number); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (w *Snowflake) mark(ctx context.Context, s *leasedWorker) error {
 	return nil
 }
 
-// next makes one id and only then asks whether that was allowed: if the lease
-// is ours and the clock right after the id was made, they were when it was.
+// next makes one id and checks only then whether that was allowed: if the lease is held and the
+// clock is right after the id was made, they were when it was made.
 //
 // The library reckons with the monotonic clock from the moment the node was
 // made. So its ids never go back, but neither do they follow a wall clock that
