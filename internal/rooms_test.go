@@ -87,7 +87,6 @@ var libraries = map[string][]string{
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},
 	"github.com/spf13/":                 {"cmd/seckill"},
 	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
-	"github.com/knadh/koanf":            {"internal/config"},
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},

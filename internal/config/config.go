@@ -1,8 +1,8 @@
-// Package config is the one description of what can be set, and the one place
-// that says no.
+// Package config describes every key that can be set, reads the file and the environment,
+// and validates the result.
 //
-// It does not open anything: a configuration that passed here is complete,
-// within its limits and free of contradictions, but its servers may be away.
+// It opens nothing: a configuration that it returns is complete, within its limits and
+// free of contradictions, but its servers may be down.
 //
 //	defaults ─▶ one YAML file ─▶ SECKILL_… variables ─▶ Validate ─▶ Config
 //	  struct      unknown keys,     unknown names,       limits,
@@ -14,138 +14,138 @@ package config
 
 import "time"
 
-// Config is everything that can be set. The koanf tags are the names in the
+// Config is everything that can be set. The key tags are the names in the
 // file; min and max bound a number or a duration, oneof lists the words a
 // string may be. A duration is never below its min, so none can be zero or
 // negative unless its min says so.
 type Config struct {
-	HTTP   HTTP   `koanf:"http"`
-	Admin  Admin  `koanf:"admin"`
-	MySQL  MySQL  `koanf:"mysql"`
-	Redis  Redis  `koanf:"redis"`
-	Auth   Auth   `koanf:"auth"`
-	Stock  Stock  `koanf:"stock"`
-	Coupon Coupon `koanf:"coupon"`
-	Lock   Lock   `koanf:"lock"`
-	Order  Order  `koanf:"order"`
+	HTTP   HTTP   `key:"http"`
+	Admin  Admin  `key:"admin"`
+	MySQL  MySQL  `key:"mysql"`
+	Redis  Redis  `key:"redis"`
+	Auth   Auth   `key:"auth"`
+	Stock  Stock  `key:"stock"`
+	Coupon Coupon `key:"coupon"`
+	Lock   Lock   `key:"lock"`
+	Order  Order  `key:"order"`
 
-	Admission Admission `koanf:"admission"`
+	Admission Admission `key:"admission"`
 
-	ID   ID   `koanf:"id"`
-	Rate Rate `koanf:"rate"`
-	Log  Log  `koanf:"log"`
+	ID   ID   `key:"id"`
+	Rate Rate `key:"rate"`
+	Log  Log  `key:"log"`
 
 	// AllowUnsafeLock permits lock.backend none. It is set by the variable
-	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that nobody ships it.
-	AllowUnsafeLock bool `koanf:"-"`
+	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that it is not shipped by mistake.
+	AllowUnsafeLock bool `key:"-"`
 }
 
 // HTTP is the public listener.
 type HTTP struct {
-	Addr            string        `koanf:"addr"`                                 // host:port
-	ReadTimeout     time.Duration `koanf:"read_timeout" min:"1ms" max:"10m"`     // reading one request
-	WriteTimeout    time.Duration `koanf:"write_timeout" min:"1ms" max:"10m"`    // writing one answer; event streams lift it
-	IdleTimeout     time.Duration `koanf:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
-	RequestTimeout  time.Duration `koanf:"request_timeout" min:"1ms" max:"10m"`  // the whole budget of one request
-	ShutdownTimeout time.Duration `koanf:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
-	MaxInFlight     int           `koanf:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
-	TrustedProxies  []string      `koanf:"trusted_proxies"`                      // CIDRs whose X-Forwarded-For counts
+	Addr            string        `key:"addr"`                                 // host:port
+	ReadTimeout     time.Duration `key:"read_timeout" min:"1ms" max:"10m"`     // reading one request
+	WriteTimeout    time.Duration `key:"write_timeout" min:"1ms" max:"10m"`    // writing one answer; event streams lift it
+	IdleTimeout     time.Duration `key:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
+	RequestTimeout  time.Duration `key:"request_timeout" min:"1ms" max:"10m"`  // the deadline of one request
+	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
+	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
+	TrustedProxies  []string      `key:"trusted_proxies"`                      // CIDRs whose X-Forwarded-For counts
 }
 
 // Admin is the second listener: health, metrics, profiles.
 type Admin struct {
-	Addr string `koanf:"addr"` // host:port
+	Addr string `key:"addr"` // host:port
 }
 
 // MySQL is the database. An empty DSN means the embedded one.
 type MySQL struct {
-	DSN         Secret        `koanf:"dsn"`                             // holds a password, so it is hidden
-	MaxOpen     int           `koanf:"max_open" min:"1" max:"65536"`    // connections
-	MaxIdle     int           `koanf:"max_idle" min:"1" max:"65536"`    // connections
-	MaxLifetime time.Duration `koanf:"max_lifetime" min:"1s" max:"24h"` // of one connection
+	DSN         Secret        `key:"dsn"`                             // holds a password, so it is hidden
+	MaxOpen     int           `key:"max_open" min:"1" max:"65536"`    // connections
+	MaxIdle     int           `key:"max_idle" min:"1" max:"65536"`    // connections
+	MaxLifetime time.Duration `key:"max_lifetime" min:"1s" max:"24h"` // of one connection
 }
 
 // Redis is the stock and the locks. No addresses means the embedded one.
 type Redis struct {
-	Addrs            []string      `koanf:"addrs"`
-	Mode             string        `koanf:"mode" oneof:"single sentinel cluster"`
-	MasterName       string        `koanf:"master_name"` // sentinel only
-	Username         string        `koanf:"username"`
-	Password         Secret        `koanf:"password"`
-	SentinelPassword Secret        `koanf:"sentinel_password"` // sentinel only
-	DB               int           `koanf:"db" min:"0" max:"65535"`
-	Prefix           string        `koanf:"prefix"` // of all keys and channels
-	TLS              bool          `koanf:"tls"`
-	PoolSize         int           `koanf:"pool_size" min:"1" max:"65536"`   // connections per server
-	Timeout          time.Duration `koanf:"timeout" min:"1ms" max:"1m"`      // of one call
-	DialTimeout      time.Duration `koanf:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
+	Addrs            []string      `key:"addrs"`
+	Mode             string        `key:"mode" oneof:"single sentinel cluster"`
+	MasterName       string        `key:"master_name"` // sentinel only
+	Username         string        `key:"username"`
+	Password         Secret        `key:"password"`
+	SentinelPassword Secret        `key:"sentinel_password"` // sentinel only
+	DB               int           `key:"db" min:"0" max:"65535"`
+	Prefix           string        `key:"prefix"` // of all keys and channels
+	TLS              bool          `key:"tls"`
+	PoolSize         int           `key:"pool_size" min:"1" max:"65536"`   // connections per server
+	Timeout          time.Duration `key:"timeout" min:"1ms" max:"1m"`      // of one call
+	DialTimeout      time.Duration `key:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
 }
 
-// Auth is who may come in.
+// Auth is the authentication of clients.
 type Auth struct {
-	Secret    Secret        `koanf:"secret"`                         // signs the tokens, at least 32 bytes
-	DemoLogin bool          `koanf:"demo_login"`                     // POST /sessions for anybody
-	TokenTTL  time.Duration `koanf:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
+	Secret    Secret        `key:"secret"`                         // signs the tokens, at least 32 bytes
+	DemoLogin bool          `key:"demo_login"`                     // POST /sessions for every user
+	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
 }
 
 // Stock is how the units are split.
 type Stock struct {
-	Shards     int           `koanf:"shards" min:"1" max:"1024"`       // counters per coupon
-	SoldOutTTL time.Duration `koanf:"sold_out_ttl" min:"1ms" max:"1s"` // how stale the local flag may be
+	Shards     int           `key:"shards" min:"1" max:"1024"`       // counters per coupon
+	SoldOutTTL time.Duration `key:"sold_out_ttl" min:"1ms" max:"1s"` // how stale the local flag may be
 }
 
 // Coupon is the local cache of what is on sale.
 type Coupon struct {
-	CacheRefresh time.Duration `koanf:"cache_refresh" min:"1ms" max:"1s"` // how often it is read again
+	CacheRefresh time.Duration `key:"cache_refresh" min:"1ms" max:"1s"` // how often it is read again
 }
 
 // Lock is the user's lock.
 type Lock struct {
-	Backend string        `koanf:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
-	Addrs   []string      `koanf:"addrs"`                     // servers of redlock, etcd or zookeeper
-	Lease   time.Duration `koanf:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
-	Wait    time.Duration `koanf:"wait" min:"0s" max:"1m"`    // 0 = not at all
-	Fair    bool          `koanf:"fair"`                      // first come, first served across processes; redis only
+	Backend string        `key:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
+	Addrs   []string      `key:"addrs"`                     // servers of redlock, etcd or zookeeper
+	Lease   time.Duration `key:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
+	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = not at all
+	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
 }
 
 // Order is the order path.
 type Order struct {
-	Commit             string        `koanf:"commit" oneof:"single group"`
-	Mode               string        `koanf:"mode" oneof:"sync queue"`
-	QueueCapacity      int           `koanf:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard; the rest is refused
-	QueueMaxAge        time.Duration `koanf:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
-	PaymentTimeout     time.Duration `koanf:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
-	TxTimeout          time.Duration `koanf:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
-	ReconcileAfter     time.Duration `koanf:"reconcile_after" min:"1ms" max:"25s"`    // the age at which an open hold is reconciled
-	BackgroundInterval time.Duration `koanf:"background_interval" min:"1ms" max:"1m"` // between two passes of expire, reconcile and relay
+	Commit             string        `key:"commit" oneof:"single group"`
+	Mode               string        `key:"mode" oneof:"sync queue"`
+	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard; the rest is refused
+	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
+	PaymentTimeout     time.Duration `key:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
+	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
+	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // the age at which an open hold is reconciled
+	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between two passes of expire, reconcile and relay
 }
 
 // Admission is how many orders are made at once, and who waits for that.
 type Admission struct {
-	MaxConcurrent int           `koanf:"max_concurrent" min:"1" max:"100000"` // orders at once
-	MaxWaiting    int           `koanf:"max_waiting" min:"0" max:"1000000"`   // requests that wait; the rest is refused at once
-	MaxWait       time.Duration `koanf:"max_wait" min:"0s" max:"1m"`          // of one request
+	MaxConcurrent int           `key:"max_concurrent" min:"1" max:"100000"` // orders at once
+	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // requests that wait; the rest is refused at once
+	MaxWait       time.Duration `key:"max_wait" min:"0s" max:"1m"`          // of one request
 }
 
 // ID is how order ids are made.
 type ID struct {
-	Generator string `koanf:"generator" oneof:"snowflake daily"`
+	Generator string `key:"generator" oneof:"snowflake daily"`
 }
 
 // Rate is what one client may ask, in requests per second; 0 is no limit.
 type Rate struct {
-	PerUser  int `koanf:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
-	Burst    int `koanf:"burst" min:"1" max:"1000000"`    // requests at once, for both limits
-	Sessions int `koanf:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
+	PerUser  int `key:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
+	Burst    int `key:"burst" min:"1" max:"1000000"`    // requests at once, for both limits
+	Sessions int `key:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
 }
 
 // Log is what is written to standard error.
 type Log struct {
-	Level  string `koanf:"level" oneof:"debug info warn error"`
-	Format string `koanf:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
+	Level  string `key:"level" oneof:"debug info warn error"`
+	Format string `key:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
 }
 
-// Default is the configuration of a program that was told nothing: embedded
+// Default returns the configuration of a program without a file and variables: embedded
 // stores, loopback only. It passes Validate.
 func Default() Config {
 	return Config{

@@ -7,7 +7,7 @@ import (
 )
 
 // given is a value as it was written: one text or several. Its type is decided
-// by the key and not by the look of the text, so that a password of digits
+// by the key and not by the form of the text, so that a password of digits
 // stays a password.
 type given struct {
 	text string
@@ -15,9 +15,8 @@ type given struct {
 	many bool
 }
 
-// convert turns what was written into the type of the key. The second result
-// says what to write instead, and is empty if all is well; it never repeats
-// what was written.
+// convert returns what was written as a value of the key's type. The second result is
+// empty, or what to write instead; it never repeats what was written.
 func (k Key) convert(g given) (any, string) {
 	if k.Kind == "list" {
 		return g.asList(), ""

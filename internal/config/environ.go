@@ -2,19 +2,27 @@ package config
 
 import "strings"
 
-// variables reads the environment. A name that begins with SECKILL_ and is not
-// known is refused: it is nearly always a key with a single underscore.
+// variables reads the environment into a Config. It refuses a name that begins with
+// SECKILL_ and is not known: it is nearly always a key with a single underscore.
 type variables struct {
-	wrong           *problems
-	allowUnsafeLock bool
+	into  *Config
+	wrong *problems
 }
 
-// take turns one variable into a key and a value of the key's type. An empty
-// key tells koanf to leave it out.
-func (v *variables) take(name, value string) (string, any) {
+// read sets the keys whose variables are in environ; of two with one name the last wins.
+func (v variables) read(environ []string) {
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, Prefix) {
+			v.take(name, value)
+		}
+	}
+}
+
+// take sets the key that one variable names.
+func (v variables) take(name, value string) {
 	if name == unsafeLockVariable {
 		v.takeUnsafeLock(value)
-		return "", nil
+		return
 	}
 	for _, k := range keys {
 		if k.Variable != name {
@@ -23,31 +31,31 @@ func (v *variables) take(name, value string) (string, any) {
 		converted, instead := k.convert(given{text: value})
 		if instead != "" {
 			v.wrong.add(name+": "+k.Path+" "+instead, k.Path)
-			return "", nil
+			return
 		}
-		return k.Path, converted
+		k.set(v.into, converted)
+		return
 	}
 	for old, now := range renamed {
 		if variable(old) == name {
 			v.wrong.add(name+" is called "+variable(now)+" now", now)
-			return "", nil
+			return
 		}
 	}
 	text := "unknown variable " + shown(name) + ": "
 	if near, ok := nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
 		v.wrong.add(text+"did you mean "+variable(near)+"?", near)
-	} else {
-		v.wrong.add(text + "unset it, or see configs/seckill.yaml for the names")
+		return
 	}
-	return "", nil
+	v.wrong.add(text + "unset it, or see configs/seckill.yaml for the names")
 }
 
-func (v *variables) takeUnsafeLock(value string) {
+func (v variables) takeUnsafeLock(value string) {
 	switch value {
 	case "1":
-		v.allowUnsafeLock = true
+		v.into.AllowUnsafeLock = true
 	case "", "0":
-		v.allowUnsafeLock = false
+		v.into.AllowUnsafeLock = false
 	default:
 		v.wrong.add(unsafeLockVariable+" must be 1, or not be set", "lock.backend")
 	}

@@ -16,7 +16,7 @@ const unsafeLockVariable = Prefix + "ALLOW_UNSAFE_LOCK"
 
 // Key describes one thing that can be set.
 type Key struct {
-	Path     string   // as in the file, levels parted by dots: http.addr
+	Path     string   // as in the file, levels separated by dots: http.addr
 	Variable string   // as in the environment: SECKILL_HTTP__ADDR
 	Kind     string   // text, secret, number, switch, duration or list
 	Default  string   // as it would be written in the file
@@ -50,7 +50,7 @@ var sections = func() []string {
 	return out
 }()
 
-// Keys lists every key in the order of the file.
+// Keys returns every key in the order of the file.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
 func paths() []string {
@@ -66,13 +66,13 @@ func readKeys() []Key {
 	defaults := reflect.ValueOf(Default())
 	for i := range defaults.NumField() {
 		section := defaults.Type().Field(i)
-		name := section.Tag.Get("koanf")
+		name := section.Tag.Get("key")
 		if name == "-" {
 			continue
 		}
 		for j := range section.Type.NumField() {
 			field := section.Type.Field(j)
-			path := name + "." + field.Tag.Get("koanf")
+			path := name + "." + field.Tag.Get("key")
 			out = append(out, Key{
 				Path:     path,
 				Variable: variable(path),
@@ -89,7 +89,7 @@ func readKeys() []Key {
 	return out
 }
 
-// variable is the environment's name of a key: capitals, levels parted by two
+// variable returns the environment's name of a key: capitals, levels separated by two
 // underscores.
 func variable(path string) string {
 	return Prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
@@ -122,7 +122,7 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// written is a default as a person would write it in the file.
+// written returns a default as it is written in the file.
 func written(v reflect.Value) string {
 	switch v.Type() {
 	case durationType:
@@ -139,7 +139,7 @@ func written(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// short writes 15m where Go would write 15m0s.
+// short returns 15m where Go would write 15m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -18,15 +18,15 @@ type KeyError struct {
 // Error returns the line.
 func (p *KeyError) Error() string { return p.Text }
 
-// problems collects what is wrong, so that a user mends it in one go.
+// problems collects what is wrong, so that they can be corrected at once.
 type problems []*KeyError
 
-// add notes a problem of the given keys.
+// add adds a problem of the given keys.
 func (ps *problems) add(text string, keys ...string) {
 	*ps = append(*ps, &KeyError{Keys: keys, Text: text})
 }
 
-// about tells whether any problem so far touches one of the keys.
+// about reports whether any problem so far touches one of the keys.
 func (ps problems) about(keys []string) bool {
 	return slices.ContainsFunc(ps, func(p *KeyError) bool {
 		return slices.ContainsFunc(p.Keys, func(k string) bool { return slices.Contains(keys, k) })
@@ -42,7 +42,7 @@ func (ps problems) err() error {
 	return errors.Join(errs...)
 }
 
-// shown makes a name from a file or the environment fit for one line of a
+// shown returns a name from a file or the environment as it is safe to print on a
 // terminal: quoted, without control characters, cut when it is long.
 func shown(name string) string {
 	const longest = 60

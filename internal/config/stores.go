@@ -10,7 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Embedded tells whether both stores live in this process. A configuration
+// Embedded reports whether both stores live in this process. A configuration
 // that passed Validate has both embedded or neither.
 func (c Config) Embedded() bool { return c.MySQL.DSN == "" && len(c.Redis.Addrs) == 0 }
 
@@ -116,7 +116,7 @@ func (c Config) checkMySQL(wrong *problems) {
 	}
 }
 
-// Warnings lists what is allowed and still worth a line in the log at start.
+// Warnings returns what is allowed and still worth a line in the log at start.
 func (c Config) Warnings() []string {
 	var out []string
 	if c.Auth.DemoLogin && !c.Embedded() {
@@ -134,14 +134,14 @@ func (c Config) Warnings() []string {
 	return out
 }
 
-// FillDevelopment makes up what an embedded setup needs and was not given, and
-// returns the keys that it filled. It does nothing outside of embedded mode.
+// FillDevelopment generates what an embedded setup needs and the configuration lacks, and
+// returns the keys that it filled. It does nothing with real stores.
 func (c *Config) FillDevelopment() []string {
 	if !c.Embedded() || c.Auth.Secret != "" {
 		return nil
 	}
 	random := make([]byte, 48)
-	_, _ = rand.Read(random) // never fails, says its documentation
+	_, _ = rand.Read(random) // it never fails
 	c.Auth.Secret = Secret(base64.RawStdEncoding.EncodeToString(random))
 	return []string{"auth.secret"}
 }

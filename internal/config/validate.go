@@ -28,7 +28,7 @@ func (c Config) problems() problems {
 	return wrong
 }
 
-// checkLimits holds every field against the min, max and oneof of its tag.
+// checkLimits checks every field against the min, max and oneof of its tag.
 func (c Config) checkLimits(wrong *problems) {
 	v := reflect.ValueOf(c)
 	for _, k := range keys {
@@ -42,7 +42,7 @@ func (c Config) checkLimits(wrong *problems) {
 	}
 }
 
-// limit reads a min or max tag: a number or a duration.
+// limit returns the value of a min or max tag: a number or a duration.
 func limit(tag string) int64 {
 	if n, err := strconv.ParseInt(tag, 10, 64); err == nil {
 		return n
@@ -73,7 +73,7 @@ func (c Config) checkListeners(wrong *problems) {
 	}
 }
 
-// isHostPort tells whether addr is host:port with a port of at least lowest.
+// isHostPort reports whether addr is host:port with a port of at least lowest.
 // Port 0 asks the system for a free one.
 func isHostPort(addr string, lowest int) bool {
 	host, port, err := net.SplitHostPort(addr)
@@ -84,7 +84,7 @@ func isHostPort(addr string, lowest int) bool {
 	return err == nil && n >= lowest && n <= 65535 && port[0] != '+' && port[0] != '-'
 }
 
-// isLoopback tells whether a listener can be reached from this machine only.
+// isLoopback reports whether a listener can be reached from this machine only.
 func isLoopback(addr string) bool {
 	host, _, _ := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
@@ -95,7 +95,7 @@ func isLoopback(addr string) bool {
 const smallestSecret = 32
 
 // ExampleSecret is the value shown in configs/seckill.yaml. It is long enough
-// to be taken for a secret, and everybody knows it.
+// to pass as a secret, and it is public.
 const ExampleSecret = "put-32-or-more-random-bytes-here-instead" //nolint:gosec // it is refused
 
 func (c Config) checkAuth(wrong *problems) {
@@ -131,14 +131,14 @@ func (c Config) checkLock(wrong *problems) {
 	}
 }
 
-// fewestMasters is what redlock needs so that one of them may be away.
+// fewestMasters is the least number of masters of which one may be down.
 const fewestMasters = 3
 
 // longestRedlockLease keeps what the clocks of independent masters may drift apart
 // within the margin that a holder leaves before the end of its lease.
 const longestRedlockLease = 99 * time.Second
 
-// checkLockServers holds lock.addrs against the backend that needs them, or does not.
+// checkLockServers checks lock.addrs against the backend, which needs them or takes none.
 func (c Config) checkLockServers(wrong *problems) {
 	for i, addr := range c.Lock.Addrs {
 		if !isHostPort(addr, 1) || strings.HasPrefix(addr, ":") {
@@ -184,5 +184,5 @@ func (c Config) checkOrder(wrong *problems) {
 	}
 }
 
-// longestQueue leaves a pass of the background work for what a queue has not ended.
+// longestQueue leaves time for one background pass over what a queue has not ended.
 const longestQueue = 28 * time.Second
