@@ -71,8 +71,10 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 	ourPath  = regexp.MustCompile(`^(?:\./)?((?:internal|cmd|configs|sql|loadtest|docs|\.ci)/[\w./-]*\w)$`)
 	testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
-	metric   = regexp.MustCompile(`\bseckill_[a-z_]+`)
-	variable = regexp.MustCompile(`\bSECKILL_[A-Z_]+__[A-Z_]+`)
+	// benchmark is the pattern that go test is told.
+	benchmark = regexp.MustCompile(`-bench (\w+)`)
+	metric    = regexp.MustCompile(`\bseckill_[a-z_]+`)
+	variable  = regexp.MustCompile(`\bSECKILL_[A-Z_]+__[A-Z_]+`)
 )
 
 func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
@@ -136,7 +138,7 @@ func TestTheArchitectureKnowsEveryPackage(t *testing.T) {
 	}
 }
 
-func TestEveryTestThatADocumentNamesIsThere(t *testing.T) {
+func TestEveryTestAndBenchmarkThatADocumentNamesIsThere(t *testing.T) {
 	var tests strings.Builder
 	for path, text := range sources(t, ".go") {
 		if strings.HasSuffix(path, "_test.go") {
@@ -147,6 +149,11 @@ func TestEveryTestThatADocumentNamesIsThere(t *testing.T) {
 		for _, name := range testName.FindAllString(d.text, -1) {
 			if !strings.Contains(tests.String(), "func "+name) && !slices.Contains([]string{"TestName", "TestSomething", "TestMain"}, name) {
 				t.Errorf("%s names the test %s, which is not there", d.path, name)
+			}
+		}
+		for _, m := range benchmark.FindAllStringSubmatch(d.text, -1) {
+			if !regexp.MustCompile(`func Benchmark\w*` + m[1]).MatchString(tests.String()) {
+				t.Errorf("%s names the benchmark %s, which is not there", d.path, m[1])
 			}
 		}
 	}

@@ -46,18 +46,31 @@ type header interface {
 // for the order of things.
 func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.Context, Req) (Res, error)) endpoint {
 	return func(c *gin.Context) string {
+		in := input{c: c}
+		var req Req
+		read := func() error {
+			if err := s.admit(c, d, &in.who); err != nil {
+				return err
+			}
+			P(&req).read(&in)
+			return in.err
+		}
+		// A body comes as fast as its client likes, so it has come before the request takes
+		// a place that others need. Without one the cheapest refusal comes first.
+		body := c.Request.ContentLength != 0
+		if body {
+			if err := readInTime(c.Writer, read); err != nil {
+				return s.refuse(c, err)
+			}
+		}
 		if !s.enter(d) {
 			return s.refuse(c, errOverloaded)
 		}
 		defer s.leave(d)
-		in := input{c: c}
-		if err := s.admit(c, d, &in.who); err != nil {
-			return s.refuse(c, err)
-		}
-		var req Req
-		P(&req).read(&in)
-		if in.err != nil {
-			return s.refuse(c, in.err)
+		if !body {
+			if err := read(); err != nil {
+				return s.refuse(c, err)
+			}
 		}
 		ctx := s.budget(c, d)
 		defer ctx.end()
@@ -68,6 +81,21 @@ func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.
 		}
 		return s.answer(c, res, p)
 	}
+}
+
+// bodyWithin bounds the time in which a body of 4 KiB at most must have come.
+const bodyWithin = time.Second
+
+// readInTime reads a request with its body. Of a recorder, which has no connection, the
+// deadline cannot be set.
+func readInTime(w http.ResponseWriter, read func() error) error {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyWithin))
+	err := read()
+	if err == nil { // of what was refused the server reads the rest, in that time too
+		_ = control.SetReadDeadline(time.Time{}) // it sets the next request's itself
+	}
+	return err
 }
 
 // admit refuses who may not ask, or asks too often.

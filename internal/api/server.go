@@ -70,6 +70,10 @@ const (
 // routes is every route of the contract.
 func (s *Server) routes() error {
 	s.engine.HandleMethodNotAllowed = true
+	// A slash that is encoded is none, so that what guards a path before this program and
+	// the program itself see the same path; and an address is where one header says.
+	s.engine.UseRawPath, s.engine.UnescapePathValues = true, false
+	s.engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	s.engine.RedirectTrailingSlash = false
 	s.engine.NoRoute(s.watched(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
 	s.engine.NoMethod(s.watched(s.noMethod))

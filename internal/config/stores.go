@@ -114,6 +114,41 @@ func (c Config) checkMySQL(wrong *problems) {
 			wrong.add("mysql.dsn must not set the isolation level: remove it, every transaction sets its own", key)
 		}
 	}
+	c.checkParams(wrong)
+}
+
+// unsafeParams are parameters of a DSN that the program's statements or the server's
+// secrets do not survive. Their names are compared without regard to case.
+var unsafeParams = map[string]string{
+	"allowallfiles":            "a server could read files of this machine",
+	"allowcleartextpasswords":  "the password would be sent as it is",
+	"allowoldpasswords":        "the password could be worked out from what is sent",
+	"allowfallbacktoplaintext": "what is in between could turn TLS off",
+	"autocommit":               "every statement outside of a transaction is one by itself",
+	"foreign_key_checks":       "the schema decides that",
+	"unique_checks":            "that no order is made twice rests on them",
+	"sql_mode":                 "what is too long or out of range must be refused and not cut",
+}
+
+// checkParams refuses parameters that mysql.Config does not show, and character sets in
+// which an escaped parameter could end early: in GBK a character may end in a backslash.
+func (c Config) checkParams(wrong *problems) {
+	const key = "mysql.dsn"
+	text := c.MySQL.DSN.Reveal()
+	_, text, _ = strings.Cut(text[strings.LastIndex(text, "/")+1:], "?")
+	for param := range strings.SplitSeq(text, "&") {
+		name, value, _ := strings.Cut(param, "=")
+		why, refused := unsafeParams[strings.ToLower(name)]
+		value = strings.ToLower(value)
+		switch {
+		case refused && (value == "" || value != "0" && value != "false" || strings.Contains(name, "_") || name == "autocommit"):
+			wrong.add("mysql.dsn must not have "+name+": remove it, "+why, key)
+		case name == "tls" && value == "preferred":
+			wrong.add("mysql.dsn must not have tls=preferred: write true, or nothing; "+unsafeParams["allowfallbacktoplaintext"], key)
+		case name == "charset" && value != "utf8mb4", name == "collation" && !strings.HasPrefix(value, "utf8mb4_"):
+			wrong.add("mysql.dsn must not have another "+name+" than utf8mb4: remove it, the program sets it by itself", key)
+		}
+	}
 }
 
 // Warnings returns what is allowed and still worth a line in the log at start.

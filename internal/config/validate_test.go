@@ -98,6 +98,17 @@ func TestWhatIsRefused(t *testing.T) {
 		"a DSN with many statements":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&multiStatements=true") }, "mysql.dsn", "multiStatements"},
 		"a DSN with a level (MariaDB)":  {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tx_isolation=%27READ-COMMITTED%27") }, "mysql.dsn", "isolation"},
 		"a DSN with a level (MySQL)":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&transaction_isolation=%27READ-COMMITTED%27") }, "mysql.dsn", "isolation"},
+		"a DSN in GBK":                  {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&charset=gbk") }, "mysql.dsn", "another charset than utf8mb4"},
+		"a DSN that falls back":         {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&charset=utf8mb4,gbk") }, "mysql.dsn", "another charset than utf8mb4"},
+		"a DSN with a collation":        {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&collation=gbk_chinese_ci") }, "mysql.dsn", "another collation than utf8mb4"},
+		"a DSN that gives files":        {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowAllFiles=true") }, "mysql.dsn", "must not have allowAllFiles"},
+		"a DSN with a plain password":   {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowCleartextPasswords=1") }, "mysql.dsn", "must not have allowCleartextPasswords"},
+		"a DSN with an old password":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowOldPasswords=true") }, "mysql.dsn", "must not have allowOldPasswords"},
+		"a DSN that gives up TLS":       {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowFallbackToPlaintext=true") }, "mysql.dsn", "must not have allowFallbackToPlaintext"},
+		"a DSN that prefers TLS":        {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tls=preferred") }, "mysql.dsn", "must not have tls=preferred"},
+		"a DSN that commits or not":     {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&autocommit=0") }, "mysql.dsn", "must not have autocommit"},
+		"a DSN without checks":          {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&unique_checks=0") }, "mysql.dsn", "must not have unique_checks"},
+		"a DSN that cuts":               {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&sql_mode=%27%27") }, "mysql.dsn", "must not have sql_mode"},
 		"a DSN without a database":      {func(c *config.Config) { c.MySQL.DSN = config.Secret("shop:hunter2@tcp(db:1)/?" + times) }, "mysql.dsn", "names no database"},
 	} {
 		t.Run(name, func(t *testing.T) {

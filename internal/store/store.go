@@ -86,6 +86,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// utf8mb4 is the character set of every connection: parameters are escaped for it, and in
+// others, such as GBK, a character may end in what it takes for an escaped quote.
+var utf8mb4 = driver.Charset("utf8mb4", "utf8mb4_general_ci")
+
 // openMySQL sets what this program relies on, whatever the DSN says: times in UTC,
 // and affected rows that count the rows found and not only those changed.
 // Interpolated parameters save a round trip per statement, and several statements in one
@@ -98,6 +102,9 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
 	dsn.InterpolateParams, dsn.MultiStatements = true, true
 	dsn.Logger = debugLogger{o.Log}
+	if err := dsn.Apply(utf8mb4); err != nil {
+		return nil, fmt.Errorf("mysql.dsn: %w", err)
+	}
 	patient, err := unlimitedConnector(dsn)
 	if err != nil {
 		return nil, err
