@@ -90,8 +90,8 @@ var stepPoints = []stepCell{
 	{point: "void.before", pass: 3, with: unknown},
 	{point: "void.during", pass: 3, with: unknown},
 	{point: "void.after", pass: 2, with: unknown},
-	{point: "ticket.before", pass: 3, with: unknown + ",void.before:lose:1/2"},
-	{point: "ticket.after", pass: 3, with: unknown + ",void.before:lose:1/2"},
+	{point: "unresolved.before", pass: 3, with: unknown + ",void.before:lose:1/2"},
+	{point: "unresolved.after", pass: 3, with: unknown + ",void.before:lose:1/2"},
 	{point: "work.after", pass: 60},
 	{point: "unlock.before", pass: 60},
 	{point: "unlock.during", pass: 60},
@@ -119,26 +119,26 @@ var stepPoints = []stepCell{
 	{point: "cancel.commit.before", pass: 6},
 	{point: "cancel.commit.during", pass: 6},
 	{point: "cancel.commit.after", pass: 6},
-	{point: "return.before", pass: 6},
-	{point: "return.during", pass: 6},
-	{point: "return.after", pass: 6},
+	{point: "restock.before", pass: 6},
+	{point: "restock.during", pass: 6},
+	{point: "restock.after", pass: 6},
 
-	{point: "relay.return.before", pass: 3, with: "return.before:lose:1/1", late: true},
-	{point: "relay.return.during", pass: 3, with: "return.before:lose:1/1", late: true},
-	{point: "relay.return.after", pass: 3, with: "return.after:lose:1/1", late: true},
-	{point: "relay.done.before", pass: 3, with: "return.before:lose:1/1", late: true},
-	{point: "relay.done.during", pass: 3, with: "return.before:lose:1/1", late: true},
-	{point: "relay.done.after", pass: 3, with: "return.before:lose:1/1", late: true},
+	{point: "relay.restock.before", pass: 3, with: "restock.before:lose:1/1", late: true},
+	{point: "relay.restock.during", pass: 3, with: "restock.before:lose:1/1", late: true},
+	{point: "relay.restock.after", pass: 3, with: "restock.after:lose:1/1", late: true},
+	{point: "relay.done.before", pass: 3, with: "restock.before:lose:1/1", late: true},
+	{point: "relay.done.during", pass: 3, with: "restock.before:lose:1/1", late: true},
+	{point: "relay.done.after", pass: 3, with: "restock.before:lose:1/1", late: true},
 
-	{point: "settle.void.before", pass: 3, with: stranded, late: true},
-	{point: "settle.void.during", pass: 3, with: stranded, late: true},
-	{point: "settle.void.after", pass: 2, with: stranded, late: true},
-	{point: "settle.confirm.before", pass: 3, with: stranded, late: true},
-	{point: "settle.confirm.during", pass: 3, with: stranded, late: true},
-	{point: "settle.confirm.after", pass: 3, with: stranded, late: true},
-	{point: "settle.release.before", pass: 2, with: stranded, late: true},
-	{point: "settle.release.during", pass: 2, with: stranded, late: true},
-	{point: "settle.release.after", pass: 2, with: stranded, late: true},
+	{point: "reconcile.void.before", pass: 3, with: stranded, late: true},
+	{point: "reconcile.void.during", pass: 3, with: stranded, late: true},
+	{point: "reconcile.void.after", pass: 2, with: stranded, late: true},
+	{point: "reconcile.confirm.before", pass: 3, with: stranded, late: true},
+	{point: "reconcile.confirm.during", pass: 3, with: stranded, late: true},
+	{point: "reconcile.confirm.after", pass: 3, with: stranded, late: true},
+	{point: "reconcile.release.before", pass: 2, with: stranded, late: true},
+	{point: "reconcile.release.during", pass: 2, with: stranded, late: true},
+	{point: "reconcile.release.after", pass: 2, with: stranded, late: true},
 
 	{point: "expire.after", pass: 2, late: true, kind: expiring},
 	{point: "expire.commit.before", pass: 2, late: true, kind: expiring},
@@ -171,7 +171,7 @@ func stepCells() []Cell {
 
 func (s stepCell) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
-		if r.bed.mode == Queue && strings.HasPrefix(s.point, "settle.") {
+		if r.bed.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
 			s.with = astray // a queued hold is the reconciler's only when its entry is served by nobody
 		}
 		return s.specs(r.rng, action, len(r.wishes))

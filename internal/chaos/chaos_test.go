@@ -100,7 +100,7 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	named := wanted("TestWithALockThatLetsEverybodyIn")
 	pattern := named
 	if named == "" {
-		pattern = `^(nothing|(commit|take|reserve|void|settle.void|settle.release|return)\.after:(stop|lose)|instance:(kill|stop))$`
+		pattern = `^(nothing|(commit|take|reserve|void|reconcile.void|reconcile.release|restock)\.after:(stop|lose)|instance:(kill|stop))$`
 	}
 	cells, err := chaos.Cells(chaos.Sync, pattern)
 	require.NoError(t, err)

@@ -14,15 +14,15 @@ import (
 // queueCells are faults of the queues themselves, for which somebody has a hand in Redis:
 // he writes what nobody can read, or takes entries and never serves them.
 func queueCells() []Cell {
-	bury := func(action string) func(r *round) map[int]string {
+	deadLetter := func(action string) func(r *round) map[int]string {
 		return func(*round) map[int]string { // whoever comes to it
-			return map[int]string{0: "bury." + action + ":1", 1: "bury." + action + ":1"}
+			return map[int]string{0: "dead-letter." + action + ":1", 1: "dead-letter." + action + ":1"}
 		}
 	}
 	cells := []Cell{
 		{Name: "queue:poison", harm: poisoned},
-		{Name: "queue:poison-buried-twice", arm: bury("before:kill"), harm: poisoned},
-		{Name: "queue:poison-buried-unheard", arm: bury("after:lose"), harm: poisoned},
+		{Name: "queue:poison-buried-twice", arm: deadLetter("before:kill"), harm: poisoned},
+		{Name: "queue:poison-buried-unheard", arm: deadLetter("after:lose"), harm: poisoned},
 		{Name: "queue:consumer-gone", harm: takenAway(0)},
 		{Name: "queue:consumer-gone-five-times", harm: takenAway(9)},
 	}

@@ -22,27 +22,27 @@ var steps = []struct {
 	{"unlock", "bda"}, // the call that gives the lock back
 	{"confirm", "bda"},
 	{"release", "bda"},
-	{"ticket", "ba"}, // what a request in doubt leaves behind
+	{"unresolved", "ba"}, // what a request in doubt leaves behind
 
 	{"next", "a"},          // entries of the queue were given to this instance
 	{"claim", "a"},         // the same, of entries that others have left
 	{"acknowledge", "bda"}, // the entry of a queued request goes
-	{"bury", "bda"},        // it goes to the dead letters
+	{"dead-letter", "bda"}, // it goes to the dead letters
 
 	{"pay", "ba"}, // the statement, and its transaction's commit
 	{"pay.commit", "bda"},
 	{"cancel", "ba"},
 	{"giveback", "ba"}, // the unit goes back in the database
 	{"cancel.commit", "bda"},
-	{"return", "bda"}, // the unit goes back to the shards
+	{"restock", "bda"}, // the unit goes back to the shards
 
 	{"expire", "ba"},
 	{"expire.commit", "bda"},
-	{"relay.return", "bda"}, // the same, from the outbox
-	{"relay.done", "bda"},   // the outbox forgets it
-	{"settle.void", "bda"},
-	{"settle.confirm", "bda"},
-	{"settle.release", "bda"},
+	{"relay.restock", "bda"}, // the same, from the outbox
+	{"relay.done", "bda"},    // the outbox forgets it
+	{"reconcile.void", "bda"},
+	{"reconcile.confirm", "bda"},
+	{"reconcile.release", "bda"},
 }
 
 var moments = []struct{ letter, name string }{{"b", ".before"}, {"d", ".during"}, {"a", ".after"}}

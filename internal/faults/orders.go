@@ -54,7 +54,7 @@ func (q queue) given(ctx context.Context, point string, entries []order.Entry, e
 
 // DeadLetter is order.Queue's.
 func (q queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
-	return q.p.at(ctx, "bury", order.ErrUnavailable, func() error { return q.Queue.DeadLetter(ctx, e, why) })
+	return q.p.at(ctx, "dead-letter", order.ErrUnavailable, func() error { return q.Queue.DeadLetter(ctx, e, why) })
 }
 
 // Ack implements order.Queue.
@@ -69,10 +69,10 @@ func (q queue) AckCommitted(ctx context.Context, e order.Entry) error {
 
 // Reconciler puts the points of the background work around its parts.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
-	parts.Stock = stock{parts.Stock, p, "settle."}
+	parts.Stock = stock{parts.Stock, p, "reconcile."}
 	parts.Restocker = restocker{parts.Restocker, p, "relay."}
 	parts.Tx = transactor{parts.Tx, p}
-	parts.Orders = orders{parts.Orders, p, "settle."}
+	parts.Orders = orders{parts.Orders, p, "reconcile."}
 	parts.Outbox = outbox{parts.Outbox, p}
 	return parts
 }
@@ -109,7 +109,7 @@ type unresolvedOrders struct {
 
 // PutUnresolved is order.UnresolvedOrders'.
 func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) error {
-	return t.p.at(ctx, "ticket", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
+	return t.p.at(ctx, "unresolved", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
 }
 
 type restocker struct {
@@ -120,7 +120,7 @@ type restocker struct {
 
 // Restock is order.Restocker'.
 func (r restocker) Restock(ctx context.Context, back order.Restock) error {
-	return r.p.at(ctx, r.prefix+"return", order.ErrUnavailable, func() error { return r.Restocker.Restock(ctx, back) })
+	return r.p.at(ctx, r.prefix+"restock", order.ErrUnavailable, func() error { return r.Restocker.Restock(ctx, back) })
 }
 
 type orders struct {
