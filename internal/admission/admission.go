@@ -1,7 +1,7 @@
 // Package admission limits how many orders are made at once to what the stores serve well,
 // lets some more requests wait for a moment, and refuses the rest before they cost anything.
 //
-//	request ─▶ a slot is free ────────────────────────────────▶ RESERVE … COMMIT ─▶ release the slot
+//	request ─▶ a permit is free ──────────────────────────────▶ RESERVE … COMMIT ─▶ release the permit
 //	        └▶ may it wait ─▶ WAIT, first come, first served ─▶┘
 //	        └▶ too many wait, or it waited too long, or too little time is left ─▶ order.ErrOverloaded
 //
@@ -11,7 +11,7 @@
 // committed with it, and that is no overload: a limit that followed the latency alone would
 // end where nothing is committed together.
 //
-// It does not promise a slot to any request. It is a package of its own because package
+// It does not promise a permit to any request. It is a package of its own because package
 // order imports no libraries.
 package admission
 
@@ -31,7 +31,7 @@ import (
 type Options struct {
 	MinConcurrent int           // lower bound of the limit on orders that are made at once
 	MaxConcurrent int           // upper bound of that limit, and its first value
-	MaxWaiting    int           // requests that may wait for a slot; one more is refused at once
+	MaxWaiting    int           // requests that may wait for a permit; one more is refused at once
 	MaxWait       time.Duration // how long one of them may wait
 	// MinBudget is the time that a request must have left when it is admitted.
 	MinBudget time.Duration
@@ -117,7 +117,7 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	switch {
 	case errors.Is(err, adaptivelimiter.ErrExceeded):
 		return nil, a.refuse(Waited)
-	case err == nil && ctx.Err() != nil: // the slot became free as the client went away
+	case err == nil && ctx.Err() != nil: // the permit became free as the client went away
 		permit.Drop()
 		err = ctx.Err()
 	}
@@ -138,5 +138,5 @@ func (a *Admission) Limit() int { return a.limiter.Limit() }
 // InFlight returns how many are being made. It may exceed a limit that was just lowered.
 func (a *Admission) InFlight() int { return a.limiter.Inflight() }
 
-// Waiting returns how many requests are waiting for a slot.
+// Waiting returns how many requests are waiting for a permit.
 func (a *Admission) Waiting() int { return int(a.waiting.Load()) }

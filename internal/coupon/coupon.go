@@ -81,7 +81,8 @@ func (c Coupon) Check() error {
 			wrong = append(wrong, fmt.Sprintf("%s must be from %d to %d", name, low, high))
 		}
 	}
-	if n := utf8.RuneCountInString(c.Title); strings.TrimSpace(c.Title) == "" || n > MaxTitle || !utf8.ValidString(c.Title) {
+	blank := strings.TrimSpace(c.Title) == ""
+	if blank || utf8.RuneCountInString(c.Title) > MaxTitle || !utf8.ValidString(c.Title) {
 		wrong = append(wrong, fmt.Sprintf("title must have 1 to %d characters", MaxTitle))
 	} else if strings.ContainsFunc(c.Title, unicode.IsControl) {
 		wrong = append(wrong, "title must be one line, without control characters")

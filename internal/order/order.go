@@ -2,7 +2,7 @@
 //
 // The page to read first is place.go:
 //
-//	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is a slot free (local)
+//	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is a permit free (local)
 //	        ─▶ RESERVE  a hold on one unit in the user's home shard
 //	        ─▶ LOCK     the user's lock
 //	        ─▶ BEGIN      fence ─▶ slot ─▶ insert the order ─▶ take one from the coupon   COMMIT

@@ -68,7 +68,8 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 			return s.alreadyQueued(ctx, known, err)
 		}
 	}
-	o.ID, o.Shard, o.Position = hold.OrderID, hold.Shard, QueuePosition{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
+	o.ID, o.Shard = hold.OrderID, hold.Shard
+	o.Position = QueuePosition{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
 	if err := s.unresolved.PutUnresolved(ctx, o); err != nil {
 		return Order{}, err
 	}

@@ -167,7 +167,8 @@ func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
 		return s.stock.Confirm(ctx, h)
-	case err != nil && !errors.Is(err, ErrNotFound): // not found: the duplicate is of the id, so the order can never be inserted
+	// If it is not found, the duplicate is of the id, and the order can never be inserted.
+	case err != nil && !errors.Is(err, ErrNotFound):
 		return ofDatabase(err)
 	}
 	return s.stock.Release(ctx, h)

@@ -11,10 +11,12 @@ import (
 
 // Schedule configures the background jobs of an instance.
 type Schedule struct {
-	Every          time.Duration                                      // between two passes
-	ReconcileAfter time.Duration                                      // the age from which a hold is taken for abandoned
-	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // lists the coupons that have, or had, stock in Redis
-	OnPass         func(job string, n int, err error)                 // called after each pass that did or failed something; may be nil
+	Every          time.Duration // between two passes
+	ReconcileAfter time.Duration // the age from which a hold is taken for abandoned
+	// Loaded lists the coupons that have, or had, stock in Redis.
+	Loaded func(ctx context.Context) ([]coupon.Coupon, error)
+	// OnPass is called after each pass that did or failed something. It may be nil.
+	OnPass func(job string, n int, err error)
 }
 
 // Run runs the background jobs until ctx ends. It runs on every instance. All of them may

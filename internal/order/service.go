@@ -30,9 +30,9 @@ type IDs interface {
 // Admission limits how many orders are made at once to what the stores serve well. It comes
 // after the checks that cost nothing and before everything that costs.
 type Admission interface {
-	// Admit blocks until a slot is free. The caller must call release when it is done, and
+	// Admit blocks until a permit is free. The caller must call release when it is done, and
 	// report whether an order was placed: only those feed the latency estimate. Admit
-	// returns ErrOverloaded if no slot is free in time, and the error of ctx if that ended
+	// returns ErrOverloaded if no permit is free in time, and the error of ctx if that ended
 	// first.
 	Admit(ctx context.Context) (release func(placed bool), err error)
 }

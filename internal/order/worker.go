@@ -12,11 +12,14 @@ import (
 
 // WorkerConfig configures the workers of an instance.
 type WorkerConfig struct {
-	Loaded         func(ctx context.Context) ([]coupon.Coupon, error) // lists the coupons that have queues
-	MaxAge         time.Duration                                      // older entries are refused
-	AttemptTimeout time.Duration                                      // bounds one attempt at an entry
-	Concurrency    int                                                // entries that are processed at once
-	OnEvent        func(job string, n int, err error)                 // called with the entries claimed or dead-lettered, and with failures; may be nil
+	// Loaded lists the coupons that have queues.
+	Loaded         func(ctx context.Context) ([]coupon.Coupon, error)
+	MaxAge         time.Duration // older entries are refused
+	AttemptTimeout time.Duration // bounds one attempt at an entry
+	Concurrency    int           // entries that are processed at once
+	// OnEvent is called with the entries claimed or dead-lettered, and with failures. It
+	// may be nil.
+	OnEvent func(job string, n int, err error)
 }
 
 const (
@@ -85,7 +88,9 @@ func (c *workerPool) refresh(ctx context.Context) {
 
 // fetch begins to process entries of every coupon, as many as there are free slots, and
 // returns how many.
-func (c *workerPool) fetch(ctx context.Context, job string, next func(context.Context, coupon.Coupon, int) ([]Entry, error)) int {
+func (c *workerPool) fetch(
+	ctx context.Context, job string, next func(context.Context, coupon.Coupon, int) ([]Entry, error),
+) int {
 	got := 0
 	for _, one := range c.coupons {
 		slots := c.acquireSlots(ctx)
@@ -153,7 +158,8 @@ func (c *workerPool) process(ctx context.Context, e Entry) {
 		}
 		if !isTransient(err) {
 			c.OnEvent("consume", 0, err)
-			c.log.WarnContext(ctx, "queue entry failed", "entry", e.ID, "coupon", e.Hold.CouponID, "order", e.Hold.OrderID, "error", err)
+			c.log.WarnContext(ctx, "queue entry failed",
+				"entry", e.ID, "coupon", e.Hold.CouponID, "order", e.Hold.OrderID, "error", err)
 			if failures++; failures >= maxFailures && why == nil {
 				why = err
 			} else if failures > 2*maxFailures {
