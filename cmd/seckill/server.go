@@ -47,9 +47,9 @@ func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.
 func newServer(a *app, l listeners) (*server, error) {
 	cfg := a.cfg
 	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
-	parts := api.Parts{
+	parts := api.Deps{
 		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: auditReports{a.auditor},
-		Engine: saleStatus{a},
+		SaleStatus: saleStatus{a},
 	}
 	if a.embedded != nil {
 		rushes, experiments := newRushRunner(s), newLabRunner()

@@ -25,18 +25,18 @@ const readyWithin = 2 * time.Second
 func AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, map[string]string{"status": "ok"})
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 		defer cancel()
 		if o.Ready != nil {
 			if err := o.Ready(ctx); err != nil {
-				say(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
+				writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
 				return
 			}
 		}
-		say(w, http.StatusOK, map[string]string{"status": "ready"})
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	})
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
@@ -49,7 +49,7 @@ func AdminHandler(o AdminOptions) http.Handler {
 	return mux
 }
 
-func say(w http.ResponseWriter, status int, body map[string]string) {
+func writeJSON(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

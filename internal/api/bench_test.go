@@ -71,7 +71,7 @@ func bench(b *testing.B, h http.Handler, req *http.Request) {
 
 // BenchmarkVerify is a token, read and checked.
 func BenchmarkVerify(b *testing.B) {
-	tokens, err := NewSigner(testSecret, time.Hour)
+	tokens, err := NewTokens(testSecret, time.Hour)
 	if err != nil {
 		b.Fatal(err)
 	}

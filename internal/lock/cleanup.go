@@ -54,12 +54,12 @@ type abandoned struct {
 	calls      int       // so many of them may have arrived, or may yet
 	timer      *time.Timer
 
-	next    int  // index of the next gap
-	asked   bool // a try waits for its slot
-	running int  // tries under way
-	heard   bool // the server answered to one
-	silent  bool // the last one had no answer
-	over    bool // nothing is tried any more
+	next     int  // index of the next gap
+	queued   bool // a try waits for its slot
+	running  int  // tries under way
+	answered bool // the server answered to one
+	silent   bool // the last one had no answer
+	over     bool // nothing is tried any more
 }
 
 // NewCleaner makes a Cleaner. free makes one bounded call for a key; ErrNotHeld says that
@@ -88,7 +88,7 @@ func (c *Cleaner) Add(key, token string, lease time.Duration, calls int) {
 		c.all[token] = a
 		a.timer = time.AfterFunc(0, func() { c.due(a) })
 	case a.over: // a last try is under way
-		a.next, a.heard, a.over = 0, false, false
+		a.next, a.answered, a.over = 0, false, false
 		a.timer.Reset(0)
 	}
 	a.calls = max(a.calls, calls)
@@ -120,17 +120,17 @@ func (c *Cleaner) due(a *abandoned) {
 	default:
 		a.timer.Reset(max(time.Millisecond, min(c.gap(a), a.until.Sub(now))))
 	}
-	if a.asked {
+	if a.queued {
 		c.mu.Unlock()
 		return
 	}
-	a.asked = true
+	a.queued = true
 	a.running++
 	c.mu.Unlock()
 
 	c.slots <- struct{}{}
 	c.mu.Lock()
-	a.asked = false
+	a.queued = false
 	c.mu.Unlock()
 	err := c.free(a.key, a.token)
 	<-c.slots
@@ -141,7 +141,7 @@ func (c *Cleaner) due(a *abandoned) {
 func (c *Cleaner) giveUp(a *abandoned) {
 	a.over = true
 	a.running++ // Close waits until it is counted
-	heard := a.heard
+	heard := a.answered
 	c.mu.Unlock()
 	if !heard {
 		c.notFreed(a.key)
@@ -167,7 +167,7 @@ func (c *Cleaner) tried(a *abandoned, err error) {
 	defer c.mu.Unlock()
 	a.running--
 	answered := err == nil || errors.Is(err, ErrNotHeld)
-	a.heard = a.heard || answered
+	a.answered = a.answered || answered
 	switch {
 	case a.over:
 		c.forget(a)

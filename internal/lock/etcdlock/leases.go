@@ -81,7 +81,7 @@ func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) bool {
 func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
 	defer cancel()
-	defer b.wire.watch(ctx)()
+	defer b.conns.watch(ctx)()
 	b.revoke(ctx, id)
 }
 
