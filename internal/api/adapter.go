@@ -25,7 +25,7 @@ type routePolicy struct {
 	who access
 	// budget is the time that the request may take; 0 is the server's usual one.
 	budget time.Duration
-	// buys says that requests are of the crowd that wants to buy: see Server.enter.
+	// buys marks the requests that buy: see Server.enter.
 	buys bool
 	// admits refuses before anything is read, if it is there.
 	admits func(c *gin.Context) error
@@ -176,7 +176,7 @@ func (s *Server) reject(c *gin.Context, err error, p problem) string {
 	return p.code
 }
 
-// internalError answers a 500 that tells nothing but an id, and logs everything under it.
+// internalError returns a 500 that tells nothing but an id, and logs everything under it.
 func (s *Server) internalError(c *gin.Context, message string, args ...any) string {
 	id := newID()
 	s.o.Log.ErrorContext(c.Request.Context(), message,

@@ -12,14 +12,14 @@ import (
 type AdminOptions struct {
 	// Ready says why the instance cannot serve, or nil. It is given readyWithin.
 	Ready func(ctx context.Context) error
-	// Metrics answers /metrics.
+	// Metrics serves /metrics.
 	Metrics http.Handler
 }
 
 // readyWithin bounds the check of readiness: whoever asks wants to know now.
 const readyWithin = 2 * time.Second
 
-// AdminHandler answers /healthz (the process is there), /readyz (it can serve),
+// AdminHandler returns a handler of /healthz (the process is there), /readyz (it can serve),
 // /metrics and /debug/pprof. It tells what a client must not know, so its listener
 // is not for the public.
 func AdminHandler(o AdminOptions) http.Handler {

@@ -13,7 +13,7 @@ import (
 	"seckill/internal/order"
 )
 
-// instant answers at once, so that only the room's own work is measured.
+// instant returns at once, so that only the room's own work is measured.
 type instant struct {
 	desk
 	order order.Order

@@ -49,7 +49,7 @@ func newHub(p Deps, o Options) *hub {
 	}
 }
 
-// join gives the coupon's events and a function to leave with. The channel is
+// join returns the coupon's events and a function to leave with. The channel is
 // closed when the hub is. A reader that is slower than the events misses some and
 // has the newest.
 func (h *hub) join(id int64) (<-chan []byte, func(), error) {

@@ -18,7 +18,7 @@ type Lab interface {
 	Result(name string) (any, error)
 }
 
-// ErrNoExperiment says that there is no experiment of that name, or nothing to tell.
+// ErrNoExperiment means that there is no experiment of that name, or nothing to tell.
 var ErrNoExperiment = errors.New("api: no such experiment")
 
 type experimentPath struct{ name string }

@@ -26,7 +26,7 @@ type Server struct {
 // releaseMode is gin's only global: without it, gin writes to standard output.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// New makes the API. It fails if a part is missing, the secret is too short or a
+// New returns the API. It fails if a dependency is missing, the secret is too short or a
 // proxy's address cannot be read.
 func New(o Options, p Deps) (*Server, error) {
 	releaseMode()

@@ -22,7 +22,7 @@ func newHMACPool(secret []byte) *hmacPool {
 	return &hmacPool{states: sync.Pool{New: func() any { return &hmacState{hmac: hmac.New(sha256.New, secret)} }}}
 }
 
-// made says whether signature is the one that this secret gives to text. It is compared
+// made reports whether signature is the one that this secret gives to text. It is compared
 // as it is written, so each text has one signature and that has one spelling.
 func (s *hmacPool) made(signature, text string) bool {
 	state := s.states.Get().(*hmacState)

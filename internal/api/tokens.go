@@ -38,7 +38,7 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// NewTokens makes Tokens from a secret of at least MinSecret bytes. ttl is the
+// NewTokens returns Tokens from a secret of at least MinSecret bytes. ttl is the
 // life of a token that is signed without one.
 func NewTokens(secret []byte, ttl time.Duration) (*Tokens, error) {
 	return newTokens(secret, ttl, time.Now)
@@ -55,7 +55,7 @@ func newTokens(secret []byte, ttl time.Duration, now func() time.Time) (*Tokens,
 		secret: secret, signer: newHMACPool(secret), ttl: ttl, now: now,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.judge does it
+			jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.validate does it
 		),
 	}, nil
 }

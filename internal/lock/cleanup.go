@@ -62,7 +62,7 @@ type abandoned struct {
 	over     bool // nothing is tried any more
 }
 
-// NewCleaner makes a Cleaner. free makes one bounded call for a key; ErrNotHeld says that
+// NewCleaner returns a Cleaner. free makes one bounded call for a key; ErrNotHeld says that
 // the server answered, and any other error that it did not. notFreed is told of each key
 // for which there was no answer until its lease was over.
 func NewCleaner(free func(key, token string) error, notFreed func(key string)) *Cleaner {
@@ -137,7 +137,7 @@ func (c *Cleaner) due(a *abandoned) {
 	c.tried(a, err)
 }
 
-// giveUp ends the tries for a key whose lease is over. The mutex is held, and given back.
+// giveUp ends the tries for a key whose lease is over. The caller must hold mu; giveUp unlocks it.
 func (c *Cleaner) giveUp(a *abandoned) {
 	a.over = true
 	a.running++ // Close waits until it is counted
@@ -161,7 +161,7 @@ func (c *Cleaner) gap(a *abandoned) time.Duration {
 	return lastGap * time.Duration(1+len(c.all)/cleanupsPerSecond)
 }
 
-// tried notes what came of a try.
+// tried records what came of a try.
 func (c *Cleaner) tried(a *abandoned, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +218,7 @@ func (c *Cleaner) Close(ctx context.Context) error {
 	}
 }
 
-// finish notes that everything is done. The mutex is held.
+// finish records that everything is done. The caller must hold mu.
 func (c *Cleaner) finish() {
 	if c.closing && !c.closed && len(c.all) == 0 {
 		c.closed = true

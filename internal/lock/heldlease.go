@@ -29,7 +29,7 @@ type heldLease struct {
 	mu          sync.Mutex // one release at a time
 	releaseSent bool       // a release was sent and its answer did not come
 
-	renewal // the keeper's
+	renewal // the renewer's
 }
 
 type heldKey struct{}
@@ -99,7 +99,7 @@ func (h *heldLease) reenter() (*Lease, error) {
 	return &Lease{h: h, nested: true}, nil
 }
 
-// lost also asks the clock: the keeper may be a moment late.
+// lost also asks the clock: the renewer may be a moment late.
 func (h *heldLease) lost() error {
 	if h.isLost.Load() || h.l.renewer.overdue(h) {
 		return ErrLost
@@ -144,7 +144,7 @@ func (h *heldLease) release(ctx context.Context) error {
 		return ErrNotHeld
 	}
 	first := h.l.renewer.remove(h)
-	if first && h.lost() != nil { // the keeper has not seen it yet
+	if first && h.lost() != nil { // the renewer has not seen it yet
 		h.lose("over before the release")
 	}
 	h.end(ErrNotHeld)

@@ -24,7 +24,7 @@ type Locker struct {
 	calls   sync.WaitGroup // acquisitions and renewals under way
 }
 
-// New makes a Locker. It fails if a lease is under 1 ms or a wait negative.
+// New returns a Locker. It fails if a lease is under 1 ms or a wait negative.
 func New(b Backend, o Options) (*Locker, error) {
 	if b == nil {
 		return nil, errors.New("lock: no backend")

@@ -31,7 +31,7 @@ type renewer struct {
 	reports sync.WaitGroup // of losses
 }
 
-// renewal is what the keeper notes on a holding, under its mutex.
+// renewal is what the renewer notes in a heldLease, under its mutex.
 type renewal struct {
 	index   int       // in the heap, −1 when not in it
 	renewAt time.Time // zero while a renewal is under way

@@ -110,7 +110,7 @@ func (w *connManager) cutSilent(start time.Time, again int) {
 }
 
 // trackedConn remembers when it was first written to after it was last heard from,
-// in nanoseconds since the wire began.
+// in nanoseconds since the connManager was made.
 type trackedConn struct {
 	net.Conn
 	manager *connManager

@@ -115,7 +115,7 @@ func (p *queueEntry) listen(ctx context.Context) {
 }
 
 // step waits for the entry before this one to go, or, at the head of the line,
-// for the holder; and tells if there is none.
+// for the holder; and signals if there is none.
 func (p *queueEntry) step(ctx context.Context) error {
 	before, err := p.b.kv.Get(ctx, p.b.queueDir(p.key), append(clientv3.WithLastCreate(), clientv3.WithKeysOnly(),
 		clientv3.WithMaxCreateRev(p.revision-1))...)

@@ -30,7 +30,7 @@ type candidate struct {
 
 // process is what one process has: connections, and a way to lock for each worker.
 type process struct {
-	// worker gives a lock function to one goroutine. It returns a release function.
+	// worker returns the lock function of one goroutine, which returns a release function.
 	worker func(ctx context.Context) (acquire, error)
 	close  func() error
 }

@@ -146,7 +146,7 @@ func (a acquire) pass(ctx context.Context, key string, work func()) error {
 	return done(ctx)
 }
 
-// count answers the commands per acquisition during do.
+// count returns the commands per acquisition during do.
 func (c candidate) count(ctx context.Context, acquisitions int, do func() error) (float64, error) {
 	before, err := c.sent(ctx)
 	if err != nil {

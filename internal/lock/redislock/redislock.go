@@ -70,7 +70,7 @@ var (
 	_ lock.Notifier = (*Backend)(nil)
 )
 
-// New makes a Backend on client, which should neither retry by itself
+// New returns a Backend on client, which should neither retry by itself
 // (MaxRetries −1) nor outlast its context (ContextTimeoutEnabled). Closing the
 // client is the caller's.
 func New(client redis.UniversalClient, o Options) *Backend {

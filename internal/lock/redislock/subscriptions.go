@@ -39,7 +39,7 @@ func newSubscriptions(client redis.UniversalClient, log *slog.Logger) *subscript
 	return &subscriptions{client: client, log: log, byChannel: map[string]*subscription{}}
 }
 
-// Subscribe answers a channel that gets a message when key is released. It
+// Subscribe returns a channel that gets a message when key is released. It
 // returns after the server has confirmed, so nothing is missed from then on.
 func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
 	n := b.namesOf(key)

@@ -54,13 +54,13 @@ func (w *connManager) timeout() time.Duration {
 	return time.Duration(w.granted.Load()) * time.Millisecond
 }
 
-// Init is part of zk.HostProvider; the servers are known already.
+// Init implements zk.HostProvider; the servers are known already.
 func (w *connManager) Init([]string) error { return nil }
 
 // Len is the number of servers.
 func (w *connManager) Len() int { return len(w.servers) }
 
-// Connected is part of zk.HostProvider.
+// Connected implements zk.HostProvider.
 func (w *connManager) Connected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func (w *connManager) cutSilent(start time.Time, again int) {
 }
 
 // trackedConn remembers when it was first written to after it was last heard from,
-// in nanoseconds since the wire began, and reads the greeting.
+// in nanoseconds since the connManager was made, and reads the greeting.
 type trackedConn struct {
 	net.Conn
 	manager  *connManager

@@ -17,7 +17,7 @@ const (
 	defaultSession = 10 * time.Second // for a Backend that has not acquired yet
 )
 
-// session is one session, kept alive by the library, which also makes a new one
+// session is one session, kept alive by the library, which also opens a new one
 // when it has expired. Nodes tell by their owner which of them they belong to.
 type session struct {
 	b     *Backend
@@ -34,7 +34,7 @@ type session struct {
 	changed chan struct{} // closed when one of them changes
 }
 
-// session answers the session for leases of a length. Every session
+// session returns the session for leases of a length. Every session
 // that was got is given back with done.
 func (b *Backend) session(lease time.Duration) (*session, error) {
 	length := (lease + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -43,7 +43,7 @@ func (b *Backend) session(lease time.Duration) (*session, error) {
 	return b.sessionOf(length)
 }
 
-// anySession answers the session of an entry, or any.
+// anySession returns the session of an entry, or any.
 func (b *Backend) anySession(e *entry) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *Backend) anySession(e *entry) (*session, error) {
 	return b.sessionOf(defaultSession)
 }
 
-// done gives a session back.
+// done releases a session.
 func (b *Backend) done(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -68,7 +68,7 @@ func (p *place) listen(ctx context.Context) {
 }
 
 // step waits for the node before this one to go, or, at the head of the line, for
-// a change of the holder; and tells if there is none.
+// a change of the holder; and signals if there is none.
 func (p *place) step(ctx context.Context) error {
 	line, err := p.s.list(ctx, p.b.line(p.key))
 	if err != nil {
