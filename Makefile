@@ -62,7 +62,7 @@ bench: ## every path of the program in one table, then the parts, and the locks 
 	@mkdir -p bin
 	go run -tags $(TAGS) ./internal/bench/cmd/bench -o bin/bench.md -svg bin/bench.svg $(BENCH)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem $(if $(findstring -quick,$(BENCH)),-benchtime 1x) ./...
-	cd internal/lock/rivals && go run . $(findstring -quick,$(BENCH))
+	cd internal/lock/lockbench && go run . $(findstring -quick,$(BENCH))
 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh

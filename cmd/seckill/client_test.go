@@ -20,7 +20,7 @@ const secret = "a secret of the tests, long enough to be taken"
 
 func token(t testing.TB, user int64, role string) string {
 	t.Helper()
-	signer, err := api.NewSigner([]byte(secret), time.Hour)
+	signer, err := api.NewTokens([]byte(secret), time.Hour)
 	require.NoError(t, err)
 	text, _, err := signer.Sign(user, role, 0)
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ while auth.demo_login is on.`,
 		}
 		o.Token, o.ProgressOutput = rush.Sessions(o.URL, nil), c.err
 		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
-			tokens, err := api.NewSigner([]byte(secret), cfg.Auth.TokenTTL)
+			tokens, err := api.NewTokens([]byte(secret), cfg.Auth.TokenTTL)
 			if err != nil {
 				return usage(fmt.Errorf("auth.secret: %w", err))
 			}

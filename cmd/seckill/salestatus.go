@@ -8,17 +8,17 @@ import (
 	"seckill/internal/coupon"
 )
 
-// saleStatus implements api.Engine: it shows how the app works at a sale.
+// saleStatus implements api.SaleStatus: it shows how the app works at a sale.
 type saleStatus struct{ *app }
 
-// Pulse reads the holds from Redis; the rest is known to this instance.
-func (s saleStatus) Pulse(ctx context.Context, c coupon.Coupon) (api.Pulse, error) {
+// LiveStats reads the holds from Redis; the rest is known to this instance.
+func (s saleStatus) LiveStats(ctx context.Context, c coupon.Coupon) (api.LiveStats, error) {
 	holds, err := s.stock.CountHolds(ctx, c.ID, c.Shards)
 	if err != nil {
-		return api.Pulse{}, err
+		return api.LiveStats{}, err
 	}
 	live := &s.metrics.Live
-	p := api.Pulse{Holds: holds, Lent: live.Lent(c.ID, c.Shards), P99: live.P99()}
+	p := api.LiveStats{Holds: holds, Lent: live.Lent(c.ID, c.Shards), P99: live.P99()}
 	p.LocksHeld, p.LocksWaiting = live.Locks()
 	for _, i := range s.fleet.Peers() {
 		p.Instances = append(p.Instances, api.Instance{

@@ -134,7 +134,7 @@ func (s *server) printBanner(c console) {
 }
 
 func (s *server) token(user int64, role string) (string, error) {
-	tokens, err := api.NewSigner([]byte(s.app.cfg.Auth.Secret.Reveal()), s.app.cfg.Auth.TokenTTL)
+	tokens, err := api.NewTokens([]byte(s.app.cfg.Auth.Secret.Reveal()), s.app.cfg.Auth.TokenTTL)
 	if err != nil {
 		return "", err
 	}

@@ -47,15 +47,15 @@ func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.
 func newServer(a *app, l listeners) (*server, error) {
 	cfg := a.cfg
 	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
-	parts := api.Parts{
+	deps := api.Deps{
 		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: auditReports{a.auditor},
-		Engine: saleStatus{a},
+		SaleStatus: saleStatus{a},
 	}
 	if a.embedded != nil {
 		rushes, experiments := newRushRunner(s), newLabRunner()
 		a.onStop(experiments.close)
 		a.onStop(rushes.close)
-		parts.Rush, parts.Lab = rushes, experiments
+		deps.Rush, deps.Lab = rushes, experiments
 	}
 	var err error
 	s.api, err = api.New(api.Options{
@@ -64,7 +64,7 @@ func newServer(a *app, l listeners) (*server, error) {
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		Now: a.clock.Now,
-	}, parts)
+	}, deps)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}

@@ -40,7 +40,7 @@ func newToken(c console) *cobra.Command {
 		if cfg.Auth.Secret == "" {
 			return usage(errors.New("auth.secret is empty: set SECKILL_AUTH__SECRET to the server's"))
 		}
-		tokens, err := api.NewSigner([]byte(cfg.Auth.Secret.Reveal()), *ttl)
+		tokens, err := api.NewTokens([]byte(cfg.Auth.Secret.Reveal()), *ttl)
 		if err != nil {
 			return usage(err)
 		}

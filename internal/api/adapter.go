@@ -20,12 +20,12 @@ const (
 	admin
 )
 
-// door is what stands before a handler.
-type door struct {
+// routePolicy is what stands before a handler.
+type routePolicy struct {
 	who access
 	// budget is the time that the request may take; 0 is the server's usual one.
 	budget time.Duration
-	// buys says that requests are of the crowd that wants to buy: see Server.enter.
+	// buys marks the requests that buy: see Server.enter.
 	buys bool
 	// admits refuses before anything is read, if it is there.
 	admits func(c *gin.Context) error
@@ -38,13 +38,13 @@ type reader[T any] interface {
 }
 
 // header is a response that says more than its JSON: its status and its headers.
-type header interface {
-	head(h http.Header) (status int)
+type headerWriter interface {
+	writeHeader(h http.Header) (status int)
 }
 
 // handle is the one adapter between HTTP and the handlers. See the package comment
 // for the order of things.
-func handle[Req, Res any, P reader[Req]](s *Server, d door, answer func(context.Context, Req) (Res, error)) endpoint {
+func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(context.Context, Req) (Res, error)) endpoint {
 	return func(c *gin.Context) string {
 		in := input{c: c}
 		var req Req
@@ -99,7 +99,7 @@ func readInTime(w http.ResponseWriter, read func() error) error {
 }
 
 // admit refuses who may not ask, or asks too often.
-func (s *Server) admit(c *gin.Context, d door, who *Identity) (err error) {
+func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error) {
 	if d.admits != nil {
 		if err := d.admits(c); err != nil {
 			return err
@@ -128,8 +128,8 @@ func (s *Server) answer(c *gin.Context, res any, p problem) string {
 		return s.refuse(c, fmt.Errorf("render %T: %w", res, err))
 	}
 	status := http.StatusOK
-	if h, ok := res.(header); ok {
-		status = h.head(c.Writer.Header())
+	if h, ok := res.(headerWriter); ok {
+		status = h.writeHeader(c.Writer.Header())
 	}
 	if p.status != 0 {
 		status = p.status
@@ -156,7 +156,7 @@ func (s *Server) reject(c *gin.Context, err error, p problem) string {
 		return "client_gone"
 	}
 	if p.status == http.StatusInternalServerError {
-		return s.fault(c, "request failed", "error", err)
+		return s.internalError(c, "request failed", "error", err)
 	}
 	h := c.Writer.Header()
 	if after := p.after(); after != "" {
@@ -176,8 +176,8 @@ func (s *Server) reject(c *gin.Context, err error, p problem) string {
 	return p.code
 }
 
-// fault answers a 500 that tells nothing but an id, and logs everything under it.
-func (s *Server) fault(c *gin.Context, message string, args ...any) string {
+// internalError returns a 500 that tells nothing but an id, and logs everything under it.
+func (s *Server) internalError(c *gin.Context, message string, args ...any) string {
 	id := newID()
 	s.o.Log.ErrorContext(c.Request.Context(), message,
 		append([]any{"id", id, "method", c.Request.Method, "route", c.FullPath()}, args...)...)

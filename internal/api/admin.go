@@ -63,13 +63,13 @@ func (r *createRequest) read(in *input) {
 // created is a coupon that has been made.
 type created struct{ couponJSON }
 
-func (c created) head(h http.Header) int {
+func (c created) writeHeader(h http.Header) int {
 	h["Location"] = []string{"/api/v1/coupons/" + strconv.FormatInt(c.ID, 10)}
 	return http.StatusCreated
 }
 
 func (s *Server) createCoupon(ctx context.Context, r createRequest) (created, error) {
-	c, err := s.parts.Editor.Create(ctx, r.Coupon)
+	c, err := s.deps.Editor.Create(ctx, r.Coupon)
 	return created{s.showCoupon(c)}, err
 }
 
@@ -97,7 +97,7 @@ func (r *patchRequest) read(in *input) {
 }
 
 func (s *Server) patchCoupon(ctx context.Context, r patchRequest) (couponJSON, error) {
-	c, err := s.parts.Editor.Patch(ctx, r.id, r.change)
+	c, err := s.deps.Editor.Patch(ctx, r.id, r.change)
 	return s.showCoupon(c), err
 }
 
@@ -110,19 +110,19 @@ func (r *couponOrder) read(in *input) {
 }
 
 func (s *Server) publish(ctx context.Context, r couponOrder) (couponJSON, error) {
-	c, err := s.parts.Editor.Publish(ctx, r.id)
+	c, err := s.deps.Editor.Publish(ctx, r.id)
 	return s.showCoupon(c), err
 }
 
 func (s *Server) pause(ctx context.Context, r couponOrder) (couponJSON, error) {
-	c, err := s.parts.Editor.Pause(ctx, r.id)
+	c, err := s.deps.Editor.Pause(ctx, r.id)
 	return s.showCoupon(c), err
 }
 
 func (s *Server) audit(ctx context.Context, r couponPath) (any, error) {
-	return s.parts.Auditor.Audit(ctx, r.id)
+	return s.deps.Auditor.Audit(ctx, r.id)
 }
 
 func (s *Server) repair(ctx context.Context, r couponOrder) (any, error) {
-	return s.parts.Auditor.Repair(ctx, r.id)
+	return s.deps.Auditor.Repair(ctx, r.id)
 }

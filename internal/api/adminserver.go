@@ -12,31 +12,31 @@ import (
 type AdminOptions struct {
 	// Ready says why the instance cannot serve, or nil. It is given readyWithin.
 	Ready func(ctx context.Context) error
-	// Metrics answers /metrics.
+	// Metrics serves /metrics.
 	Metrics http.Handler
 }
 
 // readyWithin bounds the check of readiness: whoever asks wants to know now.
 const readyWithin = 2 * time.Second
 
-// AdminHandler answers /healthz (the process is there), /readyz (it can serve),
+// AdminHandler returns a handler of /healthz (the process is there), /readyz (it can serve),
 // /metrics and /debug/pprof. It tells what a client must not know, so its listener
 // is not for the public.
 func AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, map[string]string{"status": "ok"})
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
 		defer cancel()
 		if o.Ready != nil {
 			if err := o.Ready(ctx); err != nil {
-				say(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
+				writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
 				return
 			}
 		}
-		say(w, http.StatusOK, map[string]string{"status": "ready"})
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 	})
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
@@ -49,7 +49,7 @@ func AdminHandler(o AdminOptions) http.Handler {
 	return mux
 }
 
-func say(w http.ResponseWriter, status int, body map[string]string) {
+func writeJSON(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

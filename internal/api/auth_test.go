@@ -216,11 +216,11 @@ func TestOnlyAnAdministratorComesToTheAdminRoutes(t *testing.T) {
 }
 
 func TestASignerRefusesWhatNobodyCouldVerify(t *testing.T) {
-	_, err := NewSigner(testSecret[:31], time.Hour)
+	_, err := NewTokens(testSecret[:31], time.Hour)
 	require.ErrorContains(t, err, "at least 32 bytes")
-	_, err = NewSigner(testSecret, 0)
+	_, err = NewTokens(testSecret, 0)
 	require.Error(t, err)
-	signer, err := NewSigner(testSecret, time.Hour)
+	signer, err := NewTokens(testSecret, time.Hour)
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		id   int64

@@ -23,7 +23,7 @@ type budget struct {
 
 // budget is the request's own context, not gin's, cut off at the request's time. A
 // route that takes longer than usual also moves the connection's write deadline.
-func (s *Server) budget(c *gin.Context, d door) *budget {
+func (s *Server) budget(c *gin.Context, d routePolicy) *budget {
 	takes := s.o.RequestTimeout
 	if d.budget > takes {
 		takes = d.budget

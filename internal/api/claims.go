@@ -66,9 +66,9 @@ func seconds(d *jx.Decoder) (float64, error) {
 // clockSkew is how far the clock of another instance that signs may be ahead.
 const clockSkew = 5 * time.Second
 
-// judge refuses a token that has expired, never does or is not valid yet. The skew does
+// validate refuses a token that has expired, never does or is not valid yet. The skew does
 // not lengthen a life.
-func (c *claims) judge(now time.Time) error {
+func (c *claims) validate(now time.Time) error {
 	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
 	switch {
 	case !now.Before(time.Unix(int64(c.ExpiresAt), 0)):

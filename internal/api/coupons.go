@@ -37,7 +37,7 @@ type couponPath struct{ id int64 }
 func (r *couponPath) read(in *input) { r.id = in.id() }
 
 func (s *Server) getCoupon(ctx context.Context, r couponPath) (couponJSON, error) {
-	c, err := s.parts.Coupons.Get(ctx, r.id)
+	c, err := s.deps.Coupons.Get(ctx, r.id)
 	return s.showCoupon(c), err
 }
 
@@ -51,7 +51,7 @@ type couponList struct {
 }
 
 func (s *Server) listCoupons(ctx context.Context, r listRequest) (couponList, error) {
-	found, err := s.parts.Coupons.List(ctx, r.page.cursor, r.page.limit+1)
+	found, err := s.deps.Coupons.List(ctx, r.page.cursor, r.page.limit+1)
 	if err != nil {
 		return couponList{}, err
 	}

@@ -58,7 +58,7 @@ func demo(t *testing.T, o Options) (*Server, *crowd) {
 	sh := newShop()
 	s := sh.serve(t, o)
 	c := &crowd{}
-	s.parts.Rush, s.parts.Lab = c, &theatre{}
+	s.deps.Rush, s.deps.Lab = c, &theatre{}
 	return s, c
 }
 

@@ -35,7 +35,7 @@ type troubleEvent struct {
 
 // sale is the event of a coupon whose shards hold so many units. One that has no
 // shards has what the database says.
-func sale(c coupon.Coupon, shards []int64, pulse Pulse, p *pace, now time.Time) []byte {
+func sale(c coupon.Coupon, shards []int64, pulse LiveStats, p *rateMeter, now time.Time) []byte {
 	e := saleEvent{
 		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
 		Shards: list(shards), At: wireTime(now),
@@ -72,8 +72,8 @@ func eventText(name string, data any) []byte {
 	return []byte("event: " + name + "\ndata: " + string(text) + "\n\n")
 }
 
-// pace measures how fast something grows, over the last few looks.
-type pace struct {
+// rateMeter measures how fast something grows, over the last few looks.
+type rateMeter struct {
 	seen []sample
 }
 
@@ -82,14 +82,14 @@ type sample struct {
 	at time.Time
 }
 
-// paceOver is how many looks are compared: two seconds of them.
-const paceOver = 5
+// rateWindow is how many looks are compared: two seconds of them.
+const rateWindow = 5
 
 // of adds a look and gives the growth per second, to one decimal. Falling is not
 // growing: it counts as 0.
-func (p *pace) of(n int64, at time.Time) float64 {
+func (p *rateMeter) of(n int64, at time.Time) float64 {
 	p.seen = append(p.seen, sample{n, at})
-	if len(p.seen) > paceOver {
+	if len(p.seen) > rateWindow {
 		p.seen = p.seen[1:]
 	}
 	first := p.seen[0]

@@ -114,8 +114,8 @@ func (s *shop) Left(ctx context.Context, _ int64, _ int) ([]int64, error) {
 	return s.left, nil
 }
 
-func (s *shop) Pulse(ctx context.Context, _ coupon.Coupon) (Pulse, error) {
-	return Pulse{
+func (s *shop) LiveStats(ctx context.Context, _ coupon.Coupon) (LiveStats, error) {
+	return LiveStats{
 		Holds: []int64{1, 0, 0, 2}, P99: 12_345 * time.Microsecond, LocksHeld: 3, LocksWaiting: 1,
 		Instances: []Instance{{Name: "one", SoldOut: true, Self: true}},
 	}, s.answer(ctx)
@@ -239,8 +239,8 @@ func newShop() *shop {
 
 var testSecret = []byte("a secret of more than thirty-two bytes")
 
-func (s *shop) parts() Parts {
-	return Parts{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s, Engine: s}
+func (s *shop) parts() Deps {
+	return Deps{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s, SaleStatus: s}
 }
 
 // serve makes a server over the shop. Its clock stands still, unless the options

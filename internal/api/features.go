@@ -12,5 +12,5 @@ type features struct {
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
-	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.parts.Rush != nil, s.parts.Lab != nil}, nil
+	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil}, nil
 }

@@ -124,11 +124,11 @@ func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 
 // Only what was signed here is believed, and it is read as it was signed.
 func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
-	ours, err := NewSigner([]byte(strings.Repeat("s", MinSecret)), time.Hour)
+	ours, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}
-	others, err := NewSigner([]byte(strings.Repeat("o", MinSecret)), time.Hour)
+	others, err := NewTokens([]byte(strings.Repeat("o", MinSecret)), time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}

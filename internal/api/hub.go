@@ -13,7 +13,7 @@ import (
 type hub struct {
 	coupons Coupons
 	live    Live
-	engine  Engine
+	engine  SaleStatus
 	now     func() time.Time
 	every   time.Duration
 	budget  time.Duration // of one poll
@@ -42,14 +42,14 @@ const (
 	restsFor = 10
 )
 
-func newHub(p Parts, o Options) *hub {
+func newHub(p Deps, o Options) *hub {
 	return &hub{
-		coupons: p.Coupons, live: p.Live, engine: p.Engine, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		coupons: p.Coupons, live: p.Live, engine: p.SaleStatus, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
 		max: o.MaxStreams, feeds: map[int64]*feed{},
 	}
 }
 
-// join gives the coupon's events and a function to leave with. The channel is
+// join returns the coupon's events and a function to leave with. The channel is
 // closed when the hub is. A reader that is slower than the events misses some and
 // has the newest.
 func (h *hub) join(id int64) (<-chan []byte, func(), error) {
@@ -67,7 +67,7 @@ func (h *hub) join(id int64) (<-chan []byte, func(), error) {
 		ctx, stop := context.WithCancel(context.Background())
 		f = &feed{stop: stop, subs: map[chan []byte]struct{}{}}
 		h.feeds[id] = f
-		h.polls.Go(func() { h.poll(ctx, id, f) })
+		h.polls.Go(func() { h.run(ctx, id, f) })
 	}
 	sub := make(chan []byte, 1)
 	f.subs[sub] = struct{}{}
@@ -88,17 +88,17 @@ func (h *hub) leave(id int64, f *feed, sub chan []byte) {
 	}
 }
 
-// poll finds something to tell every so often, until it is stopped.
-func (h *hub) poll(ctx context.Context, id int64, f *feed) {
+// run finds something to tell every so often, until it is stopped.
+func (h *hub) run(ctx context.Context, id int64, f *feed) {
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
-	var pace pace
+	var pace rateMeter
 	for {
-		event, ended := h.look(ctx, id, &pace)
+		event, ended := h.poll(ctx, id, &pace)
 		if ctx.Err() != nil {
 			return
 		}
-		h.tell(f, event)
+		h.publish(f, event)
 		rests := 1
 		if ended {
 			rests = restsFor
@@ -113,8 +113,8 @@ func (h *hub) poll(ctx context.Context, id int64, f *feed) {
 	}
 }
 
-// tell puts the event in the place of one that nobody has fetched yet.
-func (h *hub) tell(f *feed, event []byte) {
+// publish puts the event in the place of one that nobody has fetched yet.
+func (h *hub) publish(f *feed, event []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -130,18 +130,18 @@ func (h *hub) tell(f *feed, event []byte) {
 	}
 }
 
-// look reads the sale once, and reports whether it has ended. That a store is away is news
+// poll reads the sale once, and reports whether it has ended. That a store is away is news
 // too, and not the end.
-func (h *hub) look(ctx context.Context, id int64, p *pace) (event []byte, ended bool) {
+func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, h.budget)
 	defer cancel()
 	c, err := h.coupons.Get(ctx, id)
 	var left []int64
-	var pulse Pulse
+	var pulse LiveStats
 	ended = err == nil && c.StateAt(h.now()) == coupon.Ended
 	if err == nil && c.Shards > 0 && !ended {
 		if left, err = h.live.Left(ctx, id, c.Shards); err == nil {
-			pulse, err = h.engine.Pulse(ctx, c)
+			pulse, err = h.engine.LiveStats(ctx, c)
 		}
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ type Lab interface {
 	Result(name string) (any, error)
 }
 
-// ErrNoExperiment says that there is no experiment of that name, or nothing to tell.
+// ErrNoExperiment means that there is no experiment of that name, or nothing to tell.
 var ErrNoExperiment = errors.New("api: no such experiment")
 
 type experimentPath struct{ name string }
@@ -32,10 +32,10 @@ func (r *experimentPath) read(in *input) {
 
 // lab is the part, or that there is no such route where there is no laboratory.
 func (s *Server) lab() (Lab, error) {
-	if s.parts.Lab == nil {
+	if s.deps.Lab == nil {
 		return nil, errNoRoute
 	}
-	return s.parts.Lab, nil
+	return s.deps.Lab, nil
 }
 
 type experiments struct {
@@ -63,7 +63,7 @@ type playing struct {
 	Name string `json:"name"`
 }
 
-func (playing) head(http.Header) int { return http.StatusAccepted }
+func (playing) writeHeader(http.Header) int { return http.StatusAccepted }
 
 func (s *Server) runExperiment(_ context.Context, r experimentPath) (playing, error) {
 	lab, err := s.lab()

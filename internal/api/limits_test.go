@@ -69,15 +69,15 @@ func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := newLimits[int64](1, 1, func() time.Time { return now })
 	known := func() (n int) {
-		for i := range l.parts {
-			n += len(l.parts[i].young) + len(l.parts[i].old)
+		for i := range l.stripes {
+			n += len(l.stripes[i].young) + len(l.stripes[i].old)
 		}
 		return n
 	}
 	for id := range int64(300_000) {
 		require.True(t, l.allow(id))
 	}
-	require.LessOrEqual(t, known(), 2*maxClients*len(l.parts))
+	require.LessOrEqual(t, known(), 2*maxClients*len(l.stripes))
 
 	require.True(t, l.allow(somebody))
 	require.False(t, l.allow(somebody))

@@ -8,11 +8,11 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// beat is how long a stream is silent before it says that it is alive.
-const beat = 10 * time.Second
+// heartbeatInterval is how long a stream is silent before it says that it is alive.
+const heartbeatInterval = 10 * time.Second
 
-// patience is how long a client may take to accept one event.
-const patience = 10 * time.Second
+// writeTimeout is how long a client may take to accept one event.
+const writeTimeout = 10 * time.Second
 
 // live streams a coupon's sale as server-sent events until the client goes or the
 // server stops.
@@ -23,13 +23,13 @@ func (s *Server) live(c *gin.Context) string {
 		return s.refuse(c, in.err)
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), s.o.RequestTimeout)
-	_, err := s.parts.Coupons.Get(ctx, id)
+	_, err := s.deps.Coupons.Get(ctx, id)
 	cancel()
 	if err != nil {
 		return s.refuse(c, err)
 	}
 	if c.Request.Method == http.MethodHead {
-		streamHead(c)
+		writeStreamHeader(c)
 		c.Writer.WriteHeaderNow()
 		return ""
 	}
@@ -38,12 +38,12 @@ func (s *Server) live(c *gin.Context) string {
 		return s.refuse(c, err)
 	}
 	defer leave()
-	streamHead(c)
+	writeStreamHeader(c)
 	s.stream(c, events)
 	return ""
 }
 
-func streamHead(c *gin.Context) {
+func writeStreamHeader(c *gin.Context) {
 	h := c.Writer.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = noStore
@@ -56,14 +56,14 @@ func streamHead(c *gin.Context) {
 func (s *Server) stream(c *gin.Context, events <-chan []byte) {
 	conn := http.NewResponseController(c.Writer)
 	send := func(text []byte) bool {
-		_ = conn.SetWriteDeadline(time.Now().Add(patience)) // a writer without deadlines needs none
+		_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // a writer without deadlines needs none
 		_, err := c.Writer.Write(text)
 		return err == nil && conn.Flush() == nil
 	}
 	if !send([]byte("retry: 2000\n\n")) {
 		return
 	}
-	alive := time.NewTicker(beat)
+	alive := time.NewTicker(heartbeatInterval)
 	defer alive.Stop()
 	for {
 		var text []byte
@@ -75,7 +75,7 @@ func (s *Server) stream(c *gin.Context, events <-chan []byte) {
 				return
 			}
 			text = event
-			alive.Reset(beat)
+			alive.Reset(heartbeatInterval)
 		case <-alive.C:
 			text = []byte(": alive\n\n")
 		}

@@ -197,9 +197,9 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 func TestWhatASaleLooksLike(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
-	require.Contains(t, string(sale(c, nil, Pulse{}, &pace{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
+	require.Contains(t, string(sale(c, nil, LiveStats{}, &rateMeter{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
 
-	var p pace
+	var p rateMeter
 	for i, want := range []float64{0, 10, 10, 10, 10, 10} {
 		require.InDelta(t, want, p.of(int64(5*i), now.Add(time.Duration(i)*pollEvery)), 0.01)
 	}

@@ -46,7 +46,7 @@ func (r *placeRequest) read(in *input) {
 // placed is an order that has been made, or may have been.
 type placed struct{ orderJSON }
 
-func (p placed) head(h http.Header) int {
+func (p placed) writeHeader(h http.Header) int {
 	h["Location"] = []string{"/api/v1/orders/" + strconv.FormatInt(p.ID, 10)}
 	if p.Status == order.Queued {
 		h["Retry-After"] = p.retryAfter()
@@ -55,10 +55,10 @@ func (p placed) head(h http.Header) int {
 	return http.StatusCreated
 }
 
-// shown is an order that was asked for. While it is none yet, it says when to ask again.
-type shown struct{ orderJSON }
+// orderView is an order that was asked for. While it is none yet, it says when to ask again.
+type orderView struct{ orderJSON }
 
-func (s shown) head(h http.Header) int {
+func (s orderView) writeHeader(h http.Header) int {
 	if s.Status == order.Queued || s.Status == order.InDoubt {
 		h["Retry-After"] = s.retryAfter()
 	}
@@ -75,7 +75,7 @@ func (o orderJSON) retryAfter() []string {
 // will be, with an error that says no more than that: why it is not known goes to
 // the log.
 func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
-	o, err := s.parts.Orders.Place(ctx, r.Request)
+	o, err := s.deps.Orders.Place(ctx, r.Request)
 	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
 		s.o.Log.WarnContext(ctx, "order in doubt", "order", o.ID, "coupon", o.CouponID, "error", err)
 		o.Status, err = order.InDoubt, order.ErrCommitUnknown
@@ -93,18 +93,18 @@ func (r *orderPath) read(in *input) {
 	}
 }
 
-func (s *Server) getOrder(ctx context.Context, r orderPath) (shown, error) {
-	o, err := s.parts.Orders.Get(ctx, r.id, r.userID)
-	return shown{showOrder(o)}, err
+func (s *Server) getOrder(ctx context.Context, r orderPath) (orderView, error) {
+	o, err := s.deps.Orders.Get(ctx, r.id, r.userID)
+	return orderView{showOrder(o)}, err
 }
 
 func (s *Server) pay(ctx context.Context, r orderPath) (orderJSON, error) {
-	o, err := s.parts.Payments.Pay(ctx, r.id, r.userID)
+	o, err := s.deps.Payments.Pay(ctx, r.id, r.userID)
 	return showOrder(o), err
 }
 
 func (s *Server) cancel(ctx context.Context, r orderPath) (orderJSON, error) {
-	o, err := s.parts.Payments.Cancel(ctx, r.id, r.userID)
+	o, err := s.deps.Payments.Cancel(ctx, r.id, r.userID)
 	return showOrder(o), err
 }
 
@@ -121,7 +121,7 @@ type orderList struct {
 }
 
 func (s *Server) listOrders(ctx context.Context, r ordersRequest) (orderList, error) {
-	found, err := s.parts.Orders.List(ctx, r.userID, r.page.cursor, r.page.limit+1)
+	found, err := s.deps.Orders.List(ctx, r.userID, r.page.cursor, r.page.limit+1)
 	if err != nil {
 		return orderList{}, err
 	}

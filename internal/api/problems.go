@@ -12,7 +12,7 @@ import (
 	"seckill/internal/order"
 )
 
-// Why a request does not come as far as the domain.
+// The errors of requests that do not reach the domain.
 var (
 	errMalformed       = errors.New("api: malformed request")
 	errUnauthenticated = errors.New("api: no valid token")
@@ -28,63 +28,91 @@ var (
 
 // problem is what an error means to a client.
 type problem struct {
-	err    error
-	status int
-	code   string
-	retry  string // seconds in Retry-After; empty for no such header
-	spread bool   // these and up to two seconds more: a crowd that was refused together must not come back together
-	detail string
-	says   bool   // the error's own words are meant for the client and replace detail
-	text   []byte // the body, written once: a sold-out storm is answered with one of them
+	err     error
+	status  int
+	code    string
+	retry   string // seconds in Retry-After; empty for no such header
+	jitter  bool   // add up to two seconds, so that clients refused together do not retry together
+	detail  string
+	trusted bool   // the error's own text is meant for the client and replaces detail
+	text    []byte // the body, encoded once: a sold-out storm is answered with this one
 }
 
-// problems is the whole of the mapping from errors to HTTP; the first match counts.
-// An error that is not here is our fault, is logged, and reaches the client as
-// internal.
+// problems is the whole mapping from errors to HTTP; the first match counts. An error
+// that is not here is a bug: it is logged, and reaches the client as internal.
 //
-// What a crowd is told stands first. ErrVoided stands before the unknown outcome that
-// it settled. ErrCommitUnknown stands behind ErrUnavailable: only the order route has
-// an order to show for it, and says so by giving that error alone.
-var problems = written([]problem{
+// The most frequent refusals stand first. ErrVoided stands before the unknown outcome that
+// it resolved. ErrCommitUnknown stands behind ErrUnavailable: only the order route has
+// an order to show for it, and returns that error alone.
+var problems = withBodies([]problem{
 	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
-	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached", detail: "You have as many as one user may have."},
-	{err: errMalformed, status: http.StatusBadRequest, code: "bad_request", detail: "The request is malformed.", says: true},
-	{err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request", detail: "The coupon is invalid.", says: true},
-	{err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated", detail: "A valid bearer token is needed."},
-	{err: errForbidden, status: http.StatusForbidden, code: "forbidden", detail: "An administrator's token is needed."},
-	{err: coupon.ErrNotStarted, status: http.StatusForbidden, code: "not_started", detail: "The sale has not started."},
-	{err: errNoRoute, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
-	{err: coupon.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
-	{err: order.ErrNotFound, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
-	{err: ErrNoExperiment, status: http.StatusNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
-	{err: errMethod, status: http.StatusMethodNotAllowed, code: "method_not_allowed", detail: "The Allow header lists the methods of this route."},
-	{err: errTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
-	{err: errMediaType, status: http.StatusUnsupportedMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
-	{err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1", detail: "Another request of yours is still open."},
-	{err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict", detail: "The request is known and its order is not to be found."},
-	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key."},
-	{err: order.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The order's state forbids that.", says: true},
-	{err: coupon.ErrForeign, status: http.StatusConflict, code: "conflict", detail: "Redis is in use by another database.", says: true},
-	{err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict", detail: "The coupon's state forbids that.", says: true},
+	{err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached",
+		detail: "You have as many as one user may have."},
+	{err: errMalformed, status: http.StatusBadRequest, code: "bad_request",
+		detail: "The request is malformed.", trusted: true},
+	{err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request",
+		detail: "The coupon is invalid.", trusted: true},
+	{err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated",
+		detail: "A valid bearer token is needed."},
+	{err: errForbidden, status: http.StatusForbidden, code: "forbidden",
+		detail: "An administrator's token is needed."},
+	{err: coupon.ErrNotStarted, status: http.StatusForbidden, code: "not_started",
+		detail: "The sale has not started."},
+	{err: errNoRoute, status: http.StatusNotFound, code: "not_found",
+		detail: "There is no such thing, or it is not yours."},
+	{err: coupon.ErrNotFound, status: http.StatusNotFound, code: "not_found",
+		detail: "There is no such thing, or it is not yours."},
+	{err: order.ErrNotFound, status: http.StatusNotFound, code: "not_found",
+		detail: "There is no such thing, or it is not yours."},
+	{err: ErrNoExperiment, status: http.StatusNotFound, code: "not_found",
+		detail: "There is no such thing, or it is not yours."},
+	{err: errMethod, status: http.StatusMethodNotAllowed, code: "method_not_allowed",
+		detail: "The Allow header lists the methods of this route."},
+	{err: errTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large",
+		detail: "A body may have 4096 bytes."},
+	{err: errMediaType, status: http.StatusUnsupportedMediaType, code: "unsupported_media_type",
+		detail: "A body must be application/json, in UTF-8 and not encoded."},
+	{err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1",
+		detail: "Another request of yours is still open."},
+	{err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict",
+		detail: "The request is known and its order is not to be found."},
+	{err: order.ErrVoided, status: http.StatusConflict, code: "conflict",
+		detail: "The request was given up; ask again with a new Idempotency-Key."},
+	{err: order.ErrConflict, status: http.StatusConflict, code: "conflict",
+		detail: "The order's state forbids that.", trusted: true},
+	{err: coupon.ErrForeign, status: http.StatusConflict, code: "conflict",
+		detail: "Redis is in use by another database.", trusted: true},
+	{err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict",
+		detail: "The coupon's state forbids that.", trusted: true},
 	{err: ErrUnderWay, status: http.StatusConflict, code: "conflict", detail: "One is under way already."},
 	{err: coupon.ErrEnded, status: http.StatusGone, code: "ended", detail: "The sale has ended."},
-	{err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
-	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
-	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many requests at once; nothing was done."},
-	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", spread: true, detail: "Too many buy at once; nothing was done."},
-	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1", detail: "The sale is not open: it is not published, or paused, or its stock is being loaded."},
-	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
-	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},
+	{err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused",
+		detail: "This Idempotency-Key belongs to another request."},
+	{err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1",
+		detail: "Too many requests; slow down."},
+	{err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", jitter: true,
+		detail: "Too many requests at once; nothing was done."},
+	{err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", jitter: true,
+		detail: "Too many buy at once; nothing was done."},
+	{err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1",
+		detail: "The sale is not open: it is not published, or paused, or its stock is being loaded."},
+	{err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
+		detail: "A store is away for the moment."},
+	{err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
+		detail: "The stock was loaded anew; ask again."},
 	{err: order.ErrCommitUnknown, status: http.StatusAccepted, code: "in_doubt", retry: "1"},
-	{err: errClosing, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "The server is stopping."},
-	{err: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It took too long; ask again."},
-	{err: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1", detail: "It was broken off; ask again."},
+	{err: errClosing, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
+		detail: "The server is stopping."},
+	{err: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
+		detail: "It took too long; ask again."},
+	{err: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
+		detail: "It was broken off; ask again."},
 })
 
 // internal is the problem of every error that the table does not have.
 var internal = problem{status: http.StatusInternalServerError, code: "internal"}
 
-// problemOf finds what err means; nothing, if there is none.
+// problemOf returns the problem that err means; the zero problem if err is nil.
 func problemOf(err error) problem {
 	if err == nil {
 		return problem{}
@@ -92,8 +120,8 @@ func problemOf(err error) problem {
 	for i := range problems {
 		if errors.Is(err, problems[i].err) {
 			p := problems[i]
-			if p.says {
-				p.detail, p.text = said(err, p), nil
+			if p.trusted {
+				p.detail, p.text = publicDetail(err, p), nil
 			}
 			return p
 		}
@@ -101,23 +129,23 @@ func problemOf(err error) problem {
 	return internal
 }
 
-// refuses says that there is nothing to show but the problem.
+// refuses reports whether the problem is the whole response.
 func (p problem) refuses() bool { return p.status >= http.StatusBadRequest }
 
-// after is the value of Retry-After, or "" for no such header.
+// after returns the value of Retry-After, or "" for no such header.
 func (p problem) after() string {
-	if p.spread {
-		return spread[rand.IntN(len(spread))] //nolint:gosec // not a secret
+	if p.jitter {
+		return jittered[rand.IntN(len(jittered))] //nolint:gosec // not a secret
 	}
 	return p.retry
 }
 
-var spread = []string{"1", "2", "3"}
+var jittered = []string{"1", "2", "3"}
 
-// said is what the error itself has to say about p. Only the words that were put
-// directly around p.err are trusted: those further out may name a store's address
-// or a statement.
-func said(err error, p problem) string {
+// publicDetail returns the part of err's text that a client may see. Only the text that was put
+// directly around p.err is trusted: text further out may name a store's address or a
+// statement.
+func publicDetail(err error, p problem) string {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if errors.Unwrap(e) == p.err { //nolint:errorlint // the very error, not one that wraps it
 			return strings.TrimPrefix(e.Error(), p.err.Error()+": ")
@@ -147,8 +175,8 @@ func (p problem) body(id string) []byte {
 	return text
 }
 
-// written gives the problems with their bodies.
-func written(all []problem) []problem {
+// withBodies fills in the bodies of the problems.
+func withBodies(all []problem) []problem {
 	for i := range all {
 		all[i].text = all[i].body("")
 	}

@@ -16,26 +16,26 @@ import (
 // is what a client that is not known has too. A crowd of new clients can make that
 // happen sooner; then a limit is milder for a moment and the memory still bounded.
 type limits[client comparable] struct {
-	rate   rate.Limit
-	burst  int
-	refill time.Duration
-	now    func() time.Time
-	seed   maphash.Seed
-	parts  [16]limitsPart[client]
+	rate    rate.Limit
+	burst   int
+	refill  time.Duration
+	now     func() time.Time
+	seed    maphash.Seed
+	stripes [16]limitStripe[client]
 }
 
-type limitsPart[client comparable] struct {
+type limitStripe[client comparable] struct {
 	mu    sync.Mutex
 	since time.Time
 	young map[client]*rate.Limiter
 	old   map[client]*rate.Limiter
 }
 
-// maxClients bounds one generation of one part.
+// maxClients bounds one generation of one stripe.
 const maxClients = 8192
 
 // newLimits lets each client ask perSecond times a second, and burst times at
-// once. nil, which admits everybody, if perSecond is 0.
+// once. If perSecond is 0, it returns nil, which allows every request.
 func newLimits[client comparable](perSecond, burst int, now func() time.Time) *limits[client] {
 	if perSecond <= 0 {
 		return nil
@@ -49,13 +49,13 @@ func newLimits[client comparable](perSecond, burst int, now func() time.Time) *l
 	}
 }
 
-// allow says whether the client may ask now.
+// allow reports whether the client may make a request now.
 func (l *limits[client]) allow(who client) bool {
 	if l == nil {
 		return true
 	}
 	now := l.now()
-	p := &l.parts[maphash.Comparable(l.seed, who)%uint64(len(l.parts))]
+	p := &l.stripes[maphash.Comparable(l.seed, who)%uint64(len(l.stripes))]
 	p.mu.Lock()
 	if p.young == nil || len(p.young) >= maxClients || now.Sub(p.since) > l.refill {
 		p.old, p.young, p.since = p.young, make(map[client]*rate.Limiter), now

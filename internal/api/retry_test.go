@@ -15,21 +15,21 @@ func TestWhoIsInTheQueueIsToldWhenToAskAgainAndWhoHasAnOrderIsNot(t *testing.T) 
 		return showOrder(order.Order{ID: 7, Status: status, Position: order.QueuePosition{Ahead: 2, RetryAfter: again}})
 	}
 	for name, tc := range map[string]struct {
-		answer header
+		answer headerWriter
 		status int
 		after  string
 	}{
 		"queued just now, the wait is not known": {placed{waits(order.Queued, 0)}, 202, "1"},
 		"queued just now":                        {placed{waits(order.Queued, 2100*time.Millisecond)}, 202, "3"},
-		"still queued":                           {shown{waits(order.Queued, 2*time.Second)}, 200, "2"},
-		"in doubt":                               {shown{waits(order.InDoubt, 0)}, 200, "1"},
-		"an order":                               {shown{waits(order.Pending, 0)}, 200, ""},
+		"still queued":                           {orderView{waits(order.Queued, 2*time.Second)}, 200, "2"},
+		"in doubt":                               {orderView{waits(order.InDoubt, 0)}, 200, "1"},
+		"an order":                               {orderView{waits(order.Pending, 0)}, 200, ""},
 		"a new order":                            {placed{waits(order.Pending, 0)}, 201, ""},
-		"given up":                               {shown{waits(order.Void, 0)}, 200, ""},
+		"given up":                               {orderView{waits(order.Void, 0)}, 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := http.Header{}
-			require.Equal(t, tc.status, tc.answer.head(h))
+			require.Equal(t, tc.status, tc.answer.writeHeader(h))
 			require.Equal(t, tc.after, h.Get("Retry-After"))
 		})
 	}

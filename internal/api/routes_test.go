@@ -229,8 +229,8 @@ func TestANewServerSaysWhatIsMissing(t *testing.T) {
 	whole := newShop().parts()
 	_, err := New(Options{Secret: []byte("short")}, whole)
 	require.ErrorContains(t, err, "at least 32 bytes")
-	_, err = New(Options{Secret: testSecret}, Parts{})
-	require.ErrorIs(t, err, errNoParts)
+	_, err = New(Options{Secret: testSecret}, Deps{})
+	require.ErrorIs(t, err, errMissingDep)
 	_, err = New(Options{Secret: testSecret, TrustedProxies: []string{"nonsense"}}, whole)
 	require.ErrorContains(t, err, "trusted proxies")
 }

@@ -74,20 +74,20 @@ func (r *rushRequest) read(in *input) {
 // rushing is a rush that has been sent.
 type rushing struct{ RushStanding }
 
-func (rushing) head(http.Header) int { return http.StatusAccepted }
+func (rushing) writeHeader(http.Header) int { return http.StatusAccepted }
 
 // rush is the part, or that there is no such route where there is no rush.
 func (s *Server) rush() (Rush, error) {
-	if s.parts.Rush == nil {
+	if s.deps.Rush == nil {
 		return nil, errNoRoute
 	}
-	return s.parts.Rush, nil
+	return s.deps.Rush, nil
 }
 
 func (s *Server) startRush(ctx context.Context, r rushRequest) (rushing, error) {
 	rush, err := s.rush()
 	if err == nil {
-		_, err = s.parts.Coupons.Get(ctx, r.CouponID)
+		_, err = s.deps.Coupons.Get(ctx, r.CouponID)
 	}
 	if err == nil {
 		err = rush.Start(r.RushOrder)

@@ -13,7 +13,7 @@ import (
 // Server is the HTTP API. Its Handler stands in somebody else's http.Server.
 type Server struct {
 	o         Options
-	parts     Parts
+	deps      Deps
 	engine    *gin.Engine
 	tokens    *Tokens
 	users     *limits[int64]
@@ -26,20 +26,20 @@ type Server struct {
 // releaseMode is gin's only global: without it, gin writes to standard output.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// New makes the API. It fails if a part is missing, the secret is too short or a
+// New returns the API. It fails if a dependency is missing, the secret is too short or a
 // proxy's address cannot be read.
-func New(o Options, p Parts) (*Server, error) {
+func New(o Options, p Deps) (*Server, error) {
 	releaseMode()
 	o = o.withDefaults()
-	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil || p.Engine == nil {
-		return nil, errNoParts
+	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
+		return nil, errMissingDep
 	}
 	tokens, err := newTokens(o.Secret, o.TokenTTL, o.Now)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	s := &Server{
-		o: o, parts: p, engine: gin.New(), tokens: tokens,
+		o: o, deps: p, engine: gin.New(), tokens: tokens,
 		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now),
 		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now),
 		hub:       newHub(p, o),
@@ -75,44 +75,44 @@ func (s *Server) routes() error {
 	s.engine.UseRawPath, s.engine.UnescapePathValues = true, false
 	s.engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	s.engine.RedirectTrailingSlash = false
-	s.engine.NoRoute(s.watched(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
-	s.engine.NoMethod(s.watched(s.noMethod))
+	s.engine.NoRoute(s.observe(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
+	s.engine.NoMethod(s.observe(s.noMethod))
 
 	get := func(path string, e endpoint) {
-		s.engine.GET(path, s.watched(e))
-		s.engine.HEAD(path, s.watched(e))
+		s.engine.GET(path, s.observe(e))
+		s.engine.HEAD(path, s.observe(e))
 	}
-	on := func(method, path string, e endpoint) { s.engine.Handle(method, path, s.watched(e)) }
+	on := func(method, path string, e endpoint) { s.engine.Handle(method, path, s.observe(e)) }
 	const v1 = "/api/v1"
 
-	on(http.MethodPost, v1+"/sessions", handle(s, door{admits: s.sessionDoor}, s.newSession))
+	on(http.MethodPost, v1+"/sessions", handle(s, routePolicy{admits: s.admitSession}, s.newSession))
 
-	get(v1+"/features", handle(s, door{}, s.features))
-	get(v1+"/coupons", handle(s, door{}, s.listCoupons))
-	get(v1+"/coupons/:id", handle(s, door{}, s.getCoupon))
+	get(v1+"/features", handle(s, routePolicy{}, s.features))
+	get(v1+"/coupons", handle(s, routePolicy{}, s.listCoupons))
+	get(v1+"/coupons/:id", handle(s, routePolicy{}, s.getCoupon))
 	get(v1+"/coupons/:id/live", s.live)
 	s.engine.POST(v1+"/coupons/:id/orders",
-		s.watched(handle(s, door{who: user, buys: true}, s.place), s.o.ObservePurchase))
+		s.observe(handle(s, routePolicy{who: user, buys: true}, s.place), s.o.ObservePurchase))
 
-	get(v1+"/orders", handle(s, door{who: user}, s.listOrders))
-	get(v1+"/orders/:id", handle(s, door{who: user}, s.getOrder))
-	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, door{who: user}, s.pay))
-	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, door{who: user}, s.cancel))
+	get(v1+"/orders", handle(s, routePolicy{who: user}, s.listOrders))
+	get(v1+"/orders/:id", handle(s, routePolicy{who: user}, s.getOrder))
+	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
+	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
 
-	on(http.MethodPost, v1+"/admin/coupons", handle(s, door{who: admin}, s.createCoupon))
-	on(http.MethodPatch, v1+"/admin/coupons/:id", handle(s, door{who: admin}, s.patchCoupon))
-	on(http.MethodPost, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin, budget: slow}, s.publish))
-	on(http.MethodDelete, v1+"/admin/coupons/:id/publication", handle(s, door{who: admin}, s.pause))
-	get(v1+"/admin/coupons/:id/audit", handle(s, door{who: admin, budget: long}, s.audit))
-	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, door{who: admin, budget: long}, s.repair))
+	on(http.MethodPost, v1+"/admin/coupons", handle(s, routePolicy{who: admin}, s.createCoupon))
+	on(http.MethodPatch, v1+"/admin/coupons/:id", handle(s, routePolicy{who: admin}, s.patchCoupon))
+	on(http.MethodPost, v1+"/admin/coupons/:id/publication", handle(s, routePolicy{who: admin, budget: slow}, s.publish))
+	on(http.MethodDelete, v1+"/admin/coupons/:id/publication", handle(s, routePolicy{who: admin}, s.pause))
+	get(v1+"/admin/coupons/:id/audit", handle(s, routePolicy{who: admin, budget: long}, s.audit))
+	on(http.MethodPost, v1+"/admin/coupons/:id/repair", handle(s, routePolicy{who: admin, budget: long}, s.repair))
 
-	get(v1+"/admin/rush", handle(s, door{who: admin}, s.seeRush))
-	on(http.MethodPost, v1+"/admin/rush", handle(s, door{who: admin}, s.startRush))
-	on(http.MethodDelete, v1+"/admin/rush", handle(s, door{who: admin}, s.stopRush))
+	get(v1+"/admin/rush", handle(s, routePolicy{who: admin}, s.seeRush))
+	on(http.MethodPost, v1+"/admin/rush", handle(s, routePolicy{who: admin}, s.startRush))
+	on(http.MethodDelete, v1+"/admin/rush", handle(s, routePolicy{who: admin}, s.stopRush))
 
-	get(v1+"/admin/experiments", handle(s, door{who: admin}, s.listExperiments))
-	get(v1+"/admin/experiments/:name", handle(s, door{who: admin}, s.seeExperiment))
-	on(http.MethodPost, v1+"/admin/experiments/:name/run", handle(s, door{who: admin}, s.runExperiment))
+	get(v1+"/admin/experiments", handle(s, routePolicy{who: admin}, s.listExperiments))
+	get(v1+"/admin/experiments/:name", handle(s, routePolicy{who: admin}, s.seeExperiment))
+	on(http.MethodPost, v1+"/admin/experiments/:name/run", handle(s, routePolicy{who: admin}, s.runExperiment))
 
 	return s.pages(get)
 }

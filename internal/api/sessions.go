@@ -29,7 +29,7 @@ type session struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-func (session) head(http.Header) int { return http.StatusCreated }
+func (session) writeHeader(http.Header) int { return http.StatusCreated }
 
 // newSession lets anybody be any user, and an administrator where that is allowed too.
 // It is there for demonstrations alone.
@@ -45,8 +45,8 @@ func (s *Server) newSession(_ context.Context, r sessionRequest) (session, error
 	return session{token, expires}, err
 }
 
-// sessionDoor lets in so many from one address, and nobody without the demo login.
-func (s *Server) sessionDoor(c *gin.Context) error {
+// admitSession lets in so many from one address, and nobody without the demo login.
+func (s *Server) admitSession(c *gin.Context) error {
 	switch {
 	case !s.o.DemoLogin:
 		return errNoRoute

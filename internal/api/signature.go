@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// signer is HMAC with SHA-256 and one secret. A state of it that has the secret in it
+// hmacPool is HMAC with SHA-256 and one secret. A state of it that has the secret in it
 // costs more to make than to use, so states are used again.
-type signer struct{ states sync.Pool }
+type hmacPool struct{ states sync.Pool }
 
-type signerState struct {
+type hmacState struct {
 	hmac hash.Hash
 	text []byte
 	sum  []byte
 	sent []byte
 }
 
-func newSigner(secret []byte) *signer {
-	return &signer{states: sync.Pool{New: func() any { return &signerState{hmac: hmac.New(sha256.New, secret)} }}}
+func newHMACPool(secret []byte) *hmacPool {
+	return &hmacPool{states: sync.Pool{New: func() any { return &hmacState{hmac: hmac.New(sha256.New, secret)} }}}
 }
 
-// made says whether signature is the one that this secret gives to text. It is compared
+// made reports whether signature is the one that this secret gives to text. It is compared
 // as it is written, so each text has one signature and that has one spelling.
-func (s *signer) made(signature, text string) bool {
-	state := s.states.Get().(*signerState)
+func (s *hmacPool) made(signature, text string) bool {
+	state := s.states.Get().(*hmacState)
 	defer s.states.Put(state)
 	state.hmac.Reset()
 	state.text = append(state.text[:0], text...)

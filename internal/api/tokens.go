@@ -32,15 +32,15 @@ type Identity struct {
 // Tokens signs and verifies bearer tokens: JWT, HS256 and nothing else.
 type Tokens struct {
 	secret []byte
-	signer *signer
+	signer *hmacPool
 	ttl    time.Duration
 	now    func() time.Time
 	parser *jwt.Parser
 }
 
-// NewSigner makes Tokens from a secret of at least MinSecret bytes. ttl is the
+// NewTokens returns Tokens from a secret of at least MinSecret bytes. ttl is the
 // life of a token that is signed without one.
-func NewSigner(secret []byte, ttl time.Duration) (*Tokens, error) {
+func NewTokens(secret []byte, ttl time.Duration) (*Tokens, error) {
 	return newTokens(secret, ttl, time.Now)
 }
 
@@ -52,10 +52,10 @@ func newTokens(secret []byte, ttl time.Duration, now func() time.Time) (*Tokens,
 		return nil, errors.New("the life of a token must be above zero")
 	}
 	return &Tokens{
-		secret: secret, signer: newSigner(secret), ttl: ttl, now: now,
+		secret: secret, signer: newHMACPool(secret), ttl: ttl, now: now,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.judge does it
+			jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.validate does it
 		),
 	}, nil
 }
@@ -94,7 +94,7 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
-	if err := c.judge(t.now()); err != nil {
+	if err := c.validate(t.now()); err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
 	id, ok := parseID(c.Subject)

@@ -92,7 +92,7 @@ func (h *house) build(ctx context.Context, root, pkg string) (string, error) {
 	return program, nil
 }
 
-// refuses says whether the program knows these settings and will not have them.
+// refuses reports whether the program knows these settings and will not have them.
 func (h *house) refuses(ctx context.Context, env []string) (bool, error) {
 	cmd := command(ctx, h.dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()

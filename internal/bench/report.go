@@ -38,7 +38,7 @@ type Row struct {
 	figures figures
 }
 
-// MarshalJSON gives the figures by their names.
+// MarshalJSON returns the figures by their names.
 func (r Row) MarshalJSON() ([]byte, error) {
 	type plain Row // without this method
 	return json.Marshal(struct {

@@ -11,7 +11,7 @@ type Target struct {
 	exists bool
 }
 
-// Met says whether the figure is within its bounds.
+// Met reports whether the figure is within its bounds.
 func (t Target) Met() bool { return t.Is >= t.Least && (t.Most == 0 || t.Is <= t.Most) }
 
 func (t Target) verdict() string {

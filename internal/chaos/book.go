@@ -58,7 +58,7 @@ func (b *Book) read(r io.Reader) error {
 	return lines.Err()
 }
 
-// Add notes a result. An error of the file is told by Close.
+// Add records a result. An error of the file is told by Close.
 func (b *Book) Add(r Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -252,7 +252,7 @@ func (r *round) struckEarly(ctx context.Context) bool {
 	return false
 }
 
-// anyStruck says whether the cell's own fault has struck anywhere.
+// anyStruck reports whether the cell's own fault has struck anywhere.
 func (r *round) anyStruck(ctx context.Context) bool {
 	point, _, _ := strings.Cut(r.cell.Name, ":")
 	for _, i := range r.bed.fleet {

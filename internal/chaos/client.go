@@ -48,10 +48,10 @@ type answer struct {
 	body   []byte
 }
 
-// open says whether the order of an answer is not decided yet.
+// open reports whether the order of an answer is not decided yet.
 func (a answer) open() bool { return a.order.Status == "in_doubt" || a.order.Status == "queued" }
 
-// again says whether the same request may lead to something else in a moment.
+// again reports whether the same request may lead to something else in a moment.
 func (a answer) again() bool {
 	switch a.code {
 	case "busy", "overloaded", "rate_limited", "unavailable", "not_loaded":

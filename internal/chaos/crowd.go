@@ -157,7 +157,7 @@ func (c *crowd) inLine(ctx context.Context, w *wish, place string) {
 	}
 }
 
-// ended notes how a request ended that was answered 202.
+// ended records how a request ended that was answered 202.
 func (c *crowd) ended(ctx context.Context, w *wish, a answer) {
 	c.rec.mu.Lock()
 	w.place = ""

@@ -79,7 +79,7 @@ func (n *nurse) revive(ctx context.Context, i *instance) {
 	n.rec.problem("a killed instance does not come back: %v", err)
 }
 
-// well says whether every instance is there and runs.
+// well reports whether every instance is there and runs.
 func (n *nurse) well() bool {
 	if n.ill.Load() > 0 {
 		return false

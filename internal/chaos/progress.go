@@ -17,7 +17,7 @@ type Progress struct {
 	began  time.Time
 }
 
-// NewProgress makes a Progress for a run.
+// NewProgress returns a Progress for a run.
 func NewProgress(out io.Writer, o Options) *Progress {
 	return &Progress{out: out, total: o.withDefaults().Rounds, began: time.Now()}
 }

@@ -30,7 +30,7 @@ type owed struct {
 	expires time.Time
 }
 
-// allows says whether the order may be in this state now.
+// allows reports whether the order may be in this state now.
 func (o *owed) allows(status string, now time.Time) bool {
 	if o.sure {
 		return status == o.want
@@ -76,7 +76,7 @@ func (r *record) problemLocked(format string, args ...any) {
 	}
 }
 
-// acknowledge notes an order, and returns it if it is new.
+// acknowledge records an order, and returns it if it is new.
 func (r *record) acknowledge(w *wish, id int64, expires time.Time) *owed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *record) count(n *int) {
 	*n++
 }
 
-// took notes how long an answer took.
+// took records how long an answer took.
 func (r *record) took(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,7 +34,7 @@ type Result struct {
 	Logs         []string       `json:"logs,omitempty"`     // what the instances said, if there is a problem
 }
 
-// Failed says whether a promise was broken.
+// Failed reports whether a promise was broken.
 func (r Result) Failed() bool { return len(r.Problems) > 0 }
 
 func (r Result) mode() string { return cmp.Or(r.Mode, Sync) }

@@ -125,7 +125,7 @@ func (r *round) onTheWay(ctx context.Context, percent int) {
 	}
 }
 
-// through says whether the first part of the crowd has its answers.
+// through reports whether the first part of the crowd has its answers.
 func (r *round) through() bool {
 	select {
 	case <-r.done:

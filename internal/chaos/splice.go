@@ -20,7 +20,7 @@ func splitAddr(addr string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// replicates says whether a replica has caught up with its master.
+// replicates reports whether a replica has caught up with its master.
 func replicates(ctx context.Context, c *redis.Client) bool {
 	info, err := c.Info(ctx, "replication").Result()
 	return err == nil && strings.Contains(info, "master_link_status:up")

@@ -57,7 +57,7 @@ func (p *Points) atUser(ctx context.Context, key, step string, do func() error) 
 	return p.at(ctx, step, nil, do)
 }
 
-// Acquire is lock.Backend's.
+// Acquire implements lock.Backend.
 func (b backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (g lock.Grant, err error) {
 	err = b.p.atUser(ctx, key, "acquire", func() (err error) {
 		g, err = b.Backend.Acquire(ctx, key, token, lease)
@@ -66,7 +66,7 @@ func (b backend) Acquire(ctx context.Context, key, token string, lease time.Dura
 	return b.p.grant(token, g, err)
 }
 
-// Release is lock.Backend's.
+// Release implements lock.Backend.
 func (b backend) Release(ctx context.Context, key, token string) error {
 	b.p.witness.releases(token)
 	return b.p.atUser(ctx, key, "unlock", func() error { return b.Backend.Release(ctx, key, token) })
@@ -77,7 +77,7 @@ type inTurn struct {
 	p *Points
 }
 
-// AcquireInTurn is lock.Queuer's.
+// AcquireInTurn implements lock.Queuer.
 func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (g lock.Grant, err error) {
 	err = q.p.atUser(ctx, key, "acquire", func() (err error) {
 		g, err = q.Queuer.AcquireInTurn(ctx, key, token, lease)

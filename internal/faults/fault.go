@@ -36,7 +36,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// strikes says whether the fault strikes at this pass.
+// strikes reports whether the fault strikes at this pass.
 func (f Fault) strikes(pass int) bool {
 	return pass == f.Nth || f.Every > 0 && pass > f.Nth && (pass-f.Nth)%f.Every == 0
 }
@@ -78,7 +78,7 @@ func parse(text string) (f Fault, err error) {
 	return f, f.possible()
 }
 
-// loses says whether something is on its way at the point. When the work under a lock
+// loses reports whether something is on its way at the point. When the work under a lock
 // is done, its outcome is known here, and stays known.
 func (f Fault) loses() bool { return f.Point != "work.after" && f.Point != "lock.after" }
 

@@ -12,7 +12,7 @@ const Path = "/faults"
 // maxSpec bounds what is read.
 const maxSpec = 16 << 10
 
-// Handler answers Path before next answers everything else:
+// Handler serves Path, and passes every other request to next:
 //
 //	PUT /faults     arms the faults in the body, as Parse reads them, and forgets the others
 //	GET /faults     tells the State

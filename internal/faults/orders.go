@@ -29,7 +29,7 @@ type queue struct {
 	p *Points
 }
 
-// Next is order.Queue's. Its reply is lost after the entries were given away.
+// Next implements order.Queue. Its reply is lost after the entries were given away.
 func (q queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	entries, err := q.Queue.Next(ctx, c, most)
 	return q.given(ctx, "next.after", entries, err)
@@ -52,7 +52,7 @@ func (q queue) given(ctx context.Context, point string, entries []order.Entry, e
 	return entries, err
 }
 
-// DeadLetter is order.Queue's.
+// DeadLetter implements order.Queue.
 func (q queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
 	return q.p.at(ctx, "dead-letter", order.ErrUnavailable, func() error { return q.Queue.DeadLetter(ctx, e, why) })
 }
@@ -83,7 +83,7 @@ type stock struct {
 	prefix string
 }
 
-// Reserve is order.Stock's.
+// Reserve implements order.Stock.
 func (s stock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hold, err error) {
 	err = s.p.at(ctx, "reserve", order.ErrUnavailable, func() (err error) {
 		h, err = s.Stock.Reserve(ctx, c)
@@ -92,12 +92,12 @@ func (s stock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hol
 	return h, err
 }
 
-// Confirm is order.Stock's.
+// Confirm implements order.Stock.
 func (s stock) Confirm(ctx context.Context, h order.Hold) error {
 	return s.p.at(ctx, s.prefix+"confirm", order.ErrUnavailable, func() error { return s.Stock.Confirm(ctx, h) })
 }
 
-// Release is order.Stock's.
+// Release implements order.Stock.
 func (s stock) Release(ctx context.Context, h order.Hold) error {
 	return s.p.at(ctx, s.prefix+"release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
 }
@@ -143,7 +143,7 @@ type outbox struct {
 	p *Points
 }
 
-// Delivered is order.Outbox's.
+// Delivered implements order.Outbox.
 func (o outbox) Delivered(ctx context.Context, back ...order.Restock) error {
 	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Delivered(ctx, back...) })
 }
@@ -153,7 +153,7 @@ type locker struct {
 	p *Points
 }
 
-// Do is order.Locker's.
+// Do implements order.Locker.
 func (l locker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	if !strings.HasPrefix(key, lock.UserKeyPrefix) {
 		return l.Locker.Do(ctx, key, work, opts...)

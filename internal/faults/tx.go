@@ -17,7 +17,7 @@ type transactor struct {
 // errNotSent is a COMMIT that never reached the server.
 var errNotSent = errors.New("faults: the commit was lost on its way")
 
-// InTx is order.Transactor's. What it does is named by its first statement: an
+// InTx implements order.Transactor. What it does is named by its first statement: an
 // order, a payment, a cancellation or an expiry. The points before a commit are
 // crossed inside the transaction, those after it outside.
 func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
@@ -62,7 +62,7 @@ type watched struct {
 	idle  bool    // there was nothing to do
 }
 
-// Fence is order.Tx's.
+// Fence implements order.Tx.
 func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
 	if w.begun != nil && *w.begun == 0 { // the work may be run again
 		*w.begun = fence
@@ -71,7 +71,7 @@ func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
 	return w.p.at(ctx, "fence", nil, func() error { return w.Tx.Fence(ctx, userID, fence) })
 }
 
-// FreeSlot is order.Tx's.
+// FreeSlot implements order.Tx.
 func (w *watched) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (slot int, err error) {
 	err = w.p.at(ctx, "slot", nil, func() (err error) {
 		slot, err = w.Tx.FreeSlot(ctx, couponID, userID, limit)
@@ -80,27 +80,27 @@ func (w *watched) FreeSlot(ctx context.Context, couponID, userID int64, limit in
 	return slot, err
 }
 
-// Insert is order.Tx's.
+// Insert implements order.Tx.
 func (w *watched) Insert(ctx context.Context, o order.Order) error {
 	return w.p.at(ctx, "insert", nil, func() error { return w.Tx.Insert(ctx, o) })
 }
 
-// TakeOne is order.Tx's.
+// TakeOne implements order.Tx.
 func (w *watched) TakeOne(ctx context.Context, couponID, epoch int64) error {
 	return w.p.at(ctx, "take", nil, func() error { return w.Tx.TakeOne(ctx, couponID, epoch) })
 }
 
-// Pay is order.Tx's.
+// Pay implements order.Tx.
 func (w *watched) Pay(ctx context.Context, id, userID int64, now time.Time) (moved bool, err error) {
 	return w.move(ctx, "pay", func() (bool, error) { return w.Tx.Pay(ctx, id, userID, now) })
 }
 
-// Cancel is order.Tx's.
+// Cancel implements order.Tx.
 func (w *watched) Cancel(ctx context.Context, id, userID int64) (bool, error) {
 	return w.move(ctx, "cancel", func() (bool, error) { return w.Tx.Cancel(ctx, id, userID) })
 }
 
-// Expire is order.Tx's.
+// Expire implements order.Tx.
 func (w *watched) Expire(ctx context.Context, now time.Time, skip, most int) (expired []order.Order, err error) {
 	_, err = w.move(ctx, "expire", func() (bool, error) {
 		expired, err = w.Tx.Expire(ctx, now, skip, most)
@@ -110,7 +110,7 @@ func (w *watched) Expire(ctx context.Context, now time.Time, skip, most int) (ex
 	return expired, err
 }
 
-// Restock is order.Tx's.
+// Restock implements order.Tx.
 func (w *watched) Restock(ctx context.Context, of ...order.Order) (back []order.Restock, err error) {
 	err = w.p.at(ctx, "giveback", nil, func() (err error) {
 		back, err = w.Tx.Restock(ctx, of...)

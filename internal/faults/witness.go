@@ -39,7 +39,7 @@ func (w *witness) breaks(rule string) {
 	w.broken[rule]++
 }
 
-// granted notes a lease.
+// granted records a lease.
 func (w *witness) granted(token string, fence uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *witness) granted(token string, fence uint64) {
 	w.fences[token] = fence
 }
 
-// releases notes that a lease is about to be given back. One that was never seen to be
+// releases records that a lease is about to be given back. One that was never seen to be
 // granted is nobody's.
 func (w *witness) releases(token string) {
 	w.mu.Lock()
@@ -68,7 +68,7 @@ func (w *witness) releases(token string) {
 	less(w.held, fence)
 }
 
-// begins notes that an order is being written under the fence.
+// begins records that an order is being written under the fence.
 func (w *witness) begins(fence uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *witness) begins(fence uint64) {
 	w.open[fence]++
 }
 
-// ends notes that the outcome is known, unless err says that it is not.
+// ends records that the outcome is known, unless err says that it is not.
 func (w *witness) ends(fence uint64, err error) {
 	if errors.Is(err, order.ErrCommitUnknown) {
 		return
@@ -103,7 +103,7 @@ func less(of map[uint64]int, fence uint64) {
 // inside marks the context of a transaction.
 type inside struct{}
 
-// asks notes that a lock is asked for.
+// asks records that a lock is asked for.
 func (w *witness) asks(ctx context.Context) {
 	if ctx.Value(inside{}) == nil {
 		return

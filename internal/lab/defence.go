@@ -38,7 +38,7 @@ func only(l defence, trouble harness.Text) harness.Text {
 	return text("only "+lineNames[l].EN+" is left, "+trouble.EN, "只剩"+lineNames[l].ZH+"，"+trouble.ZH)
 }
 
-// but gives the lines against a second order of a user, without one.
+// but returns the lines against a second order of a user, without one.
 func but(left defence) (off []defence) {
 	for _, l := range []defence{account, locking, fencing, index} {
 		if l != left {

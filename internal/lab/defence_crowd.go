@@ -139,7 +139,7 @@ func (s *application) rush(ctx context.Context) (sold int64, err error) {
 	return orders.Load(), err
 }
 
-// refusal says whether a buyer may be told so.
+// refusal reports whether a buyer may be told so.
 func refusal(err error) bool {
 	for _, fine := range []error{
 		order.ErrLimitReached, order.ErrBusy, order.ErrUnavailable, order.ErrCommitUnknown, coupon.ErrSoldOut,

@@ -53,7 +53,7 @@ func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 	return l.Shards.Fill(ctx, load)
 }
 
-// lockerWithout gives the locker, one that lets everybody in, or one whose leases are
+// lockerWithout returns the locker, one that lets everybody in, or one whose leases are
 // lost.
 func lockerWithout(off []defence, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
 	switch {
@@ -101,7 +101,7 @@ func (f lossyLocker) Do(ctx context.Context, key string, work func(context.Conte
 	}, opts...)
 }
 
-// transactor gives transactions without some of their checks, in which the requests of
+// transactor opens transactions without some of their checks, in which the requests of
 // one user meet after they have counted.
 type transactor struct {
 	order.Transactor

@@ -64,7 +64,7 @@ func failover() Experiment {
 	}
 }
 
-// grants is the step that asks a backend for the lock, and says whether it was given.
+// grants is the step that asks a backend for the lock, and reports whether it was given.
 func grants(a *Actor, backend interface {
 	Acquire(ctx context.Context, key, token string, lease time.Duration) (grant, error)
 }, what string,

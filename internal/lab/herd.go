@@ -126,7 +126,7 @@ func tries(a *Actor, inVain *atomic.Int64) (ours bool) {
 	return ours
 }
 
-// subscribe gives a function that waits for the next message.
+// subscribe returns a function that waits for the next message.
 func subscribe(run *Run, channel string) func(s *Step) error {
 	sub := run.Redis().Subscribe(run.Ctx(), run.Key(channel))
 	_, err := sub.Receive(run.Ctx()) // the confirmation

@@ -66,7 +66,7 @@ func readBeforeLock() Experiment {
 	}
 }
 
-// hasSnapshotIsolation says whether the server is a MariaDB that knows it.
+// hasSnapshotIsolation reports whether the server is a MariaDB that knows it.
 func hasSnapshotIsolation(run *Run) bool {
 	rows, err := run.DB().QueryContext(run.Ctx(), "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
 	run.Must(err)

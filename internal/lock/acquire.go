@@ -81,15 +81,15 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	if err != nil {
 		return nil, err
 	}
-	h := newHolding(ctx, parent, l, r, w.token, grant, start)
-	if !l.keeper.add(h) {
+	h := newHeldLease(ctx, parent, l, r, w.token, grant, start)
+	if !l.renewer.add(h) {
 		h.end(ErrClosed)
 		l.cleaner.Add(key, w.token, r.lease, 1)
 		return nil, ErrClosed
 	}
 	if grant.Gone != nil {
 		context.AfterFunc(grant.Gone, func() {
-			if l.keeper.remove(h) { // not if it was released
+			if l.renewer.remove(h) { // not if it was released
 				h.lose("the server took it back")
 			}
 		})

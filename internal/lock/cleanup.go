@@ -54,15 +54,15 @@ type abandoned struct {
 	calls      int       // so many of them may have arrived, or may yet
 	timer      *time.Timer
 
-	next    int  // index of the next gap
-	asked   bool // a try waits for its slot
-	running int  // tries under way
-	heard   bool // the server answered to one
-	silent  bool // the last one had no answer
-	over    bool // nothing is tried any more
+	next     int  // index of the next gap
+	queued   bool // a try waits for its slot
+	running  int  // tries under way
+	answered bool // the server answered to one
+	silent   bool // the last one had no answer
+	over     bool // nothing is tried any more
 }
 
-// NewCleaner makes a Cleaner. free makes one bounded call for a key; ErrNotHeld says that
+// NewCleaner returns a Cleaner. free makes one bounded call for a key; ErrNotHeld says that
 // the server answered, and any other error that it did not. notFreed is told of each key
 // for which there was no answer until its lease was over.
 func NewCleaner(free func(key, token string) error, notFreed func(key string)) *Cleaner {
@@ -88,7 +88,7 @@ func (c *Cleaner) Add(key, token string, lease time.Duration, calls int) {
 		c.all[token] = a
 		a.timer = time.AfterFunc(0, func() { c.due(a) })
 	case a.over: // a last try is under way
-		a.next, a.heard, a.over = 0, false, false
+		a.next, a.answered, a.over = 0, false, false
 		a.timer.Reset(0)
 	}
 	a.calls = max(a.calls, calls)
@@ -120,28 +120,28 @@ func (c *Cleaner) due(a *abandoned) {
 	default:
 		a.timer.Reset(max(time.Millisecond, min(c.gap(a), a.until.Sub(now))))
 	}
-	if a.asked {
+	if a.queued {
 		c.mu.Unlock()
 		return
 	}
-	a.asked = true
+	a.queued = true
 	a.running++
 	c.mu.Unlock()
 
 	c.slots <- struct{}{}
 	c.mu.Lock()
-	a.asked = false
+	a.queued = false
 	c.mu.Unlock()
 	err := c.free(a.key, a.token)
 	<-c.slots
 	c.tried(a, err)
 }
 
-// giveUp ends the tries for a key whose lease is over. The mutex is held, and given back.
+// giveUp ends the tries for a key whose lease is over. The caller must hold mu; giveUp unlocks it.
 func (c *Cleaner) giveUp(a *abandoned) {
 	a.over = true
 	a.running++ // Close waits until it is counted
-	heard := a.heard
+	heard := a.answered
 	c.mu.Unlock()
 	if !heard {
 		c.notFreed(a.key)
@@ -161,13 +161,13 @@ func (c *Cleaner) gap(a *abandoned) time.Duration {
 	return lastGap * time.Duration(1+len(c.all)/cleanupsPerSecond)
 }
 
-// tried notes what came of a try.
+// tried records what came of a try.
 func (c *Cleaner) tried(a *abandoned, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a.running--
 	answered := err == nil || errors.Is(err, ErrNotHeld)
-	a.heard = a.heard || answered
+	a.answered = a.answered || answered
 	switch {
 	case a.over:
 		c.forget(a)
@@ -218,7 +218,7 @@ func (c *Cleaner) Close(ctx context.Context) error {
 	}
 }
 
-// finish notes that everything is done. The mutex is held.
+// finish records that everything is done. The caller must hold mu.
 func (c *Cleaner) finish() {
 	if c.closing && !c.closed && len(c.all) == 0 {
 		c.closed = true

@@ -76,10 +76,10 @@ func (l *Lease) finish(ctx context.Context) {
 }
 
 // releaseFailed counts it and goes on trying in the background, until the lease is over.
-func (h *holding) releaseFailed(err error) {
+func (h *heldLease) releaseFailed(err error) {
 	h.l.o.Logger.Error("lock: release failed", "key", h.key, "err", err)
 	if f := h.l.o.Hooks.ReleaseFailed; f != nil {
 		f(err)
 	}
-	h.l.cleaner.Add(h.key, h.token, h.length, 1)
+	h.l.cleaner.Add(h.key, h.token, h.duration, 1)
 }

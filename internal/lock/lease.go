@@ -7,7 +7,7 @@ import (
 
 // Lease is a handle on a key that is held. A nil Lease holds nothing.
 type Lease struct {
-	h      *holding
+	h      *heldLease
 	nested bool // taken through the context of another handle, which frees the key
 	done   atomic.Bool
 }

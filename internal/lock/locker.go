@@ -15,7 +15,7 @@ type Locker struct {
 	backend Backend
 	o       Options
 	queue   *queue
-	keeper  *keeper
+	renewer *renewer
 	cleaner *Cleaner
 
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ type Locker struct {
 	calls   sync.WaitGroup // acquisitions and renewals under way
 }
 
-// New makes a Locker. It fails if a lease is under 1 ms or a wait negative.
+// New returns a Locker. It fails if a lease is under 1 ms or a wait negative.
 func New(b Backend, o Options) (*Locker, error) {
 	if b == nil {
 		return nil, errors.New("lock: no backend")
@@ -39,7 +39,7 @@ func New(b Backend, o Options) (*Locker, error) {
 		queue:   newQueue(),
 		closing: make(chan struct{}),
 	}
-	l.keeper, l.cleaner = newKeeper(l), NewCleaner(l.free, l.notFreed)
+	l.renewer, l.cleaner = newRenewer(l), NewCleaner(l.free, l.notFreed)
 	return l, nil
 }
 
@@ -72,9 +72,9 @@ func (l *Locker) Close(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 
-	err := l.keeper.close(ctx)
+	err := l.renewer.close(ctx)
 	quiet := make(chan struct{})
-	go func() { l.calls.Wait(); l.keeper.reports.Wait(); close(quiet) }() // ends: every call has a timeout
+	go func() { l.calls.Wait(); l.renewer.reports.Wait(); close(quiet) }() // ends: every call has a timeout
 	select {
 	case <-quiet:
 		err = errors.Join(err, l.cleaner.Close(ctx))

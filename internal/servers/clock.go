@@ -19,7 +19,7 @@ type Clock struct {
 	library, file string
 }
 
-// NewClock makes a clock that goes right, with its files in dir. It takes a C
+// NewClock returns a clock that goes right, with its files in dir. It takes a C
 // compiler; one that is not installed is a *MissingError.
 func NewClock(ctx context.Context, dir string) (*Clock, error) {
 	compiler, err := look("gcc", "gcc")

@@ -67,7 +67,7 @@ func etcdArgs(dir, client, peer string, settings []Setting) []string {
 	return args
 }
 
-// healthy tells whether the server has a leader and commits.
+// healthy reports whether the server has a leader and commits.
 func (e *Etcd) healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// listens tells whether the process with this id is the one that accepts
+// listens reports whether the process with this id is the one that accepts
 // connections at addr. It is for servers that do not say who they are.
 func listens(pid int, addr string) error {
 	_, port, err := net.SplitHostPort(addr)

@@ -122,7 +122,7 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 	return nil
 }
 
-// hasPID tells whether MariaDB has written this process id. It does so after it
+// hasPID reports whether MariaDB has written this process id. It does so after it
 // has got its port, so whoever answers there is the server with this id.
 func hasPID(file string, pid int) error {
 	text, err := os.ReadFile(file)

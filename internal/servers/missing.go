@@ -36,14 +36,14 @@ func look(program, debian string) (string, error) {
 	return "", &MissingError{Program: program, Package: debian}
 }
 
-// LookRedis says whether StartRedis would find its program. The error is a
+// LookRedis reports whether StartRedis would find its program. The error is a
 // *MissingError.
 func LookRedis() error {
 	_, err := look("redis-server", redisPackage)
 	return err
 }
 
-// LookMariaDB says whether StartMariaDB would find its programs. The error is a
+// LookMariaDB reports whether StartMariaDB would find its programs. The error is a
 // *MissingError.
 func LookMariaDB() error {
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {

@@ -90,7 +90,7 @@ func TestServersStartedAtOnceGetPortsOfTheirOwn(t *testing.T) {
 	assert.Len(t, seen, many)
 }
 
-// dead tells whether a process that is not our child has ended: it is gone, or
+// dead reports whether a process that is not our child has ended: it is gone, or
 // whoever inherited it has not reaped it.
 func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

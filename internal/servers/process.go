@@ -31,7 +31,7 @@ type Process struct {
 	env  []string // besides our own
 	addr string
 	log  string // file that everything the program prints goes to
-	// ready answers nil once the program with this process id serves.
+	// ready returns nil once the program with this process id serves.
 	ready func(ctx context.Context, pid int) error
 
 	mu   sync.Mutex
@@ -85,7 +85,7 @@ func (p *Process) Pause() error {
 	return nil
 }
 
-// Stopped says whether a process was stopped, by SIGSTOP: all of its threads, which on
+// Stopped reports whether a process was stopped, by SIGSTOP: all of its threads, which on
 // a busy machine run on for a while. Only Linux tells; elsewhere it is false.
 func Stopped(pid int) bool {
 	stopped := func(stat string) bool {

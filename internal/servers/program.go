@@ -106,7 +106,7 @@ func (p *Program) PID() int { return p.cmd.Process.Pid }
 // Signal sends it; a program that has ended does not mind.
 func (p *Program) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Ended says whether the program has.
+// Ended reports whether the program has.
 func (p *Program) Ended() bool {
 	select {
 	case <-p.gone:
@@ -116,13 +116,13 @@ func (p *Program) Ended() bool {
 	}
 }
 
-// Stopped says whether it was, by SIGSTOP.
+// Stopped reports whether it was, by SIGSTOP.
 func (p *Program) Stopped() bool { return Stopped(p.PID()) }
 
 // State is how the program ended, once it has.
 func (p *Program) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Killed says whether the program, which has ended, did so by SIGKILL.
+// Killed reports whether the program, which has ended, did so by SIGKILL.
 func (p *Program) Killed() bool {
 	status, ok := p.State().Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL

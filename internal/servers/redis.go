@@ -89,7 +89,7 @@ func writeConfig(file string, settings []Setting) error {
 	return nil
 }
 
-// serves tells whether the server with this process id answers. One that still
+// serves reports whether the server with this process id answers. One that still
 // loads its data answers with an error.
 func (r *Redis) serves(ctx context.Context, pid int) error {
 	info, err := r.info(ctx, "server")

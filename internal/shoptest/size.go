@@ -61,7 +61,7 @@ func (s *Shop) SoldOut(b *testing.B, n int, status string) coupon.Coupon {
 	return c
 }
 
-// Slowest tells how long Redis was kept busy by one call of this test, in milliseconds. It
+// Slowest returns how long Redis was kept busy by one call of this test, in milliseconds. It
 // is watched from WatchSlowest on.
 func (s *Shop) Slowest(b *testing.B) float64 {
 	b.Helper()
@@ -89,7 +89,7 @@ func Peak(b *testing.B) float64 {
 	return status(b, "VmHWM:")
 }
 
-// ResetPeak gives the memory that the process has now in MiB.
+// ResetPeak resets Peak and returns the memory that the process has now in MiB.
 func ResetPeak(b *testing.B) float64 {
 	b.Helper()
 	require.NoError(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))

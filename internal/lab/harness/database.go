@@ -95,7 +95,7 @@ func (run *Run) Count(query string, args ...any) func() int64 {
 	}
 }
 
-// On gives the actor a connection of this pool instead of the run's.
+// On sets the actor's connection to one of this pool instead of the run's.
 func (a *Actor) On(db *sql.DB) {
 	conn, err := db.Conn(a.run.ctx)
 	a.must("connect", err)

@@ -32,7 +32,7 @@ type Backend struct {
 	client *clientv3.Client
 	kv     clientv3.KV
 	leases pb.LeaseClient
-	wire   *wire
+	conns  *connManager
 	o      Options
 
 	ctx       context.Context // of the listeners; ends with Close
@@ -57,7 +57,7 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	w := newWire()
+	w := newConnManager()
 	client, err := clientv3.New(w.config(endpoints, o.TLS))
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: %w", err)
@@ -69,7 +69,7 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 		// a server to come back and try again unasked.
 		kv:     clientv3.NewKVFromKVClient(pb.NewKVClient(conn), nil),
 		leases: pb.NewLeaseClient(conn),
-		wire:   w,
+		conns:  w,
 		o:      o,
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func (b *Backend) Close() error {
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	defer b.wire.watch(ctx)()
+	defer b.conns.watch(ctx)()
 	grant, err := b.acquire(ctx, key, token, lease)
 	if isNetwork(err) && ctx.Err() == nil {
 		grant, err = b.acquire(ctx, key, token, lease)
@@ -149,7 +149,7 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease time.Dur
 // Renew keeps the etcd lease alive and looks whether the key is still ours. An
 // etcd lease that ran out cannot be revived.
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
-	defer b.wire.watch(ctx)()
+	defer b.conns.watch(ctx)()
 	alive, err := b.keepAlive(ctx, leaseID(key, token), seconds(lease))
 	if err != nil {
 		return fmt.Errorf("etcdlock: renew: %w", err)
@@ -171,7 +171,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 // write of ours that is still on its way can then do nothing any more. After a
 // network error it tries once more.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
-	defer b.wire.watch(ctx)()
+	defer b.conns.watch(ctx)()
 	err := b.release(ctx, key, token, false)
 	if isNetwork(err) && ctx.Err() == nil {
 		err = b.release(ctx, key, token, true)

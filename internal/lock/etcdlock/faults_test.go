@@ -168,7 +168,7 @@ func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
 	require.NoError(t, err)
 	dead, err := c.Grant(t.Context(), 60)
 	require.NoError(t, err)
-	_, err = c.Put(t.Context(), b.line("a")+"dead", "", clientv3.WithLease(dead.ID))
+	_, err = c.Put(t.Context(), b.queueDir("a")+"dead", "", clientv3.WithLease(dead.ID))
 	require.NoError(t, err)
 	got := waiting(t, c, dial(t, addr), 20*time.Second, "a", 1)
 	_, err = c.Revoke(t.Context(), dead.ID)
@@ -253,6 +253,6 @@ func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
 }
 
 func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
-	w := newWire()
+	w := newConnManager()
 	locktest.CutsASilentConnection(t, func(addr string) (net.Conn, error) { return w.dial(t.Context(), addr) }, w.watch)
 }

@@ -67,7 +67,7 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64)
 	}
 }
 
-// revoke ends the lease, and with it what is attached to it. It answers whether
+// revoke ends the lease, and with it what is attached to it. It reports whether
 // there was one. If it fails, the lease runs out by itself.
 func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) bool {
 	_, err := b.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
@@ -81,7 +81,7 @@ func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) bool {
 func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
 	defer cancel()
-	defer b.wire.watch(ctx)()
+	defer b.conns.watch(ctx)()
 	b.revoke(ctx, id)
 }
 
@@ -92,7 +92,7 @@ func longEnough(got, want int64) error {
 	return nil
 }
 
-// isEtcd tells whether err, as gRPC gave it, is a certain one of etcd's own.
+// isEtcd reports whether err, as gRPC gave it, is a certain one of etcd's own.
 func isEtcd(err, want error) bool { return err != nil && errors.Is(rpctypes.Error(err), want) }
 
 // isNetwork reports whether err says that no answer came, so that the call may

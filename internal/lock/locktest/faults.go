@@ -180,7 +180,7 @@ func (s suite) cutShortEverywhere(t *testing.T) (written int) {
 }
 
 // cutShort lets so many answers to an acquire through and swallows the rest, and
-// cancels it then. It answers whether the key had been written, and whether so
+// cancels it then. It reports whether the key had been written, and whether so
 // many were enough.
 func (s suite) cutShort(t *testing.T, answered int32) (written, enough bool) {
 	t.Helper()

@@ -57,7 +57,7 @@ var (
 	_ lock.Raiser  = (*LeaseRow)(nil)
 )
 
-// NewLeaseRow makes a LeaseRow on a pool, which Open makes. The table is made by the
+// NewLeaseRow returns a LeaseRow on a pool, which Open makes. The table is made by the
 // migrations. Closing the pool is the caller's.
 func NewLeaseRow(db *sql.DB) *LeaseRow { return &LeaseRow{db} }
 
@@ -135,7 +135,7 @@ func (r *LeaseRow) exec(ctx context.Context, statement string, args ...any) (cha
 func (r *LeaseRow) remaining(ctx context.Context, key, token string) (time.Duration, error) {
 	var us int64
 	if err := r.db.QueryRowContext(ctx, holderSQL, key, token).Scan(&us); err != nil {
-		return 0, err //nolint:wrapcheck // only tells whether there is one
+		return 0, err //nolint:wrapcheck // only reports whether there is one
 	}
 	return time.Duration(us) * time.Microsecond, nil
 }

@@ -26,7 +26,7 @@ const (
 	unleased = "60"
 )
 
-// Fencer gives fences from a row of the database.
+// Fencer returns fences from a row of the database.
 type Fencer interface {
 	// NextFence is larger than every earlier one of the key.
 	NextFence(ctx context.Context, key string) (uint64, error)
@@ -36,7 +36,7 @@ type Fencer interface {
 
 // NamedOptions are the settings of a Named.
 type NamedOptions struct {
-	// Fencer gives the fence of each grant. Without one every fence is 0 and guards
+	// Fencer returns the fence of each grant. Without one every fence is 0 and guards
 	// nothing.
 	Fencer Fencer
 	// Conns is how many connections there may be: one for each key that is held, and
@@ -68,7 +68,7 @@ var (
 	_ lock.Raiser  = (*Named)(nil)
 )
 
-// NewNamed makes a Named with a pool of its own, because work that needs a
+// NewNamed returns a Named with a pool of its own, because work that needs a
 // connection while all are pinned by those who wait for it would wait for ever.
 func NewNamed(dsn string, o NamedOptions) (*Named, error) {
 	c, err := parse(dsn)
@@ -98,7 +98,7 @@ func NewNamed(dsn string, o NamedOptions) (*Named, error) {
 	return &Named{pool: pool, looks: looks, database: c.DBName, o: o, held: map[holder]*pinned{}}, nil
 }
 
-// Close gives everything up that is still held, and closes the pool.
+// Close returns everything up that is still held, and closes the pool.
 func (n *Named) Close() {
 	n.mu.Lock()
 	for h := range n.held {
@@ -224,7 +224,7 @@ func (n *Named) Release(ctx context.Context, key, token string) error {
 	return nil
 }
 
-// hasAnother tells whether the name of a connection that is gone went to another.
+// hasAnother reports whether the name of a connection that is gone went to another.
 func (n *Named) hasAnother(ctx context.Context, p *pinned) bool {
 	var other bool
 	err := n.looks.QueryRowContext(ctx, "SELECT COALESCE(IS_USED_LOCK(?) <> ?, FALSE)", p.name, p.id).Scan(&other)

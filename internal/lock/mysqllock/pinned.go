@@ -43,7 +43,7 @@ func newPinned(conn *sql.Conn, name string, lease time.Duration) *pinned {
 	return p
 }
 
-// unpin gives the connection back, or closes it when it is not certain that it holds
+// unpin returns the connection back, or closes it when it is not certain that it holds
 // nothing.
 func (p *pinned) unpin(clean bool) {
 	p.cut()

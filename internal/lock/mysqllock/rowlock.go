@@ -34,7 +34,7 @@ const (
 // goes on growing also when the work is rolled back.
 type RowLock struct{ db, fences *sql.DB }
 
-// NewRowLock makes a RowLock on two pools, which Open makes. The table is made by the
+// NewRowLock returns a RowLock on two pools, which Open makes. The table is made by the
 // migrations. Each caller that waits or works has one connection of db; the holder takes
 // one of fences for a single statement. Pools of any size are enough, but fences
 // must not be db: all of that may be waiting for a lock whose holder wants to count.

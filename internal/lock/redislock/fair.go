@@ -17,7 +17,7 @@ import (
 //	seckill:line:{lock:42}:user:42     tokens by ticket, which is the server's time
 //	seckill:places:{lock:42}:user:42   until when each token's place lasts
 //
-// Only the first in line is given a free key. A place lasts for Options.Patience
+// Only the first in line is given a free key. A place lasts for Options.PlaceTTL
 // after its token last asked, so a waiter that died holds the others up no longer
 // than that, whatever happens to the server's clock meanwhile: a place that lasts longer
 // is shortened. Both are gone when nobody waits.
@@ -36,7 +36,7 @@ var _ lock.Queuer = (*Backend)(nil)
 // AcquireInTurn is Acquire for somebody who waits, and wants to hear of the release.
 // In fair mode, token gets a place in line, or keeps the one it has.
 func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	return b.acquire(ctx, key, token, lease, b.o.Patience)
+	return b.acquire(ctx, key, token, lease, b.o.PlaceTTL)
 }
 
 // ask runs the script that acquires. place is how long a refused token has one in
@@ -45,8 +45,8 @@ func (b *Backend) ask(ctx context.Context, n names, token string, lease, place t
 	if !b.o.Fair {
 		return pair(acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease), millis(place)).Slice())
 	}
-	keys := []string{n.lock, n.fence, n.line(), n.places()}
-	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place), millis(b.o.Patience)).Slice())
+	keys := []string{n.lock, n.fence, n.waitQueue(), n.places()}
+	return pair(turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place), millis(b.o.PlaceTTL)).Slice())
 }
 
 // leave runs the script that releases, which in fair mode also leaves the line.
@@ -54,12 +54,12 @@ func (b *Backend) leave(ctx context.Context, n names, token string) *redis.Cmd {
 	if !b.o.Fair {
 		return releaseScript.Run(ctx, b.run, []string{n.lock}, token, n.channel)
 	}
-	return leaveScript.Run(ctx, b.run, []string{n.lock, n.line(), n.places()}, token, n.channel)
+	return leaveScript.Run(ctx, b.run, []string{n.lock, n.waitQueue(), n.places()}, token, n.channel)
 }
 
-// line and places are beside the lock, and no lock can have their names.
-func (n names) line() string   { return n.beside("line:") }
-func (n names) places() string { return n.beside("places:") }
+// waitQueue and places are beside the lock, and no lock can have their names.
+func (n names) waitQueue() string { return n.beside("line:") }
+func (n names) places() string    { return n.beside("places:") }
 
 func (n names) beside(what string) string {
 	prefix, rest, _ := strings.Cut(n.lock, "{lock:")

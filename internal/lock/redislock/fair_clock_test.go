@@ -15,11 +15,11 @@ import (
 // A place that lasts for longer than any can is what is left when the clock is set back.
 func TestDeadWaitersHoldUpNobodyForLongerThanTheirPatienceWhenTheClockWasSetBack(t *testing.T) {
 	c := dialed(t, testservers.Redis(t).Addr())
-	b, key, n := New(c, Options{Fair: true, Patience: 300 * time.Millisecond}), "user:"+t.Name(), namesOf("user:"+t.Name())
+	b, key, n := New(c, Options{Fair: true, PlaceTTL: 300 * time.Millisecond}), "user:"+t.Name(), namesOf("user:"+t.Name())
 	now, err := c.Time(t.Context()).Result()
 	require.NoError(t, err)
 	for i, dead := range []string{"one", "another", "a third"} {
-		require.NoError(t, c.ZAdd(t.Context(), n.line(), redis.Z{Score: float64(i), Member: dead}).Err())
+		require.NoError(t, c.ZAdd(t.Context(), n.waitQueue(), redis.Z{Score: float64(i), Member: dead}).Err())
 		until := strconv.FormatInt(now.Add(20*time.Second).UnixMicro(), 10)
 		require.NoError(t, c.HSet(t.Context(), n.places(), dead, until).Err())
 	}

@@ -43,7 +43,7 @@ func fair(t testing.TB, addr string) locktest.Harness {
 func fairly(t testing.TB, h locktest.Harness, dial func(testing.TB, string) redis.UniversalClient) locktest.Harness {
 	h.Patience = time.Second
 	h.Dial = func(t testing.TB, addr string) lock.Backend {
-		return New(dial(t, addr), Options{Fair: true, Patience: h.Patience})
+		return New(dial(t, addr), Options{Fair: true, PlaceTTL: h.Patience})
 	}
 	observer := dial(t, h.Server)
 	h.Line = func(t testing.TB, key string) int { return lineOf(t, observer, key) }
@@ -56,7 +56,7 @@ func lineOf(t testing.TB, observer redis.UniversalClient, key string) int {
 	var line, places *redis.IntCmd
 	ctx := context.Background() // it may be asked until the very end of a test
 	_, err := observer.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		line, places = p.ZCard(ctx, n.line()), p.HLen(ctx, n.places())
+		line, places = p.ZCard(ctx, n.waitQueue()), p.HLen(ctx, n.places())
 		return nil
 	})
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func lineOf(t testing.TB, observer redis.UniversalClient, key string) int {
 
 func TestTheLineIsInTheSlotOfItsLockAndMeetsNoOtherKey(t *testing.T) {
 	n := namesOf("user:42")
-	require.Equal(t, "seckill:line:{lock:42}:user:42", n.line())
+	require.Equal(t, "seckill:line:{lock:42}:user:42", n.waitQueue())
 	require.Equal(t, "seckill:places:{lock:42}:user:42", n.places())
 }
 

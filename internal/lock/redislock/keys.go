@@ -28,7 +28,7 @@ var bucketNames = func() (all [buckets]names) {
 	return all
 }()
 
-// namesOf gives the names under the backend's prefix.
+// namesOf returns the names under the backend's prefix.
 func (b *Backend) namesOf(key string) names {
 	n := namesOf(key)
 	if prefix := b.o.Prefix; prefix != "" && prefix != defaultPrefix {

@@ -102,7 +102,7 @@ func TestASubscriptionThatFailsLeavesNothing(t *testing.T) {
 		_, _, err := b.Subscribe(t.Context(), "user:1")
 		require.Error(t, err)
 	}
-	require.Empty(t, b.ears.open)
+	require.Empty(t, b.subscriptions.byChannel)
 }
 
 func BenchmarkAcquireAndRelease(b *testing.B) {

@@ -48,20 +48,20 @@ type Options struct {
 	// Prefix begins the names of all keys and channels. Default: seckill: (programs with
 	// different prefixes do not exclude each other).
 	Prefix string
-	// Patience is how long a waiter may be silent before it loses its place in
+	// PlaceTTL is how long a waiter may be silent before it loses its place in
 	// line. It must be longer than lock.Options.Poll, and should be the same in all
 	// programs. Default 1 s.
-	Patience time.Duration
+	PlaceTTL time.Duration
 	// Logger hears of subscriptions that break. Default slog.Default().
 	Logger *slog.Logger
 }
 
 // Backend is a lock.Backend, a lock.Raiser, a lock.Notifier and a lock.Queuer.
 type Backend struct {
-	client redis.UniversalClient
-	run    redis.Scripter
-	o      Options
-	ears   *ears
+	client        redis.UniversalClient
+	run           redis.Scripter
+	o             Options
+	subscriptions *subscriptions
 }
 
 var (
@@ -70,7 +70,7 @@ var (
 	_ lock.Notifier = (*Backend)(nil)
 )
 
-// New makes a Backend on client, which should neither retry by itself
+// New returns a Backend on client, which should neither retry by itself
 // (MaxRetries −1) nor outlast its context (ContextTimeoutEnabled). Closing the
 // client is the caller's.
 func New(client redis.UniversalClient, o Options) *Backend {
@@ -80,13 +80,13 @@ func New(client redis.UniversalClient, o Options) *Backend {
 	if o.ReplicaTimeout == 0 {
 		o.ReplicaTimeout = 100 * time.Millisecond
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Second
+	if o.PlaceTTL == 0 {
+		o.PlaceTTL = time.Second
 	}
 	if o.Scripter == nil {
 		o.Scripter = client
 	}
-	return &Backend{client: client, run: o.Scripter, o: o, ears: newEars(client, o.Logger)}
+	return &Backend{client: client, run: o.Scripter, o: o, subscriptions: newSubscriptions(client, o.Logger)}
 }
 
 // Acquire takes key. After a network error it asks once more with the same

@@ -36,7 +36,7 @@ const (
 	maxLease = 99 * time.Second
 )
 
-// Fencer gives fences from a place that outlives the nodes.
+// Fencer issues fences from a place that outlives the nodes.
 type Fencer interface {
 	// NextFence is larger than every earlier one of the key.
 	NextFence(ctx context.Context, key string) (uint64, error)
@@ -46,7 +46,7 @@ type Fencer interface {
 
 // Options are the settings of a Backend.
 type Options struct {
-	// Fencer gives the fence of each grant. Without one every fence is 0 and guards
+	// Fencer returns the fence of each grant. Without one every fence is 0 and guards
 	// nothing: that is for work which needs none.
 	Fencer Fencer
 	// Prefix begins the names of the keys. Default: seckill:
@@ -72,7 +72,7 @@ var (
 	_ lock.Raiser  = (*Backend)(nil)
 )
 
-// New makes a Backend on independent masters; an odd number of them, and five rather
+// New returns a Backend on independent masters; an odd number of them, and five rather
 // than three. Their clients should neither retry by themselves (MaxRetries −1) nor
 // outlast their context (ContextTimeoutEnabled). Closing them is the caller's.
 func New[N redis.Scripter](nodes []N, o Options) (*Backend, error) {

@@ -174,7 +174,7 @@ func (s *session) delete(ctx context.Context, path string) error {
 	return nil
 }
 
-// owned answers the state of a node if it belongs to this session, whose id is
+// owned returns the state of a node if it belongs to this session, whose id is
 // answered as well, and nil if it does not or is not there.
 func (s *session) owned(ctx context.Context, path string) (*zk.Stat, int64, error) {
 	if path == "" {

@@ -17,12 +17,12 @@ const (
 	defaultSession = 10 * time.Second // for a Backend that has not acquired yet
 )
 
-// session is one session, kept alive by the library, which also makes a new one
+// session is one session, kept alive by the library, which also opens a new one
 // when it has expired. Nodes tell by their owner which of them they belong to.
 type session struct {
 	b     *Backend
 	conn  *zk.Conn
-	wire  *wire
+	conns *connManager
 	ended chan struct{} // closed when the library's goroutines are gone
 
 	users int       // calls, entries and places that need it; guarded by the mutex of the Backend
@@ -34,7 +34,7 @@ type session struct {
 	changed chan struct{} // closed when one of them changes
 }
 
-// session answers the session for leases of a length. Every session
+// session returns the session for leases of a length. Every session
 // that was got is given back with done.
 func (b *Backend) session(lease time.Duration) (*session, error) {
 	length := (lease + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -43,7 +43,7 @@ func (b *Backend) session(lease time.Duration) (*session, error) {
 	return b.sessionOf(length)
 }
 
-// anySession answers the session of an entry, or any.
+// anySession returns the session of an entry, or any.
 func (b *Backend) anySession(e *entry) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *Backend) anySession(e *entry) (*session, error) {
 	return b.sessionOf(defaultSession)
 }
 
-// done gives a session back.
+// done releases a session.
 func (b *Backend) done(s *session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,9 +99,9 @@ func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 		return nil, fmt.Errorf("zklock: leases of more than %d different lengths at once", maxSessions)
 	}
 	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{}), users: 1}
-	s.wire = newWire(b.servers, func(err error) { s.turn(false, err) })
+	s.conns = newConnManager(b.servers, func(err error) { s.setState(false, err) })
 	conn, events, err := zk.Connect(b.servers, length,
-		zk.WithDialer(s.wire.dial), zk.WithHostProvider(s.wire), zk.WithEventCallback(s.hear),
+		zk.WithDialer(s.conns.dial), zk.WithHostProvider(s.conns), zk.WithEventCallback(s.onEvent),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("zklock: %w", err)
@@ -116,28 +116,28 @@ func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 	return s, nil
 }
 
-// hear follows the state of the connection.
-func (s *session) hear(e zk.Event) {
+// onEvent follows the state of the connection.
+func (s *session) onEvent(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
 	}
 	switch e.State {
 	case zk.StateHasSession:
-		s.turn(true, nil)
+		s.setState(true, nil)
 	case zk.StateDisconnected, zk.StateExpired:
 		s.mu.Lock()
 		wasUp := s.up
 		s.mu.Unlock()
 		if wasUp { // the next attempt follows at once and is worth waiting for
-			s.turn(false, nil)
+			s.setState(false, nil)
 		} else {
-			s.turn(false, errors.New("the server gives no session"))
+			s.setState(false, errors.New("the server gives no session"))
 		}
 	default: // on the way to one
 	}
 }
 
-func (s *session) turn(up bool, away error) {
+func (s *session) setState(up bool, away error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.up, s.away = up, away
@@ -183,7 +183,7 @@ func (s *session) longEnough(ctx context.Context, lease time.Duration) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if got := s.wire.timeout(); got < lease {
+	if got := s.conns.timeout(); got < lease {
 		return fmt.Errorf("the server grants sessions of %v, too short for a lease of %v (see maxSessionTimeout)", got, lease)
 	}
 	return nil
@@ -191,9 +191,9 @@ func (s *session) longEnough(ctx context.Context, lease time.Duration) error {
 
 // end closes the session, or, if something is still held in it, lets it run out.
 func (s *session) end(held bool) {
-	s.wire.shut(held)
+	s.conns.shut(held)
 	s.conn.Close()
-	s.wire.shut(true)
+	s.conns.shut(true)
 	<-s.ended
 }
 

@@ -76,9 +76,9 @@ func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
 	s := b.sessions[lease]
 	b.mu.Unlock()
 	for range 60 {
-		s.wire.mu.Lock()
-		_ = s.wire.conn.Close()
-		s.wire.mu.Unlock()
+		s.conns.mu.Lock()
+		_ = s.conns.conn.Close()
+		s.conns.mu.Unlock()
 		time.Sleep(5 * time.Millisecond)
 	}
 	stop()

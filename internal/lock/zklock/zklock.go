@@ -33,7 +33,7 @@ type Backend struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[time.Duration]*session
-	ledger   map[claim]*entry
+	claims   map[acquisition]*entry
 	tidy     sync.WaitGroup // goroutines of ours
 }
 
@@ -60,7 +60,7 @@ func Connect(servers []string, o Options) (*Backend, error) {
 	}
 	b := &Backend{
 		servers: zk.FormatServers(servers), o: o,
-		sessions: map[time.Duration]*session{}, ledger: map[claim]*entry{},
+		sessions: map[time.Duration]*session{}, claims: map[acquisition]*entry{},
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil
@@ -74,7 +74,7 @@ func (b *Backend) Close() error {
 	b.closed = true
 	all := b.sessions
 	held := map[*session]bool{}
-	for _, e := range b.ledger {
+	for _, e := range b.claims {
 		e.timer.Stop()
 		held[e.s] = true
 	}
@@ -125,13 +125,13 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 		return lock.Grant{}, err
 	}
 	defer b.done(s)
-	defer s.wire.watch(ctx)()
+	defer s.conns.watch(ctx)()
 	grant, err := b.acquire(ctx, s, key, token, lease)
 	if isNetwork(err) && ctx.Err() == nil {
 		grant, err = b.acquire(ctx, s, key, token, lease)
 	}
 	if err != nil && !errors.Is(err, lock.ErrHeld) {
-		if e := b.entryOf(claim{key, token}); e != nil && ctx.Err() != nil {
+		if e := b.entryOf(acquisition{key, token}); e != nil && ctx.Err() != nil {
 			e.expire() // nobody is there to be given it
 		}
 		return lock.Grant{}, fmt.Errorf("zklock: acquire: %w", err)
@@ -154,7 +154,7 @@ func (b *Backend) acquire(ctx context.Context, s *session, key, token string, le
 	if !ours && len(now) > 0 {
 		return lock.Grant{}, &lock.HeldError{Key: key}
 	}
-	e, err := b.note(s, claim{key, token}, lease) // before the create: it may outlive its answer
+	e, err := b.note(s, acquisition{key, token}, lease) // before the create: it may outlive its answer
 	if err != nil {
 		return lock.Grant{}, err
 	}
@@ -202,8 +202,8 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 		return err
 	}
 	defer b.done(s)
-	defer s.wire.watch(ctx)()
-	e := b.entryOf(claim{key, token})
+	defer s.conns.watch(ctx)()
+	e := b.entryOf(acquisition{key, token})
 	if e == nil || e.s != s {
 		return b.notHeld(ctx, s, key, token)
 	}
@@ -240,16 +240,16 @@ func (b *Backend) notHeld(ctx context.Context, s *session, key, token string) er
 // Release deletes our own node, if there is one. After a network error it tries
 // once more.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
-	e := b.entryOf(claim{key, token})
+	e := b.entryOf(acquisition{key, token})
 	s, err := b.anySession(e)
 	if err != nil {
 		return err
 	}
 	defer b.done(s)
-	defer s.wire.watch(ctx)()
-	err = b.release(ctx, s, e, claim{key, token}, false)
+	defer s.conns.watch(ctx)()
+	err = b.release(ctx, s, e, acquisition{key, token}, false)
 	if isNetwork(err) && ctx.Err() == nil {
-		err = b.release(ctx, s, e, claim{key, token}, true)
+		err = b.release(ctx, s, e, acquisition{key, token}, true)
 	}
 	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
 		return fmt.Errorf("zklock: release: %w", err)
@@ -257,7 +257,7 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 	return err
 }
 
-func (b *Backend) release(ctx context.Context, s *session, e *entry, c claim, again bool) error {
+func (b *Backend) release(ctx context.Context, s *session, e *entry, c acquisition, again bool) error {
 	path, id := "", int64(0)
 	if e != nil {
 		path, id = e.grantedAs()

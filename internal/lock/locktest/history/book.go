@@ -73,7 +73,7 @@ func (b *book) isRefused(fence int64) bool {
 	return t != nil && t.refused
 }
 
-// unanswered notes an acquire that may have been carried out, at the latest when
+// unanswered records an acquire that may have been carried out, at the latest when
 // the network has forgotten it.
 func (b *book) unanswered(client int, key string, lease time.Duration, call, end time.Time) {
 	b.mu.Lock()

@@ -57,7 +57,7 @@ func (c *client) tryOnce(ctx context.Context, key string, wait time.Duration) er
 	return nil
 }
 
-// told notes what an acquire came to.
+// told records what an acquire came to.
 func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
 	var held *lock.HeldError
 	switch {

@@ -46,7 +46,7 @@ type state struct {
 	register int64 // the largest fence written with
 }
 
-// step answers in which states a perfect lock may be after e; none if it could
+// step returns in which states a perfect lock may be after e; none if it could
 // not have answered so. An acquire without an answer has two operations, perhaps
 // and ended; taken in the wrong order they would hold the key for ever, so a
 // history must end with somebody who acquires it.

@@ -117,7 +117,7 @@ func (p *process) Renew(ctx context.Context, key, token string, lease time.Durat
 	return err
 }
 
-// Release notes what the server said. One without an answer may have freed the key, so
+// Release records what the server said. One without an answer may have freed the key, so
 // that the lease may have ended there, whatever the holder is told when it asks again; and
 // one that did may be told to its holder as a loss.
 func (p *process) Release(ctx context.Context, key, token string) error {

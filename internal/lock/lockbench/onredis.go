@@ -17,9 +17,9 @@ import (
 	"seckill/internal/servers"
 )
 
-// dial opens a client of one server, set as the program sets it. The wire counts
+// dial opens a client of one server, set as the program sets it. The counter counts
 // what it sends.
-func dial(at *servers.Redis, w *wire) (redis.UniversalClient, error) {
+func dial(at *servers.Redis, w *commandCounter) (redis.UniversalClient, error) {
 	c, err := redisconn.Dial(redisconn.Options{Addrs: []string{at.Addr()}, PoolSize: 64, Timeout: 5 * time.Second})
 	if err == nil && w != nil {
 		c.(*redis.Client).AddHook(w) // one address is one client
@@ -27,14 +27,14 @@ func dial(at *servers.Redis, w *wire) (redis.UniversalClient, error) {
 	return c, err
 }
 
-// onRedis makes a contender whose processes have clients of the servers at.
-func onRedis(name string, at []*servers.Redis, build func(clients []redis.UniversalClient) (*process, error)) (contender, error) {
-	w := &wire{}
+// onRedis makes a candidate whose processes have clients of the servers at.
+func onRedis(name string, at []*servers.Redis, build func(clients []redis.UniversalClient) (*process, error)) (candidate, error) {
+	w := &commandCounter{}
 	raw, err := dial(at[0], nil)
 	if err != nil {
-		return contender{}, err
+		return candidate{}, err
 	}
-	return contender{
+	return candidate{
 		name: name,
 		open: func(context.Context) (*process, error) {
 			var clients []redis.UniversalClient

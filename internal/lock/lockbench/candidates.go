@@ -9,10 +9,10 @@ import (
 	"seckill/internal/servers"
 )
 
-// contenders are all locks of a run. Those that were opened are answered with an
+// candidates are all locks of a run. Those that were opened are answered with an
 // error, too, to be closed.
-func (h *house) contenders() (all []contender, err error) {
-	one := []*servers.Redis{h.redis}
+func (set *serverSet) candidates() (all []candidate, err error) {
+	one := []*servers.Redis{set.redis}
 	onRedisAs := func(name, note string, at []*servers.Redis, build func([]redis.UniversalClient) (*process, error)) {
 		c, e := onRedis(name, at, build)
 		c.note = note
@@ -28,17 +28,17 @@ func (h *house) contenders() (all []contender, err error) {
 	onRedisAs("redis, fair", "first come first served across processes", one, ourRedis(redislock.Options{Fair: true}))
 	onRedisAs("redsync", "its own delays, 50 to 250 ms; no fence", one, theirRedsync)
 	onRedisAs("bsm/redislock", "a try every 10 ms; no fence", one, theirBsm)
-	onRedisAs("redlock, 3 masters", "fence from MariaDB, a durable commit", h.nodes[:3], ourRedlock(h.fences))
-	onRedisAs("redlock, 5 masters", "fence from MariaDB, a durable commit", h.nodes, ourRedlock(h.fences))
-	onRedisAs("redlock, 5 masters, unfenced", "as redsync does it", h.nodes, ourRedlock(nil))
-	onRedisAs("redsync, 5 masters", "its own delays; no fence", h.nodes, theirRedsync)
+	onRedisAs("redlock, 3 masters", "fence from MariaDB, a durable commit", set.nodes[:3], ourRedlock(set.fences))
+	onRedisAs("redlock, 5 masters", "fence from MariaDB, a durable commit", set.nodes, ourRedlock(set.fences))
+	onRedisAs("redlock, 5 masters, unfenced", "as redsync does it", set.nodes, ourRedlock(nil))
+	onRedisAs("redsync, 5 masters", "its own delays; no fence", set.nodes, theirRedsync)
 	all = append(all,
-		h.onSQL("mysql, lease row", h.leaseRow),
-		h.onSQL("mysql, named", h.named))
-	for _, open := range []func() (contender, error){
-		func() (contender, error) { return h.onEtcd("etcd", h.ourEtcd) },
-		func() (contender, error) { return h.onEtcd("etcd concurrency.Mutex", h.theirEtcd) },
-		func() (contender, error) { return h.onZooKeeper("zookeeper") },
+		set.onSQL("mysql, lease row", set.leaseRow),
+		set.onSQL("mysql, named", set.named))
+	for _, open := range []func() (candidate, error){
+		func() (candidate, error) { return set.onEtcd("etcd", set.ourEtcd) },
+		func() (candidate, error) { return set.onEtcd("etcd concurrency.Mutex", set.theirEtcd) },
+		func() (candidate, error) { return set.onZooKeeper("zookeeper") },
 	} {
 		c, e := open()
 		if e != nil {

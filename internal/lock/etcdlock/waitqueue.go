@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	lineTTL    = 10 // seconds after which a dead waiter is out of the line
+	queueTTL   = 10 // seconds after which a dead waiter is out of the line
 	pauseAfter = 50 * time.Millisecond
 )
 
@@ -24,7 +24,7 @@ var errClosed = errors.New("etcdlock: closed")
 // leaves the line after ten seconds at most; until then those behind it poll.
 func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
 	id := rand.Text()
-	p := place{b: b, key: key, name: b.line(key) + id, lease: leaseID(key, id), freed: make(chan struct{}, 1)}
+	p := queueEntry{b: b, key: key, name: b.queueDir(key) + id, lease: leaseID(key, id), freed: make(chan struct{}, 1)}
 	listening, cancel := context.WithCancel(b.ctx)
 	entered := make(chan error, 1)
 	if !b.begin(func() {
@@ -59,12 +59,14 @@ func (b *Backend) begin(f func()) bool {
 	return !b.closed
 }
 
-// line is the folder of a key's waiters. A slash in the key would make it part of
+// queueDir is the folder of a key's waiters. A slash in the key would make it part of
 // another's.
-func (b *Backend) line(key string) string { return b.o.Prefix + "line/" + url.PathEscape(key) + "/" }
+func (b *Backend) queueDir(key string) string {
+	return b.o.Prefix + "line/" + url.PathEscape(key) + "/"
+}
 
-// place is one entry in a line.
-type place struct {
+// queueEntry is one entry in a line.
+type queueEntry struct {
 	b         *Backend
 	key, name string
 	lease     clientv3.LeaseID
@@ -72,9 +74,9 @@ type place struct {
 	freed     chan struct{}
 }
 
-func (p *place) enter(ctx context.Context) error {
-	defer p.b.wire.watch(ctx)()
-	if err := p.b.grantLease(ctx, p.lease, lineTTL); err != nil {
+func (p *queueEntry) enter(ctx context.Context) error {
+	defer p.b.conns.watch(ctx)()
+	if err := p.b.grantLease(ctx, p.lease, queueTTL); err != nil {
 		return err
 	}
 	put, err := p.b.kv.Put(ctx, p.name, "", clientv3.WithLease(p.lease))
@@ -86,13 +88,13 @@ func (p *place) enter(ctx context.Context) error {
 }
 
 // leave ends the lease, and so wakes who stands behind.
-func (p *place) leave() {
+func (p *queueEntry) leave() {
 	p.b.revokeAlone(context.Background(), p.lease)
 }
 
 // listen watches the predecessor until ctx ends. Whatever breaks a watch, a
 // compaction among others, the line is read again.
-func (p *place) listen(ctx context.Context) {
+func (p *queueEntry) listen(ctx context.Context) {
 	alive, err := p.b.client.KeepAlive(ctx, p.lease)
 	if err != nil {
 		return // the waiter polls
@@ -113,9 +115,9 @@ func (p *place) listen(ctx context.Context) {
 }
 
 // step waits for the entry before this one to go, or, at the head of the line,
-// for the holder; and tells if there is none.
-func (p *place) step(ctx context.Context) error {
-	before, err := p.b.kv.Get(ctx, p.b.line(p.key), append(clientv3.WithLastCreate(), clientv3.WithKeysOnly(),
+// for the holder; and signals if there is none.
+func (p *queueEntry) step(ctx context.Context) error {
+	before, err := p.b.kv.Get(ctx, p.b.queueDir(p.key), append(clientv3.WithLastCreate(), clientv3.WithKeysOnly(),
 		clientv3.WithMaxCreateRev(p.revision-1))...)
 	if err != nil {
 		return fmt.Errorf("read the line: %w", err)
@@ -137,7 +139,7 @@ func (p *place) step(ctx context.Context) error {
 }
 
 // gone returns when key was deleted after the given revision.
-func (p *place) gone(ctx context.Context, key string, after int64) error {
+func (p *queueEntry) gone(ctx context.Context, key string, after int64) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for news := range p.b.client.Watch(ctx, key, clientv3.WithRev(after+1), clientv3.WithFilterPut()) {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// claim is one acquisition of one key.
-type claim struct{ key, token string }
+// acquisition is one acquisition of one key.
+type acquisition struct{ key, token string }
 
 // entry is what the Backend knows of a claim from before its node is created
 // until the node is certain to be gone.
 type entry struct {
-	b     *Backend
-	claim claim
-	s     *session
-	timer *time.Timer // ends the lease; guarded by the mutex of the Backend
+	b           *Backend
+	acquisition acquisition
+	s           *session
+	timer       *time.Timer // ends the lease; guarded by the mutex of the Backend
 
 	mu       sync.Mutex
 	path     string        // of the node, once it was granted
@@ -24,34 +24,34 @@ type entry struct {
 }
 
 // note begins an entry, or goes on with that of an earlier call.
-func (b *Backend) note(s *session, c claim, lease time.Duration) (*entry, error) {
+func (b *Backend) note(s *session, c acquisition, lease time.Duration) (*entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return nil, errClosed
 	}
-	e, known := b.ledger[c]
+	e, known := b.claims[c]
 	if !known {
-		e = &entry{b: b, claim: c, s: s}
+		e = &entry{b: b, acquisition: c, s: s}
 		s.users++ // until it is forgotten
 		e.timer = time.AfterFunc(lease, e.expire)
-		b.ledger[c] = e
+		b.claims[c] = e
 	}
 	e.timer.Reset(lease)
 	return e, nil
 }
 
-func (b *Backend) entryOf(c claim) *entry {
+func (b *Backend) entryOf(c acquisition) *entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ledger[c]
+	return b.claims[c]
 }
 
 // prolong moves the end of the lease on, unless it has come.
 func (b *Backend) prolong(e *entry, lease time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ledger[e.claim] != e || !e.timer.Stop() {
+	if b.claims[e.acquisition] != e || !e.timer.Stop() {
 		return false
 	}
 	e.timer.Reset(lease)
@@ -66,8 +66,8 @@ func (b *Backend) forget(e *entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e.timer.Stop()
-	if b.ledger[e.claim] == e {
-		delete(b.ledger, e.claim)
+	if b.claims[e.acquisition] == e {
+		delete(b.claims, e.acquisition)
 		b.leave(e.s)
 	}
 }
@@ -98,7 +98,7 @@ func (e *entry) expire() {
 				return
 			}
 		}
-		if e.s.removeAtLast(e.b.ctx, e.b.held(e.claim.key), e.claim.token) == nil {
+		if e.s.removeAtLast(e.b.ctx, e.b.held(e.acquisition.key), e.acquisition.token) == nil {
 			e.b.forget(e)
 		}
 	})
@@ -108,7 +108,7 @@ func (e *entry) expire() {
 func (s *session) removeAtLast(ctx context.Context, dir, token string) error {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		try, cancel := context.WithTimeout(ctx, time.Second)
-		done := s.wire.watch(try)
+		done := s.conns.watch(try)
 		err := s.remove(try, dir, token)
 		done()
 		cancel()

@@ -1,4 +1,4 @@
-// Command rivals measures every lock of this program beside well-known ones, in one
+// Command lockbench measures every lock of this program beside well-known ones, in one
 // run, on private servers, and prints one table.
 //
 //	round 1   lock a: alone ─ 32 goroutines, 1 process ─ 32 goroutines, 4 processes

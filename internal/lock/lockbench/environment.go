@@ -18,15 +18,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// stamp says what a table was measured on, a line for each thing.
-type stamp []string
+// environment says what a table was measured on, a line for each thing.
+type environment []string
 
-func (h *house) stamp(ctx context.Context) stamp {
-	return stamp{
+func (set *serverSet) environment(ctx context.Context) environment {
+	return environment{
 		time.Now().UTC().Format("2006-01-02 15:04 MST"),
 		fmt.Sprintf("%s, %d cores shared with the servers, Linux %s, load %s",
 			cpu(), runtime.NumCPU(), word("/proc/sys/kernel/osrelease", 0), word("/proc/loadavg", 0)),
-		strings.Join(h.versions(ctx), ", "),
+		strings.Join(set.versions(ctx), ", "),
 		strings.Join(modules(), ", "),
 		"MariaDB: innodb_flush_log_at_trx_commit=1; etcd: every write synced; ZooKeeper: forceSync=no; Redis: no persistence",
 	}
@@ -51,23 +51,23 @@ func word(file string, n int) string {
 }
 
 // versions are those of Go and the servers. One that does not tell is unknown.
-func (h *house) versions(ctx context.Context) []string {
+func (set *serverSet) versions(ctx context.Context) []string {
 	all := []string{"Go " + strings.TrimPrefix(runtime.Version(), "go")}
-	c := redis.NewClient(&redis.Options{Addr: h.redis.Addr()})
+	c := redis.NewClient(&redis.Options{Addr: set.redis.Addr()})
 	defer func() { _ = c.Close() }()
 	info, _ := c.Info(ctx, "server").Result()
 	_, after, _ := strings.Cut(info, "redis_version:")
 	all = append(all, "Redis "+first(after))
 	var maria string
-	_ = h.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&maria)
+	_ = set.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&maria)
 	all = append(all, "MariaDB "+maria)
-	page, _ := get(ctx, "http://"+h.etcd.Addr()+"/version")
+	page, _ := get(ctx, "http://"+set.etcd.Addr()+"/version")
 	var told struct {
 		EtcdServer string `json:"etcdserver"`
 	}
 	_ = json.Unmarshal([]byte(page), &told)
 	all = append(all, "etcd "+told.EtcdServer)
-	srvr, _ := h.srvr(ctx)
+	srvr, _ := set.srvr(ctx)
 	_, after, _ = strings.Cut(srvr, "Zookeeper version: ")
 	version, _, _ := strings.Cut(first(after), "-") // the build follows
 	return append(all, "ZooKeeper "+version)
@@ -115,9 +115,9 @@ func get(ctx context.Context, url string) (string, error) {
 }
 
 // srvr asks ZooKeeper for its state, in its language of four letters.
-func (h *house) srvr(ctx context.Context) (string, error) {
+func (set *serverSet) srvr(ctx context.Context) (string, error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", h.zk.Addr())
+	conn, err := d.DialContext(ctx, "tcp", set.zk.Addr())
 	if err != nil {
 		return "", err
 	}

@@ -9,25 +9,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// linger is how long a subscription outlives its last waiter.
-const linger = 100 * time.Millisecond
+// idleTimeout is how long a subscription outlives its last waiter.
+const idleTimeout = 100 * time.Millisecond
 
-// ears listens for released keys: one connection per bucket in which somebody
+// subscriptions listens for released keys: one connection per bucket in which somebody
 // waits, opened for the first waiter and closed a moment after the last. Where many
 // want one key, the next one comes within that moment, and finds it open.
 //
 //	waiter ─┐                      ┌─ waiter of user:42
 //	waiter ─┴─ bucket 42 ◀─ Redis ─┴─ waiter of user:106
-type ears struct {
+type subscriptions struct {
 	client redis.UniversalClient
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	open map[string]*ear // by channel
+	mu        sync.Mutex
+	byChannel map[string]*subscription // by channel
 }
 
-// ear is one subscription. waiters and idle are guarded by the mutex of ears.
-type ear struct {
+// subscription is one subscription. waiters and idle are guarded by the mutex of ears.
+type subscription struct {
 	waiters map[chan struct{}]string // to the Redis key each waits for
 	ready   chan struct{}            // closed when confirmed or failed
 	err     error                    // why it failed; read after ready
@@ -35,17 +35,17 @@ type ear struct {
 	idle    *time.Timer // ends the subscription, unless there are waiters again
 }
 
-func newEars(client redis.UniversalClient, log *slog.Logger) *ears {
-	return &ears{client: client, log: log, open: map[string]*ear{}}
+func newSubscriptions(client redis.UniversalClient, log *slog.Logger) *subscriptions {
+	return &subscriptions{client: client, log: log, byChannel: map[string]*subscription{}}
 }
 
-// Subscribe answers a channel that gets a message when key is released. It
+// Subscribe returns a channel that gets a message when key is released. It
 // returns after the server has confirmed, so nothing is missed from then on.
 func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
 	n := b.namesOf(key)
 	freed := make(chan struct{}, 1)
-	e := b.ears.add(ctx, n.channel, n.lock, freed)
-	cancel := func() { b.ears.remove(n.channel, e, freed) }
+	e := b.subscriptions.add(ctx, n.channel, n.lock, freed)
+	cancel := func() { b.subscriptions.remove(n.channel, e, freed) }
 	select {
 	case <-e.ready:
 		if e.err != nil {
@@ -59,14 +59,14 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 	}
 }
 
-func (s *ears) add(ctx context.Context, channel, key string, freed chan struct{}) *ear {
+func (s *subscriptions) add(ctx context.Context, channel, key string, freed chan struct{}) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.open[channel]
+	e, ok := s.byChannel[channel]
 	if !ok {
 		// The subscription outlives the waiter who happened to come first.
-		e = &ear{waiters: map[chan struct{}]string{}, ready: make(chan struct{})}
-		s.open[channel] = e
+		e = &subscription{waiters: map[chan struct{}]string{}, ready: make(chan struct{})}
+		s.byChannel[channel] = e
 		go s.listen(context.WithoutCancel(ctx), channel, e)
 	}
 	e.waiters[freed] = key
@@ -75,7 +75,7 @@ func (s *ears) add(ctx context.Context, channel, key string, freed chan struct{}
 
 // remove is repeatable. After the last waiter the subscription goes, too, unless
 // another comes soon.
-func (s *ears) remove(channel string, e *ear, freed chan struct{}) {
+func (s *subscriptions) remove(channel string, e *subscription, freed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := e.waiters[freed]; !there {
@@ -85,21 +85,21 @@ func (s *ears) remove(channel string, e *ear, freed chan struct{}) {
 	switch {
 	case len(e.waiters) > 0:
 	case e.idle == nil:
-		e.idle = time.AfterFunc(linger, func() { s.end(channel, e) })
+		e.idle = time.AfterFunc(idleTimeout, func() { s.end(channel, e) })
 	default:
-		e.idle.Reset(linger)
+		e.idle.Reset(idleTimeout)
 	}
 }
 
 // end takes away a subscription that nobody uses.
-func (s *ears) end(channel string, e *ear) {
+func (s *subscriptions) end(channel string, e *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(e.waiters) > 0 {
 		return
 	}
-	if s.open[channel] == e {
-		delete(s.open, channel)
+	if s.byChannel[channel] == e {
+		delete(s.byChannel, channel)
 	}
 	if e.sub != nil {
 		_ = e.sub.Close() // ends listen
@@ -107,12 +107,12 @@ func (s *ears) end(channel string, e *ear) {
 }
 
 // listen hands messages on until the subscription is closed.
-func (s *ears) listen(ctx context.Context, channel string, e *ear) {
+func (s *subscriptions) listen(ctx context.Context, channel string, e *subscription) {
 	sub := s.client.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }()
 	s.mu.Lock()
 	e.sub = sub
-	abandoned := s.open[channel] != e // nobody wanted it for long enough
+	abandoned := s.byChannel[channel] != e // nobody wanted it for long enough
 	s.mu.Unlock()
 	if abandoned {
 		e.err = context.Canceled
@@ -121,8 +121,8 @@ func (s *ears) listen(ctx context.Context, channel string, e *ear) {
 	}
 	if _, err := sub.Receive(ctx); err != nil {
 		s.mu.Lock()
-		if s.open[channel] == e {
-			delete(s.open, channel) // the next waiter tries afresh
+		if s.byChannel[channel] == e {
+			delete(s.byChannel, channel) // the next waiter tries afresh
 		}
 		s.mu.Unlock()
 		e.err = err
@@ -131,11 +131,11 @@ func (s *ears) listen(ctx context.Context, channel string, e *ear) {
 	}
 	close(e.ready)
 	for m := range sub.Channel() {
-		s.tell(e, m.Payload)
+		s.notify(e, m.Payload)
 	}
 }
 
-func (s *ears) tell(e *ear, key string) {
+func (s *subscriptions) notify(e *subscription, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for freed, of := range e.waiters {

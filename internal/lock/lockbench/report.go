@@ -23,9 +23,9 @@ const (
 type report struct {
 	settings settings
 
-	Stamp stamp         `json:"stamp"`
-	Bare  time.Duration `json:"bare_sections_ns"`
-	Rows  []row         `json:"rows"`
+	Environment environment   `json:"environment"`
+	Bare        time.Duration `json:"bare_sections_ns"`
+	Rows        []row         `json:"rows"`
 }
 
 // row is one lock: medians of the rounds.
@@ -49,7 +49,7 @@ type row struct {
 	targets bool
 }
 
-func rowOf(c contender, rounds []figures, s settings) row {
+func rowOf(c candidate, rounds []figures, s settings) row {
 	ideal := time.Duration(s.workers*s.repeats) * section
 	of := func(get func(figures) time.Duration) float64 { return float64(median(each(rounds, get))) }
 	sent := func(get func(figures) float64) float64 { return median(each(rounds, get)) }
@@ -100,7 +100,7 @@ func (r *report) json(w io.Writer) error {
 func (r *report) markdown(w io.Writer) error {
 	var b strings.Builder
 	n := r.settings.workers * r.settings.repeats
-	for _, line := range r.Stamp {
+	for _, line := range r.Environment {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	fmt.Fprintf(&b, "- medians of %d rounds; contests: %d goroutines × %d sections of %v on one key, ideal %v; "+

@@ -10,14 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wire counts the commands that clients send to Redis, those of subscriptions too.
+// commandCounter counts the commands that clients send to Redis, those of subscriptions too.
 // It is a redis.Hook.
-type wire struct{ sent atomic.Int64 }
+type commandCounter struct{ sent atomic.Int64 }
 
-var _ redis.Hook = (*wire)(nil)
+var _ redis.Hook = (*commandCounter)(nil)
 
 // DialHook puts a counter on every connection.
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
+func (w *commandCounter) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := next(ctx, network, addr)
 		if err != nil {
@@ -28,10 +28,10 @@ func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
 }
 
 // ProcessHook changes nothing.
-func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (w *commandCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 // ProcessPipelineHook changes nothing.
-func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (w *commandCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
@@ -40,7 +40,7 @@ func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 type counted struct {
 	net.Conn
 
-	w    *wire
+	w    *commandCounter
 	line []byte // the beginning of a line whose end has not been written yet
 	skip int    // bytes of a string, and the end of its line, still to come
 }

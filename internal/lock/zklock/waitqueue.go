@@ -20,7 +20,7 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.wire.watch(ctx)()
+	defer s.conns.watch(ctx)()
 	// The session is needed until the place is left; after Close there is no use for it.
 	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
 	if _, err := s.enter(ctx, b.line(key), p.token, nil); err != nil {
@@ -68,7 +68,7 @@ func (p *place) listen(ctx context.Context) {
 }
 
 // step waits for the node before this one to go, or, at the head of the line, for
-// a change of the holder; and tells if there is none.
+// a change of the holder; and signals if there is none.
 func (p *place) step(ctx context.Context) error {
 	line, err := p.s.list(ctx, p.b.line(p.key))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *place) tell() {
 // await sets a watch and waits for it. What is not there need not be waited for,
 // and the folder of the holders is there again when it can be watched.
 func (p *place) await(ctx context.Context, watch func(c *zk.Conn) (<-chan zk.Event, error)) error {
-	p.s.wire.watches.Store(true)
+	p.s.conns.watches.Store(true)
 	event, err := call(ctx, p.s, watch)
 	if errors.Is(err, zk.ErrNoNode) {
 		return p.s.makeFolder(ctx, p.b.held(p.key))

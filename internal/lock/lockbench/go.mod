@@ -1,4 +1,4 @@
-module seckill/internal/lock/rivals
+module seckill/internal/lock/lockbench
 
 go 1.26.0
 

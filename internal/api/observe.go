@@ -12,17 +12,17 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// endpoint answers a request and says the code of the problem, or "".
+// endpoint answers a request and returns the code of the problem, or "".
 type endpoint func(c *gin.Context) (code string)
 
-// watched puts around an endpoint what every request has: the headers that keep a
-// browser from guessing, a panic that ends as a 500, the metrics and the log. The
-// observers of the route are called beside the one of all routes.
-func (s *Server) watched(e endpoint, observers ...func(status int, code string, took time.Duration)) gin.HandlerFunc {
+// observe wraps an endpoint with what every request has: the header against content
+// sniffing, the recovery from panics, the metrics and the log. It calls the observers
+// of the route after Options.Observe.
+func (s *Server) observe(e endpoint, observers ...func(status int, code string, took time.Duration)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
 		c.Writer.Header()["X-Content-Type-Options"] = noSniff
-		code := s.survive(c, e)
+		code := s.recoverPanic(c, e)
 		took := time.Since(start)
 		route := c.FullPath()
 		if route == "" {
@@ -39,9 +39,9 @@ func (s *Server) watched(e endpoint, observers ...func(status int, code string, 
 	}
 }
 
-// survive turns a panic into a 500, unless the answer has begun: then the
-// connection is cut, so that the client does not take half an answer for a whole.
-func (s *Server) survive(c *gin.Context, e endpoint) (code string) {
+// recoverPanic turns a panic into a 500. If the response has begun, it closes the connection
+// instead, so that the client does not mistake half a response for a whole.
+func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -52,15 +52,15 @@ func (s *Server) survive(c *gin.Context, e endpoint) (code string) {
 		}
 		args := []any{"panic", fmt.Sprint(p), "stack", string(debug.Stack())}
 		if c.Writer.Written() {
-			s.o.Log.ErrorContext(c.Request.Context(), "request panicked in its answer", args...)
+			s.o.Log.ErrorContext(c.Request.Context(), "request panicked after its response began", args...)
 			panic(http.ErrAbortHandler)
 		}
-		code = s.fault(c, "request panicked", args...)
+		code = s.internalError(c, "request panicked", args...)
 	}()
 	return e(c)
 }
 
-// newID names one failure.
+// newID returns a random name for one failure.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails

@@ -8,7 +8,7 @@ import (
 func TestCommandsAreCountedHoweverTheyAreCut(t *testing.T) {
 	text := "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n" + "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9\r\na\r\n*1\r\n$0\r\n" + "*1\r\n$0\r\n\r\n"
 	for size := 1; size <= len(text); size++ {
-		w := &wire{}
+		w := &commandCounter{}
 		c := &counted{w: w}
 		for rest := text; rest != ""; {
 			n := min(size, len(rest))

@@ -16,15 +16,15 @@ import (
 	"seckill/internal/lock/zklock"
 )
 
-// onSQL makes a contender in the database. Raw is two updates of one row, each on
+// onSQL makes a candidate in the database. Raw is two updates of one row, each on
 // disk before it is answered, as every write of a lock is.
-func (h *house) onSQL(name string, open func() (*process, error)) contender {
-	return contender{
+func (set *serverSet) onSQL(name string, open func() (*process, error)) candidate {
+	return candidate{
 		name: name, durable: true, own: 1, close: nothing,
 		open: func(context.Context) (*process, error) { return open() },
 		raw: func(ctx context.Context) error {
 			for range 2 {
-				if _, err := h.db.ExecContext(ctx, "UPDATE raw SET n = n + 1 WHERE id = 1"); err != nil {
+				if _, err := set.db.ExecContext(ctx, "UPDATE raw SET n = n + 1 WHERE id = 1"); err != nil {
 					return err
 				}
 			}
@@ -32,35 +32,35 @@ func (h *house) onSQL(name string, open func() (*process, error)) contender {
 		},
 		sent: func(ctx context.Context) (n int64, err error) {
 			var name string
-			err = h.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
+			err = set.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Questions'").Scan(&name, &n)
 			return n, err
 		},
 	}
 }
 
-func (h *house) leaseRow() (*process, error) {
-	pool, err := mysqllock.Open(h.dsn, 0)
+func (set *serverSet) leaseRow() (*process, error) {
+	pool, err := mysqllock.Open(set.dsn, 0)
 	if err != nil {
 		return nil, err
 	}
 	return ours(mysqllock.NewLeaseRow(pool), pool.Close)
 }
 
-func (h *house) named() (*process, error) {
-	n, err := mysqllock.NewNamed(h.dsn, mysqllock.NamedOptions{Fencer: h.fences, Conns: 40})
+func (set *serverSet) named() (*process, error) {
+	n, err := mysqllock.NewNamed(set.dsn, mysqllock.NamedOptions{Fencer: set.fences, Conns: 40})
 	if err != nil {
 		return nil, err
 	}
 	return ours(n, func() error { n.Close(); return nil })
 }
 
-// onEtcd makes a contender in etcd. Raw is a put and a delete.
-func (h *house) onEtcd(name string, open func() (*process, error)) (contender, error) {
-	raw, err := h.dialEtcd()
+// onEtcd makes a candidate in etcd. Raw is a put and a delete.
+func (set *serverSet) onEtcd(name string, open func() (*process, error)) (candidate, error) {
+	raw, err := set.dialEtcd()
 	if err != nil {
-		return contender{}, err
+		return candidate{}, err
 	}
-	return contender{
+	return candidate{
 		name: name, durable: true, close: raw.Close,
 		open: func(context.Context) (*process, error) { return open() },
 		raw: func(ctx context.Context) error {
@@ -72,18 +72,18 @@ func (h *house) onEtcd(name string, open func() (*process, error)) (contender, e
 		},
 		// Messages and not calls: a watch is one call, and so are all renewals.
 		sent: func(ctx context.Context) (int64, error) {
-			text, err := get(ctx, "http://"+h.etcd.Addr()+"/metrics")
+			text, err := get(ctx, "http://"+set.etcd.Addr()+"/metrics")
 			return sum(text, "grpc_server_msg_received_total{"), err
 		},
 	}, nil
 }
 
-func (h *house) dialEtcd() (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: []string{h.etcd.Addr()}, DialTimeout: 5 * time.Second})
+func (set *serverSet) dialEtcd() (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{set.etcd.Addr()}, DialTimeout: 5 * time.Second})
 }
 
-func (h *house) ourEtcd() (*process, error) {
-	b, err := etcdlock.Connect([]string{h.etcd.Addr()}, etcdlock.Options{})
+func (set *serverSet) ourEtcd() (*process, error) {
+	b, err := etcdlock.Connect([]string{set.etcd.Addr()}, etcdlock.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (h *house) ourEtcd() (*process, error) {
 
 // theirEtcd gives every worker a session of its own, for two mutexes of one session
 // do not exclude each other. The session is made before the clock starts.
-func (h *house) theirEtcd() (*process, error) {
-	c, err := h.dialEtcd()
+func (set *serverSet) theirEtcd() (*process, error) {
+	c, err := set.dialEtcd()
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +122,17 @@ func (h *house) theirEtcd() (*process, error) {
 	}, nil
 }
 
-// onZooKeeper makes the contender in ZooKeeper. Raw is a node made and deleted.
-func (h *house) onZooKeeper(name string) (contender, error) {
-	raw, _, err := zk.Connect([]string{h.zk.Addr()}, lease, zk.WithLogInfo(false))
+// onZooKeeper makes the candidate in ZooKeeper. Raw is a node made and deleted.
+func (set *serverSet) onZooKeeper(name string) (candidate, error) {
+	raw, _, err := zk.Connect([]string{set.zk.Addr()}, lease, zk.WithLogInfo(false))
 	if err != nil {
-		return contender{}, err
+		return candidate{}, err
 	}
-	return contender{
+	return candidate{
 		name: name, durable: true,
 		close: func() error { raw.Close(); return nil },
 		open: func(context.Context) (*process, error) {
-			b, err := zklock.Connect([]string{h.zk.Addr()}, zklock.Options{})
+			b, err := zklock.Connect([]string{set.zk.Addr()}, zklock.Options{})
 			if err != nil {
 				return nil, err
 			}
@@ -146,7 +146,7 @@ func (h *house) onZooKeeper(name string) (contender, error) {
 		},
 		// Pings of sessions are in it.
 		sent: func(ctx context.Context) (int64, error) {
-			text, err := h.srvr(ctx)
+			text, err := set.srvr(ctx)
 			_, after, _ := strings.Cut(text, "Received: ")
 			line, _, _ := strings.Cut(after, "\n")
 			n, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)

@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// holding is one key that one acquisition was given, shared by its handles.
-type holding struct {
+// heldLease is one key that one acquisition was given, shared by its handles.
+type heldLease struct {
 	l          *Locker
 	key, token string
 	fence      uint64
-	length     time.Duration
-	again      bool // an earlier call of the acquisition may yet arrive
+	duration   time.Duration
+	mayArrive  bool // an earlier call of the acquisition may yet arrive
 	since      time.Time
 
-	ctx   context.Context
-	end   context.CancelCauseFunc
-	base  context.Context // that ctx was made from, but for leases
-	out   sync.Once       // leaves the local queue
-	spent atomic.Bool     // lost
-	keep  atomic.Bool     // the outcome is unknown: not to be released
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	base   context.Context // that ctx was made from, but for leases
+	out    sync.Once       // leaves the local queue
+	isLost atomic.Bool     // lost
+	keep   atomic.Bool     // the outcome is unknown: not to be released
 
 	released atomic.Bool // nothing is to be done any more
 
-	mu    sync.Mutex // one release at a time
-	asked bool       // a release was sent and its answer did not come
+	mu          sync.Mutex // one release at a time
+	releaseSent bool       // a release was sent and its answer did not come
 
-	kept // the keeper's
+	renewal // the renewer's
 }
 
 type heldKey struct{}
 
-// newHolding is for what was acquired on ctx. The context of the work is made from parent.
-func newHolding(
+// newHeldLease is for what was acquired on ctx. The context of the work is made from parent.
+func newHeldLease(
 	ctx, parent context.Context, l *Locker, r request, token string, grant Grant, start time.Time,
-) *holding {
-	h := &holding{
-		l: l, key: r.key, token: token, fence: grant.Fence, length: r.lease, again: grant.Again,
+) *heldLease {
+	h := &heldLease{
+		l: l, key: r.key, token: token, fence: grant.Fence, duration: r.lease, mayArrive: grant.Again,
 		since: time.Now(), base: withoutLeases(ctx),
 	}
 	h.confirm(start)
@@ -50,7 +50,7 @@ func newHolding(
 
 // chain lists what is held by the work that a context was given to.
 type chain struct {
-	h     *holding
+	h     *heldLease
 	outer *chain
 }
 
@@ -79,7 +79,7 @@ func withoutLeases(ctx context.Context) context.Context {
 	return ctx
 }
 
-func heldIn(ctx context.Context, l *Locker, key string) *holding {
+func heldIn(ctx context.Context, l *Locker, key string) *heldLease {
 	c, _ := ctx.Value(heldKey{}).(*chain)
 	for ; c != nil; c = c.outer {
 		if c.h.l == l && c.h.key == key && !c.h.released.Load() {
@@ -89,7 +89,7 @@ func heldIn(ctx context.Context, l *Locker, key string) *holding {
 	return nil
 }
 
-func (h *holding) reenter() (*Lease, error) {
+func (h *heldLease) reenter() (*Lease, error) {
 	if err := h.lost(); err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (h *holding) reenter() (*Lease, error) {
 	return &Lease{h: h, nested: true}, nil
 }
 
-// lost also asks the clock: the keeper may be a moment late.
-func (h *holding) lost() error {
-	if h.spent.Load() || h.l.keeper.overdue(h) {
+// lost also asks the clock: the renewer may be a moment late.
+func (h *heldLease) lost() error {
+	if h.isLost.Load() || h.l.renewer.overdue(h) {
 		return ErrLost
 	}
 	return nil
@@ -109,42 +109,42 @@ func (h *holding) lost() error {
 
 // lose ends a lease that is lost. The key is not touched; the next in the local queue
 // may ask the server, which knows best.
-func (h *holding) lose(why string) {
-	if h.spend() {
+func (h *heldLease) lose(why string) {
+	if h.markLost() {
 		h.leave()
-		h.report(why)
+		h.reportLoss(why)
 	}
 }
 
-// spend tells the holder, and reports whether it was the first to do so.
-func (h *holding) spend() bool {
-	if h.spent.Swap(true) {
+// markLost tells the holder, and reports whether it was the first to do so.
+func (h *heldLease) markLost() bool {
+	if h.isLost.Swap(true) {
 		return false
 	}
 	h.end(ErrLost)
 	return true
 }
 
-// report logs and counts a loss. It may be slow.
-func (h *holding) report(why string) {
+// reportLoss logs and counts a loss. It may be slow.
+func (h *heldLease) reportLoss(why string) {
 	h.l.o.Logger.Warn("lock: lease lost", "key", h.key, "fence", h.fence, "why", why, "held", time.Since(h.since))
 	if f := h.l.o.Hooks.Lost; f != nil {
 		f()
 	}
 }
 
-func (h *holding) leave() { h.out.Do(func() { h.l.queue.leave(h.key) }) }
+func (h *heldLease) leave() { h.out.Do(func() { h.l.queue.leave(h.key) }) }
 
 // release stops the renewal, frees the key on the server, and only then lets the
 // next goroutine of this process ask.
-func (h *holding) release(ctx context.Context) error {
+func (h *heldLease) release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.released.Load() {
 		return ErrNotHeld
 	}
-	first := h.l.keeper.remove(h)
-	if first && h.lost() != nil { // the keeper has not seen it yet
+	first := h.l.renewer.remove(h)
+	if first && h.lost() != nil { // the renewer has not seen it yet
 		h.lose("over before the release")
 	}
 	h.end(ErrNotHeld)
@@ -152,20 +152,20 @@ func (h *holding) release(ctx context.Context) error {
 	if f := h.l.o.Hooks.Held; f != nil && first {
 		f(time.Since(h.since))
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.l.callTimeout(h.length))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.l.callTimeout(h.duration))
 	defer cancel()
 	err := h.free(ctx)
 	if err != nil && !errors.Is(err, ErrNotHeld) && ctx.Err() == nil {
 		err = h.free(ctx)
 	}
 	unknown := err != nil && !errors.Is(err, ErrNotHeld)
-	over := !unknown || h.spent.Load()
+	over := !unknown || h.isLost.Load()
 	h.released.Store(over)
-	if over && (h.again || unknown) {
-		h.l.cleaner.Add(h.key, h.token, h.length, 1)
+	if over && (h.mayArrive || unknown) {
+		h.l.cleaner.Add(h.key, h.token, h.duration, 1)
 	}
 	switch {
-	case h.spent.Load():
+	case h.isLost.Load():
 		return errors.Join(ErrLost, ErrNotHeld, err)
 	case err == nil:
 		return nil
@@ -180,24 +180,24 @@ func (h *holding) release(ctx context.Context) error {
 // free makes one call. If the answer to an earlier one was lost, and the lease
 // could not have run out yet, then "not held" means that the earlier one worked: or
 // else that the server lost its data just before, which no holder can tell apart.
-func (h *holding) free(ctx context.Context) error {
+func (h *heldLease) free(ctx context.Context) error {
 	err := h.l.backend.Release(ctx, h.key, h.token)
 	switch {
 	case err == nil:
 		return nil
 	case !errors.Is(err, ErrNotHeld):
-		h.asked = true
-	case h.asked && h.lost() == nil:
+		h.releaseSent = true
+	case h.releaseSent && h.lost() == nil:
 		return nil
 	}
 	return err
 }
 
 // abandon lets the key run out by itself.
-func (h *holding) abandon() {
+func (h *heldLease) abandon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.l.keeper.remove(h)
+	h.l.renewer.remove(h)
 	h.released.Store(true)
 	h.end(ErrNotHeld)
 	h.leave()

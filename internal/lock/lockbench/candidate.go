@@ -15,8 +15,8 @@ const (
 	wait  = time.Minute
 )
 
-// contender is one lock in the comparison.
-type contender struct {
+// candidate is one lock in the comparison.
+type candidate struct {
 	name    string
 	note    string // how it is set, where that is a choice
 	durable bool   // its server answers a write when it is on disk, so it is slow
@@ -30,7 +30,7 @@ type contender struct {
 
 // process is what one process has: connections, and a way to lock for each worker.
 type process struct {
-	// worker gives a lock function to one goroutine. It answers a release.
+	// worker returns the lock function of one goroutine, which returns a release function.
 	worker func(ctx context.Context) (acquire, error)
 	close  func() error
 }

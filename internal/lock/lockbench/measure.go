@@ -19,18 +19,18 @@ const (
 
 // figures are what one round gives for one lock.
 type figures struct {
-	P50, P99     time.Duration // acquire and release, nobody else there
+	P50, P99     time.Duration // acquire and release, uncontended
 	Raw          time.Duration // two raw round trips, p50
 	One, Four    time.Duration // the contest within a process, and between four
-	AloneSent    float64       // commands per acquisition, nobody else there
+	AloneSent    float64       // commands per acquisition, uncontended
 	OneSent      float64       // the same in the contests
 	FourSent     float64
 	Overlaps     int64
 	Acquisitions int
 }
 
-func (h *house) measureAll(ctx context.Context, s settings) (_ *report, err error) {
-	all, err := h.contenders()
+func (set *serverSet) measureAll(ctx context.Context, s settings) (_ *report, err error) {
+	all, err := set.candidates()
 	defer func() {
 		for _, c := range all {
 			err = errors.Join(err, c.close())
@@ -39,14 +39,14 @@ func (h *house) measureAll(ctx context.Context, s settings) (_ *report, err erro
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(c contender) bool {
+	all = slices.DeleteFunc(all, func(c candidate) bool {
 		if strings.Contains(c.name, s.only) {
 			return false
 		}
 		err = errors.Join(err, c.close())
 		return true
 	})
-	r := &report{settings: s, Stamp: h.stamp(ctx)}
+	r := &report{settings: s, Environment: set.environment(ctx)}
 	rounds := make([][]figures, len(all))
 	var bare []time.Duration
 	for round := range s.rounds {
@@ -77,7 +77,7 @@ func sections(n int) time.Duration {
 	return time.Since(start)
 }
 
-func (c contender) measure(ctx context.Context, s settings, round int) (f figures, err error) {
+func (c candidate) measure(ctx context.Context, s settings, round int) (f figures, err error) {
 	if err := c.alone(ctx, s, &f); err != nil {
 		return f, fmt.Errorf("alone: %w", err)
 	}
@@ -92,7 +92,7 @@ func (c contender) measure(ctx context.Context, s settings, round int) (f figure
 }
 
 // alone takes turns: two raw round trips, then acquire and release.
-func (c contender) alone(ctx context.Context, s settings, f *figures) (err error) {
+func (c candidate) alone(ctx context.Context, s settings, f *figures) (err error) {
 	p, err := c.open(ctx)
 	if err != nil {
 		return err
@@ -146,8 +146,8 @@ func (a acquire) pass(ctx context.Context, key string, work func()) error {
 	return done(ctx)
 }
 
-// count answers the commands per acquisition during do.
-func (c contender) count(ctx context.Context, acquisitions int, do func() error) (float64, error) {
+// count returns the commands per acquisition during do.
+func (c candidate) count(ctx context.Context, acquisitions int, do func() error) (float64, error) {
 	before, err := c.sent(ctx)
 	if err != nil {
 		return 0, err
@@ -161,7 +161,7 @@ func (c contender) count(ctx context.Context, acquisitions int, do func() error)
 
 // contest lets all workers go through the sections of one key at once. The
 // connections are there before the clock starts.
-func (c contender) contest(ctx context.Context, s settings, n int, key string, f *figures) (_ time.Duration, sent float64, err error) {
+func (c candidate) contest(ctx context.Context, s settings, n int, key string, f *figures) (_ time.Duration, sent float64, err error) {
 	var workers []acquire
 	for range n {
 		p, err2 := c.open(ctx)

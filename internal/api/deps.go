@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -9,13 +10,13 @@ import (
 	"seckill/internal/order"
 )
 
-// Coupons is what anybody may know of coupons. *coupon.Service is one.
+// Coupons reads coupons for any client. *coupon.Service implements it.
 type Coupons interface {
 	Get(ctx context.Context, id int64) (coupon.Coupon, error)
 	List(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error)
 }
 
-// Editor is what an administrator does with coupons. *coupon.Service is one.
+// Editor changes coupons for an administrator. *coupon.Service implements it.
 type Editor interface {
 	Create(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error)
 	Patch(ctx context.Context, id int64, ch coupon.Change) (coupon.Coupon, error)
@@ -23,32 +24,32 @@ type Editor interface {
 	Pause(ctx context.Context, id int64) (coupon.Coupon, error)
 }
 
-// Orders is how a user buys and looks. *order.Service is one.
+// Orders places and reads the orders of a user. *order.Service implements it.
 type Orders interface {
 	Place(ctx context.Context, r order.Request) (order.Order, error)
 	Get(ctx context.Context, id, userID int64) (order.Order, error)
 	List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error)
 }
 
-// Payments is how a user ends an order. *order.Service is one.
+// Payments pays and cancels the orders of a user. *order.Service implements it.
 type Payments interface {
 	Pay(ctx context.Context, id, userID int64) (order.Order, error)
 	Cancel(ctx context.Context, id, userID int64) (order.Order, error)
 }
 
-// Live reads the units left in each shard. *stock.Stock is one.
+// Live reads the units left in each shard. *stock.Stock implements it.
 type Live interface {
 	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
-// Engine tells how the program works at a sale.
-type Engine interface {
-	Pulse(ctx context.Context, c coupon.Coupon) (Pulse, error)
+// SaleStatus returns live figures of a sale.
+type SaleStatus interface {
+	LiveStats(ctx context.Context, c coupon.Coupon) (LiveStats, error)
 }
 
-// Pulse is how the program works at a sale at one moment. P99 and the locks are of this
-// instance alone, and of all its sales.
-type Pulse struct {
+// LiveStats holds live figures of a sale. P99 and the locks are of this instance alone, and of all
+// its sales.
+type LiveStats struct {
 	Holds        []int64       // by shard: units taken that are not orders yet
 	Lent         []int64       // by shard: units lent to buyers who are at home in another
 	P99          time.Duration // of the orders accepted in the last seconds; 0 if there was none
@@ -57,38 +58,37 @@ type Pulse struct {
 	Instances    []Instance
 }
 
-// Instance is one of the fleet, as it was heard of last.
+// Instance is one running instance, as of its last heartbeat.
 type Instance struct {
 	Name    string `json:"name"`
 	SoldOut bool   `json:"sold_out"` // it refuses buyers of this coupon without asking Redis
-	Self    bool   `json:"self"`     // it is the one that answers
+	Self    bool   `json:"self"`     // it is the instance that answers
 }
 
-// Auditor compares the stores and mends them. Whatever it reports is rendered as
-// JSON.
+// Auditor compares the stores and repairs them. Its reports are encoded as JSON.
 type Auditor interface {
 	Audit(ctx context.Context, couponID int64) (any, error)
 	Repair(ctx context.Context, couponID int64) (any, error)
 }
 
-// Parts is what the routes call.
-type Parts struct {
-	Coupons  Coupons
-	Editor   Editor
-	Orders   Orders
-	Payments Payments
-	Live     Live
-	Auditor  Auditor
-	Engine   Engine
-	Rush     Rush // nil: there is no rush here
-	Lab      Lab  // nil: there is no laboratory here
+// Deps are the dependencies of the routes.
+type Deps struct {
+	Coupons    Coupons
+	Editor     Editor
+	Orders     Orders
+	Payments   Payments
+	Live       Live
+	Auditor    Auditor
+	SaleStatus SaleStatus
+	Rush       Rush // optional
+	Lab        Lab  // optional
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
 	Secret         []byte        // signs the tokens, at least 32 bytes
-	DemoLogin      bool          // POST /sessions gives anybody a token
-	DemoAdmin      bool          // and an administrator's, to whoever asks for it
+	DemoLogin      bool          // POST /sessions returns a user's token to any client
+	DemoAdmin      bool          // and an administrator's
 	TokenTTL       time.Duration // of such a token; 0 is an hour
 	RequestTimeout time.Duration // the whole budget of one request; 0 is 3 s
 	MaxInFlight    int           // requests at once, event streams aside
@@ -100,15 +100,15 @@ type Options struct {
 
 	Log *slog.Logger     // nil is slog.Default
 	Now func() time.Time // nil is time.Now
-	// Observe is told of every request when it has been answered: the route as it
-	// is written in the contract, the code of the problem ("" if there was none)
-	// and the time that it took. It may be nil.
+	// Observe is called after every request with its route as the contract spells it,
+	// the code of the problem ("" if there was none) and the time that it took. It may
+	// be nil.
 	Observe func(route, method string, status int, code string, d time.Duration)
 	// ObservePurchase is called for every purchase request as well. It may be nil.
 	ObservePurchase func(status int, code string, d time.Duration)
 }
 
-// withDefaults fills in what may be left out.
+// withDefaults returns o with its zero values replaced by defaults.
 func (o Options) withDefaults() Options {
 	if o.TokenTTL <= 0 {
 		o.TokenTTL = time.Hour
@@ -133,3 +133,5 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+var errMissingDep = errors.New("api: a dependency is missing")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// keeper watches over all leases of a Locker with one goroutine: it starts their
+// renewer watches over all leases of a Locker with one goroutine: it starts their
 // renewals and tells of their loss. It never talks to the server itself, so a
 // server that does not answer cannot delay the news.
 //
@@ -18,11 +18,11 @@ import (
 //	              └─ confirmed: both moments move on
 //	              └─ not held: lost at once
 //	              └─ no answer: again, soon
-type keeper struct {
+type renewer struct {
 	l *Locker
 
 	mu      sync.Mutex
-	heap    byMoment
+	heap    deadlineHeap
 	alarm   time.Time     // when the goroutine wakes up next
 	wake    chan struct{} // it has to look again before that
 	stopped chan struct{} // the goroutine is gone; nil if it never was
@@ -31,22 +31,22 @@ type keeper struct {
 	reports sync.WaitGroup // of losses
 }
 
-// kept is what the keeper notes on a holding, under its mutex.
-type kept struct {
+// renewal is what the renewer notes in a heldLease, under its mutex.
+type renewal struct {
 	index   int       // in the heap, −1 when not in it
 	renewAt time.Time // zero while a renewal is under way
 	loseAt  time.Time
 }
 
-func newKeeper(l *Locker) *keeper { return &keeper{l: l, wake: make(chan struct{}, 1)} }
+func newRenewer(l *Locker) *renewer { return &renewer{l: l, wake: make(chan struct{}, 1)} }
 
 // confirm reckons from the start of a call that the server has granted.
-func (h *holding) confirm(start time.Time) {
-	h.renewAt = start.Add(h.length / 3)
-	h.loseAt = start.Add(h.length - margin(h.length))
+func (h *heldLease) confirm(start time.Time) {
+	h.renewAt = start.Add(h.duration / 3)
+	h.loseAt = start.Add(h.duration - margin(h.duration))
 }
 
-func (k *keeper) add(h *holding) bool {
+func (k *renewer) add(h *heldLease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closing {
@@ -57,13 +57,13 @@ func (k *keeper) add(h *holding) bool {
 		k.stopped = make(chan struct{})
 		go k.run()
 	}
-	k.rouse(h.moment())
+	k.wakeBefore(h.nextDeadline())
 	return true
 }
 
 // remove takes h out of the watch; nothing renews it from then on. It answers
 // whether h was still in it.
-func (k *keeper) remove(h *holding) bool {
+func (k *renewer) remove(h *heldLease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if h.index < 0 {
@@ -71,19 +71,19 @@ func (k *keeper) remove(h *holding) bool {
 	}
 	heap.Remove(&k.heap, h.index)
 	if k.closing {
-		k.rouse(time.Time{})
+		k.wakeBefore(time.Time{})
 	}
 	return true
 }
 
-func (k *keeper) overdue(h *holding) bool {
+func (k *renewer) overdue(h *heldLease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !time.Now().Before(h.loseAt)
 }
 
-// rouse wakes the goroutine if it sleeps past t.
-func (k *keeper) rouse(t time.Time) {
+// wakeBefore wakes the goroutine if it sleeps past t.
+func (k *renewer) wakeBefore(t time.Time) {
 	if !k.alarm.IsZero() && !t.Before(k.alarm) {
 		return
 	}
@@ -94,7 +94,7 @@ func (k *keeper) rouse(t time.Time) {
 	}
 }
 
-func (k *keeper) run() {
+func (k *renewer) run() {
 	defer close(k.stopped)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -114,8 +114,8 @@ func (k *keeper) run() {
 
 // lose tells all holders first. Their leases end at the server soon, and a log or a hook
 // may be slow.
-func (k *keeper) lose(lost []*holding) {
-	lost = slices.DeleteFunc(lost, func(h *holding) bool { return !h.spend() })
+func (k *renewer) lose(lost []*heldLease) {
+	lost = slices.DeleteFunc(lost, func(h *heldLease) bool { return !h.markLost() })
 	for _, h := range lost {
 		h.leave()
 	}
@@ -124,19 +124,19 @@ func (k *keeper) lose(lost []*holding) {
 	}
 	k.reports.Go(func() {
 		for _, h := range lost {
-			h.report("not renewed in time")
+			h.reportLoss("not renewed in time")
 		}
 	})
 }
 
 // due starts the renewals that are due and answers what is lost, how long there
 // is nothing to do, and whether the watch is over.
-func (k *keeper) due(now time.Time) (next time.Duration, lost []*holding, end bool) {
+func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.heap) > 0 {
 		h := k.heap[0]
-		if h.moment().After(now) {
+		if h.nextDeadline().After(now) {
 			break
 		}
 		if !h.loseAt.After(now) {
@@ -153,7 +153,7 @@ func (k *keeper) due(now time.Time) (next time.Duration, lost []*holding, end bo
 	}
 	next = time.Hour
 	if len(k.heap) > 0 {
-		next = k.heap[0].moment().Sub(now)
+		next = k.heap[0].nextDeadline().Sub(now)
 	}
 	if k.alarm.After(now) {
 		// Short leases come and go: an alarm once set is kept, or every one of
@@ -165,11 +165,11 @@ func (k *keeper) due(now time.Time) (next time.Duration, lost []*holding, end bo
 }
 
 // renew makes one call. Its answer counts only if h is still in the watch.
-func (k *keeper) renew(h *holding) {
+func (k *renewer) renew(h *heldLease) {
 	defer k.l.calls.Done()
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), k.l.callTimeout(h.length))
-	err := k.l.backend.Renew(ctx, h.key, h.token, h.length)
+	ctx, cancel := context.WithTimeout(context.Background(), k.l.callTimeout(h.duration))
+	err := k.l.backend.Renew(ctx, h.key, h.token, h.duration)
 	cancel()
 
 	k.mu.Lock()
@@ -187,10 +187,10 @@ func (k *keeper) renew(h *holding) {
 		h.confirm(start)
 	} else {
 		// The nearer the end, the sooner the next try.
-		h.renewAt = time.Now().Add(max(minLease, min(h.length/20, time.Until(h.loseAt)/2)))
+		h.renewAt = time.Now().Add(max(minLease, min(h.duration/20, time.Until(h.loseAt)/2)))
 	}
 	heap.Fix(&k.heap, h.index)
-	k.rouse(h.moment())
+	k.wakeBefore(h.nextDeadline())
 	k.mu.Unlock()
 
 	if f := k.l.o.Hooks.Renewed; f != nil && err == nil {
@@ -202,12 +202,12 @@ func (k *keeper) renew(h *holding) {
 }
 
 // close ends the contexts of all holders and waits until the last is gone.
-func (k *keeper) close(ctx context.Context) error {
+func (k *renewer) close(ctx context.Context) error {
 	k.mu.Lock()
 	k.closing = true
-	holders := append([]*holding(nil), k.heap...)
+	holders := append([]*heldLease(nil), k.heap...)
 	stopped := k.stopped
-	k.rouse(time.Time{})
+	k.wakeBefore(time.Time{})
 	k.mu.Unlock()
 	for _, h := range holders {
 		h.end(ErrClosed)
@@ -223,7 +223,7 @@ func (k *keeper) close(ctx context.Context) error {
 	k.mu.Lock()
 	k.forced = true
 	left := len(k.heap)
-	k.rouse(time.Time{})
+	k.wakeBefore(time.Time{})
 	k.mu.Unlock()
 	<-stopped
 	return fmt.Errorf("%d leases still held: %w", left, ctx.Err())

@@ -21,14 +21,14 @@ const (
 	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
-// wire makes the connections of one session, one at a time. It chooses the server
+// connManager makes the connections of one session, one at a time. It chooses the server
 // (zk.HostProvider), so that a broken connection is made again at once; it reads
 // from the greeting what session timeout the server granted, which the library
 // keeps to itself; and when a call is given up, it cuts, soon, a connection that has
 // left something unanswered. The library would notice that only
 // after two thirds of the session, and until then what the call left could not be
 // cleaned up.
-type wire struct {
+type connManager struct {
 	began   time.Time
 	away    func(error) // told when a server cannot be reached
 	granted atomic.Int64
@@ -38,28 +38,30 @@ type wire struct {
 	servers []string
 	next    int
 	failed  bool // the last attempt
-	conn    *tappedConn
+	conn    *trackedConn
 	closing chan struct{}
 	shuts   bool // nothing goes out any more
 }
 
-var _ zk.HostProvider = (*wire)(nil)
+var _ zk.HostProvider = (*connManager)(nil)
 
-func newWire(servers []string, away func(error)) *wire {
-	return &wire{began: time.Now(), away: away, servers: servers, closing: make(chan struct{})}
+func newConnManager(servers []string, away func(error)) *connManager {
+	return &connManager{began: time.Now(), away: away, servers: servers, closing: make(chan struct{})}
 }
 
 // timeout is the session timeout that the server granted last.
-func (w *wire) timeout() time.Duration { return time.Duration(w.granted.Load()) * time.Millisecond }
+func (w *connManager) timeout() time.Duration {
+	return time.Duration(w.granted.Load()) * time.Millisecond
+}
 
-// Init is part of zk.HostProvider; the servers are known already.
-func (w *wire) Init([]string) error { return nil }
+// Init implements zk.HostProvider; the servers are known already.
+func (w *connManager) Init([]string) error { return nil }
 
 // Len is the number of servers.
-func (w *wire) Len() int { return len(w.servers) }
+func (w *connManager) Len() int { return len(w.servers) }
 
-// Connected is part of zk.HostProvider.
-func (w *wire) Connected() {
+// Connected implements zk.HostProvider.
+func (w *connManager) Connected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = false
@@ -67,14 +69,14 @@ func (w *wire) Connected() {
 
 // Next is the server to try. The library looks whether it was closed, and pauses
 // for a second, only if it is told that all were tried.
-func (w *wire) Next() (server string, all bool) {
+func (w *connManager) Next() (server string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
 	return w.servers[w.next%len(w.servers)], w.isClosing()
 }
 
-func (w *wire) isClosing() bool {
+func (w *connManager) isClosing() bool {
 	select {
 	case <-w.closing:
 		return true
@@ -84,7 +86,7 @@ func (w *wire) isClosing() bool {
 }
 
 // dial connects, with a pause before it if the last attempt led to no session.
-func (w *wire) dial(network, address string, _ time.Duration) (net.Conn, error) {
+func (w *connManager) dial(network, address string, _ time.Duration) (net.Conn, error) {
 	w.mu.Lock()
 	again := w.failed
 	w.failed = true // until Connected
@@ -102,7 +104,7 @@ func (w *wire) dial(network, address string, _ time.Duration) (net.Conn, error) 
 		w.away(err)
 		return nil, err //nolint:wrapcheck // the library logs it
 	}
-	c := &tappedConn{Conn: conn, wire: w}
+	c := &trackedConn{Conn: conn, manager: w}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.shuts {
@@ -115,7 +117,7 @@ func (w *wire) dial(network, address string, _ time.Duration) (net.Conn, error) 
 
 // shut makes the library's next look find that it is to end. If mute, nothing is
 // said to the server any more, not even that the session is over.
-func (w *wire) shut(mute bool) {
+func (w *connManager) shut(mute bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.isClosing() {
@@ -129,7 +131,7 @@ func (w *wire) shut(mute bool) {
 
 // watch guards one call: if ctx ends before the function returned is called, a
 // connection that is silent then is cut.
-func (w *wire) watch(ctx context.Context) (done func()) {
+func (w *connManager) watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
 	return func() {
@@ -142,7 +144,7 @@ func (w *wire) watch(ctx context.Context) (done func()) {
 
 // cutSilent closes a connection that has left something unanswered for too long
 // since start, and looks again at what may become too long.
-func (w *wire) cutSilent(start time.Time, again int) {
+func (w *connManager) cutSilent(start time.Time, again int) {
 	w.mu.Lock()
 	c := w.conn
 	w.mu.Unlock()
@@ -160,11 +162,11 @@ func (w *wire) cutSilent(start time.Time, again int) {
 	}
 }
 
-// tappedConn remembers when it was first written to after it was last heard from,
-// in nanoseconds since the wire began, and reads the greeting.
-type tappedConn struct {
+// trackedConn remembers when it was first written to after it was last heard from,
+// in nanoseconds since the connManager was made, and reads the greeting.
+type trackedConn struct {
 	net.Conn
-	wire     *wire
+	manager  *connManager
 	asked    atomic.Int64 // 0 when everything was answered
 	greeting []byte       // used by the one goroutine that reads
 	greeted  atomic.Bool
@@ -185,14 +187,14 @@ const (
 	greetingEnds    = 20
 )
 
-func (c *tappedConn) Read(p []byte) (int, error) {
+func (c *trackedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.asked.Store(0)
 	}
 	if c.greeted.Load() && !c.heard && n > 0 {
 		c.heard = true
-		if c.wire.watches.Load() {
+		if c.manager.watches.Load() {
 			time.Sleep(watchesWithin)
 		}
 	}
@@ -201,7 +203,7 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 		c.greeting = append(c.greeting, p[:n]...)
 		if len(c.greeting) >= greetingEnds {
 			if binary.BigEndian.Uint64(c.greeting[idAt:]) != 0 {
-				c.wire.granted.Store(int64(binary.BigEndian.Uint32(c.greeting[timeoutAt:])))
+				c.manager.granted.Store(int64(binary.BigEndian.Uint32(c.greeting[timeoutAt:])))
 			}
 			c.greeted.Store(true)
 		}
@@ -209,15 +211,15 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the net.Conn of the library
 }
 
-func (c *tappedConn) Write(p []byte) (int, error) {
+func (c *trackedConn) Write(p []byte) (int, error) {
 	c.writes.Add(1)
-	c.asked.CompareAndSwap(0, max(1, time.Since(c.wire.began).Nanoseconds()))
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.manager.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
 }
 
 // SetReadDeadline allows a greeting no more time than a dial: the library would
 // wait for many times the session.
-func (c *tappedConn) SetReadDeadline(t time.Time) error {
+func (c *trackedConn) SetReadDeadline(t time.Time) error {
 	if latest := time.Now().Add(dialWithin); !c.greeted.Load() && t.After(latest) {
 		t = latest
 	}

@@ -36,7 +36,7 @@ func main() {
 	err := run(ctx, s, *asJSON, *out, *profile)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "rivals:", err)
+		fmt.Fprintln(os.Stderr, "lockbench:", err)
 		os.Exit(1)
 	}
 }
@@ -54,12 +54,12 @@ func run(ctx context.Context, s settings, asJSON bool, out, profile string) (err
 		}
 		defer pprof.StopCPUProfile()
 	}
-	h, err := openHouse(ctx)
+	set, err := startServers(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	r, err := h.measureAll(ctx, s)
+	defer func() { err = errors.Join(err, set.close()) }()
+	r, err := set.measureAll(ctx, s)
 	if err != nil {
 		return err
 	}

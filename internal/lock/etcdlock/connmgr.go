@@ -23,21 +23,23 @@ const (
 	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
-// wire knows the connections. One that swallows everything would be noticed by
+// connManager knows the connections. One that swallows everything would be noticed by
 // gRPC after many seconds, for etcd forbids frequent pings; and until then what an
 // abandoned call left could not be cleaned up through it. So when a call is given
 // up, a connection that has left something unanswered is cut, soon, and gRPC makes a
 // new one.
-type wire struct {
+type connManager struct {
 	began time.Time
 
 	mu    sync.Mutex
-	conns map[*tappedConn]struct{}
+	conns map[*trackedConn]struct{}
 }
 
-func newWire() *wire { return &wire{began: time.Now(), conns: map[*tappedConn]struct{}{}} }
+func newConnManager() *connManager {
+	return &connManager{began: time.Now(), conns: map[*trackedConn]struct{}{}}
+}
 
-func (w *wire) config(endpoints []string, secure *tls.Config) clientv3.Config {
+func (w *connManager) config(endpoints []string, secure *tls.Config) clientv3.Config {
 	quick := backoff.DefaultConfig
 	quick.BaseDelay, quick.MaxDelay = 50*time.Millisecond, time.Second
 	return clientv3.Config{
@@ -55,12 +57,12 @@ func (w *wire) config(endpoints []string, secure *tls.Config) clientv3.Config {
 	}
 }
 
-func (w *wire) dial(ctx context.Context, addr string) (net.Conn, error) {
+func (w *connManager) dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: %w", err)
 	}
-	c := &tappedConn{Conn: conn, wire: w}
+	c := &trackedConn{Conn: conn, manager: w}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conns[c] = struct{}{}
@@ -69,7 +71,7 @@ func (w *wire) dial(ctx context.Context, addr string) (net.Conn, error) {
 
 // watch guards one call: if ctx ends before the function returned is called, the
 // connections that are silent then are cut.
-func (w *wire) watch(ctx context.Context) (done func()) {
+func (w *connManager) watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
 	return func() {
@@ -82,9 +84,9 @@ func (w *wire) watch(ctx context.Context) (done func()) {
 
 // cutSilent closes those that have left something unanswered for too long since
 // start, and looks again for what may become too long.
-func (w *wire) cutSilent(start time.Time, again int) {
+func (w *connManager) cutSilent(start time.Time, again int) {
 	now, since := time.Since(w.began), start.Sub(w.began)
-	var silent []*tappedConn
+	var silent []*trackedConn
 	soonest := time.Duration(0)
 	w.mu.Lock()
 	for c := range w.conns {
@@ -107,20 +109,20 @@ func (w *wire) cutSilent(start time.Time, again int) {
 	}
 }
 
-// tappedConn remembers when it was first written to after it was last heard from,
-// in nanoseconds since the wire began.
-type tappedConn struct {
+// trackedConn remembers when it was first written to after it was last heard from,
+// in nanoseconds since the connManager was made.
+type trackedConn struct {
 	net.Conn
-	wire  *wire
-	asked atomic.Int64 // 0 when everything was answered
+	manager *connManager
+	asked   atomic.Int64 // 0 when everything was answered
 }
 
-func (c *tappedConn) Write(p []byte) (int, error) {
-	c.asked.CompareAndSwap(0, max(1, time.Since(c.wire.began).Nanoseconds()))
+func (c *trackedConn) Write(p []byte) (int, error) {
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.manager.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of gRPC
 }
 
-func (c *tappedConn) Read(p []byte) (int, error) {
+func (c *trackedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.asked.Store(0)
@@ -128,9 +130,9 @@ func (c *tappedConn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the net.Conn of gRPC
 }
 
-func (c *tappedConn) Close() error {
-	c.wire.mu.Lock()
-	delete(c.wire.conns, c)
-	c.wire.mu.Unlock()
+func (c *trackedConn) Close() error {
+	c.manager.mu.Lock()
+	delete(c.manager.conns, c)
+	c.manager.mu.Unlock()
 	return c.Conn.Close() //nolint:wrapcheck // it is the net.Conn of gRPC
 }
