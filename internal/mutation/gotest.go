@@ -52,8 +52,10 @@ const timeout = 4 * time.Minute
 
 // test runs one killer, built as `make test` builds so that the cache is shared.
 func (o Options) test(ctx context.Context, k Killer, flags ...string) (*testRun, error) {
-	args := slices.Concat(o.Under, []string{"go", "test", "-json", "-tags=nomsgpack", "-count=1", "-failfast",
-		"-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run}, flags)
+	args := slices.Concat(o.Under, []string{
+		"go", "test", "-json", "-tags=nomsgpack", "-count=1", "-failfast",
+		"-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run,
+	}, flags)
 	if o.Race {
 		args = append(args, "-race")
 	}
@@ -110,7 +112,7 @@ func (r *testRun) note(e event) {
 	if r.of[e.Test] == nil {
 		r.of[e.Test] = &strings.Builder{}
 	}
-	r.of[e.Test].WriteString(e.Output)
+	_, _ = r.of[e.Test].WriteString(e.Output)
 	switch e.Action {
 	case "build-fail":
 		r.failedBuild = true

@@ -2,6 +2,7 @@ package servers_test
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,6 +173,23 @@ func TestMariaDBStartsInAFolderWhosePathIsTooLongForASocket(t *testing.T) {
 	m, err := servers.StartMariaDB(t.Context(), dir)
 	require.NoError(t, err)
 	require.NoError(t, m.Stop())
+}
+
+func TestMariaDBStartsAgainWithTheDataOfAnEarlierOne(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
+	dir := t.TempDir()
+	first, err := servers.StartMariaDB(t.Context(), dir)
+	require.NoError(t, err)
+	name, err := first.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first.Stop())
+	second, err := servers.StartMariaDB(t.Context(), dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, second.Stop()) })
+	db, err := sql.Open("mysql", second.DSN(name))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, db.PingContext(t.Context()), "the database is there")
 }
 
 func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
