@@ -80,3 +80,21 @@ func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, erro
 	s.changed(ctx, id)
 	return true, nil
 }
+
+// dropLate drops what a loading has filled whose coupon was freed meanwhile: no other
+// would ever look for those shards. A loader that dies before that leaves them until the
+// coupon is published again.
+func (s *Service) dropLate(ctx context.Context, l Load, why error) error {
+	if !errors.Is(why, ErrConflict) {
+		return nil
+	}
+	found, err := s.repo.Find(ctx, l.CouponID)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if c := found[0]; c.Epoch <= l.Epoch || c.EndsAt.After(s.now().Add(-Retention)) {
+		return nil
+	}
+	_, err = s.shards.Free(ctx, l.CouponID, l.Epoch)
+	return err
+}

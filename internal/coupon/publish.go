@@ -118,7 +118,12 @@ func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, erro
 // fill fills the shards and opens them. The database records that all are filled before the
 // first of them opens: until then the outbox has every unit restocked since the epoch began,
 // and any shard can be filled again; from then on none can.
-func (s *Service) fill(ctx context.Context, l Load, open bool) (Coupon, error) {
+func (s *Service) fill(ctx context.Context, l Load, open bool) (_ Coupon, err error) {
+	defer func() {
+		if late := s.dropLate(ctx, l, err); late != nil {
+			err = errors.Join(err, late)
+		}
+	}()
 	l.Buyers = func(ctx context.Context, after int64) (Page, error) {
 		return s.loader.Buyers(ctx, l.CouponID, l.Epoch, after)
 	}
