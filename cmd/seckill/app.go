@@ -60,7 +60,9 @@ type app struct {
 
 // openCore builds everything but the order service: what audit and repair need. look is
 // called as soon as the stores have answered.
-func openCore(ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error) (_ *app, err error) {
+func openCore(
+	ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error,
+) (_ *app, err error) {
 	a := &app{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
 	defer func() {
 		if err != nil {
@@ -197,7 +199,8 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 	instrumented, locker := a.metrics.Live.Instrument(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
 	queue := newShardQueue(cfg.Order, a.stock)
 	a.orders = order.NewService(faultyService(order.Deps{
-		Admission: newAdmission(cfg, a.metrics), Queue: queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
+		Admission: newAdmission(cfg, a.metrics),
+		Queue:     queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
 		Sales: a.cache, Stock: instrumented, Unresolved: a.stock, Restocker: a.stock,
 		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Now: a.clock.Now, Log: log,

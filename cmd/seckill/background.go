@@ -86,7 +86,8 @@ func (a *app) startWorkers(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		a.orders.RunWorkers(ctx, order.WorkerConfig{
-			Loaded: a.queuedCoupons, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout, Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass,
+			Loaded: a.queuedCoupons, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout,
+			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass,
 		})
 	})
 	a.onStop(func(context.Context) error {

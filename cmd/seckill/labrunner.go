@@ -26,7 +26,10 @@ type labRunner struct {
 
 func newLabRunner() *labRunner {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &labRunner{ctx: ctx, cancel: cancel, places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{}}
+	return &labRunner{
+		ctx: ctx, cancel: cancel,
+		places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{},
+	}
 }
 
 // experimentJSON is an experiment as the page lists it.

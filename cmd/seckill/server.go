@@ -48,8 +48,8 @@ func newServer(a *app, l listeners) (*server, error) {
 	cfg := a.cfg
 	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
 	deps := api.Deps{
-		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock, Auditor: auditReports{a.auditor},
-		SaleStatus: saleStatus{a},
+		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock,
+		Auditor: auditReports{a.auditor}, SaleStatus: saleStatus{a},
 	}
 	if a.embedded != nil {
 		rushes, experiments := newRushRunner(s), newLabRunner()
@@ -59,10 +59,12 @@ func newServer(a *app, l listeners) (*server, error) {
 	}
 	var err error
 	s.api, err = api.New(api.Options{
-		Secret: []byte(cfg.Auth.Secret.Reveal()), DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
+		Secret:    []byte(cfg.Auth.Secret.Reveal()),
+		DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log, Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
+		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		Now: a.clock.Now,
 	}, deps)
 	if err != nil {

@@ -100,9 +100,9 @@ func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 }
 
 // openLockBackend returns the backend that lock.backend names, and a function that closes it.
-func openLockBackend(cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger) (
-	lock.Backend, func() error, error,
-) {
+func openLockBackend(
+	cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger,
+) (lock.Backend, func() error, error) {
 	nothing := func() error { return nil }
 	switch cfg.Lock.Backend {
 	case "redis":

@@ -44,7 +44,7 @@ type Config struct {
 type HTTP struct {
 	Addr            string        `key:"addr"`                                 // host:port
 	ReadTimeout     time.Duration `key:"read_timeout" min:"1ms" max:"10m"`     // reading one request
-	WriteTimeout    time.Duration `key:"write_timeout" min:"1ms" max:"10m"`    // writing one answer; event streams lift it
+	WriteTimeout    time.Duration `key:"write_timeout" min:"1ms" max:"10m"`    // writing one response, event streams apart
 	IdleTimeout     time.Duration `key:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
 	RequestTimeout  time.Duration `key:"request_timeout" min:"1ms" max:"10m"`  // the deadline of one request
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
@@ -112,18 +112,18 @@ type Lock struct {
 type Order struct {
 	Commit             string        `key:"commit" oneof:"single group"`
 	Mode               string        `key:"mode" oneof:"sync queue"`
-	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard; the rest is refused
+	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard
 	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
 	PaymentTimeout     time.Duration `key:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
 	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
-	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // the age at which an open hold is reconciled
-	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between two passes of expire, reconcile and relay
+	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // age at which an open hold is reconciled
+	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes
 }
 
 // Admission is how many orders are made at once, and who waits for that.
 type Admission struct {
 	MaxConcurrent int           `key:"max_concurrent" min:"1" max:"100000"` // orders at once
-	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // requests that wait; the rest is refused at once
+	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // requests that wait; more are refused
 	MaxWait       time.Duration `key:"max_wait" min:"0s" max:"1m"`          // of one request
 }
 

@@ -5,7 +5,7 @@ import "strings"
 // nearest returns the name that is closest to a mistaken one, and false if none
 // is close.
 func nearest(mistaken string, names []string) (near string, found bool) {
-	const longest = 100 // nobody mistypes that much, and the comparison is quadratic
+	const longest = 100 // no slip is as long, and the comparison is quadratic
 	if len(mistaken) > longest {
 		return "", false
 	}

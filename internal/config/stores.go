@@ -158,7 +158,7 @@ func (c Config) Warnings() []string {
 		out = append(out, "auth.demo_login is on: anybody can be any user")
 	}
 	if c.Lock.Backend == "none" {
-		out = append(out, "lock.backend is none: nobody waits for anybody, for the lab and tests only")
+		out = append(out, "lock.backend is none: requests of one user do not exclude each other, for the lab and tests only")
 	}
 	if !isLoopback(c.Admin.Addr) {
 		out = append(out, "admin.addr can be reached from other machines: profiles and metrics are open to them")

@@ -16,7 +16,7 @@ const tick = 20 * time.Millisecond
 
 // runClock makes keys expire as real time passes: miniredis counts their time
 // to live down only when told to. TIME and scripts need no help: as long as
-// nobody calls SetTime they read the machine's clock.
+// SetTime is not called they read the machine's clock.
 //
 // What is charged is the time that really passed since the last look, so a
 // process that was stopped for a while does not prolong a lease.

@@ -58,7 +58,9 @@ func (p *LiveStats) lend(h order.Hold) {
 
 // Instrument returns decorators around stock and locker that feed the statistics. home returns
 // a user's home shard.
-func (p *LiveStats) Instrument(s order.Stock, l order.Locker, home func(userID int64, shards int) int) (order.Stock, order.Locker) {
+func (p *LiveStats) Instrument(
+	s order.Stock, l order.Locker, home func(userID int64, shards int) int,
+) (order.Stock, order.Locker) {
 	return instrumentedStock{s, p, home}, instrumentedLocker{l, p}
 }
 

@@ -66,10 +66,12 @@ func New() *Metrics {
 }
 
 func (m *Metrics) newOrderMetrics() {
-	m.steps = m.histograms("seckill_order_step_duration_seconds", "Time in each step of the order path.", "step", "outcome")
+	m.steps = m.histograms("seckill_order_step_duration_seconds",
+		"Time in each step of the order path.", "step", "outcome")
 	m.orders = m.counters("seckill_orders_total",
 		"Purchase requests by outcome: accepted, queued, in_doubt, or the code of the refusal.", "outcome")
-	m.requests = m.histograms("seckill_http_request_duration_seconds", "Time of HTTP requests.", "route", "method", "status")
+	m.requests = m.histograms("seckill_http_request_duration_seconds",
+		"Time of HTTP requests.", "route", "method", "status")
 	m.refused = m.counters("seckill_admission_refused_total",
 		"Purchase requests that were not admitted, by reason: full, waited or late.", "reason")
 	m.groupOrders = m.histogram("seckill_group_commit_orders", "Orders committed in one transaction.",

@@ -25,10 +25,12 @@ type queueCollector struct {
 }
 
 var (
-	queueEntries = prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.", []string{"coupon"}, nil)
-	queueOldest  = prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.",
+	queueEntries = prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.",
 		[]string{"coupon"}, nil)
-	queueDead = prometheus.NewDesc("seckill_queue_dead_letters", "Dead-lettered entries of a coupon.", []string{"coupon"}, nil)
+	queueOldest = prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.",
+		[]string{"coupon"}, nil)
+	queueDead = prometheus.NewDesc("seckill_queue_dead_letters", "Dead-lettered entries of a coupon.",
+		[]string{"coupon"}, nil)
 )
 
 // Describe implements prometheus.Collector.
