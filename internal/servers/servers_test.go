@@ -189,7 +189,9 @@ func TestMariaDBStartsAgainWithTheDataOfAnEarlierOne(t *testing.T) {
 	db, err := sql.Open("mysql", second.DSN(name))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	require.NoError(t, db.PingContext(t.Context()), "the database is there")
+	var flushed int
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT @@innodb_flush_log_at_trx_commit").Scan(&flushed))
+	require.Equal(t, 1, flushed, "a commit is on disk before it is answered")
 }
 
 func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
