@@ -109,7 +109,7 @@ func TestWhatHoldsAnInvariantIsThere(t *testing.T) {
 		return err
 	}))
 	faults := map[string]bool{}
-	all, err := chaos.Cells(chaos.Queue, "")
+	all, err := chaos.Faults(chaos.Queue, "")
 	require.NoError(t, err)
 	for _, c := range all {
 		faults[c.Name] = true
@@ -142,9 +142,9 @@ func TestWhatHoldsAnInvariantIsThere(t *testing.T) {
 
 // The documents count the faults and the experiments.
 func TestTheDocumentsCountRight(t *testing.T) {
-	all, err := chaos.Cells(chaos.Sync, "")
+	all, err := chaos.Faults(chaos.Sync, "")
 	require.NoError(t, err)
-	queued, err := chaos.Cells(chaos.Queue, "")
+	queued, err := chaos.Faults(chaos.Queue, "")
 	require.NoError(t, err)
 	faults, experiments := strconv.Itoa(len(all)), strconv.Itoa(len(lab.All()))
 	require.Contains(t, read(t, "README.md"), "each of "+faults+" faults once")

@@ -43,7 +43,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, or queue: order.mode of the instances")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
-	f.IntVar(&o.Lanes, "parallel", 2, "rounds at once, each on stores of its own")
+	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
 	f.StringVar(&page, "html", "", "write the report as a page, too")
 	f.StringVar(&log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
 	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
@@ -55,14 +55,14 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		if o.Mode != chaos.Sync && o.Mode != chaos.Queue {
 			return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
 		}
-		if o.Rounds < 0 || o.Requests < 3 || o.Lanes < 1 {
+		if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 {
 			return usage(errors.New("--rounds, --requests and --parallel must be above 0, --requests at least 3"))
 		}
-		if o.Cells, err = chaos.Cells(o.Mode, pattern); err != nil {
+		if o.Faults, err = chaos.Faults(o.Mode, pattern); err != nil {
 			return usage(fmt.Errorf("--fault: %w", err))
 		}
 		if list {
-			for _, cell := range o.Cells {
+			for _, cell := range o.Faults {
 				_, _ = fmt.Fprintln(c.out, cell.Name)
 			}
 			return nil
@@ -84,7 +84,7 @@ type chaosOutput struct {
 func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) (err error) {
 	// This very program, also when its file is built anew or removed meanwhile.
 	o.Program = fmt.Sprintf("/proc/%d/exe", os.Getpid())
-	book, err := chaos.OpenBook(out.log)
+	book, err := chaos.OpenRunLog(out.log)
 	if err != nil {
 		return err
 	}
@@ -94,9 +94,9 @@ func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) 
 		book.Add(r)
 		show.Round(r)
 	}
-	o.Log = show.Say
+	o.Log = show.Printf
 	failed := chaos.Run(cmd.Context(), o)
-	sum := book.Sum()
+	sum := book.Summary()
 	if out.json {
 		if err := json.NewEncoder(c.out).Encode(sum); err != nil {
 			return fmt.Errorf("print the report: %w", err)

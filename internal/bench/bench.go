@@ -36,7 +36,7 @@ type bench struct {
 	Options
 	sizes
 
-	house  *house
+	house  *env
 	report *Report
 }
 
@@ -54,11 +54,11 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if b.Log == nil {
 		b.Log = io.Discard
 	}
-	if b.house, err = openHouse(ctx, b.Root); err != nil {
+	if b.house, err = openEnv(ctx, b.Root); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.house.close()) }()
-	b.report.Stamp, b.report.Rounds, b.report.Quick = b.stamp(ctx), b.rounds, b.Quick
+	b.report.Stamp, b.report.Rounds, b.report.Quick = b.environment(ctx), b.rounds, b.Quick
 	for _, part := range []func(context.Context) error{b.paths, b.fleets, b.growth, b.offered} {
 		if err := part(ctx); err != nil {
 			return nil, err

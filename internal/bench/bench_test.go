@@ -22,7 +22,7 @@ import (
 // One house for all: the program is built once.
 func TestThePathsOfTheRealProgram(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
-	h, err := openHouse(t.Context(), "../..")
+	h, err := openEnv(t.Context(), "../..")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.close()) })
 	const taps = 300
@@ -82,7 +82,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, c.Stop()) })
 		b := &bench{house: h, sizes: sizes{taps: taps}}
-		got, err := b.inFleet(t.Context(), pathCalled(group), fleet{instances: 2, cluster: true, nodes: c.Nodes()})
+		got, err := b.inFleet(t.Context(), pathCalled(group), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
 		require.NoError(t, err)
 		require.Empty(t, got.violations)
 		assert.InDelta(t, taps, got.figures[accepted], 0)
@@ -101,7 +101,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		// A unit that nobody bought goes missing.
 		_, err = s.watched.db.ExecContext(t.Context(), "UPDATE "+schema+".coupons SET stock = stock - 1 WHERE id = "+id)
 		require.NoError(t, err)
-		_, violations, err := s.meet(t.Context(), crowd{coupons: []string{id}, taps: 5, lanes: 2})
+		_, violations, err := s.run(t.Context(), workload{coupons: []string{id}, taps: 5, lanes: 2})
 		require.NoError(t, err)
 		require.Len(t, violations, 1)
 		assert.Contains(t, violations[0], "violated")
@@ -121,7 +121,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 // A generator that is not ours gets a shop with everything that it needs.
 func TestAShopForAnotherGenerator(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
-	s, err := OpenShop(t.Context(), "../..", 3)
+	s, err := OpenEnv(t.Context(), "../..", 3)
 	require.NoError(t, err)
 	var env bytes.Buffer
 	require.NoError(t, s.WriteEnv(&env))

@@ -23,8 +23,8 @@ type counters struct {
 	nodes                                           []float64 // scripts of each Redis
 }
 
-// watched is where the counters are. A server that is not there counts nothing.
-type watched struct {
+// statsSource is where the counters are. A server that is not there counts nothing.
+type statsSource struct {
 	programs, nodes []int // process ids
 	database        int   // the same; 0 = none
 	db              *sql.DB
@@ -33,7 +33,7 @@ type watched struct {
 
 // look reads all counters. It costs the servers a handful of statements, which are
 // counted too: nothing beside the thousands of a round.
-func (w watched) look(ctx context.Context) (c counters, err error) {
+func (w statsSource) look(ctx context.Context) (c counters, err error) {
 	for _, p := range []struct {
 		pids []int
 		into *time.Duration
@@ -100,7 +100,7 @@ func number(text string) float64 {
 	return n
 }
 
-func (w watched) lookAtDatabase(ctx context.Context, c *counters) error {
+func (w statsSource) lookAtDatabase(ctx context.Context, c *counters) error {
 	into := map[string]*float64{
 		"Questions": &c.statements, "Com_commit": &c.commits,
 		"Handler_write": &c.written, "Handler_update": &c.written, "Handler_delete": &c.written,

@@ -11,15 +11,15 @@ import (
 	"seckill/internal/servers"
 )
 
-// fleet is how many instances there are, and on which Redis.
-type fleet struct {
+// cluster is how many instances there are, and on which Redis.
+type cluster struct {
 	instances int
 	cluster   bool
 	nodes     []*servers.Redis // all masters
 }
 
 // settings of each instance, over those that all have.
-func (f fleet) settings() []string {
+func (f cluster) settings() []string {
 	if !f.cluster {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 					return err
 				}
 			}
-			f := fleet{instances: l.instances, cluster: true, nodes: clusters[l.masters].Nodes()}
+			f := cluster{instances: l.instances, cluster: true, nodes: clusters[l.masters].Nodes()}
 			figures, err := b.measured(ctx, "cluster, "+l.String(), round, func() (taken, error) { return b.inFleet(ctx, p, f) })
 			if err != nil {
 				return err
@@ -81,7 +81,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 }
 
 // inFleet lets a crowd, spread over the instances, buy one coupon.
-func (b *bench) inFleet(ctx context.Context, p path, f fleet) (t taken, err error) {
+func (b *bench) inFleet(ctx context.Context, p path, f cluster) (t taken, err error) {
 	s, err := b.house.openFleet(ctx, p, f)
 	if err != nil {
 		return t, err
@@ -94,6 +94,6 @@ func (b *bench) inFleet(ctx context.Context, p path, f fleet) (t taken, err erro
 	if err != nil {
 		return t, err
 	}
-	err = s.take(ctx, &t, crowd{coupons: []string{id}, taps: b.taps, lanes: lanes, first: anywhere()})
+	err = s.take(ctx, &t, workload{coupons: []string{id}, taps: b.taps, lanes: conns, first: anywhere()})
 	return t, err
 }

@@ -34,7 +34,7 @@ func (b *bench) growth(ctx context.Context) error {
 type growing struct {
 	name  string
 	sizes []int
-	take  func(ctx context.Context, s *shop, t *taken, size int) error
+	take  func(ctx context.Context, s *deployment, t *taken, size int) error
 	into  *[]Row
 }
 
@@ -43,7 +43,7 @@ func (b *bench) grow(ctx context.Context, p path, g growing) error {
 	for round := range b.rounds {
 		for i, size := range g.sizes {
 			f, err := b.measured(ctx, fmt.Sprintf("%d %s", size, g.name), round, func() (taken, error) {
-				return b.inShop(ctx, p, b.taps, func(s *shop, t *taken) error { return g.take(ctx, s, t, size) })
+				return b.inShop(ctx, p, b.taps, func(s *deployment, t *taken) error { return g.take(ctx, s, t, size) })
 			})
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func (b *bench) grow(ctx context.Context, p path, g growing) error {
 }
 
 // inShop opens a shop, warms it up, and closes it after what is to be done.
-func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*shop, *taken) error) (t taken, err error) {
+func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*deployment, *taken) error) (t taken, err error) {
 	s, err := b.house.open(ctx, p)
 	if err != nil {
 		return t, err
@@ -72,8 +72,8 @@ func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*shop, *ta
 }
 
 // amongCoupons spreads one crowd over n coupons.
-func (b *bench) amongCoupons(ctx context.Context, s *shop, t *taken, n int) error {
-	c := crowd{taps: b.taps, lanes: lanes, first: anywhere()}
+func (b *bench) amongCoupons(ctx context.Context, s *deployment, t *taken, n int) error {
+	c := workload{taps: b.taps, lanes: conns, first: anywhere()}
 	for range n {
 		id, err := s.sell(ctx, b.taps/n, time.Now().Add(-time.Second))
 		if err != nil {
@@ -85,12 +85,12 @@ func (b *bench) amongCoupons(ctx context.Context, s *shop, t *taken, n int) erro
 }
 
 // afterBuyers lets n users buy and then measures others, of the same coupon.
-func (b *bench) afterBuyers(ctx context.Context, s *shop, t *taken, n int) error {
+func (b *bench) afterBuyers(ctx context.Context, s *deployment, t *taken, n int) error {
 	id, err := s.sell(ctx, n+b.taps, time.Now().Add(-time.Second))
 	if err != nil {
 		return err
 	}
-	c := crowd{coupons: []string{id}, taps: n, lanes: lanes, first: anywhere()}
+	c := workload{coupons: []string{id}, taps: n, lanes: conns, first: anywhere()}
 	if err := s.take(ctx, t, c); err != nil {
 		return fmt.Errorf("come before: %w", err)
 	}

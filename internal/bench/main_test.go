@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	buildFlags, lanes = testservers.BuildFlags(), 16
+	buildFlags, conns = testservers.BuildFlags(), 16
 	testservers.Main(m)
 }

@@ -14,7 +14,7 @@ type taken struct {
 }
 
 // measure takes one round of a path.
-func (h *house) measure(ctx context.Context, p path, taps int) (t taken, err error) {
+func (h *env) measure(ctx context.Context, p path, taps int) (t taken, err error) {
 	s, err := h.open(ctx, p)
 	if err != nil {
 		return t, err
@@ -38,35 +38,35 @@ func (h *house) measure(ctx context.Context, p path, taps int) (t taken, err err
 
 // take sends a crowd and keeps its figures; those of an earlier one are forgotten,
 // what was found wrong is not.
-func (s *shop) take(ctx context.Context, t *taken, c crowd) error {
-	f, violations, err := s.meet(ctx, c)
+func (s *deployment) take(ctx context.Context, t *taken, c workload) error {
+	f, violations, err := s.run(ctx, c)
 	t.figures, t.violations = f, append(t.violations, violations...)
 	return err
 }
 
 // warm fills pools, caches and the compiler's guesses with a sale of its own.
-func (s *shop) warm(ctx context.Context, t *taken, taps int) error {
+func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 	n := min(2000, max(256, taps/20))
 	id, err := s.sell(ctx, n, time.Now().Add(-time.Second))
 	if err != nil {
 		return err
 	}
-	if err := s.take(ctx, t, crowd{coupons: []string{id}, taps: n, lanes: lanes, first: anywhere()}); err != nil {
+	if err := s.take(ctx, t, workload{coupons: []string{id}, taps: n, lanes: conns, first: anywhere()}); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	return nil
 }
 
 // prepare brings the sale to where the path begins and says who comes.
-func (s *shop) prepare(ctx context.Context, t *taken, p path, taps int) (c crowd, err error) {
-	c = crowd{taps: taps, lanes: lanes, first: anywhere(), counts: p.counts(), keys: p.keys}
+func (s *deployment) prepare(ctx context.Context, t *taken, p path, taps int) (c workload, err error) {
+	c = workload{taps: taps, lanes: conns, first: anywhere(), counts: p.counts(), keys: p.keys}
 	stock, begins, before := taps, time.Now().Add(-time.Second), 0
 	switch p.sale {
 	case soldOut:
 		// A few times the lanes: whoever comes first is still told by Redis.
-		stock, before = 1, 4*lanes
+		stock, before = 1, 4*conns
 	case bought:
-		c.users = max(lanes, min(5000, taps/4))
+		c.users = max(conns, min(5000, taps/4))
 		before, stock = c.users, 2*c.users
 	case notOpen:
 		begins = time.Now().Add(time.Hour)
@@ -80,7 +80,7 @@ func (s *shop) prepare(ctx context.Context, t *taken, p path, taps int) (c crowd
 	if before == 0 {
 		return c, nil
 	}
-	if err := s.take(ctx, t, crowd{coupons: c.coupons, taps: before, lanes: lanes, first: c.first}); err != nil {
+	if err := s.take(ctx, t, workload{coupons: c.coupons, taps: before, lanes: conns, first: c.first}); err != nil {
 		return c, fmt.Errorf("come before: %w", err)
 	}
 	return c, nil

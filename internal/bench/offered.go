@@ -15,7 +15,7 @@ const (
 	// many that the generator does not hold back what is offered below the peak.
 	openLanes = 512
 	// crush is the same for the overload: ten times what the peak was measured with.
-	crush = 10 * peakLanes
+	crush = 10 * peakConns
 )
 
 // offered measures throughput and latency against arrivals that do not wait for
@@ -86,12 +86,12 @@ func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64
 	var rounds []figures
 	for round := range b.rounds {
 		f, err := b.measured(ctx, fmt.Sprintf("%.0f/s offered", perSecond), round, func() (taken, error) {
-			return b.inShop(ctx, p, taps, func(s *shop, t *taken) error {
+			return b.inShop(ctx, p, taps, func(s *deployment, t *taken) error {
 				id, err := s.sell(ctx, taps, time.Now().Add(-time.Second))
 				if err != nil {
 					return err
 				}
-				return s.take(ctx, t, crowd{coupons: []string{id}, taps: taps, lanes: lanes, rate: perSecond, first: anywhere()})
+				return s.take(ctx, t, workload{coupons: []string{id}, taps: taps, lanes: lanes, rate: perSecond, first: anywhere()})
 			})
 		})
 		if err != nil {

@@ -13,10 +13,10 @@ import (
 	"seckill/internal/servers"
 )
 
-// Shop is the program on private servers, for a load generator that is not ours.
-type Shop struct {
-	house *house
-	shop  *shop
+// Env is the program on private servers, for a load generator that is not ours.
+type Env struct {
+	house *env
+	shop  *deployment
 
 	URL     string // of the API, as http://host:port
 	Metrics string // where its metrics are
@@ -25,17 +25,17 @@ type Shop struct {
 	Stores  string // what it runs on, in words
 }
 
-// OpenShop builds the program from the module at root and starts it with its
+// OpenEnv builds the program from the module at root and starts it with its
 // settings as they are by default, on a MariaDB and a Redis of its own if they are
 // installed and on embedded stores otherwise. users is how many tokens there are.
-func OpenShop(ctx context.Context, root string, users int) (_ *Shop, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
+func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	h, err := newHouse(ctx, root)
+	h, err := newEnv(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shop{house: h}
+	s := &Env{house: h}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -66,8 +66,8 @@ func OpenShop(ctx context.Context, root string, users int) (_ *Shop, err error) 
 // bench lifts it.
 const defaultRate = "SECKILL_RATE__PER_USER=20"
 
-func (h *house) openEmbedded(ctx context.Context) (_ *shop, err error) {
-	s := &shop{}
+func (h *env) openEmbedded(ctx context.Context) (_ *deployment, err error) {
+	s := &deployment{}
 	env := []string{"SECKILL_AUTH__SECRET=" + h.secret, freePort, freeAdminPort, jsonLog}
 	if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (h *house) openEmbedded(ctx context.Context) (_ *shop, err error) {
 }
 
 // adminToken is signed by the program itself.
-func (h *house) adminToken(ctx context.Context, env []string) (string, error) {
+func (h *env) adminToken(ctx context.Context, env []string) (string, error) {
 	token, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
 	if err != nil {
 		return "", fmt.Errorf("seckill token: %w", err)
@@ -88,7 +88,7 @@ func (h *house) adminToken(ctx context.Context, env []string) (string, error) {
 	return strings.TrimSpace(string(token)), nil
 }
 
-func (s *Shop) writeTokens(ctx context.Context, users int) error {
+func (s *Env) writeTokens(ctx context.Context, users int) error {
 	f, err := os.OpenFile(s.Tokens, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the tokens: %w", err)
@@ -105,13 +105,13 @@ func (s *Shop) writeTokens(ctx context.Context, users int) error {
 
 // WriteEnv writes what a k6 script needs, a NAME=value a line, and then a line that
 // says that this is all.
-func (s *Shop) WriteEnv(w io.Writer) error {
+func (s *Env) WriteEnv(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "SECKILL_URL=%s\nADMIN_TOKEN=%s\nTOKENS=%s\nMETRICS=%s\n# on %s\n", s.URL, s.Admin, s.Tokens, s.Metrics, s.Stores)
 	return err //nolint:wrapcheck // there is nothing to add
 }
 
 // Close ends the program and the servers, and removes what they left.
-func (s *Shop) Close() (err error) {
+func (s *Env) Close() (err error) {
 	if s.shop != nil {
 		err = s.shop.close()
 	}

@@ -14,7 +14,7 @@ import (
 	"seckill/internal/servers/testservers"
 )
 
-// wanted is the pattern of cells in the -run of this test run, so that only those are
+// wanted is the pattern of faults in the -run of this test run, so that only those are
 // played: -run TestEveryCell/commit.after:kill.
 func wanted(test string) string {
 	var cells []string
@@ -51,8 +51,8 @@ func split(pattern string, at rune) []string {
 	return parts
 }
 
-// sample draws some cells, unless they were named.
-func sample(t *testing.T, few int, named string, cells []chaos.Cell) []chaos.Cell {
+// sample draws some faults, unless they were named.
+func sample(t *testing.T, few int, named string, cells []chaos.Fault) []chaos.Fault {
 	t.Helper()
 	if named != "" {
 		return cells
@@ -60,18 +60,18 @@ func sample(t *testing.T, few int, named string, cells []chaos.Cell) []chaos.Cel
 	return testservers.Sample(t, few, cells)
 }
 
-// play plays each cell once, and says of each what was wrong.
-func play(t *testing.T, lock, mode string, cells []chaos.Cell) {
+// play plays each fault once, and says of each what was wrong.
+func play(t *testing.T, lock, mode string, cells []chaos.Fault) {
 	t.Helper()
 	testservers.Need(t, testservers.Servers)
 	results := map[string]chaos.Result{}
 	seed := uint64(time.Now().UnixMilli())
 	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
-		Program: program, Lock: lock, Mode: mode, Cells: cells, Seed: seed, Requests: 300, Lanes: 4, SettleWithin: 30 * time.Second,
+		Program: program, Lock: lock, Mode: mode, Faults: cells, Seed: seed, Requests: 300, Parallel: 4, SettleWithin: 30 * time.Second,
 		Each: func(r chaos.Result) {
 			results[r.Cell] = r
 			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",
-				r.Cell, r.Seed, r.Acknowledged, r.Settled.Seconds(), r.Seconds, r.Struck)
+				r.Cell, r.Seed, r.Acknowledged, r.Settled.Seconds(), r.Seconds, r.Hit)
 		},
 		Log: t.Logf,
 	}))
@@ -89,7 +89,7 @@ func play(t *testing.T, lock, mode string, cells []chaos.Cell) {
 
 func TestEveryCell(t *testing.T) {
 	pattern := wanted("TestEveryCell")
-	cells, err := chaos.Cells(chaos.Sync, pattern)
+	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
 	play(t, "redis", chaos.Sync, sample(t, 40, pattern, cells))
 }
@@ -102,7 +102,7 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	if named == "" {
 		pattern = `^(nothing|(commit|take|reserve|void|reconcile.void|reconcile.release|restock)\.after:(stop|lose)|instance:(kill|stop))$`
 	}
-	cells, err := chaos.Cells(chaos.Sync, pattern)
+	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
 	play(t, "none", chaos.Sync, sample(t, 8, named, cells))
 }
@@ -115,7 +115,7 @@ func TestAFleetThatQueues(t *testing.T) {
 	if named == "" {
 		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed)$`
 	}
-	cells, err := chaos.Cells(chaos.Queue, pattern)
+	cells, err := chaos.Faults(chaos.Queue, pattern)
 	require.NoError(t, err)
 	play(t, "redis", chaos.Queue, sample(t, 6, named, cells))
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// answerWithin is what a client waits for one answer: longer than an instance is
+// answerTimeout is what a client waits for one answer: longer than an instance is
 // stopped for.
-const answerWithin = 5 * time.Second
+const answerTimeout = 5 * time.Second
 
 // client speaks HTTP to the fleet, and knows no more of it than the contract says.
 type client struct {
-	bed  *bed
+	bed  *environment
 	http *http.Client
 }
 
-func newClient(b *bed) *client {
+func newClient(b *environment) *client {
 	return &client{bed: b, http: &http.Client{
-		Timeout:   answerWithin,
+		Timeout:   answerTimeout,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second},
 	}}
 }

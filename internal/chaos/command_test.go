@@ -38,7 +38,7 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 		cmd, out, complaints := seckill(t, dir, "chaos", "--fault", "^nothing$", "--requests", "60", "--seed", "7",
 			"--json", "--html", "report.html", "--log", "runs.jsonl")
 		require.NoError(t, cmd.Run(), complaints.String())
-		var sum chaos.Sum
+		var sum chaos.Summary
 		require.NoError(t, json.Unmarshal(out.Bytes(), &sum), out.String())
 		assert.Equal(t, run, sum.Total.Rounds)
 		assert.GreaterOrEqual(t, sum.Total.Acknowledged, 20*run, "every unit is sold")

@@ -2,14 +2,14 @@
 // to it, breaks something, and holds what the buyers were told against what is there
 // when everything has come to rest.
 //
-//	bed: MariaDB, Redis (one, a Cluster, or behind a fault proxy with a replica), 2 × seckill serve
+//	environment: MariaDB, Redis (one, a Cluster, or behind a fault proxy with a replica), 2 × seckill serve
 //	 │
 //	 └─▶ round: a fresh coupon ─▶ two thirds of the crowd │ the fault │ healed ─▶ the rest
 //	       ─▶ 202s followed to their end ─▶ rest: R = D, h = G = 0, the audit clean, within 30 s
 //	       ─▶ every acknowledged order read back, and asked for again with its key
 //	       ─▶ late buyers take what is left ─▶ Result
 //
-// A cell is one fault: at a point of the order path (kill -9, SIGSTOP for longer than
+// A fault is one fault: at a point of the order path (kill -9, SIGSTOP for longer than
 // the lease, a lost reply; see package faults), or of a component. The crowd keeps a
 // record of its own and the stores are read beside the program, so that the program is
 // not its own judge; its audit must agree.
@@ -19,7 +19,7 @@
 // proves nothing by itself: the harness is trusted because it has been seen to catch
 // bugs that were planted.
 //
-// To hold it against a planted bug, name one of its cells as a test:
+// To hold it against a planted bug, name one of its faults as a test:
 //
 //	Killed by: ./internal/chaos -run TestEveryCell/commit.before:lose
 //

@@ -13,7 +13,7 @@ var pageText string
 var page = template.Must(template.New("page").Parse(pageText))
 
 // WritePage writes the sum as one HTML file that loads nothing from elsewhere.
-func (s Sum) WritePage(path string) error {
+func (s Summary) WritePage(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write the page: %w", err)

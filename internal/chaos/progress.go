@@ -32,7 +32,7 @@ func (p *Progress) Round(r Result) {
 	case r.Failed():
 		p.failed++
 		verdict = "BROKEN"
-	case !r.Struck:
+	case !r.Hit:
 		verdict = "not struck"
 	}
 	_, _ = fmt.Fprintf(p.out, "%5d/%d  %6s  %-32s seed %d  asked %4d  acknowledged %4d  settled %5.2f s  took %5.1f s  %s\n",
@@ -43,8 +43,8 @@ func (p *Progress) Round(r Result) {
 	}
 }
 
-// Say prints a line of its own.
-func (p *Progress) Say(format string, args ...any) {
+// Printf prints a line of its own.
+func (p *Progress) Printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)

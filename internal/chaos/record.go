@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// wish is one request of one buyer, under one key, however often it is sent.
-type wish struct {
+// purchase is one request of one buyer, under one key, however often it is sent.
+type purchase struct {
 	user  int64
 	key   string
 	token string
@@ -20,10 +20,10 @@ type wish struct {
 	place string // of a 202 that is not ended
 }
 
-// owed is an order that was acknowledged: it must be there for ever.
-type owed struct {
+// acknowledged is an order that was acknowledged: it must be there for ever.
+type acknowledged struct {
 	id      int64
-	wish    *wish
+	wish    *purchase
 	want    string // what its owner made of it: "", "paid" or "cancelled"
 	sure    bool   // and was told that it happened
 	refused bool   // or was told that it cannot
@@ -31,7 +31,7 @@ type owed struct {
 }
 
 // allows reports whether the order may be in this state now.
-func (o *owed) allows(status string, now time.Time) bool {
+func (o *acknowledged) allows(status string, now time.Time) bool {
 	if o.sure {
 		return status == o.want
 	}
@@ -53,14 +53,16 @@ type record struct {
 	doubts   int // answers 202
 	refused  map[string]int
 	open     int // taps of which nobody can say how they ended
-	owed     map[int64]*owed
+	byOrder  map[int64]*acknowledged
 	first    time.Time // when the first order was acknowledged after the last fault
 	healed   time.Time
 	slowest  time.Duration
 	problems []string
 }
 
-func newRecord() *record { return &record{refused: map[string]int{}, owed: map[int64]*owed{}} }
+func newRecord() *record {
+	return &record{refused: map[string]int{}, byOrder: map[int64]*acknowledged{}}
+}
 
 const maxProblems = 12
 
@@ -77,7 +79,7 @@ func (r *record) problemLocked(format string, args ...any) {
 }
 
 // acknowledge records an order, and returns it if it is new.
-func (r *record) acknowledge(w *wish, id int64, expires time.Time) *owed {
+func (r *record) acknowledge(w *purchase, id int64, expires time.Time) *acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.first.IsZero() && !r.healed.IsZero() {
@@ -93,12 +95,12 @@ func (r *record) acknowledge(w *wish, id int64, expires time.Time) *owed {
 		r.problemLocked("a request that was given up has an order: %d of user %d", id, w.user)
 	}
 	w.ids = append(w.ids, id)
-	if other, known := r.owed[id]; known {
+	if other, known := r.byOrder[id]; known {
 		r.problemLocked("one order for two requests: %d for user %d and user %d", id, other.wish.user, w.user)
 		return nil
 	}
-	o := &owed{id: id, wish: w, expires: expires}
-	r.owed[id] = o
+	o := &acknowledged{id: id, wish: w, expires: expires}
+	r.byOrder[id] = o
 	return o
 }
 
@@ -121,17 +123,17 @@ func (r *record) took(d time.Duration) {
 	r.slowest = max(r.slowest, d)
 }
 
-func (r *record) acknowledged() int {
+func (r *record) accepted() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.owed)
+	return len(r.byOrder)
 }
 
 // all lists what is owed, by id.
-func (r *record) all() []*owed {
+func (r *record) all() []*acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.owed), func(a, b *owed) int { return int(a.id - b.id) })
+	return slices.SortedFunc(maps.Values(r.byOrder), func(a, b *acknowledged) int { return int(a.id - b.id) })
 }
 
 // heal starts the clock of recovery.

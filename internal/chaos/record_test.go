@@ -20,21 +20,21 @@ func TestTheRecordNoticesWhatMayNotBeSaid(t *testing.T) {
 		want string
 	}{
 		"the same order again is no news": {func(r *record) {
-			w := &wish{user: 1}
+			w := &purchase{user: 1}
 			r.acknowledge(w, 10, time.Time{})
 			r.acknowledge(w, 10, time.Time{})
 		}, ""},
 		"two orders for one request": {func(r *record) {
-			w := &wish{user: 1}
+			w := &purchase{user: 1}
 			r.acknowledge(w, 10, time.Time{})
 			r.acknowledge(w, 11, time.Time{})
 		}, "two orders for one request"},
 		"one order for two requests": {func(r *record) {
-			r.acknowledge(&wish{user: 1}, 10, time.Time{})
-			r.acknowledge(&wish{user: 2}, 10, time.Time{})
+			r.acknowledge(&purchase{user: 1}, 10, time.Time{})
+			r.acknowledge(&purchase{user: 2}, 10, time.Time{})
 		}, "one order for two requests"},
 		"an order for a request that was given up": {func(r *record) {
-			r.acknowledge(&wish{user: 1, gone: true}, 10, time.Time{})
+			r.acknowledge(&purchase{user: 1, gone: true}, 10, time.Time{})
 		}, "given up"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,38 +54,38 @@ func TestWhatAnAcknowledgedOrderMayHaveBecome(t *testing.T) {
 	now := time.Now()
 	later, before := now.Add(time.Hour), now.Add(-time.Hour)
 	for name, tc := range map[string]struct {
-		o      owed
+		o      acknowledged
 		status string
 		want   bool
 	}{
-		"left alone":                       {owed{expires: later}, "pending", true},
-		"left alone, and cancelled":        {owed{expires: later}, "cancelled", false},
-		"expired too early":                {owed{expires: later}, "expired", false},
-		"expired in time":                  {owed{expires: before}, "expired", true},
-		"paid for certain":                 {owed{want: "paid", sure: true, expires: before}, "paid", true},
-		"paid for certain, and expired":    {owed{want: "paid", sure: true, expires: before}, "expired", false},
-		"asked to be paid":                 {owed{want: "paid", expires: later}, "paid", true},
-		"asked to be paid, and is not yet": {owed{want: "paid", expires: later}, "pending", true},
-		"refused to be paid, and is":       {owed{want: "paid", refused: true, expires: before}, "paid", false},
+		"left alone":                       {acknowledged{expires: later}, "pending", true},
+		"left alone, and cancelled":        {acknowledged{expires: later}, "cancelled", false},
+		"expired too early":                {acknowledged{expires: later}, "expired", false},
+		"expired in time":                  {acknowledged{expires: before}, "expired", true},
+		"paid for certain":                 {acknowledged{want: "paid", sure: true, expires: before}, "paid", true},
+		"paid for certain, and expired":    {acknowledged{want: "paid", sure: true, expires: before}, "expired", false},
+		"asked to be paid":                 {acknowledged{want: "paid", expires: later}, "paid", true},
+		"asked to be paid, and is not yet": {acknowledged{want: "paid", expires: later}, "pending", true},
+		"refused to be paid, and is":       {acknowledged{want: "paid", refused: true, expires: before}, "paid", false},
 	} {
 		assert.Equal(t, tc.want, tc.o.allows(tc.status, now), name)
 	}
 }
 
 func TestTheStoresAreCounted(t *testing.T) {
-	whole := truth{total: 3, stock: 1, limit: 1, units: 1, loaded: true, orders: map[int64]row{
+	whole := storeState{total: 3, stock: 1, limit: 1, units: 1, loaded: true, orders: map[int64]row{
 		1: {1, "pending"}, 2: {2, "paid"}, 3: {3, "cancelled"}, 4: {3, "expired"},
 	}}
 	assert.EqualValues(t, 2, whole.live())
 	assert.Zero(t, whole.above())
 	assert.Equal(t, 1, whole.pending())
 	require.NoError(t, whole.rest())
-	for name, change := range map[string]func(*truth){
-		"a unit is missing":      func(t *truth) { t.units-- },
-		"a hold is open":         func(t *truth) { t.holds++ },
-		"a return is owed":       func(t *truth) { t.returns++ },
-		"a shard is not loaded":  func(t *truth) { t.loaded = false },
-		"a unit has come back 2": func(t *truth) { t.units++ },
+	for name, change := range map[string]func(*storeState){
+		"a unit is missing":      func(t *storeState) { t.units-- },
+		"a hold is open":         func(t *storeState) { t.holds++ },
+		"a return is owed":       func(t *storeState) { t.returns++ },
+		"a shard is not loaded":  func(t *storeState) { t.loaded = false },
+		"a unit has come back 2": func(t *storeState) { t.units++ },
 	} {
 		one := whole
 		change(&one)
@@ -97,24 +97,24 @@ func TestTheStoresAreCounted(t *testing.T) {
 
 func TestWhatTheDatabaseMayNeverShow(t *testing.T) {
 	orders := map[int64]row{1: {7, "pending"}, 2: {7, "paid"}, 3: {8, "cancelled"}}
-	require.NoError(t, truth{total: 5, stock: 3, limit: 2, orders: orders}.broken())
-	require.ErrorContains(t, truth{total: 5, stock: 2, limit: 2, orders: orders}.broken(), "D 2 + A 2, and T is 5")
-	require.ErrorContains(t, truth{total: 1, stock: -1, limit: 2, orders: orders}.broken(), "D -1")
-	require.ErrorContains(t, truth{total: 5, stock: 3, limit: 1, orders: orders}.broken(), "1 orders are above the limit")
+	require.NoError(t, storeState{total: 5, stock: 3, limit: 2, orders: orders}.broken())
+	require.ErrorContains(t, storeState{total: 5, stock: 2, limit: 2, orders: orders}.broken(), "D 2 + A 2, and T is 5")
+	require.ErrorContains(t, storeState{total: 1, stock: -1, limit: 2, orders: orders}.broken(), "D -1")
+	require.ErrorContains(t, storeState{total: 5, stock: 3, limit: 1, orders: orders}.broken(), "1 orders are above the limit")
 }
 
 func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.jsonl")
 	for range 2 {
-		b, err := OpenBook(path)
+		b, err := OpenRunLog(path)
 		require.NoError(t, err)
-		b.Add(Result{Cell: "a", Lock: "redis", Struck: true, Asked: 10, Acknowledged: 3, Committed: 3, Settled: time.Second})
+		b.Add(Result{Cell: "a", Lock: "redis", Hit: true, Asked: 10, Acknowledged: 3, Committed: 3, Settled: time.Second})
 		b.Add(Result{Cell: "b", Lock: "none", Mode: Queue, Asked: 20, Lost: 1, Leaked: 2, Settled: 3 * time.Second, Problems: []string{"one is lost"}})
 		require.NoError(t, b.Close())
 	}
-	b, err := OpenBook(path)
+	b, err := OpenRunLog(path)
 	require.NoError(t, err)
-	sum := b.Sum()
+	sum := b.Summary()
 	require.NoError(t, b.Close())
 	assert.Equal(t, 4, sum.Total.Rounds)
 	assert.Equal(t, 60, sum.Total.Asked)
@@ -138,12 +138,12 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 }
 
 func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
-	cells, err := Cells(Queue, "")
+	cells, err := Faults(Queue, "")
 	require.NoError(t, err)
-	o := Options{Cells: cells, Rounds: 2*len(cells) + 5, Seed: 100}.withDefaults()
+	o := Options{Faults: cells, Rounds: 2*len(cells) + 5, Seed: 100}.withDefaults()
 	played, seeds := map[string]int{}, map[uint64]bool{}
 	for _, batch := range o.batches() {
-		require.LessOrEqual(t, len(batch), onOneBed)
+		require.LessOrEqual(t, len(batch), roundsPerEnvironment)
 		for _, j := range batch {
 			require.Equal(t, batch[0].cell.kind, j.cell.kind, "one bed")
 			played[j.cell.Name]++

@@ -13,7 +13,7 @@ type Result struct {
 	Seed         uint64         `json:"seed"` // of this round alone
 	Lock         string         `json:"lock"`
 	Mode         string         `json:"mode,omitempty"` // of the fleet; none: sync
-	Struck       bool           `json:"struck"`         // the fault happened
+	Hit          bool           `json:"struck"`         // the fault happened
 	Asked        int            `json:"asked"`          // taps; however often one was sent, it is one
 	Acknowledged int            `json:"acknowledged"`   // different orders that buyers were told of
 	Committed    int            `json:"committed"`      // orders in the database

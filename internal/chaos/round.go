@@ -12,10 +12,10 @@ import (
 
 // round is one sale with one fault in it.
 type round struct {
-	*crowd
-	cell  Cell
+	*workload
+	fault Fault
 	rng   *rand.Rand
-	nurse *nurse
+	nurse *supervisor
 	done  chan struct{} // closed when the first part of the crowd has its answers
 	bound time.Duration // within which everything must be settled after the last fault
 	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
@@ -26,27 +26,27 @@ const insistFor = 12 * time.Second
 
 // play plays one round and judges it. The error is for what kept it from being
 // played; what the program does wrong is in the Result.
-func (b *bed) play(ctx context.Context, cell Cell, seed uint64, requests int, bound time.Duration) (Result, error) {
+func (b *environment) play(ctx context.Context, cell Fault, seed uint64, requests int, bound time.Duration) (Result, error) {
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
-	r := &round{cell: cell, rng: rng, done: make(chan struct{}), bound: bound}
-	r.crowd = &crowd{client: newClient(b), rec: newRecord(), races: cell.races, once: cell.once}
+	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound}
+	r.workload = &workload{client: newClient(b), rec: newRecord(), races: cell.races, once: cell.once}
 	defer r.http.CloseIdleConnections()
 	var err error
 	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {
 		return Result{}, err
 	}
 	r.plan(rng, requests)
-	r.nurse = &nurse{bed: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
+	r.nurse = &supervisor{bed: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
 	r.nurse.begin(ctx)
 	struck, err := r.sell(ctx)
 	r.nurse.end()
 	if err != nil {
 		return Result{}, err
 	}
-	result := r.judge(ctx)
-	result.Cell, result.Seed, result.Struck = cell.Name, seed, struck
+	result := r.check(ctx)
+	result.Cell, result.Seed, result.Hit = cell.Name, seed, struck
 	result.Seconds = time.Since(began).Seconds()
 	return result, ctx.Err()
 }
@@ -73,10 +73,10 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	early := r.wishes[:len(r.wishes)*2/3]
 	go func() {
 		defer close(r.done)
-		r.come(ctx, early, r.until)
+		r.run(ctx, early, r.until)
 	}()
-	struck, err = r.cell.harm(ctx, r)
-	for !r.nurse.well() && ctx.Err() == nil {
+	struck, err = r.fault.harm(ctx, r)
+	for !r.nurse.healthy() && ctx.Err() == nil {
 		_ = sleep(ctx, 2*time.Millisecond)
 	}
 	for _, i := range r.bed.fleet {
@@ -90,7 +90,7 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	if err != nil {
 		return struck, err
 	}
-	r.come(ctx, r.wishes[len(early):], r.until)
+	r.run(ctx, r.wishes[len(early):], r.until)
 	r.later.Wait()
 	return struck, nil
 }
@@ -104,10 +104,10 @@ func (r *round) until() time.Time {
 }
 
 func (r *round) arm(ctx context.Context) error {
-	if r.cell.arm == nil {
+	if r.fault.arm == nil {
 		return nil
 	}
-	for n, spec := range r.cell.arm(r) {
+	for n, spec := range r.fault.arm(r) {
 		if err := r.bed.fleet[n].arm(ctx, spec); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (r *round) arm(ctx context.Context) error {
 // onTheWay waits until so many of a hundred units are sold, or the crowd is through.
 func (r *round) onTheWay(ctx context.Context, percent int) {
 	want := len(r.wishes) / 3 * percent / 100
-	for r.rec.acknowledged() < want && !r.through() {
+	for r.rec.accepted() < want && !r.through() {
 		if !sleep(ctx, 2*time.Millisecond) {
 			return
 		}

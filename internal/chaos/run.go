@@ -10,17 +10,17 @@ import (
 
 // Options say what is to be played.
 type Options struct {
-	Program  string // a seckill that was built with the tag faults
-	Lock     string // redis, or none: the lock that lets everybody in; default redis
-	Mode     string // Sync or Queue; default Sync
-	Cells    []Cell // of that mode; each is played once before any is played again
-	Rounds   int    // in all; default: each cell once
-	Seed     uint64 // of the first round; the next rounds' follow it
-	Requests int    // taps in a round; default 1000
+	Program  string  // a seckill that was built with the tag faults
+	Lock     string  // redis, or none: the lock that lets everybody in; default redis
+	Mode     string  // Sync or Queue; default Sync
+	Faults   []Fault // of that mode; each is played once before any is played again
+	Rounds   int     // in all; default: each fault once
+	Seed     uint64  // of the first round; the next rounds' follow it
+	Requests int     // taps in a round; default 1000
 	// SettleWithin is how long after the last fault something may still be open;
 	// default 30 s, which is what the program promises.
 	SettleWithin time.Duration
-	Lanes        int // rounds at once, each with stores of its own; default 2
+	Parallel     int // rounds at once, each with stores of its own; default 2
 
 	// Each is told of every round as it ends, one after the other; may be nil.
 	Each func(Result)
@@ -36,13 +36,13 @@ func (o Options) withDefaults() Options {
 		o.Mode = Sync
 	}
 	if o.Rounds == 0 {
-		o.Rounds = len(o.Cells)
+		o.Rounds = len(o.Faults)
 	}
 	if o.Requests == 0 {
 		o.Requests = 1000
 	}
-	if o.Lanes == 0 {
-		o.Lanes = 2
+	if o.Parallel == 0 {
+		o.Parallel = 2
 	}
 	if o.SettleWithin == 0 {
 		o.SettleWithin = 30 * time.Second
@@ -58,22 +58,22 @@ func (o Options) withDefaults() Options {
 
 // job is one round to be played.
 type job struct {
-	cell Cell
+	cell Fault
 	seed uint64
 }
 
-// onOneBed bounds how many rounds a bed is used for. A new one begins with empty
+// roundsPerEnvironment bounds how many rounds an environment is used for. A new one begins with empty
 // tables.
-const onOneBed = 40
+const roundsPerEnvironment = 40
 
-// batches deals the rounds out: rounds of one kind of bed go together.
+// batches deals the rounds out: rounds of one kind of environment go together.
 func (o Options) batches() [][]job {
 	open := map[kind][]job{}
 	var order []kind
 	var full [][]job
-	size := min(onOneBed, max(4, (o.Rounds+o.Lanes-1)/o.Lanes))
+	size := min(roundsPerEnvironment, max(4, (o.Rounds+o.Parallel-1)/o.Parallel))
 	for n := range o.Rounds {
-		c := o.Cells[n%len(o.Cells)]
+		c := o.Faults[n%len(o.Faults)]
 		if open[c.kind] == nil {
 			order = append(order, c.kind)
 		}
@@ -97,7 +97,7 @@ func (o Options) batches() [][]job {
 // being played are given up. The error is for what kept rounds from being played.
 func Run(ctx context.Context, o Options) error {
 	o = o.withDefaults()
-	if len(o.Cells) == 0 {
+	if len(o.Faults) == 0 {
 		return errors.New("no cells to play")
 	}
 	quietly()
@@ -107,10 +107,10 @@ func Run(ctx context.Context, o Options) error {
 	var lanes sync.WaitGroup
 	var told sync.Mutex
 	batches := o.batches()
-	for range min(o.Lanes, len(batches)) {
+	for range min(o.Parallel, len(batches)) {
 		lanes.Go(func() {
 			for batch := range todo {
-				err := (&lane{Options: o}).play(ctx, batch, &told)
+				err := (&worker{Options: o}).play(ctx, batch, &told)
 				if err != nil {
 					cancel(err)
 				}
@@ -131,14 +131,14 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// lane plays rounds, one after the other, on a bed that it replaces when a round could
+// worker plays rounds, one after the other, on an environment that it replaces when a round could
 // not be played on it.
-type lane struct {
+type worker struct {
 	Options
-	bed *bed
+	bed *environment
 }
 
-func (l *lane) play(ctx context.Context, batch []job, told *sync.Mutex) error {
+func (l *worker) play(ctx context.Context, batch []job, told *sync.Mutex) error {
 	defer l.leave(ctx)
 	for _, j := range batch {
 		result, err := l.try(ctx, j)
@@ -161,8 +161,8 @@ const (
 	playTries   = 3
 )
 
-// try plays one round, and again on a new bed if it could not be played.
-func (l *lane) try(ctx context.Context, j job) (result Result, err error) {
+// try plays one round, and again on a new environment if it could not be played.
+func (l *worker) try(ctx context.Context, j job) (result Result, err error) {
 	for range playTries {
 		if result, err = l.once(ctx, j); err == nil || ctx.Err() != nil {
 			return result, err
@@ -173,9 +173,9 @@ func (l *lane) try(ctx context.Context, j job) (result Result, err error) {
 	return result, err
 }
 
-func (l *lane) once(ctx context.Context, j job) (_ Result, err error) {
+func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	if l.bed == nil {
-		if l.bed, err = openBed(ctx, l.Program, l.Lock, l.Mode, j.cell.kind); err != nil {
+		if l.bed, err = openEnvironment(ctx, l.Program, l.Lock, l.Mode, j.cell.kind); err != nil {
 			return Result{}, err
 		}
 	}
@@ -184,8 +184,8 @@ func (l *lane) once(ctx context.Context, j job) (_ Result, err error) {
 	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.SettleWithin)
 }
 
-// leave ends the bed. That something on it does not end in order is worth a word.
-func (l *lane) leave(ctx context.Context) {
+// leave ends the environment. That something on it does not end in order is worth a word.
+func (l *worker) leave(ctx context.Context) {
 	if l.bed == nil {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errEnd makes database/sql close a connection instead of keeping it.
-var errEnd = driver.ErrBadConn
+// errBadConn makes database/sql close a connection instead of keeping it.
+var errBadConn = driver.ErrBadConn
 
 func splitAddr(addr string) (host, port string, err error) {
 	if host, port, err = net.SplitHostPort(addr); err != nil {

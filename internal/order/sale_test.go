@@ -54,7 +54,9 @@ func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64, key string) order.
 	return o
 }
 
-func wish(c coupon.Coupon, user int64, key string) order.Request { return shoptest.Wish(c, user, key) }
+func wish(c coupon.Coupon, user int64, key string) order.Request {
+	return shoptest.Request(c, user, key)
+}
 
 // exec is a statement behind the store's back.
 func (s *shop) exec(t *testing.T, statement string, args ...any) {
@@ -72,13 +74,13 @@ func (s *shop) number(t *testing.T, query string, args ...any) (n int64) {
 // atRest holds the stores to account as they are.
 func (s *shop) atRest(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	t.Helper()
-	return s.in.AtRest(t, c, live)
+	return s.in.RequireConsistent(t, c, live)
 }
 
 // settled is atRest after the background work has done what it does.
 func (s *shop) settled(t *testing.T, c coupon.Coupon, live int64) audit.Report {
 	t.Helper()
-	return s.in.Settled(t, c, live)
+	return s.in.RequireSettled(t, c, live)
 }
 
 // answer is what one request was told.

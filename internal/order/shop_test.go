@@ -78,7 +78,7 @@ func (s *shop) locker(t *testing.T, wait time.Duration) *lock.Locker {
 // runOut ends a lease that was left behind, as time would.
 func (s *shop) runOut(t *testing.T, user int64) {
 	t.Helper()
-	s.in.RunOut(t, user)
+	s.in.ExpireLock(t, user)
 }
 
 // leases lists the user's lock, if it is held.

@@ -32,7 +32,7 @@ func BenchmarkExpire(b *testing.B) {
 		_, err := s.Reconciler.Relay(b.Context())
 		require.NoError(b, err)
 		b.ReportMetric(float64(n)/time.Since(began).Seconds(), "orders/s")
-		s.AtRest(b, c, 0)
+		s.RequireConsistent(b, c, 0)
 	}
 }
 

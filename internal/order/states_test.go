@@ -168,7 +168,7 @@ func (x *machine) check(t *rapid.T) {
 			live++
 		}
 	}
-	report := x.s.in.Settled(t, x.c, live)
+	report := x.s.in.RequireSettled(t, x.c, live)
 	require.Equal(t, x.l.units-live, report.Redis, "R = T - A")
 }
 

@@ -32,8 +32,8 @@ func (s *Shop) Sell(t require.TestingT, units int64, limit int) coupon.Coupon {
 	return c
 }
 
-// Wish is the user's request for one unit. The key may be empty.
-func Wish(c coupon.Coupon, user int64, key string) order.Request {
+// Request is the user's request for one unit. The key may be empty.
+func Request(c coupon.Coupon, user int64, key string) order.Request {
 	return order.Request{CouponID: c.ID, UserID: user, Key: key}
 }
 
@@ -48,10 +48,10 @@ func (s *Shop) OpenHolds(t require.TestingT, c coupon.Coupon) (all []order.Hold)
 	return all
 }
 
-// AtRest holds the stores to account as they are: nothing is held, nothing is owed,
+// RequireConsistent holds the stores to account as they are: nothing is held, nothing is owed,
 // every invariant holds, and there are so many live orders. Of a sale that has not
 // ended, R is D then, which I4 and I6 say.
-func (s *Shop) AtRest(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
+func (s *Shop) RequireConsistent(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
 	require.Empty(t, s.OpenHolds(t, c), "holds are left")
 	report, err := s.Auditor.Audit(context.Background(), c.ID)
 	require.NoError(t, err)
@@ -61,13 +61,13 @@ func (s *Shop) AtRest(t require.TestingT, c coupon.Coupon, live int64) audit.Rep
 	return report
 }
 
-// Settled is AtRest after the background work has done what it does.
-func (s *Shop) Settled(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
+// RequireSettled is RequireConsistent after the background work has done what it does.
+func (s *Shop) RequireSettled(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
 	_, err := s.Reconciler.Reconcile(context.Background(), c, 0)
 	require.NoError(t, err)
 	_, err = s.Reconciler.Relay(context.Background())
 	require.NoError(t, err)
-	return s.AtRest(t, c, live)
+	return s.RequireConsistent(t, c, live)
 }
 
 // Answer is what one request was told.

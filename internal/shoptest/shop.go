@@ -2,9 +2,9 @@
 // room:
 //
 //	stores    MariaDB and Redis ─┬─▶ instance
-//	          or the embedded    └─▶ instance ─▶ Wire ─▶ the stores
+//	          or the embedded    └─▶ instance ─▶ Injector ─▶ the stores
 //
-// Instances over the same stores share nothing else, as in production. A Wire stands
+// Instances over the same stores share nothing else, as in production. An Injector stands
 // between one of them and its stores and breaks single calls.
 //
 // What is not promised: the times. Leases and budgets are longer than any test takes,
@@ -131,13 +131,13 @@ func (s *Shop) Answering(t *testing.T) {
 }
 
 // Another is one more instance over the same stores, which it reaches through w if
-// that is not nil. On the embedded stores no Wire is to be had.
-func (s *Shop) Another(t *testing.T, w *Wire) *Shop {
+// that is not nil. On the embedded stores no Injector is to be had.
+func (s *Shop) Another(t *testing.T, w *Injector) *Shop {
 	t.Helper()
 	return s.stores.instance(t, w)
 }
 
-func (st *stores) instance(t testing.TB, w *Wire) *Shop {
+func (st *stores) instance(t testing.TB, w *Injector) *Shop {
 	t.Helper()
 	o := st.sql
 	o.MaxOpen, o.MaxIdle, o.TxTimeout = 64, 64, Patient
@@ -201,8 +201,8 @@ func (s *Shop) Leases(t require.TestingT, user int64) []string {
 	return keys
 }
 
-// RunOut ends a lease of the user that was left behind, as time would.
-func (s *Shop) RunOut(t require.TestingT, user int64) {
+// ExpireLock ends a lease of the user that was left behind, as time would.
+func (s *Shop) ExpireLock(t require.TestingT, user int64) {
 	for _, key := range s.Leases(t, user) {
 		require.NoError(t, s.Redis.Del(context.Background(), key).Err())
 	}

@@ -30,7 +30,7 @@ func main() {
 func run(ctx context.Context) error {
 	users := flag.Int("users", 20_000, "how many users have a token")
 	flag.Parse()
-	s, err := bench.OpenShop(ctx, ".", *users)
+	s, err := bench.OpenEnv(ctx, ".", *users)
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// stamp says what a table was measured on, a line for each thing. What does not tell
+// environment says what a table was measured on, a line for each thing. What does not tell
 // is unknown.
-func (b *bench) stamp(ctx context.Context) []string {
-	size := fmt.Sprintf("medians of %d rounds, %d connections, one process each, everything on loopback", b.rounds, lanes)
+func (b *bench) environment(ctx context.Context) []string {
+	size := fmt.Sprintf("medians of %d rounds, %d connections, one process each, everything on loopback", b.rounds, conns)
 	if b.Quick {
 		size = "QUICK: one short round, which shows that everything works and not how fast it is"
 	}
@@ -74,7 +74,7 @@ func word(file string) string {
 	return "unknown"
 }
 
-func (h *house) redisVersion(ctx context.Context) string {
+func (h *env) redisVersion(ctx context.Context) string {
 	info, _ := h.rdb.Info(ctx, "server").Result()
 	_, rest, _ := strings.Cut(info, "redis_version:")
 	if words := strings.Fields(rest); len(words) > 0 {
@@ -83,7 +83,7 @@ func (h *house) redisVersion(ctx context.Context) string {
 	return "unknown"
 }
 
-func (h *house) mariaVersion(ctx context.Context) string {
+func (h *env) mariaVersion(ctx context.Context) string {
 	db, err := sql.Open("mysql", h.maria.DSN(""))
 	if err != nil {
 		return "unknown"

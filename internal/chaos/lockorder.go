@@ -2,9 +2,9 @@ package chaos
 
 import "context"
 
-// witnesses asks the instances which rules about the locks of users they have broken: no
+// checkLockOrder asks the instances which rules about the locks of users they have broken: no
 // data tell.
-func (r *round) witnesses(ctx context.Context) {
+func (r *round) checkLockOrder(ctx context.Context) {
 	for _, i := range r.bed.fleet {
 		state, err := i.state(ctx)
 		if err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// crowd is the buyers of one round: three times as many requests as there are units.
+// workload is the buyers of one round: three times as many requests as there are units.
 // Some tap twice with the same key, some come back with another one, some pay and
 // some cancel.
-type crowd struct {
+type workload struct {
 	*client
 	rec    *record
 	coupon string
-	wishes []*wish
+	wishes []*purchase
 	races  bool // pay in the moment in which the order expires
 	once   bool // nobody taps twice, comes back, pays or cancels
 	later  sync.WaitGroup
@@ -34,7 +34,7 @@ const (
 )
 
 // plan makes wishes with so many taps in all.
-func (c *crowd) plan(rng *rand.Rand, taps int) {
+func (c *workload) plan(rng *rand.Rand, taps int) {
 	for taps > 0 {
 		c.bed.users++
 		user := c.bed.users
@@ -43,7 +43,7 @@ func (c *crowd) plan(rng *rand.Rand, taps int) {
 			if n > 0 && (c.once || rng.IntN(100) >= comeBack) {
 				break
 			}
-			w := &wish{user: user, token: token, key: fmt.Sprintf("%s-%d-%d", c.coupon, user, n), taps: 1, lot: rng.IntN(100)}
+			w := &purchase{user: user, token: token, key: fmt.Sprintf("%s-%d-%d", c.coupon, user, n), taps: 1, lot: rng.IntN(100)}
 			switch {
 			case c.once:
 				w.lot = keeps
@@ -56,8 +56,8 @@ func (c *crowd) plan(rng *rand.Rand, taps int) {
 	}
 }
 
-// come sends the wishes and returns when each has its answer, or until has passed.
-func (c *crowd) come(ctx context.Context, wishes []*wish, until func() time.Time) {
+// run sends the purchases and returns when each has its answer, or until has passed.
+func (c *workload) run(ctx context.Context, wishes []*purchase, until func() time.Time) {
 	var next atomic.Int64
 	var lanes sync.WaitGroup
 	for range min(buyersAtOnce, len(wishes)) {
@@ -74,7 +74,7 @@ func (c *crowd) come(ctx context.Context, wishes []*wish, until func() time.Time
 	lanes.Wait()
 }
 
-func (c *crowd) buyer(ctx context.Context, w *wish, until func() time.Time) {
+func (c *workload) buyer(ctx context.Context, w *purchase, until func() time.Time) {
 	var taps sync.WaitGroup
 	for range w.taps - 1 {
 		taps.Go(func() { c.tap(ctx, w, until) })
@@ -85,7 +85,7 @@ func (c *crowd) buyer(ctx context.Context, w *wish, until func() time.Time) {
 
 // tap asks with the wish's key until there is an answer that stands. After a lost
 // answer, or one that may be asked again, it asks another instance.
-func (c *crowd) tap(ctx context.Context, w *wish, until func() time.Time) {
+func (c *workload) tap(ctx context.Context, w *purchase, until func() time.Time) {
 	c.rec.count(&c.rec.asked)
 	if !c.insist(ctx, w, until) {
 		c.rec.count(&c.rec.open)
@@ -93,7 +93,7 @@ func (c *crowd) tap(ctx context.Context, w *wish, until func() time.Time) {
 }
 
 // insist is false if there was no answer that stands.
-func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) bool {
+func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Time) bool {
 	givenUp := false
 	for try := 0; ctx.Err() == nil; try++ {
 		if try > 0 {
@@ -121,7 +121,7 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 			w.place = a.place
 			c.rec.mu.Unlock()
 			if c.bed.mode == Queue {
-				c.inLine(ctx, w, a.place)
+				c.awaitQueue(ctx, w, a.place)
 			}
 			return true // followed to its end when the faults are over
 		case a.status == 0:
@@ -139,15 +139,15 @@ func (c *crowd) insist(ctx context.Context, w *wish, until func() time.Time) boo
 	return false
 }
 
-// lineWithin bounds how long a buyer asks after the place in the queue, before that is left
+// queueTimeout bounds how long a buyer asks after the place in the queue, before that is left
 // to the end of the round.
-const lineWithin = 2 * time.Second
+const queueTimeout = 2 * time.Second
 
-// inLine asks after a queued request until it has ended or the buyer's patience has.
+// awaitQueue asks after a queued request until it has ended or the buyer has timed out.
 // Not found is left to be asked again: while Redis has lost its data, the database may
 // not have the order yet.
-func (c *crowd) inLine(ctx context.Context, w *wish, place string) {
-	for last := time.Now().Add(lineWithin); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
+func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
+	for last := time.Now().Add(queueTimeout); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
 		a := c.ask(ctx, c.bed.pick(), http.MethodGet, place, w.token, "", "")
 		if a.status != http.StatusOK || a.open() {
 			continue
@@ -158,7 +158,7 @@ func (c *crowd) inLine(ctx context.Context, w *wish, place string) {
 }
 
 // ended records how a request ended that was answered 202.
-func (c *crowd) ended(ctx context.Context, w *wish, a answer) {
+func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	c.rec.mu.Lock()
 	w.place = ""
 	void := a.order.Status == "void" || a.status == http.StatusNotFound
@@ -170,7 +170,7 @@ func (c *crowd) ended(ctx context.Context, w *wish, a answer) {
 }
 
 // own takes note of an order, and does with it what this buyer does.
-func (c *crowd) own(ctx context.Context, w *wish, a answer) {
+func (c *workload) own(ctx context.Context, w *purchase, a answer) {
 	id, err := strconv.ParseInt(a.order.ID, 10, 64)
 	if err != nil || a.order.UserID != strconv.FormatInt(w.user, 10) || a.order.CouponID != c.coupon {
 		c.rec.problem("user %d asked for coupon %s and was answered %d: %s", w.user, c.coupon, a.status, a.body)
@@ -199,7 +199,7 @@ const followTries = 12
 
 // follow pays or cancels. What it wants is noted before it is sent: from then on the
 // order may be in either state.
-func (c *crowd) follow(ctx context.Context, o *owed, want, verb string) {
+func (c *workload) follow(ctx context.Context, o *acknowledged, want, verb string) {
 	c.rec.mu.Lock()
 	o.want = want
 	c.rec.mu.Unlock()

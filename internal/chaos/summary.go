@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Sum is what became of many rounds.
-type Sum struct {
+// Summary is what became of many rounds.
+type Summary struct {
 	Total  Row      `json:"total"`
 	Cells  []Row    `json:"cells"`  // by lock, mode and name
 	Failed int      `json:"failed"` // rounds in which a promise was broken
 	Bad    []Result `json:"bad"`    // those rounds
 }
 
-// Row adds up the rounds of one cell, or all.
+// Row adds up the rounds of one fault, or all.
 type Row struct {
 	Cell         string  `json:"cell"`
 	Lock         string  `json:"lock"`
@@ -40,8 +40,8 @@ type Row struct {
 	settled []time.Duration
 }
 
-func sumUp(all []Result) Sum {
-	s := Sum{Total: Row{Cell: "all"}, Bad: []Result{}, Cells: []Row{}}
+func summarize(all []Result) Summary {
+	s := Summary{Total: Row{Cell: "all"}, Bad: []Result{}, Cells: []Row{}}
 	rows := map[[3]string]*Row{}
 	var order [][3]string
 	for _, r := range all {
@@ -68,7 +68,7 @@ func sumUp(all []Result) Sum {
 
 func (w *Row) add(r Result) {
 	w.Rounds++
-	if r.Struck {
+	if r.Hit {
 		w.Struck++
 	}
 	if r.Failed() {
@@ -100,7 +100,7 @@ func seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }
 
-// name is the cell's, with what it was played in unless that is the usual.
+// name is the fault's, with what it was played in unless that is the usual.
 func (w Row) name() string {
 	name := w.Cell
 	if w.Mode == Queue {
@@ -112,8 +112,8 @@ func (w Row) name() string {
 	return name
 }
 
-// WriteText prints a table with a line for each cell, then what went wrong.
-func (s Sum) WriteText(out io.Writer) error {
+// WriteText prints a table with a line for each fault, then what went wrong.
+func (s Summary) WriteText(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(t, "rounds\tstruck\tasked\tacknowledged\tcommitted\tlost\toversold\tabove limit\tleaked\t"+
 		"settled s\tmax s\tbroken\t  \tcell")

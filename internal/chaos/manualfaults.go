@@ -11,12 +11,12 @@ import (
 	"seckill/internal/lock"
 )
 
-// handCells are faults for which somebody has a hand in Redis: he takes the locks of an
+// manualFaults are faults for which somebody has a hand in Redis: he takes the locks of an
 // instance that is stopped, lets its holds get lost, or adds to the counters.
-func handCells() []Cell {
-	unlock := stepCell{point: "unlock.before", pass: 60}
-	reserved := stepCell{point: "lock.before", pass: 60}
-	return []Cell{
+func manualFaults() []Fault {
+	unlock := stepFault{point: "unlock.before", pass: 60}
+	reserved := stepFault{point: "lock.before", pass: 60}
+	return []Fault{
 		{Name: "lock:passed-on", kind: plain, arm: unlock.arm("stop"), harm: passedOn},
 		{Name: "redis:flushed-under-a-hold", kind: plain, arm: reserved.arm("stop"), harm: flushedUnderAHold, pause: reached, once: true},
 		{Name: "redis:counted-too-high", kind: plain, harm: countedTooHigh},
@@ -39,7 +39,7 @@ func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	for !r.nurse.well() {
+	for !r.nurse.healthy() {
 		if !sleep(ctx, 5*time.Millisecond) {
 			break
 		}
@@ -100,15 +100,15 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 // its time to commit what it holds no more.
 func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	return whileStopped(ctx, r, func() error {
-		before, err := r.bed.truth(ctx, r.coupon)
+		before, err := r.bed.readState(ctx, r.coupon)
 		if err != nil {
 			return err
 		}
 		if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
 			return fmt.Errorf("flush Redis: %w", err)
 		}
-		for last := time.Now().Add(answerWithin); time.Now().Before(last) && sleep(ctx, 5*time.Millisecond); {
-			if now, err := r.bed.truth(ctx, r.coupon); err == nil && now.loaded && now.epoch > before.epoch {
+		for last := time.Now().Add(answerTimeout); time.Now().Before(last) && sleep(ctx, 5*time.Millisecond); {
+			if now, err := r.bed.readState(ctx, r.coupon); err == nil && now.loaded && now.epoch > before.epoch {
 				break
 			}
 		}
@@ -132,7 +132,7 @@ func countedTooHigh(ctx context.Context, r *round) (bool, error) {
 	}
 	<-r.done
 	for last := time.Now().Add(r.bound); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
-		if t, err := r.bed.truth(ctx, r.coupon); err == nil && t.holds == 0 && t.returns == 0 {
+		if t, err := r.bed.readState(ctx, r.coupon); err == nil && t.holds == 0 && t.returns == 0 {
 			break
 		}
 	}

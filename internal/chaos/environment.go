@@ -21,7 +21,7 @@ import (
 	"seckill/internal/servers"
 )
 
-// kind says what a bed is made of.
+// kind says what an environment is made of.
 type kind string
 
 const (
@@ -32,21 +32,21 @@ const (
 	proxied  kind = "proxied"  // both behind a fault proxy, and a replica of the Redis
 )
 
-// The times that the instances of a bed are given: a dead instance's lock is free
+// The times that the instances of an environment are given: a dead instance's lock is free
 // after lease, its holds are settled when they are settleAfter old.
 const (
 	txTimeout   = 700 * time.Millisecond
 	lease       = 1400 * time.Millisecond
 	settleAfter = time.Second
 	workEvery   = 250 * time.Millisecond
-	payWithin   = 600 * time.Millisecond  // on an expiring bed
-	patience    = 2400 * time.Millisecond // of a transaction on a patient bed, where the server gives up a row after 1 s
+	payWithin   = 600 * time.Millisecond  // on an expiring environment
+	patience    = 2400 * time.Millisecond // of a transaction on a patient environment, where the server gives up a row after 1 s
 	paused      = 1800 * time.Millisecond
 	queueWait   = 5 * time.Second // longer than an entry of a stopped instance waits until it is claimed
 )
 
-// bed is a fleet on stores of its own. It is used for one round after the other.
-type bed struct {
+// environment is a fleet on stores of its own. It is used for one round after the other.
+type environment struct {
 	kind   kind
 	mode   string // Sync or Queue
 	dir    string
@@ -72,10 +72,10 @@ const (
 	shards    = 4
 )
 
-// openBed starts the stores and the fleet. On an error nothing is left running.
-func openBed(ctx context.Context, program, lock, mode string, k kind) (*bed, error) {
+// openEnvironment starts the stores and the fleet. On an error nothing is left running.
+func openEnvironment(ctx context.Context, program, lock, mode string, k kind) (*environment, error) {
 	var err error
-	b := &bed{kind: k, mode: mode, secret: rand.Text() + rand.Text()}
+	b := &environment{kind: k, mode: mode, secret: rand.Text() + rand.Text()}
 	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -85,7 +85,7 @@ func openBed(ctx context.Context, program, lock, mode string, k kind) (*bed, err
 	return b, nil
 }
 
-func (b *bed) open(ctx context.Context, program, lock string) error {
+func (b *environment) open(ctx context.Context, program, lock string) error {
 	if err := b.openStores(ctx); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (b *bed) open(ctx context.Context, program, lock string) error {
 	return errors.Join(errs...)
 }
 
-func (b *bed) openStores(ctx context.Context) (err error) {
+func (b *environment) openStores(ctx context.Context) (err error) {
 	if b.maria, err = servers.StartMariaDB(ctx, filepath.Join(b.dir, "db")); err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ func (b *bed) openStores(ctx context.Context) (err error) {
 	return nil
 }
 
-func (b *bed) redisDir() string { return filepath.Join(b.dir, "redis") }
+func (b *environment) redisDir() string { return filepath.Join(b.dir, "redis") }
 
-func (b *bed) openCluster(ctx context.Context) (err error) {
+func (b *environment) openCluster(ctx context.Context) (err error) {
 	if b.nodes, err = servers.StartCluster(ctx, b.redisDir(), servers.AppendOnly()); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (b *bed) openCluster(ctx context.Context) (err error) {
 	return nil
 }
 
-func (b *bed) openProxies(ctx context.Context) (err error) {
+func (b *environment) openProxies(ctx context.Context) (err error) {
 	b.spare, err = servers.StartRedis(ctx, b.redisDir()+"2", servers.AppendOnly(), servers.ReplicaOf(b.redis.Addr()))
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (b *bed) openProxies(ctx context.Context) (err error) {
 }
 
 // environ is the configuration of the fleet.
-func (b *bed) environ(lock string) ([]string, error) {
+func (b *environment) environ(lock string) ([]string, error) {
 	cfg, err := mysql.ParseDSN(b.maria.DSN(b.dbase))
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN: %w", err)
@@ -207,7 +207,7 @@ func migrate(ctx context.Context, program, dir string, env []string) error {
 }
 
 // close stops whatever was started, the fleet first, and removes the files.
-func (b *bed) close() error {
+func (b *environment) close() error {
 	errs := make([]error, len(b.fleet))
 	var all sync.WaitGroup
 	for n, i := range b.fleet {
@@ -242,7 +242,7 @@ func (b *bed) close() error {
 
 // pick is the instance that the next request goes to: one after the other, but for
 // those that take none.
-func (b *bed) pick() string {
+func (b *environment) pick() string {
 	for range b.fleet {
 		if url := b.fleet[b.turn.Add(1)%int64(len(b.fleet))].url(); url != "" {
 			return url

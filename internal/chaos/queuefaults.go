@@ -11,15 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// queueCells are faults of the queues themselves, for which somebody has a hand in Redis:
+// queueFaults are faults of the queues themselves, for which somebody has a hand in Redis:
 // he writes what nobody can read, or takes entries and never serves them.
-func queueCells() []Cell {
+func queueFaults() []Fault {
 	deadLetter := func(action string) func(r *round) map[int]string {
 		return func(*round) map[int]string { // whoever comes to it
 			return map[int]string{0: "dead-letter." + action + ":1", 1: "dead-letter." + action + ":1"}
 		}
 	}
-	cells := []Cell{
+	cells := []Fault{
 		{Name: "queue:poison", harm: poisoned},
 		{Name: "queue:poison-buried-twice", arm: deadLetter("before:kill"), harm: poisoned},
 		{Name: "queue:poison-buried-unheard", arm: deadLetter("after:lose"), harm: poisoned},
@@ -73,7 +73,7 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 	}
 	<-r.done
 	for last := time.Now().Add(r.bound); sleep(ctx, 20*time.Millisecond); {
-		dead, err := r.letters(ctx)
+		dead, err := r.deadLetters(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -88,8 +88,8 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 	return written > 0, ctx.Err()
 }
 
-// letters counts the dead letters of the coupon.
-func (r *round) letters(ctx context.Context) (n int64, err error) {
+// deadLetters counts the dead letters of the coupon.
+func (r *round) deadLetters(ctx context.Context) (n int64, err error) {
 	for _, queue := range r.queues() {
 		dead, err := r.bed.rdb.XLen(ctx, strings.TrimSuffix(queue, "queue")+"dead").Result()
 		if err != nil {

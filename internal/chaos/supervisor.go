@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// nurse looks after the fleet during a round: what was killed is started again, what
+// supervisor looks after the fleet during a round: what was killed is started again, what
 // was stopped goes on after longer than a lease, or when what is done meanwhile is done.
-type nurse struct {
-	bed   *bed
+type supervisor struct {
+	bed   *environment
 	rec   *record
 	pause time.Duration
 	hand  sync.Mutex // of whoever does something while an instance is stopped: it goes on after that
@@ -22,24 +22,24 @@ type nurse struct {
 	leave  context.CancelFunc
 }
 
-func (n *nurse) begin(ctx context.Context) {
+func (n *supervisor) begin(ctx context.Context) {
 	ctx, n.leave = context.WithCancel(ctx)
 	for _, i := range n.bed.fleet {
 		n.rounds.Go(func() {
 			for sleep(ctx, 10*time.Millisecond) {
-				n.look(ctx, i)
+				n.check(ctx, i)
 			}
 		})
 	}
 }
 
 // end returns when everything is well, and nobody looks any more.
-func (n *nurse) end() {
+func (n *supervisor) end() {
 	n.leave()
 	n.rounds.Wait()
 }
 
-func (n *nurse) look(ctx context.Context, i *instance) {
+func (n *supervisor) check(ctx context.Context, i *instance) {
 	l := i.now()
 	if i.url() == "" { // a cell has it in hand
 		return
@@ -52,7 +52,7 @@ func (n *nurse) look(ctx context.Context, i *instance) {
 		if !l.Killed() {
 			n.rec.problem("%s ended by itself with %s: %s", i.name, l.State(), l.Tail())
 		}
-		n.revive(context.WithoutCancel(ctx), i)
+		n.restart(context.WithoutCancel(ctx), i)
 	case l.Stopped():
 		n.ill.Add(1)
 		defer n.ill.Add(-1)
@@ -67,8 +67,8 @@ func (n *nurse) look(ctx context.Context, i *instance) {
 	}
 }
 
-// revive starts an instance until it serves: with its stores away it may refuse to.
-func (n *nurse) revive(ctx context.Context, i *instance) {
+// restart starts an instance until it serves: with its stores away it may refuse to.
+func (n *supervisor) restart(ctx context.Context, i *instance) {
 	var err error
 	for range 20 {
 		if err = i.start(ctx); err == nil {
@@ -79,8 +79,8 @@ func (n *nurse) revive(ctx context.Context, i *instance) {
 	n.rec.problem("a killed instance does not come back: %v", err)
 }
 
-// well reports whether every instance is there and runs.
-func (n *nurse) well() bool {
+// healthy reports whether every instance is there and runs.
+func (n *supervisor) healthy() bool {
 	if n.ill.Load() > 0 {
 		return false
 	}

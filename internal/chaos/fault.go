@@ -12,8 +12,8 @@ import (
 	"seckill/internal/faults"
 )
 
-// Cell is one way in which things go wrong in a round.
-type Cell struct {
+// Fault is one way in which things go wrong in a round.
+type Fault struct {
 	Name string // as "commit.after:kill"
 
 	kind  kind
@@ -32,15 +32,15 @@ const (
 	Queue = "queue"
 )
 
-// Cells lists every cell of a mode whose name the pattern matches; an empty one matches
+// Faults lists every fault of a mode whose name the pattern matches; an empty one matches
 // all. In queue mode there are those of the queue besides all others.
-func Cells(mode, pattern string) ([]Cell, error) {
+func Faults(mode, pattern string) ([]Fault, error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("the pattern of cells: %w", err)
 	}
-	var some []Cell
-	for _, c := range slices.Concat(stepCells(), storeCells(), handCells(), queueCells()) {
+	var some []Fault
+	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults()) {
 		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}
@@ -51,8 +51,8 @@ func Cells(mode, pattern string) ([]Cell, error) {
 	return some, nil
 }
 
-// stepCell is a fault at a point of the path.
-type stepCell struct {
+// stepFault is a fault at a point of the path.
+type stepFault struct {
 	point string
 	pass  int    // the fault strikes at a random pass up to this
 	with  string // other faults that lead the way to the point
@@ -70,7 +70,7 @@ const stranded = unknown + ",void.before:lose:1/2,confirm.before:lose:1/3,releas
 // astray lets half of the entries be given away and never be served.
 const astray = "next.after:lose:1/2,claim.after:lose:1/1"
 
-var stepPoints = []stepCell{
+var stepPoints = []stepFault{
 	{point: "reserve.before", pass: 80},
 	{point: "reserve.during", pass: 80},
 	{point: "reserve.after", pass: 60},
@@ -146,10 +146,10 @@ var stepPoints = []stepCell{
 	{point: "expire.commit.after", pass: 2, late: true, kind: expiring},
 }
 
-// stepCells are the points, each with a process that is killed there, one that is
+// stepFaults are the points, each with a process that is killed there, one that is
 // stopped there for longer than its lease, and a reply that is lost there.
-func stepCells() []Cell {
-	var all []Cell
+func stepFaults() []Fault {
+	var all []Fault
 	for _, s := range stepPoints {
 		for _, action := range []string{"kill", "stop", "lose"} {
 			if _, err := faults.Parse(s.point + ":" + action + ":1"); err != nil {
@@ -159,7 +159,7 @@ func stepCells() []Cell {
 			if k == "" {
 				k = plain
 			}
-			all = append(all, Cell{
+			all = append(all, Fault{
 				Name: s.point + ":" + action, kind: k, queue: s.queue,
 				arm:  s.arm(action),
 				harm: s.await(action),
@@ -169,7 +169,7 @@ func stepCells() []Cell {
 	return all
 }
 
-func (s stepCell) arm(action string) func(r *round) map[int]string {
+func (s stepFault) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
 		if r.bed.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
 			s.with = astray // a queued hold is the reconciler's only when its entry is served by nobody
@@ -180,7 +180,7 @@ func (s stepCell) arm(action string) func(r *round) map[int]string {
 
 // specs are the faults of each instance. A reply is lost again and again, because
 // that harms nobody else.
-func (s stepCell) specs(rng *rand.Rand, action string, wishes int) map[int]string {
+func (s stepFault) specs(rng *rand.Rand, action string, wishes int) map[int]string {
 	const usual = 800 // wishes, for which the passes are meant
 	pass := max(1, s.pass*wishes/usual)
 	spec := fmt.Sprintf("%s:%s:%d", s.point, action, 1+rng.IntN(pass))
@@ -210,7 +210,7 @@ const (
 
 // await returns when the fault has struck and everybody is well again. Lost replies go
 // on for as long as the crowd comes.
-func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool, error) {
+func (s stepFault) await(action string) func(ctx context.Context, r *round) (bool, error) {
 	patience := waitForPoint
 	if s.late {
 		patience = waitForWork
@@ -220,7 +220,7 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 		if s.late && r.bed.mode == Queue { // the reconciler leaves a queued hold to its entry for so long
 			patience += queueWait
 		}
-		if action != "lose" && !s.late && r.struckEarly(ctx) {
+		if action != "lose" && !s.late && r.hitEarly(ctx) {
 			return true, nil
 		}
 		// Some buyers may have no answer for as long as the fault goes on.
@@ -232,9 +232,9 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 		for through := time.Now(); sleep(ctx, 5*time.Millisecond); {
 			struck := r.nurse.cases.Load() > 0
 			if action == "lose" {
-				struck = r.anyStruck(ctx)
+				struck = r.anyHit(ctx)
 			}
-			if (struck || time.Since(through) > patience) && r.nurse.well() {
+			if (struck || time.Since(through) > patience) && r.nurse.healthy() {
 				return struck, nil
 			}
 		}
@@ -242,19 +242,19 @@ func (s stepCell) await(action string) func(ctx context.Context, r *round) (bool
 	}
 }
 
-// struckEarly waits for a case that is over before the crowd is through.
-func (r *round) struckEarly(ctx context.Context) bool {
+// hitEarly waits for a case that is over before the crowd is through.
+func (r *round) hitEarly(ctx context.Context) bool {
 	for !r.through() && sleep(ctx, 5*time.Millisecond) {
-		if r.nurse.cases.Load() > 0 && r.nurse.well() {
+		if r.nurse.cases.Load() > 0 && r.nurse.healthy() {
 			return true
 		}
 	}
 	return false
 }
 
-// anyStruck reports whether the cell's own fault has struck anywhere.
-func (r *round) anyStruck(ctx context.Context) bool {
-	point, _, _ := strings.Cut(r.cell.Name, ":")
+// anyHit reports whether the fault's own fault has struck anywhere.
+func (r *round) anyHit(ctx context.Context) bool {
+	point, _, _ := strings.Cut(r.fault.Name, ":")
 	for _, i := range r.bed.fleet {
 		state, err := i.state(ctx)
 		for fault, n := range state.Struck {

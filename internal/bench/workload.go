@@ -10,8 +10,8 @@ import (
 	"seckill/internal/rush"
 )
 
-// crowd is who comes to a shop.
-type crowd struct {
+// workload is who comes to a shop.
+type workload struct {
 	coupons []string // what they want; the taps and lanes are spread over them
 	taps    int
 	lanes   int     // requests at once
@@ -22,16 +22,16 @@ type crowd struct {
 	keys    bool    // each tap has an Idempotency-Key
 }
 
-// peakLanes is how many buyers are served at once, unless a measurement says otherwise.
-const peakLanes = 128
+// peakConns is how many buyers are served at once, unless a measurement says otherwise.
+const peakConns = 128
 
-// lanes is peakLanes but in the tests, where the race detector and a busy machine would
+// conns is peakConns but in the tests, where the race detector and a busy machine would
 // keep so many waiting for longer than a request may.
-var lanes = peakLanes
+var conns = peakConns
 
-// meet sends a crowd and gives its figures. What the audit or the generator's own
+// run sends a crowd and gives its figures. What the audit or the generator's own
 // record finds wrong comes back as violations; an error is a run that was none.
-func (s *shop) meet(ctx context.Context, c crowd) (f figures, violations []string, err error) {
+func (s *deployment) run(ctx context.Context, c workload) (f figures, violations []string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	parts := len(c.coupons) * len(s.fleet)
@@ -82,7 +82,7 @@ func (s *shop) meet(ctx context.Context, c crowd) (f figures, violations []strin
 
 // options are those of the crowd's i-th part: each instance has one of each coupon. The
 // first instance is asked for the audit.
-func (s *shop) options(c crowd, i int) rush.Options {
+func (s *deployment) options(c workload, i int) rush.Options {
 	n := len(c.coupons) * len(s.fleet)
 	part := c.taps / n
 	o := rush.Options{

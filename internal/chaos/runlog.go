@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// Book keeps the results of all rounds, of this run and, if it has a file, of every
+// RunLog keeps the results of all rounds, of this run and, if it has a file, of every
 // run before that wrote into it.
-type Book struct {
+type RunLog struct {
 	mu   sync.Mutex
 	file *os.File
 	all  []Result
@@ -23,13 +23,13 @@ type Book struct {
 // maxLine bounds a line of the file: a result with its logs.
 const maxLine = 4 << 20
 
-// OpenBook reads the results in a file of JSON lines, and appends to it. An empty
+// OpenRunLog reads the results in a file of JSON lines, and appends to it. An empty
 // path keeps them in memory alone.
-func OpenBook(path string) (*Book, error) {
+func OpenRunLog(path string) (*RunLog, error) {
 	if path == "" {
-		return &Book{}, nil
+		return &RunLog{}, nil
 	}
-	b := &Book{}
+	b := &RunLog{}
 	if old, err := os.Open(path); err == nil {
 		err = errors.Join(b.read(old), old.Close())
 		if err != nil {
@@ -45,7 +45,7 @@ func OpenBook(path string) (*Book, error) {
 	return b, nil
 }
 
-func (b *Book) read(r io.Reader) error {
+func (b *RunLog) read(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -59,7 +59,7 @@ func (b *Book) read(r io.Reader) error {
 }
 
 // Add records a result. An error of the file is told by Close.
-func (b *Book) Add(r Result) {
+func (b *RunLog) Add(r Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all = append(b.all, r)
@@ -68,15 +68,15 @@ func (b *Book) Add(r Result) {
 	}
 }
 
-// Sum adds up everything in the book.
-func (b *Book) Sum() Sum {
+// Summary adds up everything in the run log.
+func (b *RunLog) Summary() Summary {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return sumUp(b.all)
+	return summarize(b.all)
 }
 
 // Close closes the file, and tells what could not be written.
-func (b *Book) Close() error {
+func (b *RunLog) Close() error {
 	if b.file == nil {
 		return nil
 	}

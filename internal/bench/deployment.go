@@ -19,24 +19,24 @@ import (
 	"seckill/internal/servers"
 )
 
-// shop is one process, or a fleet, with stores in which nothing has happened yet.
-type shop struct {
+// deployment is one process, or a fleet, with stores in which nothing has happened yet.
+type deployment struct {
 	process *servers.Program // the first, which the administrator asks
 	fleet   []*servers.Program
-	watched watched
+	watched statsSource
 	admin   string // token; "" for the bare route
 	token   func(ctx context.Context, userID int64) (string, error)
 	stops   []func() error
 }
 
 // open starts the program with the path's settings, or the bare route.
-func (h *house) open(ctx context.Context, p path) (*shop, error) {
-	return h.openFleet(ctx, p, fleet{instances: 1, nodes: []*servers.Redis{h.redis}})
+func (h *env) open(ctx context.Context, p path) (*deployment, error) {
+	return h.openFleet(ctx, p, cluster{instances: 1, nodes: []*servers.Redis{h.redis}})
 }
 
 // openFleet is open for several instances, on whatever Redis.
-func (h *house) openFleet(ctx context.Context, p path, f fleet) (_ *shop, err error) {
-	s := &shop{token: rush.Signed(h.secret)}
+func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, err error) {
+	s := &deployment{token: rush.Signed(h.secret)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -79,7 +79,7 @@ func (h *house) openFleet(ctx context.Context, p path, f fleet) (_ *shop, err er
 }
 
 // serve starts one more process of the shop.
-func (s *shop) serve(ctx context.Context, h *house, program string, env []string, args ...string) error {
+func (s *deployment) serve(ctx context.Context, h *env, program string, env []string, args ...string) error {
 	p, err := servers.Serve(ctx, command(ctx, h.dir, program, env, args...))
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *shop) serve(ctx context.Context, h *house, program string, env []string
 	return nil
 }
 
-func (s *shop) close() (err error) {
+func (s *deployment) close() (err error) {
 	for _, stop := range slices.Backward(s.stops) {
 		err = errors.Join(err, stop())
 	}
@@ -99,7 +99,7 @@ func (s *shop) close() (err error) {
 }
 
 // sell puts a coupon on sale, one to a user, and returns its id.
-func (s *shop) sell(ctx context.Context, stock int, begins time.Time) (id string, err error) {
+func (s *deployment) sell(ctx context.Context, stock int, begins time.Time) (id string, err error) {
 	if s.admin == "" {
 		return "1", nil // the bare route has every coupon
 	}
@@ -118,7 +118,7 @@ func (s *shop) sell(ctx context.Context, stock int, begins time.Time) (id string
 // admins is patient: loading a large sale is one answer.
 var admins = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
-func (s *shop) post(ctx context.Context, path string, body, into any) error {
+func (s *deployment) post(ctx context.Context, path string, body, into any) error {
 	var text io.Reader = http.NoBody
 	if body != nil {
 		j, err := json.Marshal(body)

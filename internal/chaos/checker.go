@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// judge compares what the buyers were told with what the stores hold, when everything
+// check compares what the buyers were told with what the stores hold, when everything
 // has come to rest.
 //
 //	202s to their end ─▶ rest ─▶ orders that nobody knows of ─▶ read back ─▶ ask again
 //	  ─▶ late buyers take what is left ─▶ rest ─▶ the last look
-func (r *round) judge(ctx context.Context) Result {
+func (r *round) check(ctx context.Context) Result {
 	r.endDoubts(ctx)
 	t, settled := r.rest(ctx, r.rec.healed)
 	if settled <= r.bound { // otherwise it is broken, and that is enough
@@ -28,13 +28,13 @@ func (r *round) judge(ctx context.Context) Result {
 		r.askAgain(ctx)
 	}
 	if r.bed.kind != expiring && settled <= r.bound {
-		r.mopUp(ctx, t.stock)
+		r.sellOut(ctx, t.stock)
 		t, _ = r.rest(ctx, time.Now())
 		if t.stock > 0 {
 			r.rec.problem("undersold: %d units are left, and buyers who would take them were refused", t.stock)
 		}
 	}
-	r.witnesses(ctx)
+	r.checkLockOrder(ctx)
 	result := r.compare(t)
 	result.Settled = settled
 	r.retire(ctx)
@@ -52,7 +52,7 @@ func (r *round) endDoubts(ctx context.Context) {
 	all.Wait()
 }
 
-func (r *round) endDoubt(ctx context.Context, w *wish) {
+func (r *round) endDoubt(ctx context.Context, w *purchase) {
 	place := w.place
 	for last := r.rec.healed.Add(r.bound); ; {
 		a := r.ask(ctx, r.bed.pick(), http.MethodGet, place, w.token, "", "")
@@ -73,10 +73,10 @@ func (r *round) endDoubt(ctx context.Context, w *wish) {
 
 // rest waits until nothing is on its way, by the stores and by the program's own
 // audit, and says how long it took.
-func (r *round) rest(ctx context.Context, since time.Time) (t truth, took time.Duration) {
+func (r *round) rest(ctx context.Context, since time.Time) (t storeState, took time.Duration) {
 	for {
 		var open error
-		if t, open = r.bed.truth(ctx, r.coupon); open == nil {
+		if t, open = r.bed.readState(ctx, r.coupon); open == nil {
 			if t.broken() != nil { // it will not mend: compare tells
 				return t, max(time.Since(since), r.bound+1)
 			}
@@ -118,10 +118,10 @@ func (r *round) audited(ctx context.Context) error {
 
 // adopt asks again for whoever has an order that nobody was told of: the same key
 // must lead to it.
-func (r *round) adopt(ctx context.Context, t truth) {
+func (r *round) adopt(ctx context.Context, t storeState) {
 	strangers := map[int64]bool{}
 	for id, o := range t.orders {
-		if _, known := r.rec.owed[id]; !known {
+		if _, known := r.rec.byOrder[id]; !known {
 			strangers[o.user] = true
 		}
 	}
@@ -135,7 +135,7 @@ func (r *round) adopt(ctx context.Context, t truth) {
 		}
 	}
 	for id, o := range t.orders {
-		if _, known := r.rec.owed[id]; !known {
+		if _, known := r.rec.byOrder[id]; !known {
 			r.rec.problem("order %d of user %d is %s, and no request of the user leads to it", id, o.user, o.status)
 		}
 	}
@@ -143,7 +143,7 @@ func (r *round) adopt(ctx context.Context, t truth) {
 
 // readBack lets every owner look at the order that was acknowledged.
 func (r *round) readBack(ctx context.Context) {
-	r.each(r.rec.all(), func(o *owed) {
+	r.each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
 			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
 			if a.status == http.StatusOK && a.order.ID == strconv.FormatInt(o.id, 10) {
@@ -165,12 +165,12 @@ const askedAgain = 24
 
 func (r *round) askAgain(ctx context.Context) {
 	all := r.rec.all()
-	var some []*owed
+	var some []*acknowledged
 	for n := range min(askedAgain, len(all)) {
 		some = append(some, all[n*len(all)/min(askedAgain, len(all))])
 	}
 	until := time.Now().Add(insistFor)
-	r.each(some, func(o *owed) {
+	r.each(some, func(o *acknowledged) {
 		if !r.insist(ctx, o.wish, func() time.Time { return until }) {
 			r.rec.problem("order %d: asking again with the same key gets no answer", o.id)
 		}
@@ -180,7 +180,7 @@ func (r *round) askAgain(ctx context.Context) {
 	})
 }
 
-func (r *round) each(all []*owed, do func(o *owed)) {
+func (r *round) each(all []*acknowledged, do func(o *acknowledged)) {
 	lanes := make(chan struct{}, buyersAtOnce)
 	var busy sync.WaitGroup
 	for _, o := range all {
@@ -193,22 +193,22 @@ func (r *round) each(all []*owed, do func(o *owed)) {
 	busy.Wait()
 }
 
-// mopUp lets new buyers come for what is left: with demand for more, nothing may stay.
-func (r *round) mopUp(ctx context.Context, left int64) {
+// sellOut lets new buyers come for what is left: with demand for more, nothing may stay.
+func (r *round) sellOut(ctx context.Context, left int64) {
 	for range 3 {
 		if left == 0 {
 			return
 		}
-		late := &crowd{client: r.client, rec: r.rec, coupon: r.coupon}
+		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon}
 		late.plan(r.rng, int(left)+8)
 		for _, w := range late.wishes {
 			w.lot = keeps
 		}
 		until := time.Now().Add(insistFor)
-		late.come(ctx, late.wishes, func() time.Time { return until })
+		late.run(ctx, late.wishes, func() time.Time { return until })
 		r.wishes = append(r.wishes, late.wishes...)
 		r.endDoubts(ctx)
-		t, err := r.bed.truth(ctx, r.coupon)
+		t, err := r.bed.readState(ctx, r.coupon)
 		if err != nil {
 			return // the last look will say so
 		}
@@ -217,18 +217,18 @@ func (r *round) mopUp(ctx context.Context, left int64) {
 }
 
 // compare holds the last look at the stores against the record.
-func (r *round) compare(t truth) Result {
+func (r *round) compare(t storeState) Result {
 	rec := r.rec
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	res := Result{
-		Asked: rec.asked, Acknowledged: len(rec.owed), Committed: len(t.orders), Doubts: rec.doubts, Open: rec.open,
+		Asked: rec.asked, Acknowledged: len(rec.byOrder), Committed: len(t.orders), Doubts: rec.doubts, Open: rec.open,
 		Unanswered: rec.lost, Repeats: rec.repeats, Refused: rec.refused,
 		Oversold: int(max(0, t.live()-t.total)), AboveLimit: t.above(), Leaked: int(max(t.stock-t.units, t.units-t.stock)),
 		Slowest: rec.slowest,
 	}
 	now := time.Now()
-	for id, o := range rec.owed {
+	for id, o := range rec.byOrder {
 		switch row, there := t.orders[id]; {
 		case !there || row.user != o.wish.user:
 			res.Lost++
@@ -275,7 +275,7 @@ func complaints(log string) string {
 	return strings.Join(all[max(0, len(all)-15):], " | ")
 }
 
-// retire takes the coupon out of the background work, so that a bed does not become
+// retire takes the coupon out of the background work, so that an environment does not become
 // slower with every round.
 func (r *round) retire(ctx context.Context) {
 	if _, err := r.bed.db.ExecContext(ctx,

@@ -21,10 +21,10 @@ const (
 	longer  = 1600 * time.Millisecond // longer than a lease, a transaction and a client's timeout
 )
 
-// storeCells are the faults of whole components, and of whole instances. Each strikes
+// storeFaults are the faults of whole components, and of whole instances. Each strikes
 // when a random part of the stock is sold.
-func storeCells() []Cell {
-	cells := []Cell{
+func storeFaults() []Fault {
+	cells := []Fault{
 		{Name: "nothing", harm: nothing},
 		{Name: "instance:kill", harm: signal(syscall.SIGKILL)},
 		{Name: "instance:stop", harm: signal(syscall.SIGSTOP)},
@@ -85,8 +85,8 @@ func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
 	}
 }
 
-// endWithin is what an instance is given to end in order.
-const endWithin = 15 * time.Second
+// exitTimeout is what an instance is given to end in order.
+const exitTimeout = 15 * time.Second
 
 // terminate ends an instance in order, and brings a new one. No request that it was
 // given may be without its answer.
@@ -100,7 +100,7 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 	if err := i.end(); err != nil {
 		r.rec.problem("%v", err)
 	}
-	if took := time.Since(began); took > endWithin {
+	if took := time.Since(began); took > exitTimeout {
 		r.rec.problem("%s took %s to end", i.name, took)
 	}
 	r.rec.mu.Lock()
@@ -191,7 +191,7 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 }
 
 // follow makes the spare a replica, and waits until it has everything.
-func (b *bed) follow(ctx context.Context) (err error) {
+func (b *environment) follow(ctx context.Context) (err error) {
 	c := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
 	defer func() { err = errors.Join(err, c.Close()) }()
 	host, port, err := splitAddr(b.redis.Addr())

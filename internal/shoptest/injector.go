@@ -15,26 +15,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Way is how a call fails.
-type Way struct {
+// Failure is how a call fails.
+type Failure struct {
 	Executed bool // the store did it, and the reply is lost; otherwise it never arrived
-	// What is away from then on, until the Wire is mended: nothing, the Store that was
+	// What is away from then on, until Heal is called: nothing, the Store that was
 	// called, or every store, as for an instance that was killed.
-	Away Extent
+	Away Scope
 }
 
-// Extent is how much is away.
-type Extent int
+// Scope is how much is away.
+type Scope int
 
 // The extents.
 const (
-	Nothing Extent = iota
+	Nothing Scope = iota
 	TheStore
 	Everything
 )
 
-// Ways are all ways of failing, by a name for people.
-var Ways = map[string]Way{
+// Failures are all ways of failing, by a name for people.
+var Failures = map[string]Failure{
 	"never arrived":                        {false, Nothing},
 	"the reply is lost":                    {true, Nothing},
 	"never arrived, its store is away":     {false, TheStore},
@@ -43,15 +43,15 @@ var Ways = map[string]Way{
 	"killed after":                         {true, Everything},
 }
 
-// Wire breaks the n-th call that an instance makes to its stores. A call is a command
+// Injector breaks the n-th call that an instance makes to its stores. A call is a command
 // or a pipeline to Redis, or a statement, a begin, a commit or a rollback to the
 // database. To its caller a call that never arrived and one whose reply is lost look
 // the same: the connection is reset.
-type Wire struct {
+type Injector struct {
 	mu    sync.Mutex
 	armed bool
 	n     int // calls until the failing one
-	way   Way
+	way   Failure
 	hit   string // the call that failed
 	away  map[string]bool
 }
@@ -69,15 +69,15 @@ type mine struct{}
 // Arm makes the n-th call, from 1, fail of those that are made on the context that it
 // gives. The others, of what goes on in the background, are not counted; calls to the
 // database know of no context, and all are.
-func (w *Wire) Arm(ctx context.Context, n int, way Way) context.Context {
+func (w *Injector) Arm(ctx context.Context, n int, way Failure) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed, w.n, w.way, w.hit, w.away = true, n, way, "", map[string]bool{}
 	return context.WithValue(ctx, mine{}, true)
 }
 
-// Mend lets all calls through and says which call failed: empty if none came to.
-func (w *Wire) Mend() (hit string) {
+// Heal lets all calls through and says which call failed: empty if none came to.
+func (w *Injector) Heal() (hit string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.armed, w.away = false, nil
@@ -85,7 +85,7 @@ func (w *Wire) Mend() (hit string) {
 }
 
 // next is told of a call and says what becomes of it.
-func (w *Wire) next(counts bool, store, call string) (arrives, answered bool) {
+func (w *Injector) next(counts bool, store, call string) (arrives, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.armed {
@@ -111,14 +111,14 @@ func (w *Wire) next(counts bool, store, call string) (arrives, answered bool) {
 	return w.way.Executed, false
 }
 
-func (w *Wire) isAway(store string) bool {
+func (w *Injector) isAway(store string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.away[store]
 }
 
 // DialHook makes no connection while Redis is away.
-func (w *Wire) DialHook(next redis.DialHook) redis.DialHook {
+func (w *Injector) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if w.isAway(inRedis) {
 			return nil, errReset
@@ -128,20 +128,20 @@ func (w *Wire) DialHook(next redis.DialHook) redis.DialHook {
 }
 
 // ProcessHook breaks commands.
-func (w *Wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (w *Injector) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		return w.redis(ctx, cmd.FullName(), []redis.Cmder{cmd}, func() error { return next(ctx, cmd) })
 	}
 }
 
 // ProcessPipelineHook breaks pipelines.
-func (w *Wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (w *Injector) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		return w.redis(ctx, "pipeline", cmds, func() error { return next(ctx, cmds) })
 	}
 }
 
-func (w *Wire) redis(ctx context.Context, name string, cmds []redis.Cmder, do func() error) error {
+func (w *Injector) redis(ctx context.Context, name string, cmds []redis.Cmder, do func() error) error {
 	arrives, answered := w.next(ctx.Value(mine{}) != nil, inRedis, name)
 	if answered {
 		return do()
@@ -157,8 +157,8 @@ func (w *Wire) redis(ctx context.Context, name string, cmds []redis.Cmder, do fu
 
 var wires atomic.Int64
 
-// dsn is the DSN with connections that break as the Wire says.
-func (w *Wire) dsn(t testing.TB, dsn string) string {
+// dsn is the DSN with connections that break as the Injector says.
+func (w *Injector) dsn(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func (w *Wire) dsn(t testing.TB, dsn string) string {
 // whose fourth byte is 0 and whose fifth says what it is.
 type conn struct {
 	net.Conn
-	w     *Wire
+	w     *Injector
 	reset atomic.Bool
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// truth is what the stores hold of one coupon, read beside the program: it may not
+// storeState is what the stores hold of one coupon, read beside the program: it may not
 // be its own judge.
-type truth struct {
+type storeState struct {
 	total, stock int64 // T, D
 	limit        int
 	epoch        int64
@@ -31,7 +31,7 @@ type row struct {
 	status string
 }
 
-func (t truth) live() (n int64) {
+func (t storeState) live() (n int64) {
 	for _, o := range t.orders {
 		if o.live() {
 			n++
@@ -43,7 +43,7 @@ func (t truth) live() (n int64) {
 func (o row) live() bool { return o.status == "pending" || o.status == "paid" }
 
 // above is how many orders users have above their limit.
-func (t truth) above() (n int) {
+func (t storeState) above() (n int) {
 	of := map[int64]int{}
 	for _, o := range t.orders {
 		if o.live() {
@@ -55,7 +55,7 @@ func (t truth) above() (n int) {
 	return n
 }
 
-func (t truth) pending() (n int) {
+func (t storeState) pending() (n int) {
 	for _, o := range t.orders {
 		if o.status == "pending" {
 			n++
@@ -65,7 +65,7 @@ func (t truth) pending() (n int) {
 }
 
 // rest says what is still on its way, or nil.
-func (t truth) rest() error {
+func (t storeState) rest() error {
 	switch {
 	case !t.loaded:
 		return errors.New("the shards are not loaded with the coupon's epoch")
@@ -79,7 +79,7 @@ func (t truth) rest() error {
 }
 
 // broken says what is wrong in the database alone, which at no moment may be so.
-func (t truth) broken() error {
+func (t storeState) broken() error {
 	switch {
 	case t.stock < 0 || t.stock+t.live() != t.total:
 		return fmt.Errorf("in the database D %d + A %d, and T is %d", t.stock, t.live(), t.total)
@@ -89,8 +89,8 @@ func (t truth) broken() error {
 	return nil
 }
 
-// truth reads the database at one moment and then Redis.
-func (b *bed) truth(ctx context.Context, coupon string) (t truth, err error) {
+// readState reads the database at one moment and then Redis.
+func (b *environment) readState(ctx context.Context, coupon string) (t storeState, err error) {
 	t.orders = map[int64]row{}
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *bed) truth(ctx context.Context, coupon string) (t truth, err error) {
 	return t, t.readShards(ctx, b.rdb, coupon, shards)
 }
 
-func (t *truth) readOrders(ctx context.Context, tx *sql.Tx, coupon string) error {
+func (t *storeState) readOrders(ctx context.Context, tx *sql.Tx, coupon string) error {
 	rows, err := tx.QueryContext(ctx, "SELECT id, user_id, status FROM orders WHERE coupon_id = ? AND status <> 'void'", coupon)
 	if err != nil {
 		return fmt.Errorf("read the orders: %w", err)
@@ -131,7 +131,7 @@ func (t *truth) readOrders(ctx context.Context, tx *sql.Tx, coupon string) error
 	return nil
 }
 
-func (t *truth) readShards(ctx context.Context, rdb redis.UniversalClient, coupon string, shards int) error {
+func (t *storeState) readShards(ctx context.Context, rdb redis.UniversalClient, coupon string, shards int) error {
 	t.loaded = shards > 0
 	for k := range shards {
 		tag := "seckill:{" + coupon + ":" + strconv.Itoa(k) + "}:"

@@ -79,4 +79,4 @@ func (r *round) another(ctx context.Context, statements []string) (*sql.Conn, er
 }
 
 // hangUp ends a session for good: whatever it holds goes with the connection.
-func hangUp(conn *sql.Conn) { _ = conn.Raw(func(any) error { return errEnd }) }
+func hangUp(conn *sql.Conn) { _ = conn.Raw(func(any) error { return errBadConn }) }

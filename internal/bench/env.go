@@ -16,8 +16,8 @@ import (
 	"seckill/internal/servers"
 )
 
-// house is the servers and the two programs of a run.
-type house struct {
+// env is the servers and the two programs of a run.
+type env struct {
 	dir     string
 	program string // seckill
 	bare    string
@@ -28,14 +28,14 @@ type house struct {
 	stops   []func() error
 }
 
-const openWithin = 5 * time.Minute // the first build of the program takes minutes on a small machine
+const openTimeout = 5 * time.Minute // the first build of the program takes minutes on a small machine
 
-// openHouse builds both programs from the module at root and starts the servers. On
+// openEnv builds both programs from the module at root and starts the servers. On
 // an error nothing is left running.
-func openHouse(ctx context.Context, root string) (_ *house, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
+func openEnv(ctx context.Context, root string) (_ *env, err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	h, err := newHouse(ctx, root)
+	h, err := newEnv(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +48,9 @@ func openHouse(ctx context.Context, root string) (_ *house, err error) {
 	return h, nil
 }
 
-// newHouse has the program and no server yet.
-func newHouse(ctx context.Context, root string) (_ *house, err error) {
-	h := &house{secret: rand.Text() + rand.Text()}
+// newEnv has the program and no server yet.
+func newEnv(ctx context.Context, root string) (_ *env, err error) {
+	h := &env{secret: rand.Text() + rand.Text()}
 	if h.dir, err = os.MkdirTemp("", "seckill-bench-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -63,7 +63,7 @@ func newHouse(ctx context.Context, root string) (_ *house, err error) {
 
 // openServers starts a MariaDB and a Redis. What was started before an error is
 // stopped with the house.
-func (h *house) openServers(ctx context.Context) (err error) {
+func (h *env) openServers(ctx context.Context) (err error) {
 	if h.maria, err = servers.StartMariaDB(ctx, filepath.Join(h.dir, "db")); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (h *house) openServers(ctx context.Context) (err error) {
 var buildFlags = []string{"-tags=nomsgpack"}
 
 // build compiles a program as a user would get it.
-func (h *house) build(ctx context.Context, root, pkg string) (string, error) {
+func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 	program := filepath.Join(h.dir, filepath.Base(pkg))
 	args := slices.Concat([]string{"build", "-o", program}, buildFlags, []string{pkg})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages
@@ -93,7 +93,7 @@ func (h *house) build(ctx context.Context, root, pkg string) (string, error) {
 }
 
 // refuses reports whether the program knows these settings and will not have them.
-func (h *house) refuses(ctx context.Context, env []string) (bool, error) {
+func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
 	cmd := command(ctx, h.dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()
 	const usage = 2 // the program's exit code for settings that it refuses
@@ -110,7 +110,7 @@ const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 
 // settings are what every path has. The limit on one user's requests is off: the
 // crowd is a generator, and in some paths few users tap very often.
-func (h *house) settings(dsn string) []string {
+func (h *env) settings(dsn string) []string {
 	return []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
 		freePort, freeAdminPort, jsonLog, "SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
@@ -125,7 +125,7 @@ const (
 )
 
 // close stops everything, the last first.
-func (h *house) close() (err error) {
+func (h *env) close() (err error) {
 	for _, stop := range slices.Backward(h.stops) {
 		err = errors.Join(err, stop())
 	}
