@@ -85,7 +85,7 @@ func TestASaleNeedsNoOtherRightsThanItIsToldOf(t *testing.T) {
 		s := newShop(t, append(impatient(), "SECKILL_ORDER__MODE="+mode)...)
 		use := preflight.RedisUse{Username: "app", Prefix: "seckill:"}
 		args := []any{"ACL", "SETUSER", "app", "on", ">pw"}
-		for _, word := range strings.Fields(strings.TrimPrefix(use.Grant(), "ACL SETUSER app ")) {
+		for word := range strings.FieldsSeq(strings.TrimPrefix(use.Grant(), "ACL SETUSER app ")) {
 			args = append(args, word)
 		}
 		require.NoError(t, s.redis.Do(t.Context(), args...).Err())

@@ -29,7 +29,8 @@ func anyServers(context.Context, *app) error { return nil }
 // warn tells of what was found at the start and may be meant so.
 func (a *app) warn(ctx context.Context) {
 	for _, one := range a.found.Of(preflight.Warning) {
-		a.log.WarnContext(ctx, "a server is not set up as it should be", "server", one.Server, "check", one.Name, "found", one.Found, "do", one.Do)
+		a.log.WarnContext(ctx, "a server is not set up as it should be", "server", one.Server,
+			"check", one.Name, "found", one.Found, "do", one.Do)
 	}
 }
 

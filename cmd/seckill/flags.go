@@ -12,8 +12,7 @@ import (
 // it has now, and not accept them as aliases.
 func refuseOldFlags(cmd *cobra.Command, renamed map[string]string) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			if now, ok := renamed[unknown.GetSpecifiedName()]; ok {
 				return usage(fmt.Errorf("--%s is called --%s now", unknown.GetSpecifiedName(), now))
 			}

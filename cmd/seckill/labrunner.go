@@ -79,7 +79,9 @@ func hosts(e harness.Experiment) error {
 func needs(e harness.Experiment) []string {
 	names := []string{}
 	for _, s := range e.Needs {
-		name := map[harness.Server]string{harness.Redis: "redis", harness.RealRedis: "redis", harness.OwnRedis: "redis", harness.Database: "database"}[s]
+		name := map[harness.Server]string{
+			harness.Redis: "redis", harness.RealRedis: "redis", harness.OwnRedis: "redis", harness.Database: "database",
+		}[s]
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -37,7 +37,8 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 		return usage(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
 	})
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newServe(c), newDemo(c), newCheck(c), newRush(c), newAudit(c), newArchive(c), newLab(c), newMigrate(c), newToken(c), newVersion(c))
+	root.AddCommand(newServe(c), newDemo(c), newCheck(c), newRush(c),
+		newAudit(c), newArchive(c), newLab(c), newMigrate(c), newToken(c), newVersion(c))
 	root.AddCommand(extraCommands(c)...)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
