@@ -1,17 +1,17 @@
-// Package breaker keeps a server that is away from stalling everybody who asks it.
+// Package breaker keeps a backend that is down from stalling its callers.
 //
-//	answers ─▶ three silences in a row ─▶ away: refused at once, without asking
-//	   ▲                                    │
-//	   └──────── it answers its own ping ◀──┘  asked every 100 ms, by nobody's request
+//	closed ─▶ three failures in a row ─▶ open: calls are refused at once
+//	   ▲                                   │
+//	   └──────── its probe succeeds ◀──────┘  every 100 ms, never with a caller's request
 //
-// A server is away when it is gone, stopped, or behind a network that swallows
-// everything: the one that gives no answer costs its callers a whole timeout each,
-// and is what this is for. No caller is ever sent ahead to find out whether it is
-// back, because that one would wait.
+// A backend is down when it is gone, stopped, or behind a network that swallows
+// everything: one that does not respond costs each caller a whole timeout, and is what
+// the breaker is for. There is no half-open state: the call that tried whether the
+// backend is back would wait, so only the probe does that.
 //
-// It does not promise that a server which is not away will answer. The room exists
-// because Redis and the database are both asked by many rooms, and each server has
-// one breaker.
+// A closed circuit does not promise that the backend responds. The package exists because
+// Redis and the database are both called from many packages, and each server has one
+// breaker.
 package breaker
 
 import (
@@ -25,95 +25,112 @@ import (
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 )
 
-// ErrAway says that the server is known to be away, and was not asked.
-var ErrAway = errors.New("it does not answer and is left alone until it does")
-
-// ErrGone is answered by Options.Ask when nobody will want the server any more.
-var ErrGone = errors.New("breaker: gone")
-
-const (
-	silences = 3 // in a row, until a server is taken to be away
-	askEvery = 100 * time.Millisecond
-	slack    = 20 * time.Millisecond
-	never    = 1 << 62 // the library would let a caller try after this
+var (
+	// ErrOpen reports that the circuit is open: the backend was not called.
+	ErrOpen = errors.New("circuit open: backend not responding")
+	// ErrStop is returned by Options.Probe when the backend is not needed any more.
+	ErrStop = errors.New("breaker: stop probing")
 )
 
-// Options are what a Breaker is made of.
+const (
+	failureThreshold = 3 // in a row
+	probeInterval    = 100 * time.Millisecond
+	deadlineSlack    = 20 * time.Millisecond
+	never            = 1 << 62 // the library would let a call try after this
+)
+
+// Outcome is what a call's error says of its backend.
+type Outcome uint8
+
+const (
+	Unresponsive Outcome = iota // the backend was not reached, or gave no answer in time
+	Responsive                  // the backend answered, if only with an error
+	Inconclusive                // the call ended for a reason of its own
+)
+
+// Options configure a Breaker.
 type Options struct {
-	Name    string                          // of the server, for the log and the errors
-	Ask     func(ctx context.Context) error // asks the server, past the breaker; nil if it answers
-	Timeout time.Duration                   // of one such question
-	Log     *slog.Logger                    // nil is slog.Default
-	Changed func(name string, away bool)    // called by New and at every change, for metrics; may be nil
+	Name         string                          // of the backend, for the log and the errors
+	CallTimeout  time.Duration                   // how long the backend may take to answer a call
+	Outcome      func(err error) Outcome         // classifies the error of a call
+	Probe        func(ctx context.Context) error // calls the backend past the breaker; nil if it answers
+	ProbeTimeout time.Duration                   // of one probe
+	Log          *slog.Logger                    // nil is slog.Default
+	OnChange     func(name string, open bool)    // receives the first state and every change, for metrics; may be nil
 }
 
-// Breaker watches one server. Its methods are safe for concurrent use.
+// Breaker watches one backend. Its methods are safe for concurrent use.
 type Breaker struct {
 	o       Options
 	circuit circuitbreaker.CircuitBreaker[any]
 	stop    context.CancelFunc
-	asking  sync.WaitGroup
+	probing sync.WaitGroup
 }
 
-// New makes a Breaker for a server that is taken to answer. Close ends it.
+// New returns a Breaker whose circuit is closed. Close releases it.
 func New(o Options) *Breaker {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	b := &Breaker{o: o}
-	b.changed(false)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
-	b.circuit = circuitbreaker.NewBuilder[any]().WithFailureThreshold(silences).WithDelay(never).
-		OnOpen(func(circuitbreaker.StateChangedEvent) { b.asking.Go(func() { b.ask(ctx) }) }).Build()
+	b.circuit = circuitbreaker.NewBuilder[any]().WithFailureThreshold(failureThreshold).WithDelay(never).
+		OnOpen(func(circuitbreaker.StateChangedEvent) { b.probing.Go(func() { b.probe(ctx) }) }).Build()
+	b.changed(false)
 	return b
 }
 
-// Away is nil, or an ErrAway that names the server.
-func (b *Breaker) Away() error {
-	if b.circuit.TryAcquirePermit() {
-		return nil
+// Do runs call and records its outcome, or returns an ErrOpen that names the backend.
+// A call that fails because its caller had hardly any time left is inconclusive.
+func (b *Breaker) Do(ctx context.Context, call func() error) error {
+	if !b.circuit.TryAcquirePermit() {
+		return fmt.Errorf("%s: %w", b.o.Name, ErrOpen)
 	}
-	return fmt.Errorf("%s: %w", b.o.Name, ErrAway)
+	began := time.Now()
+	err := call()
+	switch outcome := b.o.Outcome(err); {
+	case outcome == Responsive:
+		b.circuit.RecordSuccess()
+	case outcome == Inconclusive:
+	case deadlineNear(ctx) && time.Since(began) < b.o.CallTimeout/2:
+	default:
+		b.circuit.RecordFailure()
+	}
+	return err
 }
 
-// Answered notes that the server gave an answer, whatever it said.
-func (b *Breaker) Answered() { b.circuit.RecordSuccess() }
-
-// Silent notes that the server could not be reached or gave no answer in time.
-func (b *Breaker) Silent() { b.circuit.RecordFailure() }
-
-// Close ends the questions. The server then stays as it was last known to be.
+// Close ends the probes. The circuit stays as it is.
 func (b *Breaker) Close() {
 	b.stop()
-	b.asking.Wait()
+	b.probing.Wait()
 }
 
-// Over says whether a caller's time has run out, or is about to: a call that it cut
-// short may come back a moment before the context says so.
-func Over(ctx context.Context) bool {
-	until, bounded := ctx.Deadline()
-	return ctx.Err() != nil || bounded && time.Until(until) < slack
+// deadlineNear reports whether ctx has ended or is about to: a call that a deadline cuts
+// short may return a moment before the context ends.
+func deadlineNear(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(deadline) < deadlineSlack
 }
 
-// ask runs while the server is away.
-func (b *Breaker) ask(ctx context.Context) {
+// probe runs while the circuit is open.
+func (b *Breaker) probe(ctx context.Context) {
 	since := time.Now()
-	b.o.Log.Warn("a server does not answer and is left alone until it does", "server", b.o.Name)
+	b.o.Log.Warn("circuit open: backend not responding", "backend", b.o.Name)
 	b.changed(true)
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(probeInterval)
 	defer tick.Stop()
 	for {
-		one, cancel := context.WithTimeout(ctx, b.o.Timeout)
-		err := b.o.Ask(one)
+		one, cancel := context.WithTimeout(ctx, b.o.ProbeTimeout)
+		err := b.o.Probe(one)
 		cancel()
 		switch {
 		case err == nil:
-			b.o.Log.Info("a server answers again", "server", b.o.Name, "after", time.Since(since))
-			b.changed(false) // first, so that whoever is let through again finds it told
+			b.o.Log.Info("circuit closed: backend responding", "backend", b.o.Name, "after", time.Since(since))
+			b.changed(false) // first, so that a call that is let through finds it reported
 			b.circuit.Close()
 			return
-		case errors.Is(err, ErrGone):
+		case errors.Is(err, ErrStop):
 			b.changed(false)
 			return
 		}
@@ -125,8 +142,8 @@ func (b *Breaker) ask(ctx context.Context) {
 	}
 }
 
-func (b *Breaker) changed(away bool) {
-	if b.o.Changed != nil {
-		b.o.Changed(b.o.Name, away)
+func (b *Breaker) changed(open bool) {
+	if b.o.OnChange != nil {
+		b.o.OnChange(b.o.Name, open)
 	}
 }

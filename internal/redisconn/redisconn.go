@@ -105,11 +105,11 @@ func (o Options) client() (redis.UniversalClient, error) {
 	case len(o.Addrs) == 0:
 		return nil, errors.New("redis has no address: set redis.addrs")
 	case o.Mode == Single && len(o.Addrs) == 1:
-		return o.guarded(redis.NewClient(o.single()), o.Addrs[0]), nil
+		return o.withBreaker(redis.NewClient(o.single()), o.Addrs[0]), nil
 	case o.Mode == Single:
 		return nil, errors.New("redis.addrs has several addresses: set redis.mode to sentinel or cluster")
 	case o.Mode == Sentinel:
-		return o.guarded(redis.NewFailoverClient(o.sentinel()), "master "+o.MasterName), nil
+		return o.withBreaker(redis.NewFailoverClient(o.sentinel()), "master "+o.MasterName), nil
 	case o.Mode == Cluster:
 		return redis.NewClusterClient(o.cluster()), nil
 	default:
@@ -160,7 +160,7 @@ func (o Options) cluster() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.tls(),
 		Dialer:                     o.dialOnceAnswered(),
-		NewClient:                  func(node *redis.Options) *redis.Client { return o.guarded(redis.NewClient(node), node.Addr) },
+		NewClient:                  func(node *redis.Options) *redis.Client { return o.withBreaker(redis.NewClient(node), node.Addr) },
 		ClusterStateReloadInterval: time.Second,
 		MaxRetryBackoff:            100 * time.Millisecond,
 		MaxRetries:                 never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,

@@ -12,70 +12,75 @@ import (
 	"seckill/internal/order"
 )
 
-// probeTimeout bounds the question whether a database that was away answers again.
+// probeTimeout bounds one probe of a database that does not respond.
 const probeTimeout = time.Second
 
-// breakerPool is the pool as gorm sees it, with a breaker before it: a database that is
-// away costs a request nothing, and not the whole of its budget. Statements inside a
-// transaction pass it by, because whoever began has been let through. So does
-// QueryRowContext, whose sql.Row cannot be made to say no: nothing here uses it but
-// the embedded database's fences.
+// breakerPool is the pool that gorm uses, with a breaker before it: a database that is
+// down costs a request nothing, instead of the whole of its budget. Statements inside a
+// transaction do not pass the breaker, because its begin did. Nor does QueryRowContext,
+// whose sql.Row cannot carry the refusal: only the embedded database's fences use it.
 type breakerPool struct {
 	*sql.DB
 	breaker *breaker.Breaker
-	timeout time.Duration // how long the database may take to answer
 }
 
-func newBreakerPool(pool *sql.DB, patience time.Duration, log *slog.Logger, changed func(string, bool)) breakerPool {
-	return breakerPool{DB: pool, timeout: patience, breaker: breaker.New(breaker.Options{
-		Name: "database", Ask: pool.PingContext, Timeout: probeTimeout, Log: log, Changed: changed,
+// newBreakerPool returns the pool behind a breaker. The database may take callTimeout to
+// answer.
+func newBreakerPool(
+	pool *sql.DB, callTimeout time.Duration, log *slog.Logger, onChange func(string, bool),
+) breakerPool {
+	return breakerPool{DB: pool, breaker: breaker.New(breaker.Options{
+		Name: "database", CallTimeout: callTimeout, Outcome: outcomeOf,
+		Probe: pool.PingContext, ProbeTimeout: probeTimeout, Log: log, OnChange: onChange,
 	})}
 }
 
-// GetDBConn gives gorm the pool itself.
-func (g breakerPool) GetDBConn() (*sql.DB, error) { return g.DB, nil }
+// GetDBConn returns the pool itself, for gorm.
+func (p breakerPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
-// BeginTx begins, unless the database is away.
+// BeginTx begins a transaction, unless the circuit is open.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g breakerPool) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
-	err = g.do(ctx, func() error { begun, err = g.DB.BeginTx(ctx, o); return err })
+func (p breakerPool) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
+	err = p.do(ctx, func() error { begun, err = p.DB.BeginTx(ctx, o); return err })
 	return begun, err
 }
 
-// ExecContext executes, unless the database is away.
+// ExecContext executes a statement, unless the circuit is open.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g breakerPool) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
-	err = g.do(ctx, func() error { done, err = g.DB.ExecContext(ctx, query, args...); return err })
+func (p breakerPool) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
+	err = p.do(ctx, func() error { done, err = p.DB.ExecContext(ctx, query, args...); return err })
 	return done, err
 }
 
-// QueryContext queries, unless the database is away.
+// QueryContext runs a query, unless the circuit is open.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (g breakerPool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	err = g.do(ctx, func() error {
-		rows, err = g.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // gorm does both
+func (p breakerPool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	err = p.do(ctx, func() error {
+		rows, err = p.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // gorm does both
 		return err
 	})
 	return rows, err
 }
 
-func (g breakerPool) do(ctx context.Context, work func() error) error {
-	if err := g.breaker.Away(); err != nil {
+func (p breakerPool) do(ctx context.Context, call func() error) error {
+	err := p.breaker.Do(ctx, call)
+	if errors.Is(err, breaker.ErrOpen) {
 		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 	}
-	began := time.Now()
-	err := work()
+	return err //nolint:wrapcheck // gorm is to see what the pool says
+}
+
+// outcomeOf classifies the error of a statement. A deadlock, or a row that is there
+// already, is an answer too.
+func outcomeOf(err error) breaker.Outcome {
 	switch {
-	case err == nil || !errors.Is(classify(err), order.ErrUnavailable):
-		if !errors.Is(err, context.Canceled) {
-			g.breaker.Answered()
-		}
-	case breaker.Over(ctx) && time.Since(began) < g.timeout/2: // the caller had hardly any time left
-	default:
-		g.breaker.Silent()
+	case errors.Is(classify(err), order.ErrUnavailable):
+		return breaker.Unresponsive
+	case errors.Is(err, context.Canceled):
+		return breaker.Inconclusive
 	}
-	return err
+	return breaker.Responsive
 }

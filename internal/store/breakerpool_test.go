@@ -32,6 +32,7 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 		MySQL: strings.Replace(m.DSN(name), "readTimeout=5s", "readTimeout=1s", 1), TxTimeout: 300 * time.Millisecond,
 		OnBreakerChange: func(_ string, away bool) { told <- away },
 	})
+	require.False(t, <-told, "it is up from the first")
 	c := onSale(t, s, 1000)
 	id := int64(0)
 	try := func() error { id++; return place(t.Context(), s, c, wish(c, id, id)) }
@@ -49,11 +50,11 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 		require.True(t, <-told)
 		for range 100 {
 			began := time.Now()
-			require.ErrorIs(t, try(), breaker.ErrAway, fault)
+			require.ErrorIs(t, try(), breaker.ErrOpen, fault)
 			require.ErrorIs(t, s.Void(t.Context(), wish(c, 5000, 1)), order.ErrUnavailable)
 			_, err := s.NextFence(t.Context(), "k")
-			require.ErrorIs(t, err, breaker.ErrAway)
-			require.ErrorIs(t, s.RaiseFence(t.Context(), "k", 7), breaker.ErrAway)
+			require.ErrorIs(t, err, breaker.ErrOpen)
+			require.ErrorIs(t, s.RaiseFence(t.Context(), "k", 7), breaker.ErrOpen)
 			require.Less(t, time.Since(began), 50*time.Millisecond)
 		}
 		require.NoError(t, steps.end())
@@ -66,7 +67,11 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 // What the database says, of a deadlock or of a row that is there, is an answer.
 func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
 	s := migrated(t, Options{
-		MySQL: testservers.DSN(t), OnBreakerChange: func(string, bool) { t.Error("it was taken to be away") },
+		MySQL: testservers.DSN(t), OnBreakerChange: func(_ string, open bool) {
+			if open {
+				t.Error("the circuit opened")
+			}
+		},
 	})
 	c := onSale(t, s, 10)
 	placed(t, s, c, 1, 1)

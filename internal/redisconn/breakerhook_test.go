@@ -19,12 +19,12 @@ import (
 // shorter than the client's timeout.
 const quick = 100 * time.Millisecond
 
-// untilAway asks until the client refuses by itself, and tells how long that took.
-func untilAway(t *testing.T, c redis.UniversalClient, key string) time.Duration {
+// untilOpen asks until the client refuses by itself, and tells how long that took.
+func untilOpen(t *testing.T, c redis.UniversalClient, key string) time.Duration {
 	t.Helper()
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		return errors.Is(c.Get(t.Context(), key).Err(), breaker.ErrAway)
+		return errors.Is(c.Get(t.Context(), key).Err(), breaker.ErrOpen)
 	}, 10*time.Second, time.Millisecond, "it is asked on and on")
 	return time.Since(began)
 }
@@ -42,15 +42,15 @@ func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
 		"killed":  {r.Kill, func() error { return r.Restart(t.Context()) }},
 	} {
 		require.NoError(t, steps.begin())
-		took := untilAway(t, c, "k")
+		took := untilOpen(t, c, "k")
 		require.Less(t, took, 1500*time.Millisecond, "three timeouts")
 		require.True(t, <-told)
 		for range 50 {
 			began := time.Now()
-			require.ErrorIs(t, c.Incr(t.Context(), "n").Err(), breaker.ErrAway)
+			require.ErrorIs(t, c.Incr(t.Context(), "n").Err(), breaker.ErrOpen)
 			cmds, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error { return p.Incr(t.Context(), "n").Err() })
-			require.ErrorIs(t, err, breaker.ErrAway)
-			require.ErrorIs(t, cmds[0].Err(), breaker.ErrAway)
+			require.ErrorIs(t, err, breaker.ErrOpen)
+			require.ErrorIs(t, cmds[0].Err(), breaker.ErrOpen)
 			require.Less(t, time.Since(began), quick)
 		}
 		require.NoError(t, steps.end())
