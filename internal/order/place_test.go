@@ -174,14 +174,23 @@ func TestABuyerWhoGoesAwayLeavesNothingHeld(t *testing.T) {
 			require.Empty(t, s.leases(t, 7))
 		})
 	}
-	t.Run("after commit", func(t *testing.T) {
-		c := s.sell(t, 2, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		f := &faults{plan: map[string]func(){"after commit": cancel}}
-		_, err := s.with(f.into).Place(ctx, wish(c, 7, ""))
-		require.NoError(t, err, "it is sold")
-		s.atRest(t, c, 1)
-	})
+	for name, plan := range map[string]func(cancel func()) map[string]func(){
+		"after commit": func(cancel func()) map[string]func() { return map[string]func(){"after commit": cancel} },
+		"after a commit whose answer was lost": func(cancel func()) map[string]func() {
+			return map[string]func(){"after commit": nil, "before void": cancel}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.sell(t, 2, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			f := &faults{plan: plan(cancel)}
+			_, err := s.with(f.into).Place(ctx, wish(c, 7, ""))
+			require.NoError(t, err, "it is sold")
+			require.Empty(t, f.left())
+			require.Empty(t, s.leases(t, 7), "the outcome was known while the lock was held")
+			s.atRest(t, c, 1)
+		})
+	}
 }
 
 // forgetBuyer makes the user's home shard forget what the user has.

@@ -70,7 +70,7 @@ func (b *Backend) leave(s *session) {
 	s.since = time.Now()
 }
 
-// limitIdleTx ends the session that has been without any use for longest, and reports whether
+// endIdle ends the session that has been without any use for longest, and reports whether
 // there was one.
 func (b *Backend) endIdle() bool {
 	idle, found := time.Duration(0), false
