@@ -24,13 +24,13 @@ import (
 	"seckill/internal/store"
 )
 
-// Books is the database's side. *store.Store is one.
-type Books interface {
+// Database is what the auditor reads of the SQL database. *store.Store implements it.
+type Database interface {
 	Coupon(ctx context.Context, id int64) (coupon.Coupon, error)
 	ReadSnapshot(ctx context.Context, couponID int64, read func(context.Context, store.Snapshot) error) error
 }
 
-// Shards is Redis' side. *stock.Stock is one.
+// Shards is what the auditor reads of Redis. *stock.Stock implements it.
 type Shards interface {
 	ReadShards(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
 	OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[stock.Held, error]
@@ -52,7 +52,7 @@ type Reloader interface {
 
 // Auditor audits one coupon at a time.
 type Auditor struct {
-	books       Books
+	database    Database
 	shards      Shards
 	mender      Mender
 	reloader    Reloader
@@ -61,8 +61,8 @@ type Auditor struct {
 
 // New makes an Auditor. Repair settles holds from the age of settleAfter on: a
 // younger one may belong to a request in progress.
-func New(b Books, s Shards, m Mender, r Reloader, settleAfter time.Duration) *Auditor {
-	return &Auditor{books: b, shards: s, mender: m, reloader: r, settleAfter: settleAfter}
+func New(b Database, s Shards, m Mender, r Reloader, settleAfter time.Duration) *Auditor {
+	return &Auditor{database: b, shards: s, mender: m, reloader: r, settleAfter: settleAfter}
 }
 
 // looks is how often the stores are read in the hope of a quiet moment, pause the time
@@ -109,7 +109,7 @@ func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 // Repairing what is right changes nothing, nor does repairing what is only unsettled:
 // loading closes the sale for a moment. An ended sale is settled and not loaded.
 func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
-	c, err := a.books.Coupon(ctx, couponID)
+	c, err := a.database.Coupon(ctx, couponID)
 	if err != nil {
 		return Report{}, err
 	}
@@ -130,7 +130,7 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	return a.Audit(ctx, couponID)
 }
 
-// mendable says whether the shards contradict the database, which a loading sets
+// mendable reports whether the shards contradict the database, which a loading sets
 // right, or are not loaded yet, because whoever was at it may have died. What the
 // database itself has wrong (I1 to I3, and I4 with it) stays so; of I3 it is the account
 // in Redis that is loaded again.

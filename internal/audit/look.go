@@ -32,7 +32,7 @@ type evidence struct {
 }
 
 func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
-	first, err := a.books.Coupon(ctx, couponID)
+	first, err := a.database.Coupon(ctx, couponID)
 	if err != nil {
 		return evidence{}, err
 	}
@@ -41,7 +41,7 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		return e, err
 	}
 	e.at = time.Now().UTC()
-	err = a.books.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) error {
+	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) error {
 		e.coupon = l.Coupon()
 		if err := a.readOrders(ctx, &e, l); err != nil {
 			return err

@@ -177,7 +177,7 @@ func TestTheProcessorTimeOfThisProcess(t *testing.T) {
 }
 
 func report() *Report {
-	r := &Report{Stamp: []string{"today", "a <machine> & more"}, Ordering: group, Audits: 2}
+	r := &Report{Environment: []string{"today", "a <machine> & more"}, Ordering: group, Audits: 2}
 	for i, share := range loads {
 		row := Row{Name: "some", At: share * 1000}
 		row.figures[rate], row.figures[p99], row.figures[p50] = min(row.At, 1000), float64(i*i), float64(i)

@@ -10,17 +10,17 @@ import (
 
 // Report is what a run has measured. Every figure in it is a median of its rounds.
 type Report struct {
-	Stamp    []string `json:"stamp"`
-	Rounds   int      `json:"rounds"`
-	Quick    bool     `json:"quick,omitempty"` // too short to be a measurement
-	Paths    []Row    `json:"paths,omitempty"`
-	Absent   []string `json:"absent,omitempty"`   // paths whose settings this build refuses
-	Ordering string   `json:"ordering,omitempty"` // the path that the rest is measured on
-	Fleets   []Row    `json:"fleets,omitempty"`   // At: instances
-	Coupons  []Row    `json:"coupons,omitempty"`  // At: coupons on sale at once
-	Buyers   []Row    `json:"buyers,omitempty"`   // At: users who bought before
-	Load     []Row    `json:"load,omitempty"`     // At: arrivals per second
-	Overload []Row    `json:"overload,omitempty"` // At: the same
+	Environment []string `json:"stamp"`
+	Rounds      int      `json:"rounds"`
+	Quick       bool     `json:"quick,omitempty"` // too short to be a measurement
+	Paths       []Row    `json:"paths,omitempty"`
+	Absent      []string `json:"absent,omitempty"`   // paths whose settings this build refuses
+	Ordering    string   `json:"ordering,omitempty"` // the path that the rest is measured on
+	Fleets      []Row    `json:"fleets,omitempty"`   // At: instances
+	Coupons     []Row    `json:"coupons,omitempty"`  // At: coupons on sale at once
+	Buyers      []Row    `json:"buyers,omitempty"`   // At: users who bought before
+	Load        []Row    `json:"load,omitempty"`     // At: arrivals per second
+	Overload    []Row    `json:"overload,omitempty"` // At: the same
 
 	Audits     int      `json:"audits"`     // measurements that were audited
 	Violations []string `json:"violations"` // what the audits found

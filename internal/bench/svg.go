@@ -20,7 +20,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 	fmt.Fprintf(&b, `<rect class="ground" width="%d" height="%d"/>`, chartWidth, 2*chartHeight+56)
 	r.chart(&b, 0, "orders per second, committed; dashed: what was offered", []series{{"committed", "good", rate}}, linear)
 	r.chart(&b, chartHeight, "latency from the moment a buyer was due, ms", []series{{"p99", "slow", p99}, {"p50", "good", p50}}, decades)
-	for i, line := range append([]string{r.Ordering}, r.Stamp[:min(2, len(r.Stamp))]...) {
+	for i, line := range append([]string{r.Ordering}, r.Environment[:min(2, len(r.Environment))]...) {
 		fmt.Fprintf(&b, `<text class="quiet" x="%d" y="%d">%s</text>`, left, 2*chartHeight+12+16*i, escape(line))
 	}
 	b.WriteString("</svg>\n")

@@ -74,7 +74,7 @@ var spread = []column{
 // WriteText writes the report as Markdown, which is a table in a terminal too.
 func (r *Report) WriteText(w io.Writer) error {
 	var t strings.Builder
-	for _, line := range r.Stamp {
+	for _, line := range r.Environment {
 		t.WriteString("- " + line + "\n")
 	}
 	for _, name := range r.Absent {

@@ -121,7 +121,7 @@ func TestResultsOfSeveralRunsAreAddedUp(t *testing.T) {
 	assert.Equal(t, 2, sum.Total.Lost)
 	assert.Equal(t, 4, sum.Total.Leaked)
 	assert.Equal(t, 2, sum.Failed)
-	assert.InDelta(t, 3, sum.Total.SettleMax, 0.001)
+	assert.InDelta(t, 3, sum.Total.AtRestMax, 0.001)
 	require.Len(t, sum.Cells, 2)
 	assert.Equal(t, 2, sum.Cells[1].Struck)
 

@@ -17,9 +17,9 @@ type Options struct {
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
 	Requests int     // taps in a round; default 1000
-	// SettleWithin is how long after the last fault something may still be open;
+	// AtRestWithin is how long after the last fault something may still be open;
 	// default 30 s, which is what the program promises.
-	SettleWithin time.Duration
+	AtRestWithin time.Duration
 	Parallel     int // rounds at once, each with stores of its own; default 2
 
 	// Each is told of every round as it ends, one after the other; may be nil.
@@ -44,8 +44,8 @@ func (o Options) withDefaults() Options {
 	if o.Parallel == 0 {
 		o.Parallel = 2
 	}
-	if o.SettleWithin == 0 {
-		o.SettleWithin = 30 * time.Second
+	if o.AtRestWithin == 0 {
+		o.AtRestWithin = 30 * time.Second
 	}
 	if o.Each == nil {
 		o.Each = func(Result) {}
@@ -181,7 +181,7 @@ func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.SettleWithin)
+	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.AtRestWithin)
 }
 
 // leave ends the environment. That something on it does not end in order is worth a word.

@@ -32,8 +32,8 @@ type Row struct {
 	AboveLimit   int     `json:"above_limit"`
 	Leaked       int     `json:"leaked"`
 	Failed       int     `json:"failed"`
-	SettleMedian float64 `json:"settle_median_s"` // from the last fault until everything was at rest
-	SettleMax    float64 `json:"settle_max_s"`
+	AtRestMedian float64 `json:"settle_median_s"` // from the last fault until everything was at rest
+	AtRestMax    float64 `json:"settle_max_s"`
 	RecoverMax   float64 `json:"recover_max_s"` // from the last fault to the next order
 	AnswerMax    float64 `json:"answer_max_s"`  // the slowest answer
 
@@ -92,8 +92,8 @@ func (w *Row) finish() {
 		return
 	}
 	slices.Sort(w.settled)
-	w.SettleMedian = seconds(w.settled[len(w.settled)/2])
-	w.SettleMax = seconds(w.settled[len(w.settled)-1])
+	w.AtRestMedian = seconds(w.settled[len(w.settled)/2])
+	w.AtRestMax = seconds(w.settled[len(w.settled)-1])
 }
 
 func seconds(d time.Duration) float64 {
@@ -121,7 +121,7 @@ func (s Summary) WriteText(out io.Writer) error {
 		name := row.name()
 		_, _ = fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.2f\t%d\t  \t%s\n",
 			row.Rounds, row.Struck, row.Asked, row.Acknowledged, row.Committed, row.Lost, row.Oversold, row.AboveLimit,
-			row.Leaked, row.SettleMedian, row.SettleMax, row.Failed, name)
+			row.Leaked, row.AtRestMedian, row.AtRestMax, row.Failed, name)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)

@@ -51,7 +51,7 @@ func (l *ledger) placed(r order.Request, id int64) {
 	}
 }
 
-// place says whether the answer to the request is right, and notes it.
+// place reports whether the answer to the request is right, and notes it.
 func (l *ledger) place(t *rapid.T, r order.Request, o order.Order, err error) {
 	if id, known := l.keys[r]; known && r.Key != "" {
 		require.NoError(t, err, "it has its order")
@@ -74,7 +74,7 @@ func (l *ledger) place(t *rapid.T, r order.Request, o order.Order, err error) {
 	}
 }
 
-// move says whether the answer to a payment or a cancellation is right, and notes it.
+// move reports whether the answer to a payment or a cancellation is right, and notes it.
 func (l *ledger) move(t *rapid.T, id, user int64, to order.Status, o order.Order, err error) {
 	e := l.orders[id]
 	switch {

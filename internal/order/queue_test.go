@@ -55,7 +55,7 @@ func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) 
 	require.Eventually(t, until, patient, soon)
 }
 
-// drained says whether nothing is left in the queues of the coupon.
+// drained reports whether nothing is left in the queues of the coupon.
 func (s *shop) drained(t *testing.T, c coupon.Coupon) func() bool {
 	return func() bool { return s.waiting(t, c).Entries == 0 }
 }

@@ -236,7 +236,7 @@ func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []st
 	return answers, nil
 }
 
-// Loaded says whether every shard is open with the epoch, on the server that it was
+// Loaded reports whether every shard is open with the epoch, on the server that it was
 // loaded on. All are asked at once; one that does not answer is an error, whatever
 // the others say.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {

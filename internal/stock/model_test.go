@@ -149,7 +149,7 @@ func (m *model) counts(of map[int64]int, shard int) map[string]string {
 	return all
 }
 
-// sameOutcome says whether two refusals are the same one, or both none.
+// sameOutcome reports whether two refusals are the same one, or both none.
 func sameOutcome(t *rapid.T, want, got error) {
 	if want == nil && got == nil || want != nil && errors.Is(got, want) {
 		return

@@ -62,7 +62,7 @@ func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
 	return shards, int64(max(1, most/max(1, c.Shards)))
 }
 
-// Next is order.Queue's.
+// Next implements order.Queue.
 func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	shards, each := q.shardsOf(c, most)
 	reads := make([]*redis.XStreamSliceCmd, len(shards))
@@ -95,7 +95,7 @@ func empty(err error) bool {
 	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
 }
 
-// ClaimAbandoned is order.Queue's.
+// ClaimAbandoned implements order.Queue.
 func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	var all []order.Entry
 	var failed error
@@ -218,7 +218,7 @@ func (q *Queue) AckCommitted(ctx context.Context, e order.Entry) error {
 	return nil
 }
 
-// DeadLetter is order.Queue's.
+// DeadLetter implements order.Queue.
 func (q *Queue) DeadLetter(ctx context.Context, e order.Entry, why error) error {
 	h := e.Hold
 	_, err := q.stock.run(ctx, deadLetterScript, h.CouponID, h.Shard, h.Epoch, e.ID, why.Error(), maxDeadLetters)

@@ -154,7 +154,7 @@ func (s *Stock) run(ctx context.Context, sc script, couponID int64, shard int, a
 	return answer, err
 }
 
-// runWithRetry is run, and says whether the script was sent a second time: then the first
+// runWithRetry is run, and reports whether the script was sent a second time: then the first
 // sending may still be on its way, and arrive after whatever is done next.
 func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
 	answer []string, twice bool, err error,

@@ -23,7 +23,7 @@ func (q *commitQueue) push(m *commitRequest, o GroupOptions) bool {
 	return true
 }
 
-// startWorker says whether one more committer should begin. take dismisses it.
+// startWorker reports whether one more committer should begin. take dismisses it.
 func (q *commitQueue) startWorker(o GroupOptions) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -86,7 +86,7 @@ func classify(err error) error {
 	return err
 }
 
-// isDuplicate says whether a unique index refused a row.
+// isDuplicate reports whether a unique index refused a row.
 func isDuplicate(err error) bool {
 	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return fromMySQL.Number == 1062

@@ -109,7 +109,7 @@ func locked(ctx context.Context, tx *sql.Tx, c coupon.Coupon) error {
 	return tx.QueryRowContext(ctx, "SELECT id FROM coupons WHERE id = ? FOR UPDATE NOWAIT", c.ID).Scan(&id)
 }
 
-// busy says whether another transaction has locked a coupon's row.
+// busy reports whether another transaction has locked a coupon's row.
 func busy(t *testing.T, tx *sql.Tx, c coupon.Coupon) bool {
 	t.Helper()
 	err := locked(t.Context(), tx, c)

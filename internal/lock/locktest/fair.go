@@ -19,7 +19,7 @@ func (s suite) fair(t *testing.T) {
 	if s.Line == nil {
 		return
 	}
-	soon := s.Patience / 2 // before a place could have run out by itself
+	soon := s.PlaceTTL / 2 // before a place could have run out by itself
 
 	t.Run("17 eight waiters of eight processes are served in the order they came", func(t *testing.T) {
 		key := aKey()
@@ -58,7 +58,7 @@ func (s suite) fair(t *testing.T) {
 		var held *lock.HeldError
 		require.ErrorAs(t, err, &held)
 		require.Positive(t, held.Remaining, "so long may the first still come")
-		require.LessOrEqual(t, held.Remaining, s.Patience+time.Millisecond, "a server's milliseconds are rounded up")
+		require.LessOrEqual(t, held.Remaining, s.PlaceTTL+time.Millisecond, "a server's milliseconds are rounded up")
 		_, err = b.AcquireInTurn(t.Context(), key, "first", time.Minute)
 		require.NoError(t, err)
 		s.Delete(t, key)
@@ -73,8 +73,8 @@ func (s suite) fair(t *testing.T) {
 		}
 		died := time.Now()
 		require.NoError(t, h.Release(t.Context()))
-		next := mustAcquire(t, s.locker(t), key, lock.WithWait(5*s.Patience))
-		require.Less(t, time.Since(died), s.Patience+soon)
+		next := mustAcquire(t, s.locker(t), key, lock.WithWait(5*s.PlaceTTL))
+		require.Less(t, time.Since(died), s.PlaceTTL+soon)
 		require.NoError(t, next.Release(t.Context()))
 	})
 
@@ -110,10 +110,10 @@ func (s suite) fair(t *testing.T) {
 		waiter := s.connected(t, key, poll(time.Minute)) // it gives up asleep, not while it asks
 		h := mustAcquire(t, s.locker(t), key)
 		gaveUp := time.Now()
-		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(s.Patience/3))
+		_, err := waiter.Acquire(t.Context(), key, lock.WithWait(s.PlaceTTL/3))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		eventually(t, func() bool { return s.Line(t, key) == 0 }, soon, time.Millisecond)
-		require.Less(t, time.Since(gaveUp), s.Patience)
+		require.Less(t, time.Since(gaveUp), s.PlaceTTL)
 		_, err = s.locker(t).Acquire(t.Context(), key)
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		require.Zero(t, s.Line(t, key), "who does not wait has no place at all")
@@ -126,7 +126,7 @@ func (s suite) fair(t *testing.T) {
 		_, err := b.AcquireInTurn(t.Context(), key, "dead", time.Minute)
 		require.ErrorIs(t, err, lock.ErrHeld)
 		require.Equal(t, 1, s.Line(t, key))
-		eventually(t, func() bool { return s.Line(t, key) == 0 }, s.Patience+soon, 5*time.Millisecond)
+		eventually(t, func() bool { return s.Line(t, key) == 0 }, s.PlaceTTL+soon, 5*time.Millisecond)
 		require.NoError(t, h.Release(t.Context()))
 	})
 
@@ -144,7 +144,7 @@ func (s suite) fair(t *testing.T) {
 			_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
 			return !errors.Is(err, lock.ErrHeld) || s.Line(t, key) != 2
 		}
-		never(t, asked, s.Patience*3/2, 20*time.Millisecond)
+		never(t, asked, s.PlaceTTL*3/2, 20*time.Millisecond)
 		require.NoError(t, h.Release(t.Context()))
 		_, err = b.AcquireInTurn(t.Context(), key, "late", time.Minute)
 		close(seen)

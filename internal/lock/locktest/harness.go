@@ -53,10 +53,10 @@ type Harness struct {
 	Kept       func(t testing.TB) int
 	KeptAtMost int
 	Purge      func(t testing.TB)
-	// Line is how many processes stand in line for key, and Patience how long the
+	// Line is how many processes stand in line for key, and PlaceTTL how long the
 	// place of one that died lasts. Nil: this backend is not fair.
 	Line     func(t testing.TB, key string) int
-	Patience time.Duration
+	PlaceTTL time.Duration
 	Capabilities
 }
 

@@ -41,9 +41,9 @@ func fair(t testing.TB, addr string) locktest.Harness {
 
 // fairly is a harness whose backends are fair; dial is how they connect.
 func fairly(t testing.TB, h locktest.Harness, dial func(testing.TB, string) redis.UniversalClient) locktest.Harness {
-	h.Patience = time.Second
+	h.PlaceTTL = time.Second
 	h.Dial = func(t testing.TB, addr string) lock.Backend {
-		return New(dial(t, addr), Options{Fair: true, PlaceTTL: h.Patience})
+		return New(dial(t, addr), Options{Fair: true, PlaceTTL: h.PlaceTTL})
 	}
 	observer := dial(t, h.Server)
 	h.Line = func(t testing.TB, key string) int { return lineOf(t, observer, key) }

@@ -57,7 +57,7 @@ var bugNames = []string{
 	"resumed with the units of now", "filled again after it was open",
 }
 
-// Has says whether one of b is in the set.
+// Has reports whether one of b is in the set.
 func (s Bugs) Has(b Bugs) bool { return s&b != 0 }
 
 // String names what is broken.

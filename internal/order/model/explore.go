@@ -16,7 +16,7 @@ type System[S comparable] interface {
 	Next(s S, tell func(Action, S))
 	// Violated names the promise that s breaks, or is "".
 	Violated(s S) string
-	// AtRest says whether everything that was begun has ended well.
+	// AtRest reports whether everything that was begun has ended well.
 	AtRest(s S) bool
 }
 

@@ -30,7 +30,7 @@ const (
 // sealed is the noted of a shard that has all buyers.
 const sealed = users + 1
 
-// unsound says whether the shards are not as they were loaded.
+// unsound reports whether the shards are not as they were loaded.
 func (s *State) unsound() bool {
 	for _, sh := range s.redis {
 		if !sh.open || sh.moved || sh.epoch != s.db.epoch {

@@ -35,7 +35,7 @@ func (m *Sale) lock(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// inside says whether attempt i believes that it has the user's lock.
+// inside reports whether attempt i believes that it has the user's lock.
 func (a *attempt) inside() bool { return a.at >= counting && a.at <= unlocking }
 
 // unlock releases the lock: if it is still the attempt's, and the outcome is known.

@@ -82,7 +82,7 @@ func (m *Sale) answersViolated(s *State) string {
 	return ""
 }
 
-// toldOtherwise says whether the request of attempt i was answered before, with
+// toldOtherwise reports whether the request of attempt i was answered before, with
 // another order.
 func (m *Sale) toldOtherwise(s *State, i int8) bool {
 	a := &s.tries[i]
@@ -105,13 +105,13 @@ func (m *Sale) aboveLimit(s *State) bool {
 	return false
 }
 
-// comparable says whether Redis and the database speak of the same loading, and
+// comparable reports whether Redis and the database speak of the same loading, and
 // nothing of it was lost.
 func (m *Sale) comparable(s *State) bool {
 	return !s.unsound() && s.db.onSale && s.loader.at == loaded
 }
 
-// AtRest says whether nothing is open any more and Redis agrees with the database:
+// AtRest reports whether nothing is open any more and Redis agrees with the database:
 // h and G are 0, R = D, every 202 has become an order or a refusal, and what the
 // shards know of the users' orders is true.
 func (m *Sale) AtRest(s State) bool {
@@ -140,7 +140,7 @@ func (m *Sale) AtRest(s State) bool {
 	return true
 }
 
-// used says whether the user asks for anything in this sale.
+// used reports whether the user asks for anything in this sale.
 func (m *Sale) used(u int8) bool {
 	for i := range m.wishes() {
 		if m.user(i) == u {

@@ -95,7 +95,7 @@ const (
 
 func (s status) live() bool { return s == pending || s == paid }
 
-// order says whether it is an order at all.
+// order reports whether it is an order at all.
 func (s status) order() bool { return s != absent && s != void }
 
 type row struct {

@@ -12,7 +12,7 @@ const (
 	doubtful       // its COMMIT was sent and nobody heard the answer: the server decides
 )
 
-// fenced says whether a transaction of another attempt has the user's fence row.
+// fenced reports whether a transaction of another attempt has the user's fence row.
 func (m *Sale) fenced(s *State, i int8) bool {
 	for j := range m.wishes() {
 		if j != i && s.tries[j].tx >= begun && m.user(j) == m.user(i) && !m.has(NoFence) {
@@ -22,7 +22,7 @@ func (m *Sale) fenced(s *State, i int8) bool {
 	return false
 }
 
-// claimed says whether a transaction other than self's has inserted a row that an
+// claimed reports whether a transaction other than self's has inserted a row that an
 // insert of the order o, for the request of attempt i, must wait for.
 func (m *Sale) claimed(s *State, self, i, o, slot int8) bool {
 	for j := range m.wishes() {
@@ -42,7 +42,7 @@ func (m *Sale) claimed(s *State, self, i, o, slot int8) bool {
 // nobody is the self of an insert outside of the attempts' transactions.
 const nobody = -1
 
-// rowLocked says whether a transaction has the coupon's row.
+// rowLocked reports whether a transaction has the coupon's row.
 func (m *Sale) rowLocked(s *State) bool {
 	for i := range m.wishes() {
 		if s.tries[i].tx >= taken {
