@@ -31,7 +31,8 @@ var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 func New(o Options, p Deps) (*Server, error) {
 	releaseMode()
 	o = o.withDefaults()
-	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil || p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
+	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil ||
+		p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
 		return nil, errMissingDep
 	}
 	tokens, err := newTokens(o.Secret, o.TokenTTL, o.Now)

@@ -42,6 +42,7 @@ const (
 // Outcome is what a call's error says of its backend.
 type Outcome uint8
 
+// The outcomes of a call.
 const (
 	Unresponsive Outcome = iota // the backend was not reached, or gave no answer in time
 	Responsive                  // the backend answered, if only with an error

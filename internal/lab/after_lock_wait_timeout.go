@@ -39,8 +39,9 @@ func afterLockWaitTimeout() Experiment {
 	return Experiment{
 		Name:  "after-lock-wait-timeout",
 		Title: text("Going on after a lock-wait timeout", "等锁超时之后继续执行"),
-		Lesson: text("Error 1205 rolls back the one statement that waited too long, and the transaction lives on with everything before it. Code that "+
-			"goes on commits an order whose unit was never taken. Roll back, and run the whole of it again.",
+		Lesson: text(
+			"Error 1205 rolls back the one statement that waited too long, and the transaction lives on with everything before it. Code that "+
+				"goes on commits an order whose unit was never taken. Roll back, and run the whole of it again.",
 			"错误 1205 只回滚等待超时的那一条语句，事务和之前的语句都还在。继续执行并提交，就得到一张没有扣库存的订单。应当整体回滚再重来。"),
 		Wild: text("The default of innodb_rollback_on_timeout is OFF, and few who handle 1213 handle 1205 too.",
 			"innodb_rollback_on_timeout 默认是 OFF；处理了 1213 的代码往往漏掉 1205。"),

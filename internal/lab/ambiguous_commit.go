@@ -50,9 +50,10 @@ func ambiguousCommit() Experiment {
 	return Experiment{
 		Name:  "ambiguous-commit",
 		Title: text("A commit whose answer was lost, tried again blindly", "提交的应答丢失后盲目重试"),
-		Lesson: text("The commit is done and its answer lost: the driver reports the same error as if it had not happened. Trying again buys twice; "+
-			"giving the unit back sells it twice. The way out is to ask the database something that only one of the two can answer: insert a "+
-			"void order under the same request id. A duplicate means that it was committed; a success means that it never can be.",
+		Lesson: text(
+			"The commit is done and its answer lost: the driver reports the same error as if it had not happened. Trying again buys twice; "+
+				"giving the unit back sells it twice. The way out is to ask the database something that only one of the two can answer: insert a "+
+				"void order under the same request id. A duplicate means that it was committed; a success means that it never can be.",
 			"提交成功而应答丢失，驱动返回的错误与未提交完全一样。重试就会买两次，退库存就会卖两次。出路是问数据库一个只有一种答案的问题："+
 				"用同一请求编号插入一张作废单。重复说明已提交，成功说明它再也不可能提交。"),
 		Wild: text("Retry helpers that treat every error alike, and every rollback of stock in a catch block around the commit.",

@@ -27,8 +27,9 @@ func compareAndSetABA() Experiment {
 	return Experiment{
 		Name:  "compare-and-set-aba",
 		Title: text("Compare-and-set, and a value that came back (ABA)", "比较并设置与 ABA 问题"),
-		Lesson: text("The slow buyer saw a free seat for 100. It was taken, given back, and offered again for 300: free once more, so \"if it is still "+
-			"free\" holds, and it is sold for 100. A version that every write raises never comes back.",
+		Lesson: text(
+			"The slow buyer saw a free seat for 100. It was taken, given back, and offered again for 300: free once more, so \"if it is still "+
+				"free\" holds, and it is sold for 100. A version that every write raises never comes back.",
 			"慢买家看到座位空闲、价格 100。其间座位被买走、退回、以 300 重新出售：状态又是“空闲”，于是“仍空闲则成交”成立，按 100 卖出。"+
 				"每次写入都加一的版本号永远不会回到从前。"),
 		Wild: text("Compare-and-set on a status; a lock whose token is the process's name, so that two of its goroutines look like one holder.",

@@ -74,10 +74,12 @@ func defenceInDepth() Experiment {
 	return Experiment{
 		Name:  "defence-in-depth",
 		Title: text("Defence in depth: the order path with its lines taken away", "纵深防御：逐道拆除下单路径的防线"),
-		Lesson: text("The real order path under a crowd: twenty users tap four times at once for fifteen units, one each. Decorators take its lines of "+
-			"defence away. Against a second order of a user there are four, and each is enough alone, except the lock when leases are lost: a lock "+
-			"orders work, and does not protect data. Against overselling there are two: the shards' counters and the conditional update. Any two "+
-			"may fail together and nothing is sold twice, unless they are those two.",
+		Lesson: text(
+			"The real order path under a crowd: twenty users tap four times at once for fifteen units, one each. Decorators take its lines of "+
+				"defence away. Against a second order of a user there are four, and each is enough alone, except the lock when leases are lost: "+
+				"a lock "+
+				"orders work, and does not protect data. Against overselling there are two: the shards' counters and the conditional update. Any two "+
+				"may fail together and nothing is sold twice, unless they are those two.",
 			"真实的下单路径加一群人：二十个用户同时各点四次，抢十五件，每人限一件。装饰器逐道拆除防线。防重复下单有四道，任何一道单独都够，"+
 				"唯独租约丢失时的锁不够：锁用来安排先后，不能保护数据。防超卖有两道：分片计数与条件更新。任意两道同时失效都不会多卖，除非正好是这两道。"),
 		Wild:  text("A sale that rests on its lock alone, until the first failover.", "只靠一把锁的秒杀，直到第一次主从切换。"),

@@ -50,9 +50,10 @@ func failover() Experiment {
 	return Experiment{
 		Name:  "failover",
 		Title: text("A failover that loses the lock", "主从切换弄丢了锁"),
-		Lesson: text("Redis replicates after it has answered. A master that dies before its replica heard of the grant takes the grant with it: the "+
-			"new master knows nothing and lets the next one in. WAIT makes the grant count only when a replica has it; here no replica answers "+
-			"in time, so nobody is let in at all. Even WAIT does not choose which replica is promoted: the fence is still needed.",
+		Lesson: text(
+			"Redis replicates after it has answered. A master that dies before its replica heard of the grant takes the grant with it: the "+
+				"new master knows nothing and lets the next one in. WAIT makes the grant count only when a replica has it; here no replica answers "+
+				"in time, so nobody is let in at all. Even WAIT does not choose which replica is promoted: the fence is still needed.",
 			"Redis 先应答、后复制。主库若在副本得知之前死去，锁就随之消失：新主库一无所知，放进下一个。WAIT 让加锁只在副本也有之后才算数；"+
 				"这里副本没有及时应答，于是谁也不放进来。即便如此，WAIT 也不能决定提升哪个副本，栅栏仍不可少。"),
 		Wild:  text("Every Sentinel and Cluster failover, every managed Redis on its maintenance day.", "哨兵与集群的每一次切换，云上 Redis 的每一次维护。"),

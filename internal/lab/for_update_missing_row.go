@@ -35,9 +35,10 @@ func forUpdateMissingRow() Experiment {
 	return Experiment{
 		Name:  "for-update-missing-row",
 		Title: text("FOR UPDATE of a row that is missing", "对不存在的行 FOR UPDATE"),
-		Lesson: text("\"Lock the user's order, and insert it if there is none\" locks the gap in which the row would be. Gap locks let each other in, "+
-			"but no insert of anybody else: two different users wait for each other, and one dies. Insert first, and let the unique index "+
-			"say that there is one.",
+		Lesson: text(
+			"\"Lock the user's order, and insert it if there is none\" locks the gap in which the row would be. Gap locks let each other in, "+
+				"but no insert of anybody else: two different users wait for each other, and one dies. Insert first, and let the unique index "+
+				"say that there is one.",
 			"“先锁住用户的订单，没有就插入”锁住的是那一行应在的间隙。间隙锁彼此相容，却都挡住别人的插入：两个不同的用户互相等待，其一死于死锁。"+
 				"应当直接插入，由唯一索引告诉你是否已存在。"),
 		Wild:  text("find-or-create helpers with a locking option.", "带加锁选项的 find-or-create、FirstOrCreate。"),

@@ -34,8 +34,9 @@ func foreignKeyHotRow() Experiment {
 	return Experiment{
 		Name:  "foreign-key-hot-row",
 		Title: text("A foreign key to the hot row", "指向热点行的外键"),
-		Lesson: text("To check the foreign key the insert takes a shared lock on the coupon's row. Two buyers have it; then each wants to write the row "+
-			"and waits for the other. Without the foreign key nothing is locked before its turn. That the coupon exists is known long before.",
+		Lesson: text(
+			"To check the foreign key the insert takes a shared lock on the coupon's row. Two buyers have it; then each wants to write the row "+
+				"and waits for the other. Without the foreign key nothing is locked before its turn. That the coupon exists is known long before.",
 			"为检查外键，插入订单时会给优惠券那一行加共享锁。两个买家都拿到了，然后都想更新这一行，于是互相等待。去掉外键，就不会提前锁住热点行；"+
 				"优惠券是否存在早已确认过。"),
 		Wild: text("Every schema that an ORM made from its models. With one, 96 of 100 concurrent orders died.",

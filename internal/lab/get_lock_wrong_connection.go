@@ -54,9 +54,10 @@ func getLockWrongConnection() Experiment {
 	return Experiment{
 		Name:  "get-lock-wrong-connection",
 		Title: text("GET_LOCK through a connection pool", "通过连接池使用 GET_LOCK"),
-		Lesson: text("The lock belongs to the connection that asked, and may be taken again by it. Through a pool, the second tap is lent the very "+
-			"connection of the first and gets the lock too. A release may as well go to a connection that does not have it, and then the lock "+
-			"stays until that connection is closed. Pin one connection from the lock to the release.",
+		Lesson: text(
+			"The lock belongs to the connection that asked, and may be taken again by it. Through a pool, the second tap is lent the very "+
+				"connection of the first and gets the lock too. A release may as well go to a connection that does not have it, and then the lock "+
+				"stays until that connection is closed. Pin one connection from the lock to the release.",
 			"锁属于发出请求的那个连接，而同一连接可以重入。通过连接池，第二个请求恰好借到第一个请求的连接，于是也拿到了锁。"+
 				"释放也可能发到另一个连接上，锁就一直留到连接关闭。从加锁到释放必须固定使用同一个连接。"),
 		Wild: text("db.Exec(\"SELECT GET_LOCK(…)\") with database/sql, or an ORM's session, which are pools both.",

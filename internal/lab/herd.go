@@ -17,9 +17,10 @@ func herd() Experiment {
 	return Experiment{
 		Name:  "herd",
 		Title: text("The herd at the lock", "惊群：一把锁唤醒所有人"),
-		Lesson: text("Four wait for one. If the release wakes all of them, or each looks again and again, the server answers most of them that the lock "+
-			"is taken: with N waiters the cost of one release grows with N, and of all releases with its square. If the waiters of a process "+
-			"queue there and only the first asks, a release costs one question.",
+		Lesson: text(
+			"Four wait for one. If the release wakes all of them, or each looks again and again, the server answers most of them that the lock "+
+				"is taken: with N waiters the cost of one release grows with N, and of all releases with its square. If the waiters of a process "+
+				"queue there and only the first asks, a release costs one question.",
 			"四个人等一把锁。若释放时唤醒所有人，或每个人不停地查看，服务端大多只能回答“被占用”：N 个等待者时，一次释放的代价随 N 增长，全部释放随 N 的平方增长。"+
 				"让同一进程的等待者在本地排队，只由队首去问，一次释放就只有一次询问。"),
 		Wild: text("A spin with Sleep(50ms); a ZooKeeper watch on the parent node; a pub/sub channel that every waiter hears.",

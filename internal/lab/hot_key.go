@@ -44,12 +44,14 @@ func hotKey() Experiment {
 	return Experiment{
 		Name:  "hot-key",
 		Title: text("One hot key against sharded stock", "一个热点键与分片库存"),
-		Lesson: text("A key lives in one slot, and a slot on one node, which runs its commands one after the other. With the stock in one key every buy "+
-			"of the sale queues there, however many nodes the cluster has. Split over eight shards with hash tags of their own, and users "+
-			"spread by a hash, the busiest slot serves a fraction.",
+		Lesson: text(
+			"A key lives in one slot, and a slot on one node, which runs its commands one after the other. With the stock in one key every buy "+
+				"of the sale queues there, however many nodes the cluster has. Split over eight shards with hash tags of their own, and users "+
+				"spread by a hash, the busiest slot serves a fraction.",
 			"一个键只在一个槽里，一个槽只在一个节点上，而节点逐条执行命令。库存放在一个键里，整场活动的购买都在那里排队，集群再大也没用。"+
 				"拆成八个带各自 hash tag 的分片，用户按哈希分散，最忙的槽只承担一小部分。"),
-		Wild:  text("DECR stock:42 on a cluster of thirty nodes, of which one is at 100 % and the others idle.", "三十个节点的集群上 DECR stock:42：一个节点 100%，其余空闲。"),
+		Wild: text(
+			"DECR stock:42 on a cluster of thirty nodes, of which one is at 100 % and the others idle.", "三十个节点的集群上 DECR stock:42：一个节点 100%，其余空闲。"),
 		Needs: []harness.Server{harness.Redis},
 		Cases: []Case{
 			wrong(text("one key", "一个键"), play(1)),

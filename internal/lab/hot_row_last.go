@@ -34,9 +34,10 @@ func hotRowLast() Experiment {
 	return Experiment{
 		Name:  "hot-row-last",
 		Title: text("The hot row first, or last", "先更新热点行，还是最后更新"),
-		Lesson: text("All buyers of a coupon wait for its row, and it is held from the update to the commit. Updated first, it is held over every "+
-			"other statement too, each a round trip; updated last, over the commit alone. Nothing is wrong with the data: only everybody waits "+
-			"three times as long.",
+		Lesson: text(
+			"All buyers of a coupon wait for its row, and it is held from the update to the commit. Updated first, it is held over every "+
+				"other statement too, each a round trip; updated last, over the commit alone. Nothing is wrong with the data: only everybody waits "+
+				"three times as long.",
 			"一张优惠券的所有买家都在等同一行，而这一行从更新一直锁到提交。放在最前面更新，其余语句的往返时间都要别人等；放在最后，只需等提交。"+
 				"数据没有错，只是所有人多等了两倍的时间。"),
 		Wild: text("\"Take the stock, then write the order\" is the natural order to think in, and the slow one.",

@@ -66,8 +66,9 @@ func lockTable() Experiment {
 	return Experiment{
 		Name:  "lock-table",
 		Title: text("The lock table of a holder that crashed", "持有者崩溃后的锁表"),
-		Lesson: text("A unique key makes a fine lock: one insert wins. But the row knows no time: when its owner dies, nobody can ever insert again. A "+
-			"lease row has an end by the server's clock and an owner, and is taken over in the same single statement once the end has passed.",
+		Lesson: text(
+			"A unique key makes a fine lock: one insert wins. But the row knows no time: when its owner dies, nobody can ever insert again. A "+
+				"lease row has an end by the server's clock and an owner, and is taken over in the same single statement once the end has passed.",
 			"用唯一键做锁很好：只有一个插入能成功。但这一行不懂时间：持有者死了，谁也无法再插入。租约行带有按服务器时钟计算的到期时间和持有者，"+
 				"到期后可用同一条语句接管。"),
 		Wild: text("The lock tables of schedulers and of migration tools, and the runbook that says which row to delete by hand.",

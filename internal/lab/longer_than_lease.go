@@ -38,8 +38,9 @@ func longerThanLease() Experiment {
 	return Experiment{
 		Name:  "longer-than-lease",
 		Title: text("Work that takes longer than the lease", "业务执行时间超过租约"),
-		Lesson: text("A lease that is not renewed ends in the middle of the work, and the next one comes in. Renewal at a third of the lease keeps it "+
-			"for as long as the process lives; a process that dies stops renewing, so the key is free soon after.",
+		Lesson: text(
+			"A lease that is not renewed ends in the middle of the work, and the next one comes in. Renewal at a third of the lease keeps it "+
+				"for as long as the process lives; a process that dies stops renewing, so the key is free soon after.",
 			"不续期的租约会在业务中途失效，下一个进程随即进入。按租约的三分之一续期，进程活着锁就在；进程死了续期停止，锁很快自动释放。"),
 		Wild:  text("A lease of 30 s was long enough until the day on which the database was slow.", "30 秒的租约一直够用，直到某天数据库变慢。"),
 		Needs: []harness.Server{harness.RealRedis},

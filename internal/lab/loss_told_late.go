@@ -65,9 +65,10 @@ func lossToldLate() Experiment {
 	return Experiment{
 		Name:  "loss-told-late",
 		Title: text("The holder hears of the loss too late", "持有者太晚得知锁已丢失"),
-		Lesson: text("The network falls silent: nothing is refused, nothing answers. A holder that waits for the answer to its renewal goes on working "+
-			"long after another was let in. One that reckons from the start of its last confirmed renewal, less a margin, knows by itself when "+
-			"it must stop, and stops before anybody else can start.",
+		Lesson: text(
+			"The network falls silent: nothing is refused, nothing answers. A holder that waits for the answer to its renewal goes on working "+
+				"long after another was let in. One that reckons from the start of its last confirmed renewal, less a margin, knows by itself when "+
+				"it must stop, and stops before anybody else can start.",
 			"网络静默：不拒绝也不应答。等待续期应答的持有者，在别人进入之后仍在工作。而从最后一次成功续期的起点开始计时、并留出余量的持有者，"+
 				"自己就知道何时必须停下，并且赶在别人进入之前停下。"),
 		Wild: text("Consul's and several Redis clients' lock loss channels fire about a second after somebody else may have acquired.",

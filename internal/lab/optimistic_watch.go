@@ -78,9 +78,10 @@ func optimisticWatch() Experiment {
 	return Experiment{
 		Name:  "optimistic-watch",
 		Title: text("GET, subtract, SET", "GET、减一、SET"),
-		Lesson: text("Both read 10, both write 9: two units are sold and one is missing. WATCH makes the write fail if the key changed since it was read, "+
-			"and the buyer begins again; that is right, and slow when everybody writes the same key. One command, or one script, that reads and "+
-			"writes leaves no room for anybody.",
+		Lesson: text(
+			"Both read 10, both write 9: two units are sold and one is missing. WATCH makes the write fail if the key changed since it was read, "+
+				"and the buyer begins again; that is right, and slow when everybody writes the same key. One command, or one script, that reads and "+
+				"writes leaves no room for anybody.",
 			"两个人都读到 10，都写回 9：卖了两件，只少了一件。WATCH 让读后被改过的键写入失败并重来，正确，但人人都写同一个键时很慢。"+
 				"把读和写放进一条命令或一个脚本，就没有插入的空隙。"),
 		Wild:  text("Every cache that is updated by hand; stock kept as JSON in one key.", "手工更新的缓存；把库存放在一个键的 JSON 里。"),

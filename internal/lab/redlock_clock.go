@@ -66,9 +66,10 @@ func redlockClock() Experiment {
 	return Experiment{
 		Name:  "redlock-clock",
 		Title: text("RedLock and a clock that jumps", "RedLock 与时钟跳变"),
-		Lesson: text("Worker 1 has nodes 1 and 2. Node 2's clock jumps ahead and its lease is over (which is all that a jump does, and is played so "+
-			"here); node 3 comes back without it. Worker 2 has nodes 2 and 3: two majorities at once. More nodes do not help; a fence that "+
-			"is kept where the data is does.",
+		Lesson: text(
+			"Worker 1 has nodes 1 and 2. Node 2's clock jumps ahead and its lease is over (which is all that a jump does, and is played so "+
+				"here); node 3 comes back without it. Worker 2 has nodes 2 and 3: two majorities at once. More nodes do not help; a fence that "+
+				"is kept where the data is does.",
 			"进程 1 拿到节点 1 和 2。节点 2 的时钟向前跳，租约立刻到期（跳变的效果仅此而已，这里即如此模拟）；节点 3 恢复后什么也不记得。"+
 				"进程 2 拿到节点 2 和 3：两个多数派同时存在。加节点没有用，与数据放在一起的栅栏才有用。"),
 		Wild: text("A clock set by hand or stepped by NTP; a node restarted without appendfsync always. The debate of Kleppmann and antirez.",

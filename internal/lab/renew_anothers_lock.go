@@ -50,8 +50,9 @@ func renewAnothersLock() Experiment {
 	return Experiment{
 		Name:  "renew-anothers-lock",
 		Title: text("A renewal that renews another's lock", "续期续到了别人的锁上"),
-		Lesson: text("The first worker lost its lease and does not know. Its watchdog finds a key of that name and renews it, for ever, although the "+
-			"one who has it is dead. Renewal must compare the owner in the same step, and \"not yours\" must end it for good.",
+		Lesson: text(
+			"The first worker lost its lease and does not know. Its watchdog finds a key of that name and renews it, for ever, although the "+
+				"one who has it is dead. Renewal must compare the owner in the same step, and \"not yours\" must end it for good.",
 			"第一个进程已失去租约却不自知，看门狗见到同名的键就续期，而真正的持有者早已死去，锁于是永不释放。续期也必须在同一步比较持有者，"+
 				"得到“不是你的”就应永远停止。"),
 		Wild: text("Watchdogs that are written as EXPIRE in a loop; SETNX as an extension, which even revives a lock that was used and freed.",

@@ -44,9 +44,10 @@ func samePool() Experiment {
 	return Experiment{
 		Name:  "same-pool",
 		Title: text("The lock's connection and the transaction's, from one pool", "锁和事务共用一个连接池"),
-		Lesson: text("GET_LOCK needs a connection for as long as it is held, and the transaction needs another. With a pool of two, two users who have "+
-			"nothing to do with each other each hold one and wait for the other's: no lock conflicts, no deadlock that a server could see, and "+
-			"everything stands still. Locks need a pool of their own.",
+		Lesson: text(
+			"GET_LOCK needs a connection for as long as it is held, and the transaction needs another. With a pool of two, two users who have "+
+				"nothing to do with each other each hold one and wait for the other's: no lock conflicts, no deadlock that a server could see, and "+
+				"everything stands still. Locks need a pool of their own.",
 			"GET_LOCK 在持有期间独占一个连接，事务还要再拿一个。池里只有两个连接时，两个毫不相干的用户各占一个、各等一个：没有锁冲突，"+
 				"也没有数据库看得见的死锁，一切就这样停住。锁必须有自己的连接池。"),
 		Wild: text("It works in every test with a pool of a hundred, and stops at the hundredth buyer of the opening second.",

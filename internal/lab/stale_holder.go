@@ -46,9 +46,10 @@ func staleHolder() Experiment {
 	return Experiment{
 		Name:  "stale-holder",
 		Title: text("A holder that has lost its lease still writes", "失去租约的持有者仍在写入"),
-		Lesson: text("The process is stopped as a whole between its last look at the lock and its write. Its lease runs out, another one takes over and "+
-			"writes; then it wakes and writes too. No lock can prevent that. A fence can: each holder has a larger number than the one before, "+
-			"and the database refuses a smaller number than it has seen.",
+		Lesson: text(
+			"The process is stopped as a whole between its last look at the lock and its write. Its lease runs out, another one takes over and "+
+				"writes; then it wakes and writes too. No lock can prevent that. A fence can: each holder has a larger number than the one before, "+
+				"and the database refuses a smaller number than it has seen.",
 			"进程在最后一次确认持锁与写入之间整个停顿。租约到期，另一个进程接手并写入；随后它醒来，也写了。任何锁都防不住，栅栏令牌可以："+
 				"每个持有者的编号都比前一个大，数据库拒绝比已见过的更小的编号。"),
 		Wild: text("Long garbage collections, laptops that sleep, virtual machines that move: HBase had it, and gave the fencing token its name.",

@@ -38,9 +38,10 @@ func versionBesideLock() Experiment {
 	return Experiment{
 		Name:  "version-beside-lock",
 		Title: text("A version column beside the lock", "锁之外再加版本号"),
-		Lesson: text("The editor holds the lock, reads the row and writes it back. A job that has never heard of the lock sells a unit in between, and "+
-			"the editor's write takes the sale back. The lock orders those who ask for it; a version column, compared in the update, also "+
-			"sees those who do not.",
+		Lesson: text(
+			"The editor holds the lock, reads the row and writes it back. A job that has never heard of the lock sells a unit in between, and "+
+				"the editor's write takes the sale back. The lock orders those who ask for it; a version column, compared in the update, also "+
+				"sees those who do not.",
 			"编辑器持锁读出整行再写回。一个根本不知道这把锁的任务在其间卖出一件，编辑器的写回把这次销售抹掉了。"+
 				"锁只能约束来申请锁的人；更新时比较版本号，连不申请锁的人也能发现。"),
 		Wild:  text("An ORM's Save(), which writes every column; a script that somebody runs by hand.", "ORM 的 Save() 会写回所有列；有人手工跑的脚本。"),

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// ClockWarning is how far clocks may be apart before it is told, and ClockRefused
-	// before an instance serves no more.
+	// ClockWarning is how far clocks may be apart before a warning.
 	ClockWarning = time.Second
+	// ClockRefused is how far clocks may be apart before an instance serves no more.
 	ClockRefused = 5 * time.Second
 )
 

@@ -41,15 +41,15 @@ func (f *Findings) Redis(ctx context.Context, server string, node redis.Universa
 }
 
 // readInfo reads all of INFO, or nothing if the user may not.
-func readInfo(ctx context.Context, node redis.UniversalClient) (map[string]string, error) {
+func readInfo(ctx context.Context, node redis.UniversalClient) (info map[string]string, err error) {
 	text, err := node.Info(ctx).Result()
 	if _, refused := lacks(err); refused {
-		return nil, nil
+		return info, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read INFO: %w", err)
 	}
-	info := map[string]string{}
+	info = map[string]string{}
 	for line := range strings.Lines(text) {
 		if key, value, is := strings.Cut(strings.TrimSpace(line), ":"); is {
 			info[key] = value

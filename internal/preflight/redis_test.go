@@ -136,7 +136,7 @@ func TestAUserWithoutARightIsToldWhichItNeeds(t *testing.T) {
 	asked := use
 	asked.Username = "app"
 	var told []any
-	for _, word := range strings.Fields(strings.TrimPrefix(asked.Grant(), "ACL SETUSER app ")) {
+	for word := range strings.FieldsSeq(strings.TrimPrefix(asked.Grant(), "ACL SETUSER app ")) {
 		told = append(told, word)
 	}
 	f := may(told...)

@@ -63,7 +63,7 @@ func (h breakerHook) do(ctx context.Context, call func() error) error {
 	if ctx.Value(probeKey{}) != nil {
 		return call()
 	}
-	return h.breaker.Do(ctx, call) //nolint:wrapcheck // the hooks pass on what the client says
+	return h.breaker.Do(ctx, call)
 }
 
 // outcomeOf classifies the error of a command. A command that its caller cancelled, that

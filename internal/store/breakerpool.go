@@ -70,7 +70,7 @@ func (p breakerPool) do(ctx context.Context, call func() error) error {
 	if errors.Is(err, breaker.ErrOpen) {
 		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 	}
-	return err //nolint:wrapcheck // gorm is to see what the pool says
+	return err
 }
 
 // outcomeOf classifies the error of a statement. A deadlock, or a row that is there

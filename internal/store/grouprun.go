@@ -86,7 +86,9 @@ func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
 // runSteps does the steps from one on, for those who are here and not refused yet. Once
 // their orders are written they are committed with the others, as an order is whose
 // client has just gone.
-func (g *GroupCommitter) runSteps(ctx context.Context, group []*commitRequest, from step, do func(context.Context, []*commitRequest) error) error {
+func (g *GroupCommitter) runSteps(
+	ctx context.Context, group []*commitRequest, from step, do func(context.Context, []*commitRequest) error,
+) error {
 	if err := g.callHook(ctx, from); err != nil {
 		return err
 	}

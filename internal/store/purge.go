@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -76,7 +77,7 @@ func (s *Store) lockNames(ctx context.Context, table, after string) (names []any
 func (s *Store) purge(ctx context.Context, table, unused string, before time.Time, names []any) (n int64, err error) {
 	statement := fmt.Sprintf("DELETE FROM %s WHERE name IN (?%s) AND %s", table, strings.Repeat(",?", len(names)-1), unused)
 	err = s.withRetry(ctx, func(ctx context.Context) error {
-		done, err := s.write.ConnPool.ExecContext(ctx, statement, append(names[:len(names):len(names)], before.UnixMicro())...)
+		done, err := s.write.ConnPool.ExecContext(ctx, statement, append(slices.Clip(names), before.UnixMicro())...)
 		if err != nil {
 			return classify(err)
 		}

@@ -30,7 +30,8 @@ func (e *NoServerError) Error() string { return "no server: " + e.Why.EN }
 
 var (
 	errNotEmbedded = &NoServerError{NewText("the embedded Redis cannot show it", "内嵌的 Redis 演示不了它")}
-	errNoRowLocks  = &NoServerError{NewText("it needs a database with row locks, and the embedded SQLite has none", "它需要有行锁的数据库，内嵌的 SQLite 没有")}
+	errNoRowLocks  = &NoServerError{NewText(
+		"it needs a database with row locks, and the embedded SQLite has none", "它需要有行锁的数据库，内嵌的 SQLite 没有")}
 )
 
 // missing turns the error of a program that is not installed into a *NoServerError. It
