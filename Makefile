@@ -15,6 +15,7 @@ export TEST_SEED ?= $(shell date +%s)
 # third of the time they all wait, for leases to end and for servers to come back.
 FIRST := cmd/seckill,internal/chaos,internal/order,internal/store,internal/servers,internal/bench
 report = go run ./internal/testreport -first $(FIRST)
+QUICKFIRST := cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +30,7 @@ release: ## static, stripped binaries with their checksums, in bin/release
 	.ci/release $(TAGS)
 
 quick: ## what can be known without servers and without root, in under a minute
-	@$(report) -skips allow -- -short -vet=off -parallel=4 -tags=$(TAGS) ./...
+	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off -p=4 -parallel=4 -tags=$(TAGS) ./...
 
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
