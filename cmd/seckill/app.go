@@ -111,7 +111,7 @@ func (a *app) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })
-	a.tx = newTransactor(a.cfg.Order, a.store, a.metrics)
+	a.tx = newTransactor(a.cfg.Order, a.store, a.metrics, a.log)
 	if a.embedded != nil {
 		_, err := a.store.Migrate(ctx)
 		return err

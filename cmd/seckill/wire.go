@@ -62,11 +62,11 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 
 // newTransactor returns what order.commit names: one transaction for each order, or one
 // for the orders of many requests.
-func newTransactor(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Transactor {
+func newTransactor(cfg config.Order, db *store.Store, m *metrics.Metrics, log *slog.Logger) order.Transactor {
 	if cfg.Commit == "single" {
 		return db
 	}
-	return db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit})
+	return db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit, Log: log})
 }
 
 // newAdmission returns the limit on orders that are placed at once, or nil in mode queue,

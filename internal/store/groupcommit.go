@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,20 +21,22 @@ import (
 //	InTx: …                                        │  the fences ─▶ the slots ─▶ the orders ─▶ the units
 //	      each is answered after the commit      ◀─┘ COMMIT
 //
-// Each gets an answer of its own. Who is refused has written nothing, and costs the
-// others at most one more run. When the group as such fails, by a deadlock, a lock
-// wait or something that the database does not like of one of them, each goes on
-// alone. A failed commit is order.ErrCommitUnknown for everybody who was in it.
+// Each call returns an outcome of its own. A refused one has written nothing, and costs
+// the others at most one more run. When the group as such fails, by a deadlock, a lock
+// wait or a statement that the database rejects for one of them, each call goes on
+// in a transaction of its own. A failed commit is order.ErrCommitUnknown for every call
+// of the group.
 //
-// Nobody waits for a group to fill: an order that finds a committer idle is
-// committed at once, and what comes while all are busy is the next group.
+// A group is not waited for until it is full: an order that finds a committer idle is
+// committed at once, and those that arrive while all are busy are the next group.
 //
-// It does not promise that an error comes from the step that is to blame: the work
-// is told yes at every step, and InTx tells what became of it.
+// It does not promise that an error comes from the step that is to blame: every step of
+// work succeeds, and InTx returns the outcome.
 type GroupCommitter struct {
-	store *Store
-	o     GroupOptions
-	queue commitQueue
+	store  *Store
+	o      GroupOptions
+	queue  commitQueue
+	warned sync.Once
 	// stepHook is called before each step of a transaction, for tests.
 	stepHook func(ctx context.Context, s step) error
 }
@@ -44,12 +48,14 @@ type GroupOptions struct {
 	// Committers is how many transactions may be at work at once; 0 is 1. More of them
 	// wait for each other at the coupon's row, with smaller groups.
 	Committers int
-	// OnCommit is told how many orders a transaction committed, and how long it took.
+	// Log gets a warning, once, if orders come that cannot be grouped; nil is slog.Default().
+	Log *slog.Logger
+	// OnCommit is called with the number of orders that a transaction committed and its duration.
 	OnCommit func(orders int, took time.Duration)
 }
 
-// GroupCommitter makes a GroupCommitter of this store. It needs no closing: its goroutines end when
-// nobody waits.
+// GroupCommitter returns a GroupCommitter of this store. It needs no closing: its goroutines
+// end when no call waits.
 func (s *Store) GroupCommitter(o GroupOptions) *GroupCommitter {
 	if o.MaxOrders == 0 {
 		o.MaxOrders = 256
@@ -60,13 +66,16 @@ func (s *Store) GroupCommitter(o GroupOptions) *GroupCommitter {
 	if o.Committers == 0 {
 		o.Committers = 1
 	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
 	return &GroupCommitter{store: s, o: o}
 }
 
 // commitRequest is one call of InTx in the queue and in a group.
 type commitRequest struct {
 	txRecorder
-	ctx        context.Context //nolint:containedctx // it is the caller's, who waits
+	ctx        context.Context //nolint:containedctx // it is the waiting caller's
 	enqueuedAt time.Time
 	state      atomic.Int32
 	outcome    error
@@ -79,6 +88,17 @@ const (
 	inGroup
 	abandoned
 )
+
+// warnUngroupable warns once if a transaction that makes an order has another sequence of
+// steps than a group commits: every order is then a transaction of its own, and a tenth
+// as many can be made.
+func (g *GroupCommitter) warnUngroupable(m *commitRequest) {
+	if m.steps != 0 {
+		g.warned.Do(func() {
+			g.o.Log.Warn("orders are not committed in groups: their steps are not fence, slot, insert, take")
+		})
+	}
+}
 
 // slotError: the wish was written down with another slot than the one that is free.
 type slotError struct{ free int }
@@ -95,6 +115,7 @@ func (g *GroupCommitter) InTx(ctx context.Context, work func(ctx context.Context
 			return err
 		}
 		if m.ungroupable || m.steps == 0 {
+			g.warnUngroupable(m)
 			break
 		}
 		err := g.submit(m)
@@ -111,9 +132,9 @@ func (g *GroupCommitter) InTx(ctx context.Context, work func(ctx context.Context
 	return g.store.InTx(ctx, work)
 }
 
-// submit waits for the answer. A caller whose context ends leaves the queue; in a
-// group it waits for the answer, because it has an order as likely as not, but not
-// past its deadline: then nobody knows what becomes of the order.
+// submit returns the outcome of m. If its context ends in the queue, m leaves it; in a
+// group submit waits on, because the order may well be committed, but not past the
+// deadline: then the outcome is unknown.
 func (g *GroupCommitter) submit(m *commitRequest) error {
 	if err := m.ctx.Err(); err != nil {
 		return classify(fmt.Errorf("before the transaction: %w", err))
@@ -147,7 +168,7 @@ func (g *GroupCommitter) submit(m *commitRequest) error {
 	}
 }
 
-// run commits one group after the other until nobody waits.
+// run commits one group after the other until the queue is empty.
 func (g *GroupCommitter) run() {
 	for {
 		group := g.queue.nextGroup(g.o)
