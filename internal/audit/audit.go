@@ -8,7 +8,7 @@
 // and if no shard has changed in between, all three readings are of one moment. All is
 // read a page at a time, and each page is held against the other store at once, so an
 // audit of a million orders needs no more memory than one of a thousand. Under load there
-// may be no such moment: then what needs both stores is "unsettled", which accuses nobody.
+// may be no such moment: then what needs both stores is "unsettled", which is no violation.
 package audit
 
 import (
@@ -131,7 +131,7 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 }
 
 // mendable reports whether the shards contradict the database, which a loading sets
-// right, or are not loaded yet, because whoever was at it may have died. What the
+// right, or are not loaded yet, because the instance that was at it may have died. What the
 // database itself has wrong (I1 to I3, and I4 with it) stays so; of I3 it is the account
 // in Redis that is loaded again.
 func (r Report) mendable() bool {

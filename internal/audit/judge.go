@@ -48,7 +48,7 @@ func (e evidence) judge() Report {
 		case !e.quiet || c.loaded:
 		case of.StateAt(e.at) != coupon.OnSale:
 			return NotRun
-		case of.Loading: // nobody is admitted, and some instance is at it or will be
+		case of.Loading: // no buyer is admitted, and some instance is at it or will be
 			return Unsettled
 		}
 		return quiet(holds && c.loaded)

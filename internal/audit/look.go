@@ -217,8 +217,8 @@ func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, 
 // entriesAtOnce is how many requests without an entry are looked up in one statement.
 const entriesAtOnce = 500
 
-// miss counts the requests that no row has ended either: somebody acknowledged their
-// entries too early.
+// miss counts the requests that no row has ended either: their entries were acknowledged
+// too early.
 func (e *evidence) miss(ctx context.Context, l store.Snapshot, requests []string) error {
 	rows, err := l.OrdersByRequest(ctx, requests)
 	if err != nil {

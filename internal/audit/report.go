@@ -47,7 +47,7 @@ type Report struct {
 	Invariants []Invariant `json:"invariants"`
 	Violations []string    `json:"violations"`
 	Loaded     bool        `json:"loaded"`  // every shard is open for the sale as it is now
-	Loading    bool        `json:"loading"` // nobody is admitted until the shards are loaded
+	Loading    bool        `json:"loading"` // no buyer is admitted until the shards are loaded
 	TakenAt    time.Time   `json:"taken_at"`
 }
 

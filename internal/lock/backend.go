@@ -56,7 +56,7 @@ type Notifier interface {
 // Queuer is a Backend that can serve the waiters of all processes in the order in
 // which they came.
 type Queuer interface {
-	// AcquireInTurn is Acquire for somebody who waits: if it is refused, token has
+	// AcquireInTurn is Acquire for a caller that waits: if it is refused, token has
 	// a place in line, which lasts as long as token goes on asking. A free key may
 	// be refused to those whose turn it is not. Release also gives up the place.
 	AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (Grant, error)

@@ -27,7 +27,7 @@ var (
 	ErrClosed = errors.New("lock: closed")
 	// ErrOutcomeUnknown is for the work to wrap: it does not know whether what
 	// it did has happened. Do then leaves the key to run out by itself, so that
-	// nobody comes in before the outcome had time to settle.
+	// no caller comes in before the outcome had time to settle.
 	ErrOutcomeUnknown = errors.New("lock: outcome of the work is unknown")
 )
 

@@ -7,7 +7,7 @@ import (
 )
 
 // queue lets one goroutine of this process at a time into a key, first come
-// first served. It talks to no server. A key has an entry only while somebody
+// first served. It talks to no server. A key has an entry only while a caller
 // is inside.
 type queue struct {
 	mu   sync.Mutex
@@ -16,7 +16,7 @@ type queue struct {
 
 func newQueue() *queue { return &queue{keys: map[string]*list.List{}} }
 
-// tryEnter goes in if nobody is inside.
+// tryEnter enters and reports whether no caller was inside.
 func (q *queue) tryEnter(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -88,7 +88,7 @@ func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, e
 	return h, nil
 }
 
-// unmarkTimeout bounds taking a mark away, which is done for a buyer who has gone too.
+// unmarkTimeout bounds taking a mark away, which is done for a buyer that has gone, too.
 const unmarkTimeout = time.Second
 
 // unmark takes the mark away, once every sibling that was asked has refused; twice

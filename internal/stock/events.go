@@ -10,7 +10,7 @@ import (
 )
 
 // channel carries what every instance should hear of soon. A message may be lost:
-// whoever listens must also find out by itself within a second.
+// a listener must also find out by itself within a second.
 const channel = "events"
 
 const (

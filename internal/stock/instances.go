@@ -32,8 +32,8 @@ type Instance struct {
 	SoldOut []int64 // the coupons that it refuses without asking, in the order of their ids
 }
 
-// Instances is this instance among the others, for whoever wants to look at them. Nothing
-// is decided by it: an instance that is not shown may well be alive.
+// Instances lists this instance and the others, for display. Nothing is decided by it: an
+// instance that is not listed may well be alive.
 type Instances struct {
 	stock *Stock
 	name  string
@@ -52,7 +52,7 @@ func (f *Instances) Run(ctx context.Context) {
 	for {
 		seen, err := f.Heartbeat(ctx)
 		if err != nil {
-			seen = nil // nobody was heard, and that is what is shown
+			seen = nil // none was heard, and that is what is shown
 		}
 		f.mu.Lock()
 		f.peers = seen

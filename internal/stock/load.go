@@ -17,8 +17,8 @@ import (
 // data, and nothing would show that.
 var ErrInfoDenied = errors.New("stock: the user of redis.username may not use INFO: allow it")
 
-// buyersPerStep is how many buyers one command carries: what it takes of the server's time
-// keeps nobody else waiting.
+// buyersPerStep is how many buyers one command carries: few enough that it does not keep
+// other clients of the server waiting.
 const buyersPerStep = 500
 
 // Load is Fill and Open.
@@ -153,7 +153,7 @@ func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 
 // Open opens the shards, each with its share. Those that are open stay as they are. If
 // one is not there to be opened, coupon.ErrTorn, also if others were opened just now:
-// nobody is admitted yet.
+// no buyer is admitted yet.
 func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	steps := make([]step, l.Shards)
 	for shard := range steps {

@@ -114,8 +114,8 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) (
 
 func firstOf(shards []int, _ int64) []int { return shards }
 
-// claim asks who has had what for how long, and then for the entries. Each is claimed
-// by one consumer only, because claiming it begins its time anew.
+// claim lists entries that have been pending for too long and takes them over with XCLAIM.
+// Each is taken over by one consumer only, because that begins its time anew.
 func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
 	stream := q.stock.tag(c.ID, shard) + "queue"
 	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
@@ -196,8 +196,8 @@ func (q *Queue) holdOf(ctx context.Context, c coupon.Coupon, shard int, m redis.
 	return h.Hold
 }
 
-// resolvedTTL is how long the ticket of an order stays that the database knows:
-// whoever asked the database a moment before asks for the ticket next.
+// resolvedTTL is how long the record of an unresolved order stays after the database has
+// the order: a reader that asked the database a moment before asks for the record next.
 const resolvedTTL = 10 * time.Second
 
 // Ack implements order.Queue.

@@ -17,7 +17,7 @@ func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold
 	switch {
 	case errors.Is(err, errEmpty):
 		return s.borrow(ctx, c, home)
-	case marked: // an earlier call is, or was cut off, at a sibling: nobody else knows at which
+	case marked: // an earlier call is, or was cut off, at a sibling: only that call knows at which
 		return order.Hold{}, order.ErrBusy
 	}
 	return h, err

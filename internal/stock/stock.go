@@ -14,7 +14,8 @@
 // answered by asking again.
 //
 // A shard does not promise that a hold becomes an order, and holds do not expire:
-// whoever took one confirms or releases it, and the reconciler does it for the dead.
+// the instance that took one confirms or releases it, and the reconciler does so for an
+// instance that died.
 // The database has the last word on what is sold.
 package stock
 

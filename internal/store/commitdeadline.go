@@ -18,8 +18,8 @@ import (
 //	└───────── the deadline ──────────────┘
 //
 // A connection whose commit is on its way never returns to the pool, and nothing waits
-// on after the deadline. The server may still commit, or may not. That the context is
-// cancelled ends no commit: who asked for it may be gone, and the order is made.
+// on after the deadline. The server may still commit, or may not. A context
+// that is cancelled ends no commit: the client may be gone, and the order is made.
 type deadlineConnector struct{ driver.Connector }
 
 // driverConn is what database/sql and gorm use of a connection of the driver.

@@ -12,7 +12,7 @@ type commitQueue struct {
 	users   map[int64]bool // take's own: the users in the group that it makes
 }
 
-// push lets m wait, unless too many do.
+// push appends m and reports whether there was room for it.
 func (q *commitQueue) push(m *commitRequest, o GroupOptions) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -23,7 +23,8 @@ func (q *commitQueue) push(m *commitRequest, o GroupOptions) bool {
 	return true
 }
 
-// startWorker reports whether one more committer should begin. take dismisses it.
+// startWorker reports whether the caller should start another committer. A committer whose
+// nextGroup is empty must exit.
 func (q *commitQueue) startWorker(o GroupOptions) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,10 +35,9 @@ func (q *commitQueue) startWorker(o GroupOptions) bool {
 	return true
 }
 
-// nextGroup gives the next group: those who have waited longest, but one of each user.
-// Two of one user do not belong in one transaction, where neither would see the
-// other's order. Those who have left are dropped. An empty group dismisses the
-// committer that asked.
+// nextGroup returns the next group: the requests that have waited longest, but at most one
+// of each user, because in one transaction neither would see the other's order. Requests
+// that have left are dropped. After an empty group the committer must exit.
 func (q *commitQueue) nextGroup(o GroupOptions) []*commitRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -48,8 +48,8 @@ var (
 
 // The result codes of SQLite, without what extends them.
 const (
-	sqliteBusy   = 5 // somebody else writes
-	sqliteLocked = 6 // somebody else writes
+	sqliteBusy   = 5 // another connection writes
+	sqliteLocked = 6 // another connection writes
 	sqliteIO     = 10
 	sqliteFull   = 13 // the disk is full
 )

@@ -18,8 +18,8 @@ import (
 var overdueTable = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_due)", sqliteDialect: "orders"}
 
 // Expire moves overdue orders and frees their slots. Their rows are locked when they are
-// found, so that who pays or cancels one of them waits and then finds that it is too
-// late, and another instance that expires orders takes others. On SQLite, which drops the
+// found, so that a payment or cancellation of one of them waits and then finds that it is
+// too late, and another instance that expires orders takes others. On SQLite, which drops the
 // locking clause, the transaction as a whole is alone.
 func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.Order, error) {
 	db := t.db.WithContext(ctx)

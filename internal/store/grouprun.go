@@ -12,11 +12,11 @@ import (
 	"seckill/internal/order"
 )
 
-// errRefused: somebody was refused by the coupon's row after the orders were written, or
-// everybody was before. The transaction is rolled back and the others run again.
+// errRefused reports that the coupon's row refused some requests after the orders were
+// written, or all of them before. The transaction is rolled back and the others run again.
 var errRefused = errors.New("store: some of the group are refused")
 
-// process answers every member of a group.
+// process commits a group and sends each request its outcome.
 func (g *GroupCommitter) process(group []*commitRequest) {
 	var waited []*commitRequest
 	for _, m := range group {
@@ -47,8 +47,8 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 	}
 }
 
-// requestError is what a transaction's error means for one of n who were in it. What may
-// be another's fault is no answer: each is to try alone.
+// requestError returns what a transaction's error means for one of its n requests. An
+// error that another request may have caused is errRetry: each is to run alone.
 func requestError(err error, n int) error {
 	switch {
 	case err == nil, errors.Is(err, order.ErrCommitUnknown):
@@ -60,8 +60,8 @@ func requestError(err error, n int) error {
 	return fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// commitOnce does what the members want in one transaction. Who is refused on the way
-// has an outcome; the error is that of the others.
+// commitOnce runs the requests in one transaction. It sets the outcome of those that are
+// refused on the way, and returns the error of the others.
 func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
 	// Not a member's context: it ends with that member's request.
 	o := &sql.TxOptions{Isolation: g.store.isolation}
@@ -83,9 +83,9 @@ func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
 	return err
 }
 
-// runSteps does the steps from one on, for those who are here and not refused yet. Once
-// their orders are written they are committed with the others, as an order is whose
-// client has just gone.
+// runSteps runs the steps from one on for the requests that are neither cancelled nor
+// refused yet. One that is cancelled after its order was written is committed with the
+// others, as an order is whose client has just gone.
 func (g *GroupCommitter) runSteps(
 	ctx context.Context, group []*commitRequest, from step, do func(context.Context, []*commitRequest) error,
 ) error {

@@ -77,10 +77,10 @@ func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
 	}
 }
 
-// assignRefusals tells those who want what their coupon's row does not give: all of a coupon
-// that is not there or has another epoch, and of one that has too few units those who
-// came last. It reads after the rollback, because in the transaction it would not see
-// which stocks were lowered. The error says what to do with the others.
+// assignRefusals sets the outcome of requests whose coupon's row refuses them: all requests
+// of a coupon that is missing or has another epoch, and the latest of one that has too few
+// units. It reads after the rollback, because in the transaction it would not see which
+// stocks were lowered. The error says what to do with the others.
 func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.store.txTimeout)
 	defer cancel()

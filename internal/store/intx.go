@@ -38,8 +38,8 @@ func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx orde
 	return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
 }
 
-// backoff waits a moment, a different one for each, so that those who met in a
-// deadlock do not meet again. It is false if the budget is over.
+// backoff waits for a random moment, so that transactions that met in a deadlock do not
+// meet again. It reports whether there is budget left.
 func backoff(ctx context.Context, try int) bool {
 	t := time.NewTimer(time.Duration(rand.Int64N(int64(try) * int64(10*time.Millisecond)))) //nolint:gosec // spreads, does not guard
 	defer t.Stop()
@@ -52,7 +52,7 @@ func backoff(ctx context.Context, try int) bool {
 }
 
 // runTx is the only place that begins and commits. The transaction has a budget of
-// its own, so that nobody holds the coupon's row for longer.
+// its own, so that none holds the coupon's row for longer.
 func (s *Store) runTx(ctx context.Context, db *gorm.DB, o *sql.TxOptions,
 	work func(ctx context.Context, db *gorm.DB) error,
 ) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // NextEpoch begins an epoch after the one that the caller has seen, and notes that it is
-// being loaded. It counts nobody: the coupon's row is held for as long as one update
+// being loaded. It counts no buyers: the coupon's row is held for as long as one update
 // takes, however many have bought.
 //
 // The update locks the row, which every order takes its unit from at its end: an order

@@ -19,8 +19,9 @@ import (
 //	Get ─▶ waiting ─┤ SELECT … WHERE id = ? AND user_id = ? OR …
 //	Get ─▶ waiting ─┘   └▶ each is answered with its own row
 //
-// Nobody is answered from a statement that had begun before he asked: whoever has seen
-// a commit sees it here. A caller who leaves ends nobody else's read.
+// No query is answered from a statement that had begun before it was made, so a caller
+// that has seen a commit finds its order here. A caller that leaves does not end the
+// read of another.
 type orderLoader struct {
 	keyOf      func(orderRow) any // the part of the key beside the user
 	read       func(ctx context.Context, of []*orderQuery) ([]orderRow, error)
@@ -40,7 +41,7 @@ type orderQuery struct {
 	done  chan struct{}
 }
 
-// orderKey is an order's id or its request's, and the owner, who is part of the question.
+// orderKey is an order's id or its request's, and the owner, which is part of the query.
 type orderKey struct {
 	id   any
 	user int64
@@ -87,7 +88,7 @@ func (l *orderLoader) startReader() {
 	}
 }
 
-// run reads until nobody waits.
+// run reads batches until no query waits.
 func (l *orderLoader) run() {
 	for {
 		of := l.nextBatch()
@@ -98,7 +99,7 @@ func (l *orderLoader) run() {
 	}
 }
 
-// nextBatch gives those who have waited longest; none dismisses the reader.
+// nextBatch returns the queries that have waited longest. After none the reader must exit.
 func (l *orderLoader) nextBatch() []*orderQuery {
 	l.mu.Lock()
 	defer l.mu.Unlock()

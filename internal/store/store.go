@@ -206,10 +206,10 @@ func deferredDSN(dsn string) (string, error) {
 
 func openGorm(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	db, err := gorm.Open(d, &gorm.Config{
-		SkipDefaultTransaction: true, // InTx begins and commits, nobody else
+		SkipDefaultTransaction: true, // only InTx begins and commits
 		DisableAutomaticPing:   true,
 		// Errors are not translated: the translation drops the name of the index that
-		// refused a row. errors.go knows them. What fails is said by whoever asked, with what it asked for.
+		// refused a row. errors.go knows them. The caller logs what failed, with what it asked for.
 		Logger: logger.NewSlogLogger(log, logger.Config{LogLevel: logger.Silent}),
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ func freeSlot(used []int, limit int) (int, error) {
 }
 
 // Insert writes the order. That the slot is taken although it was free a moment ago
-// means that somebody was let into the lock too: look again.
+// means that another holder was let into the lock too: look again.
 func (t tx) Insert(ctx context.Context, o order.Order) error {
 	row := rowOfOrder(o)
 	return insertError(t.db.WithContext(ctx).Create(&row).Error, o)

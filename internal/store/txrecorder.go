@@ -45,11 +45,11 @@ const (
 
 var _ order.Tx = (*txRecorder)(nil)
 
-// errUngroupable is the answer to what a group cannot do. Nobody sees it who has
-// not asked for that: InTx runs the work once more, in a transaction of its own.
+// errUngroupable reports that a transaction has steps that a group cannot batch. InTx
+// handles it by running work again in a transaction of its own, so callers never see it.
 var errUngroupable = errors.New("store: not for a group")
 
-// record notes a step, if it is one that a group can do next.
+// record records a step, or returns errUngroupable if a group cannot run it next.
 func (n *txRecorder) record(s step) error {
 	if n.steps >= s {
 		n.ungroupable = true
@@ -61,7 +61,7 @@ func (n *txRecorder) record(s step) error {
 	return nil
 }
 
-// recordFor notes a step of a user, who is the same in all steps.
+// recordFor records a step for user, which must be the same in every step.
 func (n *txRecorder) recordFor(user int64, s step) error {
 	if n.hasUser && n.user != user {
 		n.ungroupable = true
