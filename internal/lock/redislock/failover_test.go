@@ -53,10 +53,14 @@ func TestAReleaseDuringAFailoverEndsAndTheKeyIsFreeWithinItsLease(t *testing.T) 
 	for i, h := range held {
 		again, err := l.Acquire(t.Context(), fmt.Sprintf("user:%d", i), lock.WithWait(time.Minute))
 		for errors.Is(err, lock.ErrUnavailable) && t.Context().Err() == nil { // until there is a master
+			time.Sleep(50 * time.Millisecond)
 			again, err = l.Acquire(t.Context(), fmt.Sprintf("user:%d", i), lock.WithWait(time.Minute))
 		}
 		require.NoError(t, err)
 		require.Greater(t, again.Fence(), h.Fence())
-		require.NoError(t, again.Release(t.Context()))
+		// On a busy machine the Sentinels may promote once more, and the grant is not replicated.
+		if err := again.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			require.NoError(t, err)
+		}
 	}
 }
