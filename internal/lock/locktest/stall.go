@@ -145,9 +145,9 @@ func (p *StallProxy) requests(client, server net.Conn, late chan<- *heldRequest,
 		}
 		p.pass()
 		if h := p.holds(); h != nil {
-			_ = client.Close()
 			h.ended = ended
-			close(h.held)
+			close(h.held) // before the sender hears of its end, and asks
+			_ = client.Close()
 			<-h.deliver
 			late <- h
 		}
