@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"testing"
+	"time"
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest/history"
@@ -17,5 +18,6 @@ func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
 			return backend(t, dialAll(t, addrs), Options{Fencer: fencer})
 		},
 		InTurn: true,
+		Lease:  time.Second, // every fence is a durable commit, which a busy disk may take long for
 	})
 }
