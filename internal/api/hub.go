@@ -113,7 +113,7 @@ func (h *hub) run(ctx context.Context, id int64, f *feed) {
 	}
 }
 
-// publish puts the event in the place of one that nobody has fetched yet.
+// publish replaces an event that no subscriber has fetched yet.
 func (h *hub) publish(f *feed, event []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

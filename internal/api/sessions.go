@@ -45,7 +45,7 @@ func (s *Server) newSession(_ context.Context, r sessionRequest) (session, error
 	return session{token, expires}, err
 }
 
-// admitSession lets in so many from one address, and nobody without the demo login.
+// admitSession bounds the logins from one address, and refuses all without the demo login.
 func (s *Server) admitSession(c *gin.Context) error {
 	switch {
 	case !s.o.DemoLogin:

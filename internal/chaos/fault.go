@@ -172,7 +172,7 @@ func stepFaults() []Fault {
 func (s stepFault) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
 		if r.bed.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
-			s.with = astray // a queued hold is the reconciler's only when its entry is served by nobody
+			s.with = astray // a queued hold is the reconciler's only when no worker serves its entry
 		}
 		return s.specs(r.rng, action, len(r.wishes))
 	}

@@ -11,8 +11,8 @@ import (
 	"seckill/internal/lock"
 )
 
-// manualFaults are faults for which somebody has a hand in Redis: he takes the locks of an
-// instance that is stopped, lets its holds get lost, or adds to the counters.
+// manualFaults are faults that change Redis by hand: they take the locks of an instance that
+// is stopped, let its holds get lost, or add to the counters.
 func manualFaults() []Fault {
 	unlock := stepFault{point: "unlock.before", pass: 60}
 	reserved := stepFault{point: "lock.before", pass: 60}

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// queueFaults are faults of the queues themselves, for which somebody has a hand in Redis:
-// he writes what nobody can read, or takes entries and never serves them.
+// queueFaults are faults of the queues themselves, which change Redis by hand: they write
+// entries that cannot be read, or take entries and never serve them.
 func queueFaults() []Fault {
 	deadLetter := func(action string) func(r *round) map[int]string {
 		return func(*round) map[int]string { // whoever comes to it

@@ -11,7 +11,7 @@ import (
 // Options say what is to be played.
 type Options struct {
 	Program  string  // a seckill that was built with the tag faults
-	Lock     string  // redis, or none: the lock that lets everybody in; default redis
+	Lock     string  // redis, or none: the lock that excludes no caller; default redis
 	Mode     string  // Sync or Queue; default Sync
 	Faults   []Fault // of that mode; each is played once before any is played again
 	Rounds   int     // in all; default: each fault once
