@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // pictures is where the tests of the page leave pictures of it, if anywhere.

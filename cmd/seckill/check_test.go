@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/preflight"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/rush"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/rush"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestTheStockIsSoldExactlyOnARedisCluster(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // process is one run of the program.

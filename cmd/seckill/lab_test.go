@@ -13,7 +13,7 @@ import (
 
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // play runs a command line of the lab and gives its exit code and what it said.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"seckill/internal/rush"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // lockServers starts what each lock.backend needs, as the environment of a fleet.

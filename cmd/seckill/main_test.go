@@ -12,7 +12,7 @@ import (
 	"os"
 	"testing"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // program is the path of the program under test.

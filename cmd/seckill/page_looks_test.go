@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // TestThePageFitsEverywhere looks at every view in both languages, on a phone and a

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab/harness"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // visitors are how the tests of the page come to it.

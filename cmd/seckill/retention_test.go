@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // However long ago a sale ended, it is audited; and what it leaves behind can be moved

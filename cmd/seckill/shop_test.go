@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/rush"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // shop is the stores that a fleet has in common, as the environment of its

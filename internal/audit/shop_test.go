@@ -13,10 +13,10 @@ import (
 	"seckill/internal/audit"
 	"seckill/internal/coupon"
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/shoptest"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // cluster is how many instances there are, and on which Redis.

@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/rush"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // deployment is one process, or a fleet, with stores in which nothing has happened yet.

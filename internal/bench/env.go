@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // env is the servers and the two programs of a run.

@@ -3,7 +3,7 @@ package bench
 import (
 	"testing"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/chaos"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // wanted is the pattern of faults in the -run of this test run, so that only those are

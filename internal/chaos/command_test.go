@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/chaos"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // seckill prepares a run of the program. Whatever it leaves behind is in dir.

@@ -18,7 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // kind says what an environment is made of.

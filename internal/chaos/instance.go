@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"seckill/internal/faults"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // instance is one `seckill serve`, which may die and be started again. A new process

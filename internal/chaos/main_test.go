@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // program is the path of a seckill with fault points.

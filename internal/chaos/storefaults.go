@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // How long things stay bad.

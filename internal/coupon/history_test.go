@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/testservers"
 )
 
 // silent makes whoever was at work on this Redis be so no more, as time would.

@@ -15,9 +15,9 @@ import (
 	"seckill/internal/embedded"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

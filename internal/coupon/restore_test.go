@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // watching runs the watch of so many instances until it is stopped.

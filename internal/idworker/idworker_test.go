@@ -16,7 +16,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

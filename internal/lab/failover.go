@@ -11,7 +11,7 @@ import (
 
 	"seckill/internal/lab/harness"
 	"seckill/internal/lock/redislock"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // failover: a replica can only go on with what it has heard.

@@ -11,7 +11,7 @@ import (
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -13,8 +13,8 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/shoptest"
+	"seckill/internal/testbed/testservers"
 )
 
 // scene is a coupon of its own, with what an operation finds there.

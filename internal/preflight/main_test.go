@@ -9,7 +9,7 @@ import (
 
 	"seckill/internal/preflight"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

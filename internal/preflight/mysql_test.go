@@ -11,9 +11,9 @@ import (
 
 	"seckill/internal/clock"
 	"seckill/internal/preflight"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func lookAtMySQL(t *testing.T, db *sql.DB) *preflight.Findings {

@@ -12,8 +12,8 @@ import (
 
 	"seckill/internal/preflight"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestARedisAsItShouldBeIsFine(t *testing.T) {

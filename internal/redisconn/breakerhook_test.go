@@ -11,8 +11,8 @@ import (
 
 	"seckill/internal/breaker"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // quick is longer than a refusal without asking takes on a busy machine, and much

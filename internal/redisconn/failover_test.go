@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // writable waits until a key can be set, and tells how long that took.

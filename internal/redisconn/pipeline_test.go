@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 var increment = redis.NewScript(`if ARGV[1] == 'bad' then return redis.error_reply('NO') end

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // The system's authorities are read once per process, so this is the only test

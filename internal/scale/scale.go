@@ -24,9 +24,9 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/testbed/servers"
 )
 
 // Shards is how many shards the coupons have.

@@ -33,9 +33,9 @@ import (
 	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/testbed/testservers"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // listener is another instance's Stock, on a client of its own.

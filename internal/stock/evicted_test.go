@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // A Redis that evicts drops whatever it likes of a shard, and answers on. Each key that a

@@ -9,7 +9,7 @@ import (
 	"seckill/internal/lock/locktest"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // Every call that writes: how it is prepared and made, and what the shards hold

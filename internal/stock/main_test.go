@@ -14,7 +14,7 @@ import (
 	"seckill/internal/embedded"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -8,7 +8,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestEveryServerSaysWhichItIs(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // slotOf is the slot of a key as the Redis Cluster specification has it: CRC-16/XMODEM

@@ -9,7 +9,7 @@ import (
 
 	"seckill/internal/breaker"
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // answering waits until the store has noticed that its database is back.

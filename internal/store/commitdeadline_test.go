@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // The driver would wait for the server's answer until the readTimeout, which is 5 s.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // onItsOwn is a store on a server that nobody else asks anything.

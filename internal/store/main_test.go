@@ -14,7 +14,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/embedded"
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 const pollEvery = 10 * time.Millisecond

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // split partitions a store's tables of orders by their users.

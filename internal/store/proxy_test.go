@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // wire stands between the store and MariaDB and does what networks do.

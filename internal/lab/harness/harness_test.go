@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lab/harness"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

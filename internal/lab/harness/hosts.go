@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // The names of what experiments run on.

@@ -13,7 +13,7 @@ import (
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // Redis returns a plain client of the Redis of the experiments.

@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"seckill/internal/embedded"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // Config says where the servers are. What is empty is started, privately, if its

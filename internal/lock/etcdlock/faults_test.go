@@ -13,7 +13,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 const soon = 5 * time.Second

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"seckill/internal/lock/locktest/history"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/lock/redislock"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // candidates are all locks of a run. Those that were opened are answered with an

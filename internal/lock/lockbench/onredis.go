@@ -14,7 +14,7 @@ import (
 	"seckill/internal/lock/redislock"
 	"seckill/internal/lock/redlock"
 	"seckill/internal/redisconn"
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // dial opens a client of one server, set as the program sets it. The counter counts

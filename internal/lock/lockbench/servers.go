@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"seckill/internal/lock/mysqllock"
-	"seckill/internal/servers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/servers"
 )
 
 const masters = 5

@@ -13,8 +13,8 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestNamed(t *testing.T) {

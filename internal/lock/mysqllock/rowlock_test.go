@@ -14,7 +14,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // notes is a table for work to write to.

@@ -8,7 +8,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestALeaseIsNeverShorterThanAskedFor(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 // A release in the midst of a failover may not be answered, or be forgotten by the server

@@ -11,7 +11,7 @@ import (
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
 	"seckill/internal/lock/locktest/history"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestInFairModeOnAStandaloneServer(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"seckill/internal/lock/locktest/history"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestNamesOfKeys(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
 	"seckill/internal/store"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestTheSessionThatWasWithoutUseForLongestMakesRoomForAnother(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 // Need skips the test unless the programs that look finds may be started: -short leaves

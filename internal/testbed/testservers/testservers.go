@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"seckill/internal/servers"
+	"seckill/internal/testbed/servers"
 )
 
 const startWithin = time.Minute

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 func TestTheTimeOfDayOfARedisCanBeMovedBothWays(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/servers"
-	"seckill/internal/servers/testservers"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // The first thread of a process never ends. Locked here it is the main
