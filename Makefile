@@ -13,9 +13,9 @@ TAGS := nomsgpack
 export TEST_SEED ?= $(shell date +%s)
 # What takes longest is begun first. One package more at once than there are cores: a
 # third of the time they all wait, for leases to end and for servers to come back.
-FIRST := cmd/seckill,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench
+FIRST := internal/e2e,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench
 report = go run ./internal/testreport -first $(FIRST)
-QUICKFIRST := cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
+QUICKFIRST := internal/e2e,cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

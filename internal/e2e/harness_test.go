@@ -1,4 +1,4 @@
-package main_test
+package e2e_test
 
 import (
 	"bufio"
@@ -31,6 +31,7 @@ type process struct {
 // needs, and SECKILL_ variables as given.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
+	dependOnSources()
 	p := &process{cmd: exec.Command(program, args...), gone: make(chan struct{}), since: time.Now()}
 	p.cmd.Args[0] = "seckill"
 	p.cmd.Env = append([]string{

@@ -1,15 +1,16 @@
-// The tests of this package run the real program, built as the tests are, as
-// processes of its own:
+// Package e2e_test runs the real program, built once and as the tests are, as processes of
+// its own:
 //
 //	test ─▶ shop (a database, a Redis) ─▶ fleet of instances ─▶ HTTP, signals
 //
 // A test ends each process that it started, and fails if one of them had a data
 // race, panicked, or did not end with exit code 0 when it was asked to.
-package main_test
+package e2e_test
 
 import (
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"seckill/internal/testbed/testservers"
@@ -18,9 +19,12 @@ import (
 // program is the path of the program under test.
 var program string
 
+// dependOnSources lets a change of the program run its tests again.
+var dependOnSources = sync.OnceFunc(testservers.DependOnSources)
+
 func TestMain(m *testing.M) {
 	var err error
-	if program, err = testservers.Build("."); err != nil {
+	if program, err = testservers.Build("../../cmd/seckill"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -1,4 +1,4 @@
-package main_test
+package e2e_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // TestTheTour is a kept demonstration as it is seen by somebody who opens its address at
 // once. It makes the pictures of README.md and docs/TOUR.md, and then takes the tour in Chinese:
 //
-//	go test ./cmd/seckill -run TestTheTour -pictures $PWD/internal/api/pictures
+//	go test ./internal/e2e -run TestTheTour -pictures $PWD/internal/api/pictures
 func TestTheTour(t *testing.T) {
 	b, looks := newBrowser(t), []look{{language: "en"}}
 	if *pictures != "" {

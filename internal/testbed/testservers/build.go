@@ -9,8 +9,12 @@ import (
 	"strings"
 )
 
-// built keeps the programs open for as long as the tests run.
-var built []*os.File
+// built keeps the programs open for as long as the tests run, and sources are the files that
+// they were built from.
+var (
+	built   []*os.File
+	sources []string
+)
 
 // BuildFlags are the flags by which the tests were built, if they were by the Makefile:
 // with others a program that they start would be compiled from the ground up.
@@ -43,5 +47,30 @@ func Build(pkg string, tags ...string) (path string, err error) {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	built = append(built, open)
+	if err := addSources(pkg, tags...); err != nil {
+		return "", fmt.Errorf("build %s: %w", pkg, err)
+	}
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), open.Fd()), nil
+}
+
+// addSources lists the files of this module that a program is built from.
+func addSources(pkg string, tags ...string) error {
+	const files = `{{$dir := .Dir}}{{if .Module}}{{if .Module.Main}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}` +
+		`{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
+	cmd := exec.Command("go", "list", "-deps", BuildFlags(tags...)[0], "-f", files, pkg)
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("list its files: %w", err)
+	}
+	sources = append(sources, strings.Fields(string(out))...)
+	return nil
+}
+
+// DependOnSources makes the test that calls it depend on the files of the programs that were
+// built: go test keeps the result of tests whose files did not change, and knows of no others
+// than those that the tests import or look at.
+func DependOnSources() {
+	for _, file := range sources {
+		_, _ = os.Stat(file)
+	}
 }
