@@ -1,14 +1,14 @@
-// Package audit compares what Redis holds with what the database says, and tells
-// what differs.
+// Package audit compares what Redis holds with what the database says, and reports every
+// difference.
 //
 // Neither store can be stopped while the other is read, so the order is
 //
 //	read the shards ─▶ read the database, at one moment ─▶ read the shards again
 //
-// and if no shard has changed in between, all three readings are of one moment. All is
-// read a page at a time, and each page is held against the other store at once, so an
-// audit of a million orders needs no more memory than one of a thousand. Under load there
-// may be no such moment: then what needs both stores is "unsettled", which is no violation.
+// and if no shard has changed in between, all three readings are of one moment. Every reading is
+// paged, and each page is compared with the other store at once, so an audit of a million orders
+// needs no more memory than one of a thousand. Under load there may be no such moment: an invariant
+// that needs both stores is then "unsettled", which is no violation.
 package audit
 
 import (
@@ -24,14 +24,14 @@ import (
 	"seckill/internal/store"
 )
 
-// Database is what the auditor reads of the SQL database. *store.Store implements it.
+// Database is the part of the SQL database that the auditor reads. *store.Store implements it.
 type Database interface {
 	Coupon(ctx context.Context, id int64) (coupon.Coupon, error)
 	ReadSnapshot(ctx context.Context, couponID int64, read func(context.Context, store.Snapshot) error) error
 }
 
-// Shards is what the auditor reads of Redis. *stock.Stock implements it.
-type Shards interface {
+// Redis is the part of Redis that the auditor reads. *stock.Stock implements it.
+type Redis interface {
 	ReadShards(ctx context.Context, couponID int64, shards int) ([]stock.Shard, error)
 	OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[stock.Held, error]
 	Traces(ctx context.Context, couponID int64, heads []stock.Shard, orders []order.Order) ([]stock.Trace, error)
@@ -39,59 +39,59 @@ type Shards interface {
 	QueuedOrders(ctx context.Context, couponID int64, shard int) (map[int64]bool, error)
 }
 
-// Mender does the repairs that are always safe. *order.Settler is one.
-type Mender interface {
+// Repairer makes the repairs that are always safe. *order.Reconciler implements it.
+type Repairer interface {
 	Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error)
 	Relay(ctx context.Context) (int, error)
 }
 
-// Reloader sets the shards from the database. *coupon.Service is one.
+// Reloader loads the shards from the database. *coupon.Service implements it.
 type Reloader interface {
 	Reload(ctx context.Context, couponID int64) (coupon.Coupon, error)
 }
 
 // Auditor audits one coupon at a time.
 type Auditor struct {
-	database    Database
-	shards      Shards
-	mender      Mender
-	reloader    Reloader
-	settleAfter time.Duration
+	database       Database
+	redis          Redis
+	repairer       Repairer
+	reloader       Reloader
+	reconcileAfter time.Duration
 }
 
-// New makes an Auditor. Repair settles holds from the age of settleAfter on: a
-// younger one may belong to a request in progress.
-func New(b Database, s Shards, m Mender, r Reloader, settleAfter time.Duration) *Auditor {
-	return &Auditor{database: b, shards: s, mender: m, reloader: r, settleAfter: settleAfter}
+// New returns an Auditor. Repair reconciles holds that are at least reconcileAfter old: a younger
+// one may belong to a request in progress.
+func New(b Database, s Redis, m Repairer, r Reloader, reconcileAfter time.Duration) *Auditor {
+	return &Auditor{database: b, redis: s, repairer: m, reloader: r, reconcileAfter: reconcileAfter}
 }
 
-// looks is how often the stores are read in the hope of a quiet moment, pause the time
-// between two looks, and patience that for all of them: a hundred thousand orders take
-// seconds to look at.
+// maxReadings is how often the stores are read until a moment is quiet, pause the shortest time
+// between two readings, and timeout the time for all of them. One reading of a hundred thousand
+// orders takes seconds.
 const (
-	looks    = 20
-	pause    = 50 * time.Millisecond
-	patience = 5 * time.Second
+	maxReadings = 20
+	pause       = 50 * time.Millisecond
+	timeout     = 5 * time.Second
 )
 
-// Audit reads both stores and judges every invariant. coupon.ErrNotFound if there
-// is no such coupon. In a sale that does not rest for as long as a look takes, it answers
-// what it saw, before ctx ends if one look can be had by then.
+// Audit reads both stores and checks every invariant. It returns coupon.ErrNotFound if there is no
+// such coupon. If the sale is never quiet for the length of a reading, Audit reports the last one,
+// before ctx ends if one reading fits.
 func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
-	until := time.Now().Add(patience)
+	until := time.Now().Add(timeout)
 	if by, bounded := ctx.Deadline(); bounded && by.Before(until) {
 		until = by
 	}
 	var e evidence
-	for look := range looks {
+	for reading := range maxReadings {
 		began := time.Now()
 		var err error
-		if e, err = a.look(ctx, couponID); err != nil {
+		if e, err = a.read(ctx, couponID); err != nil {
 			return Report{}, err
 		}
-		rest := pause * time.Duration(min(look+1, 4))
+		rest := pause * time.Duration(min(reading+1, 4))
 		if e.quiet || !time.Now().Add(rest+time.Since(began)).Before(until) {
-			break // another look would not be over in time
+			break // another reading would not end in time
 		}
 		select {
 		case <-ctx.Done():
@@ -99,29 +99,29 @@ func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 		case <-time.After(rest):
 		}
 	}
-	return e.judge(), nil
+	return e.check(), nil
 }
 
-// Repair mends what is safe to mend, and audits:
+// Repair repairs what can be repaired safely, and audits:
 //
-//	settle old holds ─▶ relay the outbox ─▶ is Redis still wrong, or not loaded? load a new epoch
+//	reconcile old holds ─▶ relay the outbox ─▶ is Redis still wrong, or not loaded? load a new epoch
 //
-// Repairing what is right changes nothing, nor does repairing what is only unsettled:
-// loading closes the sale for a moment. An ended sale is settled and not loaded.
+// It changes nothing that is right or only unsettled, because loading closes the sale for a moment.
+// An ended sale is reconciled and not loaded.
 func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	c, err := a.database.Coupon(ctx, couponID)
 	if err != nil {
 		return Report{}, err
 	}
-	_, settled := a.mender.Reconcile(ctx, c, a.settleAfter)
-	_, relayed := a.mender.Relay(ctx)
-	for _, err := range []error{settled, relayed} {
+	_, reconciled := a.repairer.Reconcile(ctx, c, a.reconcileAfter)
+	_, relayed := a.repairer.Relay(ctx)
+	for _, err := range []error{reconciled, relayed} {
 		if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
 			return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
 		}
 	}
 	report, err := a.Audit(ctx, couponID)
-	if err != nil || !report.mendable() || c.StateAt(report.TakenAt) == coupon.Ended {
+	if err != nil || !report.repairable() || c.StateAt(report.TakenAt) == coupon.Ended {
 		return report, err
 	}
 	if _, err := a.reloader.Reload(ctx, couponID); err != nil {
@@ -130,11 +130,10 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	return a.Audit(ctx, couponID)
 }
 
-// mendable reports whether the shards contradict the database, which a loading sets
-// right, or are not loaded yet, because the instance that was at it may have died. What the
-// database itself has wrong (I1 to I3, and I4 with it) stays so; of I3 it is the account
-// in Redis that is loaded again.
-func (r Report) mendable() bool {
+// repairable reports whether loading would help: the shards contradict the database, or are not
+// loaded yet because the instance that was loading them died. Loading cannot repair the database
+// itself (I1 to I3, and I4 with them); of I3 it repairs the account in Redis.
+func (r Report) repairable() bool {
 	if r.Loading || r.Miscounted > 0 {
 		return true
 	}

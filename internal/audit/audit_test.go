@@ -23,7 +23,7 @@ import (
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
 
-// number is one in an invariant's detail.
+// number matches a number in an invariant's detail.
 var number = regexp.MustCompile(`-?\b\d+`)
 
 func TestAQuietSaleIsCleanAndItsNumbersAddUp(t *testing.T) {
@@ -142,7 +142,7 @@ func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
 
 // A crowd buys, pays and cancels, and meets a loading, while the stores are read.
 func TestUnderLoadNobodyIsAccused(t *testing.T) {
-	// One transaction an order, because there is more to be met half-way then.
+	// One transaction for each order, because more is met half-way then.
 	s := in(shoptest.Open(t, shoptest.Single))
 	c := s.sell(t, 300)
 	ctx, stop := context.WithCancel(t.Context())
@@ -180,7 +180,7 @@ func TestUnderLoadNobodyIsAccused(t *testing.T) {
 		auditors.Wait()
 	}
 	require.True(t, busy(), "it was never busy")
-	look(18) // while the crowd goes home
+	look(18) // while the workload ends
 	stop()
 	crowd.Wait()
 	auditors.Wait()
@@ -198,8 +198,8 @@ func TestUnderLoadNobodyIsAccused(t *testing.T) {
 	require.Greater(t, r.Orders, int64(200))
 }
 
-// buyAndChange is false when the user has as many as the limit allows: every second
-// one pays, and the others cancel and go on for ever.
+// buyAndChange returns false when the user has as many orders as the limit allows: every second
+// user pays, and the others cancel and go on.
 func (s *shop) buyAndChange(t *testing.T, c coupon.Coupon, user int64) bool {
 	o, err := s.orders.Place(t.Context(), order.Request{CouponID: c.ID, UserID: user})
 	switch {

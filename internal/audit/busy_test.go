@@ -20,11 +20,10 @@ import (
 	"seckill/internal/store"
 )
 
-// busy is a sale in which something happens between any two looks; after so many
-// looks it comes to rest.
+// busy is a sale that changes between any two readings, and comes to rest after some.
 type busy struct {
 	looks, restsAfter int64
-	takes             time.Duration // to read the books
+	takes             time.Duration // to read a snapshot
 	settle, relay     error
 	reloaded          int
 }
@@ -41,7 +40,7 @@ func (b *busy) ReadSnapshot(ctx context.Context, id int64, read func(context.Con
 	return errors.Join(err, read(ctx, empty{c}), ctx.Err())
 }
 
-// empty is the ledger of a coupon without orders.
+// empty is the snapshot of a coupon without orders.
 type empty struct{ of coupon.Coupon }
 
 func (e empty) Coupon() coupon.Coupon { return e.of }
@@ -114,8 +113,8 @@ func TestAnAuditStopsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Who asks has so much time. A large sale that never rests takes a look of seconds, and
-// an answer that it is unsettled is worth more than none.
+// A caller has so much time. A large sale that never rests takes seconds a reading, and a report
+// that it is unsettled is worth more than none.
 func TestAnAuditAnswersBeforeItsTimeIsOver(t *testing.T) {
 	for name, tc := range map[string]struct{ takes, time, most time.Duration }{
 		"quick looks, little time": {0, 300 * time.Millisecond, 300 * time.Millisecond},

@@ -13,7 +13,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 	s := open(t)
 	for name, tc := range map[string]struct {
 		broken func(t *testing.T, c coupon.Coupon) error
-		loads  int64 // epochs that it takes
+		loads  int64 // epochs that a loading takes
 	}{
 		"nothing":        {func(*testing.T, coupon.Coupon) error { return nil }, 0},
 		"an old hold":    {func(t *testing.T, c coupon.Coupon) error { s.hold(t, c, 3); return nil }, 0},
@@ -67,7 +67,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 	}
 }
 
-// What the database itself has wrong, no loading mends, so it is not tried over and over.
+// No loading repairs the database itself, so it is not tried again and again.
 func TestRepairDoesNotLoadAgainAndAgainForWhatLoadingCannotMend(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)

@@ -41,7 +41,7 @@ type shop struct {
 	returns    deaf
 }
 
-// deaf returns nothing to the shards while it is deaf, so that a unit is owed.
+// deaf drops what is returned to the shards while it is deaf, so that a unit is owed.
 type deaf struct {
 	order.Restocker
 	on *atomic.Bool
@@ -101,8 +101,8 @@ func (s *shop) hold(t *testing.T, c coupon.Coupon, user int64) {
 	require.NoError(t, err)
 }
 
-// unconfirmed buys for a user whose hold is not made history, as when the instance
-// dies after the commit.
+// unconfirmed buys for a user and leaves the hold open, as an instance does that dies after the
+// commit.
 func (s *shop) unconfirmed(t *testing.T, c coupon.Coupon, user int64) {
 	t.Helper()
 	p := s.parts
@@ -129,7 +129,7 @@ func (s *shop) exec(t *testing.T, statement string, args ...any) {
 	s.in.Exec(t, statement, args...)
 }
 
-// key is a key of Redis as the contract names it.
+// key returns the Redis key of a shard.
 func key(c coupon.Coupon, shard int, name string) string { return shoptest.Key(c, shard, name) }
 
 func (s *shop) audited(t *testing.T, c coupon.Coupon) audit.Report {
@@ -139,7 +139,7 @@ func (s *shop) audited(t *testing.T, c coupon.Coupon) audit.Report {
 	return r
 }
 
-// with lists the invariants that have a status.
+// with returns the invariants that have the status.
 func with(r audit.Report, status audit.Status) []string {
 	ids := []string{}
 	for _, i := range r.Invariants {

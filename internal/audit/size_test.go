@@ -10,7 +10,7 @@ import (
 	"seckill/internal/shoptest"
 )
 
-// BenchmarkAudit tells the time of an audit and the memory that it takes:
+// BenchmarkAudit measures the time and the memory of an audit:
 //
 //	SECKILL_SIZE=1000000 go test -run '^$' -bench Audit -benchtime 1x ./internal/audit
 func BenchmarkAudit(b *testing.B) {

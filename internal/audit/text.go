@@ -12,7 +12,7 @@ func (r Report) WriteText(w io.Writer) error {
 	_, _ = fmt.Fprintf(t, "coupon %d\tT %d on sale\tD %d in the database\tA %d live orders\tR %d in %d shards\th %d holds\tG %d returns\n",
 		int64(r.CouponID), r.Total, r.Stock, r.Live, r.Redis, len(r.Shards), r.Holds, r.Returns)
 	if err := t.Flush(); err != nil {
-		return err //nolint:wrapcheck // it is the caller's writer that failed
+		return err //nolint:wrapcheck // the caller's writer failed
 	}
 	for _, i := range r.Invariants {
 		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", i.ID, i.Status, i.Text, i.Detail)
@@ -25,5 +25,5 @@ func (r Report) WriteText(w io.Writer) error {
 		verdict = "clean so far: requests are in progress"
 	}
 	_, _ = fmt.Fprintf(t, "  audit: %s\n", verdict)
-	return t.Flush() //nolint:wrapcheck // it is the caller's writer that failed
+	return t.Flush() //nolint:wrapcheck // the caller's writer failed
 }

@@ -12,9 +12,9 @@ import (
 	"seckill/internal/stock"
 )
 
-// Each invariant is violated behind the program's back, and the audit says which.
-// Some cannot be violated alone: what is missing in the database is missing in the
-// comparison with Redis too.
+// Each invariant is violated by writing to a store directly, and the audit reports which. Some
+// cannot be violated alone: what is missing in the database is missing in the comparison with Redis
+// too.
 func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 	s := open(t)
 	sql := func(statement string, args ...any) func(*testing.T, coupon.Coupon, order.Order) {
@@ -112,7 +112,7 @@ func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 	}
 }
 
-// The unique index does not let it come to this.
+// The unique index prevents this.
 func TestTwoOrdersOfOneRequestAreToldAsDuplicates(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 10)

@@ -15,29 +15,29 @@ type evidence struct {
 	coupon coupon.Coupon
 	totals store.Totals
 	shards []stock.Shard
-	quiet  bool // nothing changed in Redis during the reading
+	quiet  bool // Redis did not change during the reading
 	at     time.Time
 
-	holds    int64 // units held,
-	sold     int64 // and those among them whose orders are committed
-	queued   int64 // units held for requests in the queue,
-	ended    int64 // and those among them whose requests have a row
+	holds    int64 // units held
+	sold     int64 // units held whose orders are committed
+	queued   int64 // units held for queued requests
+	ended    int64 // units held for queued requests that have a row
 	dropped  int64 // held units of queued requests that have neither an entry nor a row
-	ordered  int64 // requests that Redis remembers as ordered,
-	found    int64 // those among them that have a row
-	other    int64 // and those that have another order there
+	ordered  int64 // requests that Redis records as ordered
+	found    int64 // requests recorded as ordered that have a row
+	other    int64 // requests recorded as ordered whose row is another order
 	owed     int64 // units on their way to the shards
-	counted  int64 // users of whom both stores know orders
-	mismatch int64 // users of whose orders Redis has another number than the database
+	counted  int64 // users whose orders both stores know
+	mismatch int64 // users of whom the two stores count different numbers of orders
 }
 
-func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
+func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	first, err := a.database.Coupon(ctx, couponID)
 	if err != nil {
 		return evidence{}, err
 	}
 	e := evidence{}
-	if e.shards, err = a.shards.ReadShards(ctx, couponID, first.Shards); err != nil {
+	if e.shards, err = a.redis.ReadShards(ctx, couponID, first.Shards); err != nil {
 		return e, err
 	}
 	e.at = time.Now().UTC()
@@ -49,12 +49,12 @@ func (a *Auditor) look(ctx context.Context, couponID int64) (evidence, error) {
 		if err := a.readHolds(ctx, &e, l); err != nil {
 			return err
 		}
-		return a.readDue(ctx, &e, l)
+		return a.readOwed(ctx, &e, l)
 	})
 	if err != nil {
 		return e, err
 	}
-	again, err := a.shards.ReadShards(ctx, couponID, first.Shards)
+	again, err := a.redis.ReadShards(ctx, couponID, first.Shards)
 	e.quiet = err == nil && e.coupon.Epoch == first.Epoch && same(e.shards, again)
 	return e, err
 }
@@ -68,10 +68,10 @@ func same(a, b []stock.Shard) bool {
 	return true
 }
 
-// readDue counts the units of this epoch that the shards do not have yet.
-func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Snapshot) error {
+// readOwed counts the units of this epoch that the outbox still owes to the shards.
+func (a *Auditor) readOwed(ctx context.Context, e *evidence, l store.Snapshot) error {
 	return l.Outbox(ctx, func(ctx context.Context, due []order.Restock) error {
-		applied, err := a.shards.Applied(ctx, due)
+		applied, err := a.redis.Applied(ctx, due)
 		if err != nil {
 			return err
 		}
@@ -84,14 +84,14 @@ func (a *Auditor) readDue(ctx context.Context, e *evidence, l store.Snapshot) er
 	})
 }
 
-// readOrders holds each order of the database against what the shards know of it.
+// readOrders compares each order of the database with the records of the shards.
 func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot) (err error) {
 	e.totals, err = l.Orders(ctx, func(ctx context.Context, page []store.SnapshotOrder) error {
 		orders := make([]order.Order, len(page))
 		for i, b := range page {
 			orders[i] = b.Order
 		}
-		traces, err := a.shards.Traces(ctx, e.coupon.ID, e.shards, orders)
+		traces, err := a.redis.Traces(ctx, e.coupon.ID, e.shards, orders)
 		if err != nil {
 			return err
 		}
@@ -102,8 +102,8 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 				of = user{bought: traces[i].Bought, known: true}
 			}
 			of.add(b, traces[i], e.coupon.Epoch)
-			e.remember(b.Order, traces[i].Home)
-			e.remember(b.Order, traces[i].Lender)
+			e.matchRecord(b.Order, traces[i].Home)
+			e.matchRecord(b.Order, traces[i].Lender)
 		}
 		e.compare(of)
 		return nil
@@ -111,8 +111,8 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 	return err
 }
 
-// remember counts what a shard knows of an order that the database has.
-func (e *evidence) remember(o order.Order, m stock.ShardRecord) {
+// matchRecord counts what a shard records of an order that the database has.
+func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord) {
 	switch {
 	case m.OrderID == 0:
 	case m.Hold != nil:
@@ -125,7 +125,7 @@ func (e *evidence) remember(o order.Order, m stock.ShardRecord) {
 		if m.Hold.Queued {
 			e.ended++
 		}
-	case o.Status == order.Void: // it is remembered as ordered, and was given up
+	case o.Status == order.Void: // recorded as ordered before its request was voided
 	case m.OrderID != o.ID:
 		e.found++
 		e.other++
@@ -134,9 +134,8 @@ func (e *evidence) remember(o order.Order, m stock.ShardRecord) {
 	}
 }
 
-// user is the account of a user's live orders: the database's, and the home shard's. An
-// order whose hold is not confirmed is not yet in that one, and one whose unit is owed
-// is still in it.
+// user is one user's account of live orders, in the database and in the home shard. The home shard
+// does not count an order yet whose hold is not confirmed, and still counts one whose unit is owed.
 type user struct {
 	known        bool
 	live, bought int64
@@ -156,7 +155,7 @@ func (u *user) add(b store.SnapshotOrder, t stock.Trace, epoch int64) {
 	}
 }
 
-// compare notes whether the two accounts of a user agree.
+// compare counts the user if the two accounts disagree.
 func (e *evidence) compare(u user) {
 	if !u.known {
 		return
@@ -169,8 +168,8 @@ func (e *evidence) compare(u user) {
 	}
 }
 
-// readHolds counts the open holds, and looks for the entries of those that are queued. Of
-// the requests that a shard remembers those are ordered that have no hold.
+// readHolds counts the open holds, and looks for the queue entries of the queued ones. A request
+// that a shard records without a hold is an ordered one.
 func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Snapshot) error {
 	for k, head := range e.shards {
 		open, err := a.readShard(ctx, e, l, k)
@@ -183,12 +182,12 @@ func (a *Auditor) readHolds(ctx context.Context, e *evidence, l store.Snapshot) 
 }
 
 func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, k int) (open int64, err error) {
-	waiting, err := a.shards.QueuedOrders(ctx, e.coupon.ID, k)
+	waiting, err := a.redis.QueuedOrders(ctx, e.coupon.ID, k)
 	if err != nil {
 		return 0, err
 	}
 	var missing []string
-	for h, err := range a.shards.OpenHolds(ctx, e.coupon.ID, k, len(e.shards)) {
+	for h, err := range a.redis.OpenHolds(ctx, e.coupon.ID, k, len(e.shards)) {
 		if err != nil {
 			return 0, err
 		}
@@ -204,22 +203,22 @@ func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, 
 		if !waiting[h.OrderID] {
 			missing = append(missing, h.RequestID)
 		}
-		if len(missing) == entriesAtOnce {
-			if err := e.miss(ctx, l, missing); err != nil {
+		if len(missing) == maxMissing {
+			if err := e.countDropped(ctx, l, missing); err != nil {
 				return 0, err
 			}
 			missing = nil
 		}
 	}
-	return open, e.miss(ctx, l, missing)
+	return open, e.countDropped(ctx, l, missing)
 }
 
-// entriesAtOnce is how many requests without an entry are looked up in one statement.
-const entriesAtOnce = 500
+// maxMissing is the number of requests without an entry that are looked up in one statement.
+const maxMissing = 500
 
-// miss counts the requests that no row has ended either: their entries were acknowledged
-// too early.
-func (e *evidence) miss(ctx context.Context, l store.Snapshot, requests []string) error {
+// countDropped counts the requests that have no row either: their entries were acknowledged before
+// the commit.
+func (e *evidence) countDropped(ctx context.Context, l store.Snapshot, requests []string) error {
 	rows, err := l.OrdersByRequest(ctx, requests)
 	if err != nil {
 		return err

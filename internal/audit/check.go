@@ -28,14 +28,14 @@ func (e evidence) count() count {
 		}
 		buyers += s.Buyers
 	}
-	if e.quiet && c.loaded { // those of whom Redis alone knows are miscounted too
+	if e.quiet && c.loaded { // users known to Redis alone are miscounted too
 		c.Miscounted = e.mismatch + max(0, buyers-e.counted)
 	}
 	return c
 }
 
-// judge holds the evidence against every invariant.
-func (e evidence) judge() Report {
+// check compares the evidence with every invariant.
+func (e evidence) check() Report {
 	c, of, totals := e.count(), e.coupon, e.totals
 	quiet := func(holds bool) Status {
 		if !e.quiet {
@@ -48,7 +48,7 @@ func (e evidence) judge() Report {
 		case !e.quiet || c.loaded:
 		case of.StateAt(e.at) != coupon.OnSale:
 			return NotRun
-		case of.Loading: // no buyer is admitted, and some instance is at it or will be
+		case of.Loading: // no buyer is admitted; an instance is loading or will be
 			return Unsettled
 		}
 		return quiet(holds && c.loaded)
