@@ -2,10 +2,11 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// afterDeadlock: after error 1213 there is no transaction any more, and every
-// statement commits by itself.
+// afterDeadlock shows that error 1213 ends the transaction, and every later statement commits by
+// itself.
 func afterDeadlock() Experiment {
-	// order is the transaction of a buyer; it says at which statement it was refused.
+	// order runs the transaction of a buyer and stops at the statement that is refused, unless
+	// goOn.
 	order := func(a *Actor, goOn bool) (done bool) {
 		a.SQL("BEGIN")
 		a.SQL("UPDATE users SET points = points + 1 WHERE id = 42")

@@ -2,7 +2,8 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// afterLockWaitTimeout: error 1205 undoes one statement and leaves the rest standing.
+// afterLockWaitTimeout shows that error 1205 rolls back one statement and leaves the transaction
+// open.
 func afterLockWaitTimeout() Experiment {
 	order := func(a *Actor, goOn bool) (done bool) {
 		a.SQL("BEGIN")

@@ -6,10 +6,11 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// ambiguousCommit: a commit that fails has happened, or not, and the error is the same.
+// ambiguousCommit shows that a commit that fails may have happened, and that the error does not
+// tell.
 func ambiguousCommit() Experiment {
-	// buy is one try of a request, on a fresh connection; its commit may be answered by
-	// silence.
+	// buy makes one attempt at a request on a fresh connection; the reply to its commit may be
+	// lost.
 	buy := func(a *Actor, insert string) error {
 		a.On(a.Run().Pool(a.Run().ProxiedDSN(), 1))
 		a.SQL("BEGIN")
@@ -31,8 +32,8 @@ func ambiguousCommit() Experiment {
 		if buy(a, "INSERT INTO orders (user_id, request) VALUES (42, 'r1')") == nil {
 			return
 		}
-		// Whoever can write a void order under the same request id knows that the
-		// first never can; a duplicate says that it did.
+		// A void order under the same request id proves that the first attempt never commits; a
+		// duplicate key proves that it did.
 		err := buy(a, "INSERT INTO orders (user_id, request, void) VALUES (42, 'r1', 1)")
 		if err != nil && strings.Contains(err.Error(), "1062") {
 			a.Number("SELECT id FROM orders WHERE request = 'r1'")

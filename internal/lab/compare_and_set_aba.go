@@ -2,7 +2,7 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// compareAndSetABA: that a value is what it was does not mean that nothing happened.
+// compareAndSetABA shows that an unchanged value does not prove that nothing happened.
 func compareAndSetABA() Experiment {
 	play := func(condition, bump string) func(run *Run) {
 		return func(run *Run) {
@@ -19,7 +19,7 @@ func compareAndSetABA() Experiment {
 			})
 			others := run.Actor("others", func(a *Actor) {
 				a.SQL("UPDATE seats SET state = 'taken'" + bump + " WHERE id = 7 AND state = 'free'")
-				a.SQL("UPDATE seats SET state = 'free', cents = 300" + bump + " WHERE id = 7") // given back, and dearer now
+				a.SQL("UPDATE seats SET state = 'free', cents = 300" + bump + " WHERE id = 7") // returned, and dearer now
 			})
 			run.Schedule(slow.Until("UPDATE"), others.ToTheEnd(), slow.ToTheEnd())
 		}

@@ -6,7 +6,7 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// defence is one line of defence of the order path, which a decorator can take away.
+// defence is one line of defence of the order path that a decorator can remove.
 type defence int
 
 const (
@@ -16,7 +16,7 @@ const (
 	index                  // the unique index on (coupon, user, slot)
 	counter                // the shards' counters
 	update                 // the conditional update of the coupon's row
-	lines                  // how many there are
+	lines                  // the number of lines
 )
 
 var lineNames = [lines]harness.Text{
@@ -38,7 +38,7 @@ func only(l defence, trouble harness.Text) harness.Text {
 	return text("only "+lineNames[l].EN+" is left, "+trouble.EN, "只剩"+lineNames[l].ZH+"，"+trouble.ZH)
 }
 
-// but returns the lines against a second order of a user, without one.
+// but returns the lines of defence against a second order of a user, except one.
 func but(left defence) (off []defence) {
 	for _, l := range []defence{account, locking, fencing, index} {
 		if l != left {
@@ -48,7 +48,7 @@ func but(left defence) (off []defence) {
 	return off
 }
 
-// defenceInDepth takes the lines of the real order path away, one and two at a time.
+// defenceInDepth removes lines of defence from the real order path, one and two at a time.
 func defenceInDepth() Experiment {
 	calm, troubled := text("leases hold", "租约正常"), text("every lease is lost", "租约全部丢失")
 	cases := []Case{
@@ -66,7 +66,7 @@ func defenceInDepth() Experiment {
 	}
 	for one := range lines {
 		for other := one + 1; other < lines; other++ {
-			if one != counter { // both against overselling are above
+			if one != counter { // the two lines against overselling are above
 				cases = append(cases, right(without(one, other), sell(true, one, other)))
 			}
 		}

@@ -19,21 +19,21 @@ import (
 	"seckill/internal/store"
 )
 
-// The crowd: more wishes than units, and more taps than a user may have orders.
+// The workload: more purchases than units, and more taps than a user may have orders.
 const (
 	crowdUsers = 20
 	crowdTaps  = 4
 	crowdUnits = 15
 )
 
-// sell is a whole sale on the real order path, without the lines that are off. With
-// leasesLost every lease is gone as soon as it is held, without its holder's knowing.
+// sell is a whole sale on the real order path, without the lines that are off. With leasesLost,
+// every lease is gone as soon as it is held, unnoticed by its holder.
 func sell(leasesLost bool, off ...defence) func(run *Run) {
 	return sellTo(meetBriefly, leasesLost, off)
 }
 
-// sellTwice is sell where two requests of a user are sure to meet: each waits long
-// enough for the other.
+// sellTwice is sell where two requests of a user are sure to meet: each waits long enough for the
+// other.
 func sellTwice(leasesLost bool, off ...defence) func(run *Run) {
 	return sellTo(meetSurely, leasesLost, off)
 }
@@ -61,7 +61,7 @@ func sellTo(meet time.Duration, leasesLost bool, off []defence) func(run *Run) {
 type application struct {
 	b        *Run
 	coupon   coupon.Coupon
-	services []*order.Service // as many processes
+	services []*order.Service // one for each process
 	count    func(query string) func() int64
 }
 
@@ -112,7 +112,7 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 	return s
 }
 
-// rush lets everybody tap at once, each tap of a user at another process.
+// rush makes all taps at once, each tap of a user at another process.
 func (s *application) rush(ctx context.Context) (sold int64, err error) {
 	var all sync.WaitGroup
 	var orders atomic.Int64
@@ -139,7 +139,7 @@ func (s *application) rush(ctx context.Context) (sold int64, err error) {
 	return orders.Load(), err
 }
 
-// refusal reports whether a buyer may be told so.
+// refusal reports whether a buyer may be refused with err.
 func refusal(err error) bool {
 	for _, fine := range []error{
 		order.ErrLimitReached, order.ErrBusy, order.ErrUnavailable, order.ErrCommitUnknown, coupon.ErrSoldOut,
@@ -151,8 +151,8 @@ func refusal(err error) bool {
 	return false
 }
 
-// ids counts, for all processes.
+// ids counts order ids for all processes.
 type ids struct{ last atomic.Int64 }
 
-// Next is the next order id.
+// Next returns the next order id.
 func (i *ids) Next(context.Context) (int64, error) { return i.last.Add(1), nil }

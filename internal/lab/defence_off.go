@@ -18,11 +18,11 @@ import (
 	"seckill/internal/order"
 )
 
-// These decorators each take one line of defence away. The real code knows of none.
+// Each of these decorators removes one line of defence. The order path does not know them.
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// longWait is longer than anything in a sale of the lab takes.
+// longWait is longer than any step of a sale in the lab.
 const longWait = 15 * time.Second
 
 // shards is the stock without its account of the buyers.
@@ -31,7 +31,7 @@ type shards struct {
 	noAccount bool
 }
 
-// Reserve asks with no limit per user.
+// Reserve reserves without a limit per user.
 func (s shards) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	if s.noAccount {
 		c.Limit = 1000
@@ -39,13 +39,13 @@ func (s shards) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold
 	return s.Stock.Reserve(ctx, c)
 }
 
-// loader loads the shards, without a counter that could run out.
+// loader loads more units than there are, so that no counter runs out.
 type loader struct {
 	coupon.Shards
 	noCounter bool
 }
 
-// Fill puts more into the shards than there is.
+// Fill loads more units into the shards than the coupon has.
 func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 	if l.noCounter {
 		load.Units += 1000
@@ -53,8 +53,7 @@ func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 	return l.Shards.Fill(ctx, load)
 }
 
-// lockerWithout returns the locker, one that lets everybody in, or one whose leases are
-// lost.
+// lockerWithout returns the locker, one that admits every caller, or one whose leases are lost.
 func lockerWithout(off []defence, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
 	switch {
 	case slices.Contains(off, locking):
@@ -65,7 +64,7 @@ func lockerWithout(off []defence, leasesLost bool, locker *lock.Locker, client *
 	return locker
 }
 
-// noLocker lets everybody in.
+// noLocker admits every caller.
 type noLocker struct{}
 
 // Do runs the work at once.
@@ -77,17 +76,17 @@ func (noLocker) Do(ctx context.Context, key string, work func(context.Context, *
 	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
 }
 
-// Raise has no counter to raise: the clock will have passed it.
+// Raise does nothing: there is no counter to raise, and the clock has passed it.
 func (noLocker) Raise(context.Context, string, uint64) error { return nil }
 
-// lossyLocker has a server that forgets every lease, as after a failover, and holders who
-// do not know.
+// lossyLocker is a locker whose server forgets every lease, as after a failover, unnoticed by the
+// holders.
 type lossyLocker struct {
 	*lock.Locker
 	client *redis.Client
 }
 
-// Do runs the work after the key has gone.
+// Do runs the work after the key is gone.
 func (f lossyLocker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	return f.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
 		var names []string
@@ -101,8 +100,8 @@ func (f lossyLocker) Do(ctx context.Context, key string, work func(context.Conte
 	}, opts...)
 }
 
-// transactor opens transactions without some of their checks, in which the requests of
-// one user meet after they have counted.
+// transactor begins transactions without some of their checks, in which the requests of one user
+// meet after they have counted.
 type transactor struct {
 	order.Transactor
 	off    []defence
@@ -110,22 +109,22 @@ type transactor struct {
 	slots  atomic.Int64
 
 	mu  sync.Mutex
-	met map[int64]chan struct{} // of the users who have one request that waits
+	met map[int64]chan struct{} // by user, while one request waits
 }
 
-// InTx runs the work on such a transaction.
+// InTx implements order.Transactor on such transactions.
 func (t *transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	return t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return work(ctx, labTx{tx, t}) })
 }
 
-// How long a request waits for another of its user: briefly, where the other is refused
-// somewhere before; surely, where nothing refuses it.
+// The time for which a request waits for another of its user: short where the other is refused
+// earlier, long where nothing refuses it.
 const (
 	meetBriefly = 40 * time.Millisecond
 	meetSurely  = 2 * time.Second
 )
 
-// meet waits for another request of the user to come as far.
+// meet waits until another request of the user has come as far.
 func (t *transactor) meet(user int64) {
 	t.mu.Lock()
 	if other, here := t.met[user]; here {
@@ -153,7 +152,7 @@ type labTx struct {
 	t *transactor
 }
 
-// Fence is not asked if it is off.
+// Fence does nothing if fencing is off.
 func (x labTx) Fence(ctx context.Context, userID int64, fence uint64) error {
 	if slices.Contains(x.t.off, fencing) {
 		return nil
@@ -161,7 +160,7 @@ func (x labTx) Fence(ctx context.Context, userID int64, fence uint64) error {
 	return x.Tx.Fence(ctx, userID, fence)
 }
 
-// FreeSlot counts, and meets.
+// FreeSlot counts the user's orders, and meets the other request.
 func (x labTx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (int, error) {
 	slot, err := x.Tx.FreeSlot(ctx, couponID, userID, limit)
 	if err == nil {
@@ -170,7 +169,7 @@ func (x labTx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) 
 	return slot, err
 }
 
-// Insert takes a slot that nobody else has if the index is off.
+// Insert uses a slot of its own if the index is off, so that the index refuses nothing.
 func (x labTx) Insert(ctx context.Context, o order.Order) error {
 	if slices.Contains(x.t.off, index) {
 		o.Slot = 1000 + int(x.t.slots.Add(1))
@@ -178,7 +177,7 @@ func (x labTx) Insert(ctx context.Context, o order.Order) error {
 	return x.Tx.Insert(ctx, o)
 }
 
-// TakeOne takes nothing if the conditional update is off.
+// TakeOne does nothing if the conditional update is off.
 func (x labTx) TakeOne(ctx context.Context, couponID, epoch int64) error {
 	if slices.Contains(x.t.off, update) {
 		return nil

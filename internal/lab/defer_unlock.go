@@ -2,7 +2,7 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// deferUnlock: a defer that stands one line too high gives up what was never had.
+// deferUnlock shows that a defer one line too high releases a lock that was never held.
 func deferUnlock() Experiment {
 	tooHigh := func(token string) func(a *Actor) {
 		return func(a *Actor) {

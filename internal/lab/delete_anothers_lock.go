@@ -2,8 +2,7 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// deleteAnothersLock: whoever unlocks must be the one who has the lock, at that very
-// moment.
+// deleteAnothersLock shows that an unlock must check the owner and delete in one step.
 func deleteAnothersLock() Experiment {
 	plain := func(a *Actor) {
 		a.StallPast("lock")
@@ -36,7 +35,7 @@ func deleteAnothersLock() Experiment {
 			slow := run.Actor("worker 1", func(a *Actor) {
 				setNXPX(a, "lock", "a", long)
 				a.Enter()
-				a.Leave() // its work is done; only the release is still to come
+				a.Leave() // its work is done; only the release is left
 				release(a)
 			})
 			second := run.Actor("worker 2", work("b", func(a *Actor) { unlock(a, "lock", "b") }))

@@ -14,7 +14,7 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// failover: a replica can only go on with what it has heard.
+// failover shows that a replica goes on with what it has received, and no more.
 func failover() Experiment {
 	play := func(replicas int) func(run *Run) {
 		return func(run *Run) {
@@ -38,7 +38,7 @@ func failover() Experiment {
 				}
 			}
 			first := run.Actor("first tap", work(onMaster, replicas))
-			second := run.Actor("second tap", work(onReplica, 0)) // there is none left to wait for
+			second := run.Actor("second tap", work(onReplica, 0)) // no replica is left to wait for
 			world := run.Actor("world", func(a *Actor) {
 				happens(a, "the replica lags", func(*Step) error { wire.Stall(); return nil })
 				happens(a, "the master dies", func(*Step) error { return master.Kill() })
@@ -65,7 +65,7 @@ func failover() Experiment {
 	}
 }
 
-// grants is the step that asks a backend for the lock, and reports whether it was given.
+// grants is the step that asks a backend for the lock, and reports whether it was granted.
 func grants(a *Actor, backend interface {
 	Acquire(ctx context.Context, key, token string, lease time.Duration) (grant, error)
 }, what string,
@@ -81,7 +81,7 @@ func grants(a *Actor, backend interface {
 	return err == nil
 }
 
-// happens is a step that nobody takes: it befalls them.
+// happens is a step that no actor takes: it befalls them.
 func happens(a *Actor, what string, do func(s *Step) error) {
 	a.Must(harness.Process, harness.Fault, what, do)
 }

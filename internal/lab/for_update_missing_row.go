@@ -6,8 +6,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// forUpdateMissingRow: one cannot lock a row that is not there; one locks the gap, and
-// so does everybody else.
+// forUpdateMissingRow shows that a missing row cannot be locked: FOR UPDATE locks the gap, and so
+// does every other transaction.
 func forUpdateMissingRow() Experiment {
 	play := func(lookFirst bool) func(run *Run) {
 		return func(run *Run) {

@@ -6,8 +6,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// foreignKeyHotRow: an insert that a foreign key checks has read-locked the hot row
-// already.
+// foreignKeyHotRow shows that an insert which a foreign key checks has already read-locked the hot
+// row.
 func foreignKeyHotRow() Experiment {
 	play := func(orders string) func(run *Run) {
 		return func(run *Run) {

@@ -6,8 +6,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// getLockWrongConnection: GET_LOCK belongs to a connection, and a pool lends that to
-// anybody.
+// getLockWrongConnection shows that GET_LOCK belongs to a connection, which a pool lends to any
+// caller.
 func getLockWrongConnection() Experiment {
 	type asker interface {
 		number(s *Step, query string) (int64, error)
@@ -70,7 +70,7 @@ func getLockWrongConnection() Experiment {
 	}
 }
 
-// onPool asks through whatever connection the pool lends.
+// onPool asks through whichever connection the pool lends.
 type onPool struct{ pool *sql.DB }
 
 func (p onPool) number(s *Step, query string) (n int64, err error) {
@@ -78,7 +78,7 @@ func (p onPool) number(s *Step, query string) (n int64, err error) {
 	return n, err
 }
 
-// onConnection asks through the actor's own.
+// onConnection asks through the actor's own connection.
 type onConnection struct{ a *Actor }
 
 func (c onConnection) number(s *Step, query string) (n int64, err error) {

@@ -12,7 +12,7 @@ import (
 	"seckill/internal/lock/redislock"
 )
 
-// herd: of all who are woken one can go in, and the others came for nothing.
+// herd shows that of all waiters that are woken, one can enter and the rest woke in vain.
 func herd() Experiment {
 	return Experiment{
 		Name:  "herd",
@@ -36,7 +36,7 @@ func herd() Experiment {
 
 var askedInVain = text("questions to the server in vain", "徒劳的询问次数")
 
-// herdBroadcast: each waits for the message of a release, and then everybody asks.
+// herdBroadcast waits for the message of a release, and then every waiter asks.
 func herdBroadcast(run *Run) {
 	var inVain, published atomic.Int64
 	run.AtMost(askedInVain, 0, inVain.Load)
@@ -60,7 +60,7 @@ func herdBroadcast(run *Run) {
 	run.Schedule(come(all)...)
 }
 
-// herdPolls: each asks, sleeps, and asks again.
+// herdPolls asks, sleeps, and asks again.
 func herdPolls(run *Run) {
 	var inVain atomic.Int64
 	run.AtMost(askedInVain, 0, inVain.Load)
@@ -72,7 +72,7 @@ func herdPolls(run *Run) {
 		del(a, "lock")
 	})
 	turns := []harness.Turn{all[0].Until("goes in")}
-	for range 2 { // how often each looks while the first works
+	for range 2 { // how often each asks while the first works
 		for _, a := range all[1:] {
 			turns = append(turns, a.Steps(2))
 		}
@@ -80,7 +80,7 @@ func herdPolls(run *Run) {
 	run.Schedule(turns...)
 }
 
-// herdInLine: the waiters of a process queue in it.
+// herdInLine queues the waiters of a process inside it.
 func herdInLine(run *Run) {
 	process := run.NewLocker(redislock.New(run.Redis(), redislock.Options{}), lock.Options{Lease: long})
 	run.AtMost(askedInVain, 0, process.Refused)
@@ -93,7 +93,7 @@ func herdInLine(run *Run) {
 	run.Schedule(come(all)...)
 }
 
-// crowd makes one who will have the lock first, and four more.
+// crowd returns five actors, of which the first will have the lock.
 func crowd(run *Run, script func(a *Actor)) (all []*Actor) {
 	for n := range 5 {
 		all = append(all, run.Actor("worker "+strconv.Itoa(n+1), script))
@@ -106,7 +106,7 @@ func work(a *Actor) {
 	a.Leave()
 }
 
-// come is the schedule in which the first goes in and the others come to wait.
+// come returns the schedule in which the first enters and the others come to wait.
 func come(all []*Actor) []harness.Turn {
 	turns := []harness.Turn{all[0].Until("comes out")}
 	for _, a := range all[1:] {

@@ -11,7 +11,7 @@ import (
 	"seckill/internal/stock"
 )
 
-// hotKey: a cluster of any size is as fast as one node if every buy goes to one key.
+// hotKey shows that a cluster of any size is as fast as one node if every purchase goes to one key.
 func hotKey() Experiment {
 	const buys, batch = 64, 16
 
@@ -66,15 +66,15 @@ type slotCounter struct {
 	byTag map[string]int64
 }
 
-// DialHook changes nothing.
+// DialHook implements redis.Hook and changes nothing.
 func (*slotCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessPipelineHook changes nothing: the scripts are sent one by one.
+// ProcessPipelineHook implements redis.Hook and changes nothing: the scripts are sent one by one.
 func (*slotCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// ProcessHook counts a script.
+// ProcessHook implements redis.Hook and counts a script.
 func (c *slotCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)

@@ -2,8 +2,8 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// hotRowLast: whoever has the hot row makes everybody wait until the commit, so it
-// should be taken as late as can be.
+// hotRowLast shows that the hot row is locked until the commit, so a transaction should take it
+// last.
 func hotRowLast() Experiment {
 	const hot = "UPDATE coupons SET stock = stock - 1 WHERE id = 1 AND stock > 0"
 

@@ -1,15 +1,15 @@
-// Package lab shows what goes wrong when locks, leases and transactions are used in
-// another order than they should be, and what removes it.
+// Package lab shows what goes wrong when locks, leases and transactions are used in the wrong
+// order, and what prevents it.
 //
 //	one file ─ one experiment ─ wrong beside right: the same work in both, differing
 //	           in the one thing that it teaches
 //
-// An experiment is read from its script, which is what each process does, and its
-// schedule, which says whose turn it is. Package harness runs it on real servers and
-// package report draws what happened. Everything here that is wrong is so on purpose.
+// An experiment is read from its script, which is what each process does, and its schedule, which
+// orders their steps. Package harness runs it on real servers, and package report draws what
+// happened. Everything here that is wrong is so on purpose.
 //
-// It does not promise that what is right here is enough: each experiment looks at one
-// line of defence and leaves the others out.
+// What is not promised: that the right case is enough. Each experiment shows one line of defence
+// and leaves the others out.
 package lab
 
 import (
@@ -24,7 +24,7 @@ type (
 	Run = harness.Run
 	// Actor is one process of an experiment.
 	Actor = harness.Actor
-	// Experiment shows one thing that goes wrong.
+	// Experiment shows one anomaly.
 	Experiment = harness.Experiment
 	// Case is one way of doing the work.
 	Case = harness.Case
@@ -32,14 +32,14 @@ type (
 	Step = harness.Step
 )
 
-// say and the others make experiments short to read.
+// The names that make experiments short to read.
 var (
 	text  = harness.NewText
 	wrong = harness.Wrong
 	right = harness.Right
 )
 
-// All are the experiments, in the order in which they are best read.
+// All returns the experiments in the order in which they are best read.
 func All() []Experiment {
 	return []Experiment{
 		// The order of lock and transaction.
@@ -54,7 +54,7 @@ func All() []Experiment {
 		renewAnothersLock(),
 		staleHolder(),
 		lossToldLate(),
-		// Answers that are lost, and errors that are ignored.
+		// Replies that are lost, and errors that are ignored.
 		lostReply(),
 		ambiguousCommit(),
 		afterDeadlock(),
@@ -74,7 +74,7 @@ func All() []Experiment {
 		optimisticWatch(),
 		compareAndSetABA(),
 		versionBesideLock(),
-		// What it costs, and what is left over.
+		// The cost, and what is left over.
 		herd(),
 		hotKey(),
 		noSiblings(),
@@ -93,8 +93,8 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, fmt.Errorf("there is no experiment %q: see seckill lab list", name)
 }
 
-// RunAll runs experiments one after the other and calls tell with each result. It stops
-// early if ctx ends.
+// RunAll runs experiments one after the other and calls tell with each result. It stops early if
+// ctx ends.
 func RunAll(ctx context.Context, servers *harness.Servers, experiments []Experiment, tell func(harness.Result)) []harness.Result {
 	var results []harness.Result
 	for _, e := range experiments {

@@ -33,7 +33,7 @@ func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
 	}
 }
 
-// text tells what was not as expected.
+// describe returns what was not as expected.
 func describe(r harness.Result) string {
 	var out strings.Builder
 	out.WriteString(r.Failed)
@@ -41,14 +41,14 @@ func describe(r harness.Result) string {
 	return out.String()
 }
 
-// words are English ones: two in a row in a step, or one that an actor or an answer is.
+// words matches English: two words in a row in a step, or an actor or an answer of one word.
 var (
 	words  = regexp.MustCompile(`[a-z]{3,} [a-z]{2,}`)
 	word   = regexp.MustCompile(`[a-z]{3,}`)
-	server = regexp.MustCompile(`^error \d+: |invalid connection|^→ "`) // its own words
+	server = regexp.MustCompile(`^error \d+: |invalid connection|^→ "`) // the server's own words
 )
 
-// untold lists what a timeline says in English alone.
+// untold returns what a timeline has in English alone.
 func untold(r harness.Result) (all []string) {
 	for _, c := range r.Cases {
 		missing := func(text string, english *regexp.Regexp) {

@@ -10,7 +10,7 @@ import (
 	"seckill/internal/lock/mysqllock"
 )
 
-// lockTable: a row that only its owner deletes stays when its owner dies.
+// lockTable shows that a lock row which only its owner deletes stays when the owner dies.
 func lockTable() Experiment {
 	const lease = 200 * time.Millisecond
 

@@ -8,7 +8,7 @@ import (
 	"seckill/internal/lock/redislock"
 )
 
-// longerThanLease: nobody knows beforehand how long work takes.
+// longerThanLease shows that work can take longer than any lease chosen beforehand.
 func longerThanLease() Experiment {
 	const lease = 900 * time.Millisecond
 

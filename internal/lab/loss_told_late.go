@@ -9,11 +9,11 @@ import (
 	"seckill/internal/lock/redislock"
 )
 
-// lossToldLate: silence is an answer too, if one has a clock.
+// lossToldLate shows that a holder with a clock needs no answer to know that its lease has ended.
 func lossToldLate() Experiment {
 	const lease = 600 * time.Millisecond
 
-	// asks learns of a loss from the answer to its renewal, whenever that comes.
+	// asks learns of a loss from the reply to its renewal, whenever that arrives.
 	asks := func(wire *harness.Proxy) func(a *Actor) {
 		return func(a *Actor) {
 			setNXPX(a, "lock", "a", lease)
@@ -29,7 +29,7 @@ func lossToldLate() Experiment {
 			a.Leave()
 		}
 	}
-	// reckons knows when the lease ends unless it hears otherwise.
+	// reckons knows when the lease ends unless a renewal succeeds.
 	reckons := func(wire *harness.Proxy) func(a *Actor) {
 		return func(a *Actor) {
 			c := a.Run().Client(wire.Addr())

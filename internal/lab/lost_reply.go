@@ -8,11 +8,11 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// lostReply: a client that asks again by itself does not know what it is asking for.
+// lostReply shows that a client that retries by itself does not know whether it asked before.
 func lostReply() Experiment {
 	const units = 10
 
-	// decr is what most sales do, with the client's defaults: three retries.
+	// decr decrements a counter as most sales do, with the client's default of three retries.
 	decr := func(a *Actor, wire *harness.Proxy) {
 		c := redis.NewClient(&redis.Options{Addr: wire.Addr(), MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond})
 		a.Run().OnStop(func() { _ = c.Close() })
@@ -26,8 +26,8 @@ func lostReply() Experiment {
 			return err
 		})
 	}
-	// reserve is this program's: the script knows the request, and the second asking
-	// finds the hold of the first.
+	// reserve is this program's way: the script recognises the request, and a repetition finds the
+	// hold of the first.
 	reserve := func(a *Actor, wire *harness.Proxy, sale testSale) {
 		wire.LoseReplies("evalsha", 1)
 		a.Must(harness.Redis, harness.Write, "RESERVE request r1 (a script, by request id)", func(s *Step) error {
@@ -63,7 +63,7 @@ func lostReply() Experiment {
 			}),
 			right(text("a script that knows the request", "按请求编号幂等的脚本"), func(run *Run) {
 				sale := newSale(run, units+1, 1)
-				run.Must(sale.buy(run.Ctx(), 2)) // so that the server knows the script
+				run.Must(sale.buy(run.Ctx(), 2)) // so that the server has the script
 				run.AtMost(unitsForOneBuy, 1, func() int64 { return units - sale.left() })
 				wire := run.Proxy(run.RedisAddr())
 				run.Actor("buyer", func(a *Actor) { reserve(a, wire, sale) })

@@ -9,7 +9,7 @@ import (
 	"seckill/internal/stock"
 )
 
-// noSiblings: an empty shard is not a sold-out sale.
+// noSiblings shows that an empty shard is not a sold-out sale.
 func noSiblings() Experiment {
 	const units, shards, buyers = 8, 4, 5
 
@@ -21,7 +21,7 @@ func noSiblings() Experiment {
 			return left()
 		})
 	}
-	// homeOnly asks the user's own shard, and takes its word for the whole sale.
+	// homeOnly asks the user's home shard and takes its answer for the whole sale.
 	homeOnly := func(run *Run) {
 		var refused atomic.Int64
 		sale := newSale(run, units, shards)
@@ -74,7 +74,7 @@ func noSiblings() Experiment {
 
 var takeOne = redis.NewScript(`if tonumber(redis.call('GET', KEYS[1])) > 0 then return redis.call('DECR', KEYS[1]) end return -1`)
 
-// neighbours are users who all have the same home shard, the first.
+// neighbours returns users whose home shard is the first.
 func neighbours(n, shards int) (users []int64) {
 	for user := int64(1); len(users) < n; user++ {
 		if stock.Home(user, shards) == 0 {

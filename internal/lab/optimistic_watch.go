@@ -10,7 +10,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// optimisticWatch: read, reckon, write back is right only if nobody wrote in between.
+// optimisticWatch shows that read, compute, write back is right only if no other write came in
+// between.
 func optimisticWatch() Experiment {
 	const units = 10
 

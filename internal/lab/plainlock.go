@@ -9,12 +9,12 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// The lock that everybody writes first, command by command.
+// The lock that is usually written first, command by command.
 
-// short is a lease that runs out while one looks on.
+// short is a lease that ends during the experiment.
 const short = 60 * time.Millisecond
 
-// setNX takes the lock for good.
+// setNX takes the lock without an expiry.
 func setNX(a *Actor, key, token string) (ours bool) {
 	a.Redis(harness.Acquire, "SETNX "+key+" "+token, func(s *Step, c *redis.Client) (err error) {
 		ours, err = c.SetNX(s.Ctx, a.Run().Key(key), token, 0).Result()
@@ -24,7 +24,7 @@ func setNX(a *Actor, key, token string) (ours bool) {
 	return ours
 }
 
-// setNXPX takes the lock for a while, in one command.
+// setNXPX takes the lock with an expiry, in one command.
 func setNXPX(a *Actor, key, token string, lease time.Duration) (ours bool) {
 	a.Redis(harness.Acquire, "SET "+key+" "+token+" NX PX "+ms(lease), func(s *Step, c *redis.Client) (err error) {
 		ours, err = trySet(s.Ctx, c, a.Run().Key(key), token, lease)
@@ -51,7 +51,7 @@ func taken(s *Step, key string, ours bool) {
 	s.Note("another's")
 }
 
-// del frees the lock, whoever has it.
+// del frees the lock, whichever token holds it.
 func del(a *Actor, key string) {
 	a.Redis(harness.Release, "DEL "+key, func(s *Step, c *redis.Client) error {
 		n, err := c.Del(s.Ctx, a.Run().Key(key)).Result()
@@ -60,7 +60,7 @@ func del(a *Actor, key string) {
 	})
 }
 
-// get reads who has the lock.
+// get returns the token that holds the lock.
 func get(a *Actor, key string) (token string) {
 	a.Redis(harness.Read, "GET "+key, func(s *Step, c *redis.Client) (err error) {
 		if token, err = c.Get(s.Ctx, a.Run().Key(key)).Result(); err == redis.Nil { //nolint:errorlint // the client's own value
@@ -72,10 +72,10 @@ func get(a *Actor, key string) (token string) {
 	return token
 }
 
-// compareAndDel frees the lock if it is still the token's, in one step at the server.
+// compareAndDel frees the lock if the token still holds it, atomically.
 var compareAndDel = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
 
-// unlock frees the lock if it is still ours.
+// unlock frees the lock if the token still holds it.
 func unlock(a *Actor, key, token string) {
 	a.Redis(harness.Release, "EVAL if GET "+key+" = "+token+" then DEL", func(s *Step, c *redis.Client) error {
 		n, err := compareAndDel.Run(s.Ctx, c, []string{a.Run().Key(key)}, token).Int64()

@@ -2,11 +2,11 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// readBeforeLock: the first read of a transaction fixes what it will see, under
-// REPEATABLE READ. If that is before the lock is held, what the lock is for was in vain.
+// readBeforeLock shows that under REPEATABLE READ the first read of a transaction fixes what it
+// sees. If that read comes before the lock, the lock protects nothing.
 func readBeforeLock() Experiment {
 	const count = "SELECT COUNT(*) FROM orders WHERE user_id = 42"
-	// buy takes its snapshot with the first read after BEGIN, here of a harmless table.
+	// buy takes its snapshot with the first read after BEGIN, here of an unrelated table.
 	buy := func(session, count string, lockFirst bool) func(a *Actor) {
 		return func(a *Actor) {
 			a.SQL(session)
@@ -66,7 +66,7 @@ func readBeforeLock() Experiment {
 	}
 }
 
-// hasSnapshotIsolation reports whether the server is a MariaDB that knows it.
+// hasSnapshotIsolation reports whether the server is a MariaDB that has it.
 func hasSnapshotIsolation(run *Run) bool {
 	rows, err := run.DB().QueryContext(run.Ctx(), "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")
 	run.Must(err)

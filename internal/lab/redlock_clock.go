@@ -16,7 +16,7 @@ import (
 
 type grant = lock.Grant
 
-// redlockClock: a majority is only worth as much as the clocks of its members.
+// redlockClock shows that a majority is worth as much as the clocks of its members.
 func redlockClock() Experiment {
 	play := func(fenced bool) func(run *Run) {
 		return func(run *Run) {
@@ -96,7 +96,7 @@ func newNode(run *Run) *node {
 	return &node{r, run.Client(r.Addr())}
 }
 
-// leap ends every lease of the node, as its clock would by jumping over their ends.
+// leap ends every lease of the node, as its clock does when it jumps past their ends.
 func (n *node) leap(ctx context.Context) error {
 	keys, err := n.client.Keys(ctx, "*").Result()
 	if err != nil {
@@ -125,10 +125,10 @@ func majorityOf(run *Run, nodes []*node, fenced bool) *redlock.Backend {
 	return backend
 }
 
-// counters are fences that are kept where the data is.
+// counters keeps fences beside the data.
 type counters struct{ db *sql.DB }
 
-// NextFence counts in one statement.
+// NextFence increments the counter in one statement.
 func (c counters) NextFence(ctx context.Context, key string) (uint64, error) {
 	result, err := c.db.ExecContext(ctx, "INSERT INTO counters VALUES (?, LAST_INSERT_ID(1)) "+
 		"ON DUPLICATE KEY UPDATE fence = LAST_INSERT_ID(fence + 1)", key)
@@ -139,7 +139,7 @@ func (c counters) NextFence(ctx context.Context, key string) (uint64, error) {
 	return uint64(n), err //nolint:gosec // it counts from 1
 }
 
-// RaiseFence lifts the counter.
+// RaiseFence raises the counter.
 func (c counters) RaiseFence(ctx context.Context, key string, above uint64) error {
 	_, err := c.db.ExecContext(ctx, "UPDATE counters SET fence = GREATEST(fence, ?) WHERE name = ?", above, key)
 	return err

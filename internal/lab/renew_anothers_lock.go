@@ -8,7 +8,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// renewAnothersLock: a watchdog that does not look whose lock it is keeps the dead alive.
+// renewAnothersLock shows that a watchdog that does not check the owner keeps a dead holder's lock
+// alive.
 func renewAnothersLock() Experiment {
 	compare := redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`)
 	blind := func(a *Actor) {

@@ -19,10 +19,10 @@ type testSale struct {
 	shards int
 }
 
-// epoch is the first loading's.
+// epoch is the epoch of the first loading.
 const epoch = 1
 
-// newSale loads units over shards, under an id that no coupon of the server's has.
+// newSale loads units into shards under an id that no coupon of the server has.
 func newSale(run *Run, units int64, shards int) testSale {
 	s := testSale{stock.New(run.Redis(), time.Hour), run, 1<<62 + rand.Int64N(1<<61), shards} //nolint:gosec // a name, not a secret
 	run.Must(s.Load(run.Ctx(), coupon.Load{CouponID: s.coupon, Epoch: epoch, Shards: shards, Units: units}))
@@ -30,10 +30,10 @@ func newSale(run *Run, units int64, shards int) testSale {
 	return s
 }
 
-// through is the same stock over another connection.
+// through returns the same stock over another connection.
 func (s testSale) through(addr string) *stock.Stock { return stock.New(s.b.Client(addr), time.Hour) }
 
-// claim asks for a unit for a user.
+// claim returns a reservation request of a user.
 func (s testSale) claim(user int64, request string) order.ReserveRequest {
 	return order.ReserveRequest{
 		CouponID: s.coupon, UserID: user, RequestID: request, OrderID: rand.Int64N(1 << 40), //nolint:gosec // a name, not a secret
@@ -41,7 +41,7 @@ func (s testSale) claim(user int64, request string) order.ReserveRequest {
 	}
 }
 
-// left is the number of units in all shards.
+// left returns the number of units in all shards.
 func (s testSale) left() (sum int64) {
 	units, err := s.Left(s.b.Ctx(), s.coupon, s.shards)
 	s.b.Must(err)

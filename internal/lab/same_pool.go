@@ -7,8 +7,8 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// samePool: who holds a connection and waits for another from the same pool waits for
-// those who do the same.
+// samePool shows that goroutines which hold a connection and wait for another of the same pool wait
+// for each other.
 func samePool() Experiment {
 	buy := func(user string, locks, transactions *sql.DB) func(a *Actor) {
 		return func(a *Actor) {
@@ -60,7 +60,7 @@ func samePool() Experiment {
 	}
 }
 
-// takes is the step that takes a connection from a pool, and waits for one.
+// takes is the step that takes a connection from a pool, waiting for one.
 func takes(a *Actor, what string, pool *sql.DB) (conn *sql.Conn) {
 	empty := func(context.Context) bool {
 		now := pool.Stats()

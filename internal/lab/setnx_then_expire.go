@@ -8,7 +8,7 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// setnxThenExpire: between two commands there is always room to die.
+// setnxThenExpire shows that a process can die between any two commands.
 func setnxThenExpire() Experiment {
 	inTwo := func(a *Actor) {
 		if setNX(a, "lock", "a") {
@@ -28,7 +28,7 @@ func setnxThenExpire() Experiment {
 			run.InTheEnd(text("locks that nobody holds and that never end", "无人持有却永不过期的锁"), 0, func() int64 {
 				ttl, err := run.Redis().PTTL(run.Ctx(), run.Key("lock")).Result()
 				run.Must(err)
-				if ttl == time.Duration(-1) { // Redis says: there is a key, and no end
+				if ttl == time.Duration(-1) { // Redis: the key exists and has no expiry
 					return 1
 				}
 				return 0

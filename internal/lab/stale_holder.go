@@ -10,7 +10,7 @@ import (
 	"seckill/internal/lock/redislock"
 )
 
-// staleHolder: no lock can stop a write that is already on its way. A number can.
+// staleHolder shows that no lock can stop a write that is already on its way, and that a fence can.
 func staleHolder() Experiment {
 	without := func(cents int, _ uint64) string {
 		return fmt.Sprintf("UPDATE prices SET cents = %d WHERE id = 1", cents)
@@ -62,8 +62,8 @@ func staleHolder() Experiment {
 	}
 }
 
-// acquire takes this program's lock without a watchdog, as a process has it that is
-// stopped as a whole, and gives the fence.
+// acquire takes this program's lock without renewal, as a process holds it that is stopped as a
+// whole, and returns the fence.
 func acquire(a *Actor, key string, lease time.Duration) (fence uint64) {
 	backend, token := redislock.New(a.Run().Redis(), redislock.Options{}), rand.Text()
 	a.Must(harness.Redis, harness.Acquire, "LOCK "+key+" for "+ms(lease)+" ms", func(s *Step) error {

@@ -2,8 +2,8 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// unlockBeforeCommit is the mistake that this program was built around. The lock is
-// given up one statement too early, and the next buyer counts what is not there yet.
+// unlockBeforeCommit is the mistake that this program was built around. The lock is released one
+// statement too early, and the next buyer does not see the order that is about to be committed.
 func unlockBeforeCommit() Experiment {
 	const unlockFirst, commitFirst = true, false
 

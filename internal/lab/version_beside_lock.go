@@ -2,7 +2,7 @@ package lab
 
 import "seckill/internal/lab/harness"
 
-// versionBesideLock: a pessimistic lock keeps out those who ask for it.
+// versionBesideLock shows that a pessimistic lock keeps out only those that ask for it.
 func versionBesideLock() Experiment {
 	// edit reads the whole row, changes a part of it, and writes the whole row back.
 	edit := func(versioned bool) func(a *Actor) {
@@ -29,7 +29,7 @@ func versionBesideLock() Experiment {
 			run.Exec("INSERT INTO coupons VALUES (1, 'coupon', 10, 1)")
 			run.InTheEnd(text("units left after one of ten was sold", "十件卖出一件后的库存"), 9, run.Count("SELECT stock FROM coupons WHERE id = 1"))
 			editor := run.Actor("editor", edit(versioned))
-			batch := run.Actor("batch job", func(a *Actor) { // it was written before there was a lock
+			batch := run.Actor("batch job", func(a *Actor) { // it is older than the lock
 				a.SQL("UPDATE coupons SET stock = stock - 1, version = version + 1 WHERE id = 1")
 			})
 			run.Schedule(editor.Until("UPDATE"), batch.ToTheEnd(), editor.ToTheEnd())

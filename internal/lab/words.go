@@ -9,10 +9,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// long is a lease that does not run out in any experiment.
+// long is a lease that outlasts every experiment.
 const long = time.Minute
 
-// Isolation levels, as a session of MySQL or MariaDB is told.
+// Isolation levels, as statements for a session of MySQL or MariaDB.
 const (
 	repeatable = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 	committed  = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
