@@ -11,39 +11,38 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// access is who may ask.
+// access is the role that a route requires.
 type access int
 
 const (
 	anyone access = iota
-	user          // anybody with a token; an administrator has a user id too
+	user          // any valid token; an administrator has a user id too
 	admin
 )
 
-// routePolicy is what stands before a handler.
+// routePolicy is what a request must pass before its handler runs.
 type routePolicy struct {
 	who access
-	// budget is the time that the request may take; 0 is the server's usual one.
+	// budget is the time that the request may take; 0 is the server's default.
 	budget time.Duration
-	// buys marks the requests that buy: see Server.enter.
+	// buys marks purchase requests: see Server.enter.
 	buys bool
-	// admits refuses before anything is read, if it is there.
+	// admits, if set, refuses a request before anything of it is read.
 	admits func(c *gin.Context) error
 }
 
-// reader is a request that can read itself from HTTP.
+// reader is a request that reads itself from HTTP.
 type reader[T any] interface {
 	*T
 	read(in *input)
 }
 
-// header is a response that says more than its JSON: its status and its headers.
+// headerWriter is a response that sets its own status and headers.
 type headerWriter interface {
 	writeHeader(h http.Header) (status int)
 }
 
-// handle is the one adapter between HTTP and the handlers. See the package comment
-// for the order of things.
+// handle adapts a handler to HTTP. The package comment shows the order of its steps.
 func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(context.Context, Req) (Res, error)) endpoint {
 	return func(c *gin.Context) string {
 		in := input{c: c}
@@ -55,8 +54,8 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 			P(&req).read(&in)
 			return in.err
 		}
-		// A body comes as fast as its client likes, so it has come before the request takes
-		// a place that others need. Without one the cheapest refusal comes first.
+		// A body arrives as slowly as its client likes, so it is read before the request takes an
+		// in-flight slot. A request without one meets the cheapest refusal first.
 		body := c.Request.ContentLength != 0
 		if body {
 			if err := readInTime(c.Writer, read); err != nil {
@@ -83,22 +82,22 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 	}
 }
 
-// bodyWithin bounds the time in which a body of 4 KiB at most must have come.
+// bodyWithin bounds the time in which a body, of 4 KiB at most, must arrive.
 const bodyWithin = time.Second
 
-// readInTime reads a request with its body. Of a recorder, which has no connection, the
-// deadline cannot be set.
+// readInTime reads a request with its body in bodyWithin. A response writer without a connection,
+// as a recorder is, has no deadline to set.
 func readInTime(w http.ResponseWriter, read func() error) error {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyWithin))
 	err := read()
-	if err == nil { // of what was refused the server reads the rest, in that time too
-		_ = control.SetReadDeadline(time.Time{}) // it sets the next request's itself
+	if err == nil { // the server discards the rest of a refused body, in that time too
+		_ = control.SetReadDeadline(time.Time{}) // the server sets the next request's itself
 	}
 	return err
 }
 
-// admit refuses who may not ask, or asks too often.
+// admit refuses a caller without the required role, or one that asks too often.
 func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error) {
 	if d.admits != nil {
 		if err := d.admits(c); err != nil {
@@ -120,8 +119,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 	return nil
 }
 
-// answer renders what a handler gave, with the problem that it has or none, and says
-// that one's code, or "".
+// answer renders a handler's response or the problem p, and returns the problem's code, or "".
 func (s *Server) answer(c *gin.Context, res any, p problem) string {
 	text, err := json.Marshal(res)
 	if err != nil {
@@ -139,17 +137,16 @@ func (s *Server) answer(c *gin.Context, res any, p problem) string {
 	return p.code
 }
 
-// statusGone is what the log and the metrics have for a client that left before its
-// answer. Nobody receives it.
+// statusGone is the status that the log and the metrics show for a client that left before its
+// response. No client receives it.
 const statusGone = 499
 
-// refuse renders the problem that err is and says its code.
+// refuse renders the problem that err means and returns its code.
 func (s *Server) refuse(c *gin.Context, err error) string { return s.reject(c, err, problemOf(err)) }
 
-// reject is refuse for who knows the problem already.
+// reject is refuse for a caller that knows the problem already.
 func (s *Server) reject(c *gin.Context, err error, p problem) string {
-	// A body that does not come in time ends the context too, and that client still
-	// listens.
+	// A body that does not arrive in time ends the context too, but that client still listens.
 	if c.Request.Context().Err() != nil && !errors.Is(err, errMalformed) {
 		c.Status(statusGone)
 		c.Writer.WriteHeaderNow()
@@ -176,7 +173,7 @@ func (s *Server) reject(c *gin.Context, err error, p problem) string {
 	return p.code
 }
 
-// internalError returns a 500 that tells nothing but an id, and logs everything under it.
+// internalError renders a 500 with nothing but an id, and logs everything under that id.
 func (s *Server) internalError(c *gin.Context, message string, args ...any) string {
 	id := newID()
 	s.o.Log.ErrorContext(c.Request.Context(), message,
@@ -185,8 +182,7 @@ func (s *Server) internalError(c *gin.Context, message string, args ...any) stri
 	return internal.code
 }
 
-// The values of headers that are set on every answer are shared; nobody changes
-// them in place.
+// The values of headers that are set on every response are shared; nothing changes them in place.
 var (
 	typeJSON    = []string{"application/json"}
 	typeProblem = []string{"application/problem+json"}
@@ -200,6 +196,6 @@ func write(c *gin.Context, status int, kind []string, text []byte) {
 	h["Cache-Control"] = noStore
 	c.Status(status)
 	if _, err := c.Writer.Write(text); err != nil {
-		_ = c.Error(err) // the client is gone: there is nobody left to tell
+		_ = c.Error(err) // the client is gone
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"seckill/internal/coupon"
 )
 
-// edit is the fields of a coupon that an administrator may set. Nobody sets the state
-// of a new one.
+// edit holds the fields of a coupon that an administrator may set. The state of a new one is not
+// among them.
 type edit struct {
 	title    *string
 	stock    *int64
@@ -60,7 +60,7 @@ func (r *createRequest) read(in *input) {
 	}
 }
 
-// created is a coupon that has been made.
+// created is a coupon that has been created.
 type created struct{ couponJSON }
 
 func (c created) writeHeader(h http.Header) int {
@@ -101,7 +101,7 @@ func (s *Server) patchCoupon(ctx context.Context, r patchRequest) (couponJSON, e
 	return s.showCoupon(c), err
 }
 
-// couponOrder is an administrator's order to do something to a coupon.
+// couponOrder is an administrator's request to act on a coupon.
 type couponOrder struct{ id int64 }
 
 func (r *couponOrder) read(in *input) {

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// AdminOptions are what the second listener answers with.
+// AdminOptions configures the second listener.
 type AdminOptions struct {
-	// Ready says why the instance cannot serve, or nil. It is given readyWithin.
+	// Ready returns why the instance cannot serve, or nil. Its context ends after readyWithin.
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics.
 	Metrics http.Handler
 }
 
-// readyWithin bounds the check of readiness: whoever asks wants to know now.
+// readyWithin bounds the check of readiness: a probe wants a quick answer.
 const readyWithin = 2 * time.Second
 
-// AdminHandler returns a handler of /healthz (the process is there), /readyz (it can serve),
-// /metrics and /debug/pprof. It tells what a client must not know, so its listener
-// is not for the public.
+// AdminHandler returns a handler of /healthz (the process runs), /readyz (it can serve), /metrics
+// and /debug/pprof. It shows what a client must not see, so its listener must not be public.
 func AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -53,5 +52,5 @@ func writeJSON(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the client is gone: there is nobody left to tell
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // the client is gone
 }

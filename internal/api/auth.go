@@ -18,7 +18,7 @@ func (s *Server) identify(h http.Header) (Identity, error) {
 	return who, nil
 }
 
-// challenge sets the header that tells how to authenticate, as RFC 6750 has it.
+// challenge sets the header that names the way to authenticate (RFC 6750).
 func challenge(asked, answer http.Header) {
 	value := `Bearer realm="seckill"`
 	if len(asked["Authorization"]) > 0 {

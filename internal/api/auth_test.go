@@ -36,7 +36,7 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 	cut := strings.Split(whole, ".")
 	garbled := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"42","role":"user","exp":`))
 	usual := `{"alg":"HS256","typ":"JWT"}`
-	// Spaces at its end leave spare bits in the last letter, and B has one of them set.
+	// Trailing spaces leave spare bits in the last letter, and B has one of them set.
 	spare := fmt.Sprintf(`{"sub":"42","role":"user","exp":%d}     `, now+60)
 	spare = base64.RawURLEncoding.EncodeToString([]byte(spare[:len(spare)/3*3-2]))
 	require.True(t, strings.HasSuffix(spare, "A"))
@@ -122,7 +122,7 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 		"one that is longer than any ours": {hs256(with("pad", strings.Repeat("x", maxToken))), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // nothing is remembered of the first time
+			for range 2 { // the first time is not remembered
 				rec := do(t, s, ask{method: "GET", path: "/api/v1/orders", token: tc.token})
 				if tc.valid {
 					require.Equal(t, 200, rec.Code, rec.Body.String())
@@ -144,7 +144,7 @@ func signAs(t *testing.T, m jwt.SigningMethod, key any, header map[string]any, c
 	return text
 }
 
-// forge puts a token together by hand, signed with our secret or not at all.
+// forge builds a token by hand, signed with our secret or not at all.
 func forge(header, payload, signature string) string {
 	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + payload
 	if signature == "" {

@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody is the most bytes that a body may have.
+// maxBody is the largest body, in bytes.
 const maxBody = 4 << 10
 
-// fields says how each field of a body is read.
+// fields maps the name of a field to the function that reads it.
 type fields map[string]func(json.RawMessage) error
 
-// body reads a JSON object of these fields. Each may be there once or not at all.
+// body reads a JSON object of these fields. Each may appear once or not at all.
 func (in *input) body(f fields) {
 	text, err := readBody(in.c.Request)
 	if err == nil {
@@ -29,7 +29,7 @@ func (in *input) body(f fields) {
 	}
 }
 
-// noBody refuses a body that says anything: it may be empty or {}.
+// noBody refuses a body with content: it may be empty or {}.
 func (in *input) noBody() {
 	if in.c.Request.ContentLength == 0 {
 		return
@@ -62,7 +62,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// saysJSON looks at what the headers say of the body.
+// saysJSON reports whether the headers allow the body to be JSON.
 func saysJSON(h http.Header) bool {
 	all := h["Content-Type"]
 	if len(all) != 1 || len(h["Content-Encoding"]) > 0 {
@@ -76,9 +76,8 @@ func saysJSON(h http.Header) bool {
 	return err == nil && kind == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
-// decode reads one JSON object and nothing else. Names are compared letter by
-// letter, and a name that is there twice is refused, because two readers would
-// take two different values for it.
+// decode reads one JSON object and nothing else. Names are compared exactly, and a repeated name is
+// refused, because two readers could take two different values for it.
 func decode(text []byte, f fields) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -116,7 +115,7 @@ func decode(text []byte, f fields) error {
 	return nil
 }
 
-// Every reader below gives, as its error, what the value should have been.
+// Each reader below returns, as its error, what the value should have been.
 
 func asText(into **string) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
@@ -155,7 +154,7 @@ func asID(into *int64) func(json.RawMessage) error {
 	}
 }
 
-// asTime reads RFC 3339 in any zone. Milliseconds are what the stores keep.
+// asTime reads RFC 3339 in any zone, and keeps milliseconds, as the stores do.
 func asTime(into **time.Time) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
 		var t *time.Time

@@ -9,20 +9,20 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// budget is a request's context, cut off at the request's time. The timer is made when
-// somebody first waits for it, which a request that is refused from memory never does.
+// budget is a request's context with the request's deadline. The timer is made on the first wait,
+// which a request that is refused from memory never reaches.
 type budget struct {
 	request context.Context
 	until   time.Time
 
 	mu     sync.Mutex
-	timed  context.Context // request, with the timer; nil while nobody waits
+	timed  context.Context // request, with the timer; nil before the first wait
 	cancel context.CancelFunc
 	ended  bool
 }
 
-// budget is the request's own context, not gin's, cut off at the request's time. A
-// route that takes longer than usual also moves the connection's write deadline.
+// budget returns the request's own context, not gin's, with the deadline of its route. A route that
+// takes longer than the default also moves the connection's write deadline.
 func (s *Server) budget(c *gin.Context, d routePolicy) *budget {
 	takes := s.o.RequestTimeout
 	if d.budget > takes {
@@ -42,7 +42,7 @@ func newBudget(request context.Context, takes time.Duration) *budget {
 	return &budget{request: request, until: until}
 }
 
-// end lets go of whoever still waits.
+// end ends the context and every wait on it.
 func (b *budget) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,8 +82,8 @@ func (b *budget) Err() error {
 	return nil
 }
 
-// Value asks the context with the timer, if there is one, so that what is derived from
-// this one hangs on it directly and needs no goroutine.
+// Value asks the context with the timer, if there is one, so that derived contexts attach to it
+// directly and need no goroutine.
 func (b *budget) Value(key any) any {
 	b.mu.Lock()
 	above := b.request

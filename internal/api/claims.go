@@ -11,7 +11,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// claims is what our tokens carry. A time is in seconds since 1970, and 0 is none.
+// claims holds the claims of our tokens. A time is in seconds since 1970, and 0 is none.
 type claims struct {
 	Role      string  `json:"role"`
 	Subject   string  `json:"sub"`
@@ -19,11 +19,11 @@ type claims struct {
 	IssuedAt  float64 `json:"iat,omitempty"`
 	NotBefore float64 `json:"nbf,omitempty"`
 
-	jwt.Claims `json:"-"` // what the library would ask if it judged them
+	jwt.Claims `json:"-"` // what the library would validate
 }
 
-// UnmarshalJSON reads one object and nothing else. What it does not know it lets be, and
-// of a claim that is there twice the last counts.
+// UnmarshalJSON reads one object and nothing else. It ignores claims that it does not know, and of
+// a repeated claim the last counts.
 func (c *claims) UnmarshalJSON(text []byte) error {
 	d := jx.GetDecoder()
 	defer jx.PutDecoder(d)
@@ -43,7 +43,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 		default:
 			err = d.Skip()
 		}
-		return err //nolint:wrapcheck // it is below
+		return err //nolint:wrapcheck // wrapped below
 	})
 	if err != nil {
 		return fmt.Errorf("read the claims: %w", err)
@@ -54,20 +54,20 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// seconds reads a number. The decoder's own Float64 takes 4-2 for one.
+// seconds reads a number. The decoder's own Float64 reads 4-2 as one.
 func seconds(d *jx.Decoder) (float64, error) {
 	number, err := d.Raw()
 	if err != nil {
-		return 0, err //nolint:wrapcheck // UnmarshalJSON does it
+		return 0, err //nolint:wrapcheck // UnmarshalJSON wraps it
 	}
 	return strconv.ParseFloat(string(number), 64) //nolint:wrapcheck // the same
 }
 
-// clockSkew is how far the clock of another instance that signs may be ahead.
+// clockSkew is how far the clock of an instance that signs may be ahead.
 const clockSkew = 5 * time.Second
 
-// validate refuses a token that has expired, never does or is not valid yet. The skew does
-// not lengthen a life.
+// validate refuses a token that has expired, has no expiry or is not valid yet. The skew does not
+// lengthen its life.
 func (c *claims) validate(now time.Time) error {
 	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
 	switch {

@@ -28,10 +28,10 @@ func (s *Server) showCoupon(c coupon.Coupon) couponJSON {
 	}
 }
 
-// wireTime is a time as it is shown: UTC, in milliseconds.
+// wireTime returns t as it is shown: UTC, in milliseconds.
 func wireTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// couponPath is a request that names a coupon and says nothing else.
+// couponPath is a request that names a coupon and has no other parameters.
 type couponPath struct{ id int64 }
 
 func (r *couponPath) read(in *input) { r.id = in.id() }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowd plays a rush.
+// crowd is a Rush that runs nothing.
 type crowd struct {
 	standing RushStanding
 	got      RushOrder
@@ -26,7 +26,7 @@ func (c *crowd) Stop() {
 
 func (c *crowd) Standing() RushStanding { return c.standing }
 
-// theatre plays a laboratory with one experiment.
+// theatre is a Lab with one experiment.
 type theatre struct{ played bool }
 
 func (b *theatre) List() any {
@@ -52,7 +52,7 @@ func (b *theatre) Result(name string) (any, error) {
 	return map[string]any{"name": "a"}, nil
 }
 
-// demo serves the shop with a rush and a laboratory.
+// demo serves the shop with a Rush and a Lab.
 func demo(t *testing.T, o Options) (*Server, *crowd) {
 	t.Helper()
 	sh := newShop()

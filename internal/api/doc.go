@@ -1,14 +1,13 @@
-// Package api is the program's HTTP face: the routes, the tokens, the page.
+// Package api serves the program over HTTP: the routes, the tokens, the page.
 //
-// It decides nothing about a sale. A handler is a plain function that knows no
-// HTTP, and one adapter stands before all of them; whatever can refuse a request
-// more cheaply comes first:
+// It decides nothing about a sale. A handler is a plain function without HTTP, and one adapter
+// stands in front of all of them; the cheapest refusals come first:
 //
-//	route ─▶ too many in flight, or of them buyers? ─▶ who are you? ─▶ may you? ─▶ too often?
+//	route ─▶ too many in flight, or too many buyers? ─▶ whose token? ─▶ which role? ─▶ too often?
 //	      ─▶ READ    path, query, headers, body, all strict
 //	      ─▶ HANDLE  func(ctx, Request) (Response, error), within the budget
 //	      ─▶ RENDER  the response, or the problem that the error is in the table
 //
-// An error that is not in the table (problems.go) reaches the client as a 500
-// that tells nothing but an id, which the log has too.
+// An error that is not in the table (problems.go) reaches the client as a 500 with nothing but an
+// id, which the log has too.
 package api

@@ -77,7 +77,7 @@ func TestAnOrderInDoubtIsShownAsItWillBe(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	sh.doubt = true
-	// The database's error comes along, and must not turn the order into a plain 503.
+	// The database's error is wrapped too, and must not turn the response into a plain 503.
 	sh.say = func(context.Context) error { return fmt.Errorf("%w: %w", order.ErrCommitUnknown, order.ErrUnavailable) }
 	rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
 	require.Equal(t, 202, rec.Code)

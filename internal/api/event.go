@@ -7,8 +7,8 @@ import (
 	"seckill/internal/coupon"
 )
 
-// saleEvent is one look at a sale. Sold is what the database has sold, Left what
-// the shards have to give: what is in progress between the two is in neither.
+// saleEvent is one reading of a sale. Sold counts the orders in the database, Left the units in the
+// shards; a unit in progress between the two is in neither.
 type saleEvent struct {
 	CouponID        int64        `json:"coupon_id,string"`
 	State           coupon.State `json:"state"`
@@ -26,15 +26,15 @@ type saleEvent struct {
 	At              time.Time    `json:"at"`
 }
 
-// troubleEvent says why there was nothing to see.
+// troubleEvent says why a reading failed.
 type troubleEvent struct {
 	CouponID int64     `json:"coupon_id,string"`
 	Code     string    `json:"code"`
 	At       time.Time `json:"at"`
 }
 
-// sale is the event of a coupon whose shards hold so many units. One that has no
-// shards has what the database says.
+// sale returns the event of a coupon whose shards hold so many units. Without shards, Left is the
+// database's stock.
 func sale(c coupon.Coupon, shards []int64, pulse LiveStats, p *rateMeter, now time.Time) []byte {
 	e := saleEvent{
 		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
@@ -52,7 +52,7 @@ func sale(c coupon.Coupon, shards []int64, pulse LiveStats, p *rateMeter, now ti
 	return eventText("sale", e)
 }
 
-// list is never null in JSON.
+// list returns all, never nil, because nil is null in JSON.
 func list[T any](all []T) []T {
 	if all == nil {
 		return []T{}
@@ -72,7 +72,7 @@ func eventText(name string, data any) []byte {
 	return []byte("event: " + name + "\ndata: " + string(text) + "\n\n")
 }
 
-// rateMeter measures how fast something grows, over the last few looks.
+// rateMeter measures the growth per second of a counter over the last few readings.
 type rateMeter struct {
 	seen []sample
 }
@@ -82,11 +82,10 @@ type sample struct {
 	at time.Time
 }
 
-// rateWindow is how many looks are compared: two seconds of them.
+// rateWindow is the number of readings compared: two seconds of them.
 const rateWindow = 5
 
-// of adds a look and gives the growth per second, to one decimal. Falling is not
-// growing: it counts as 0.
+// of adds a reading and returns the growth per second, to one decimal. A decrease counts as 0.
 func (p *rateMeter) of(n int64, at time.Time) float64 {
 	p.seen = append(p.seen, sample{n, at})
 	if len(p.seen) > rateWindow {

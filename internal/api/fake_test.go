@@ -15,8 +15,7 @@ import (
 	"seckill/internal/order"
 )
 
-// shop plays the domain, honestly and in memory. What a test needs it to answer
-// instead is put into say before the request.
+// shop is the domain, in memory. A test sets say before a request to have it return something else.
 type shop struct {
 	mu      sync.Mutex
 	now     time.Time
@@ -26,8 +25,8 @@ type shop struct {
 	nextID  int64
 	left    []int64
 
-	say     func(ctx context.Context) error // what every call answers, if it is there
-	doubt   bool                            // Place gives its order together with the error
+	say     func(ctx context.Context) error // what every call returns, if set
+	doubt   bool                            // Place returns its order together with the error
 	reads   int                             // calls of Left
 	audited any
 }
@@ -128,7 +127,7 @@ func (s *shop) Audit(ctx context.Context, id int64) (any, error) {
 
 func (s *shop) Repair(ctx context.Context, id int64) (any, error) { return s.Audit(ctx, id) }
 
-// catalog is the shop as the page sees it: Get and List are of coupons.
+// catalog is the shop as the page sees it: Get and List return coupons.
 type catalog struct{ *shop }
 
 func (s catalog) Get(ctx context.Context, id int64) (coupon.Coupon, error) {
@@ -148,7 +147,7 @@ func (s catalog) List(ctx context.Context, after int64, limit int) ([]coupon.Cou
 	return all, nil
 }
 
-// desk is the shop as a buyer sees it: Get and List are of orders.
+// desk is the shop as a buyer sees it: Get and List return orders.
 type desk struct{ *shop }
 
 func (s desk) Place(ctx context.Context, r order.Request) (order.Order, error) {
@@ -224,7 +223,7 @@ func (s desk) Cancel(ctx context.Context, id, userID int64) (order.Order, error)
 	return s.move(ctx, id, userID, order.Cancelled)
 }
 
-// newShop has one coupon on sale, of 100 units in 4 shards.
+// newShop returns a shop with one coupon on sale, of 100 units in 4 shards.
 func newShop() *shop {
 	now := time.Date(2030, 1, 31, 18, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
 	return &shop{
@@ -243,8 +242,7 @@ func (s *shop) parts() Deps {
 	return Deps{Coupons: catalog{s}, Editor: s, Orders: desk{s}, Payments: desk{s}, Live: s, Auditor: s, SaleStatus: s}
 }
 
-// serve makes a server over the shop. Its clock stands still, unless the options
-// have another.
+// serve returns a server over the shop. Its clock stands still unless the options have another.
 func (s *shop) serve(t testing.TB, o Options) *Server {
 	t.Helper()
 	o.Secret = testSecret

@@ -2,8 +2,8 @@ package api
 
 import "context"
 
-// features is what this server lets a visitor do that another may not: the page asks,
-// and shows nothing that would be refused.
+// features is what this server allows a visitor. The page asks for it, and shows nothing that would
+// be refused.
 type features struct {
 	DemoLogin bool `json:"demo_login"` // POST /sessions
 	DemoAdmin bool `json:"demo_admin"` // POST /sessions with the role admin

@@ -77,7 +77,7 @@ func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
 		if c.UnmarshalJSON([]byte(s)) != nil {
 			return
 		}
-		var all map[string]json.RawMessage // its names have one spelling, those of a struct have not
+		var all map[string]json.RawMessage // a map compares names exactly, a struct does not
 		if err := json.Unmarshal([]byte(s), &all); err != nil {
 			t.Fatalf("%q was accepted, and is %v", s, err)
 		}
@@ -90,7 +90,7 @@ func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
 			}
 		}
 		if strings.ContainsRune(want.Role+want.Subject, '\ufffd') {
-			return // what is no text is an unknown role, or no user id, to both
+			return // what is not a string is an unknown role, or no user id, to both
 		}
 		if c != want {
 			t.Fatalf("%q was read as %+v", s, c)
@@ -122,7 +122,7 @@ func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 	})
 }
 
-// Only what was signed here is believed, and it is read as it was signed.
+// Only a token that was signed here is accepted, and it is read as it was signed.
 func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
 	ours, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
 	if err != nil {

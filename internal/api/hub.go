@@ -8,8 +8,8 @@ import (
 	"seckill/internal/coupon"
 )
 
-// hub watches the coupons that somebody looks at: one poll per coupon, however many
-// look at it, from the first who comes to the last who leaves.
+// hub polls the coupons that are watched: one poll for each coupon, however many streams watch it,
+// from the first that joins to the last that leaves.
 type hub struct {
 	coupons Coupons
 	live    Live
@@ -26,8 +26,7 @@ type hub struct {
 	polls   sync.WaitGroup
 }
 
-// feed is one coupon's poll and those who wait for what it finds. The hub's mu
-// guards it.
+// feed is one coupon's poll and its subscribers. The hub's mu guards it.
 type feed struct {
 	stop context.CancelFunc
 	subs map[chan []byte]struct{}
@@ -37,8 +36,8 @@ type feed struct {
 const (
 	// pollEvery is the time between two events.
 	pollEvery = 500 * time.Millisecond
-	// restsFor is for how many of those a sale is left alone that has ended: only a person
-	// can change it.
+	// restsFor is the number of polls that are skipped for an ended sale, which only an
+	// administrator can change.
 	restsFor = 10
 )
 
@@ -49,9 +48,8 @@ func newHub(p Deps, o Options) *hub {
 	}
 }
 
-// join returns the coupon's events and a function to leave with. The channel is
-// closed when the hub is. A reader that is slower than the events misses some and
-// has the newest.
+// join returns the coupon's events and a function to leave with. The channel is closed with the
+// hub. A slow reader misses events and gets the newest.
 func (h *hub) join(id int64) (<-chan []byte, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +86,7 @@ func (h *hub) leave(id int64, f *feed, sub chan []byte) {
 	}
 }
 
-// run finds something to tell every so often, until it is stopped.
+// run publishes an event every so often until it is stopped.
 func (h *hub) run(ctx context.Context, id int64, f *feed) {
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
@@ -130,8 +128,8 @@ func (h *hub) publish(f *feed, event []byte) {
 	}
 }
 
-// poll reads the sale once, and reports whether it has ended. That a store is away is news
-// too, and not the end.
+// poll reads the sale once, and reports whether it has ended. That a store is unavailable is an
+// event too, and not the end.
 func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, h.budget)
 	defer cancel()
@@ -150,7 +148,7 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	return sale(c, left, pulse, p, h.now()), ended
 }
 
-// close ends every stream and returns when nothing polls any more.
+// close ends every stream and returns when no poll is running.
 func (h *hub) close() {
 	h.mu.Lock()
 	if !h.closed {

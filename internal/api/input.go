@@ -11,28 +11,28 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// input is an HTTP request while it is read. What is wrong with it first is kept,
-// and everything after that reads as nothing.
+// input is an HTTP request while it is read. It keeps the first error, and every read after that
+// returns a zero value.
 type input struct {
 	c   *gin.Context
 	who Identity
 	err error
 }
 
-// refuse keeps the first thing that is wrong.
+// refuse keeps the first error.
 func (in *input) refuse(err error) {
 	if in.err == nil {
 		in.err = err
 	}
 }
 
-// malformed is a 400 whose words the client sees.
+// malformed returns a 400 whose text the client sees.
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMalformed, fmt.Sprintf(format, args...))
 }
 
-// parseID reads an id as it is written in JSON and in paths: a decimal number from
-// 1 to 2^63-1 in its only spelling, without a sign, leading zeros or spaces.
+// parseID reads an id as it is written in JSON and in paths: a decimal number from 1 to 2^63-1 in
+// its only spelling, without sign, leading zeros or spaces.
 func parseID(s string) (int64, bool) {
 	if s == "" || len(s) > 19 || s[0] == '0' {
 		return 0, false
@@ -100,7 +100,7 @@ func (in *input) page() page {
 	for name := range query {
 		names = append(names, name)
 	}
-	slices.Sort(names) // so that the same request has the same answer
+	slices.Sort(names) // so that the same request has the same response
 	for _, name := range names {
 		value := query[name][0]
 		switch {
@@ -125,8 +125,8 @@ func (in *input) page() page {
 	return p
 }
 
-// more cuts a list that was asked for with one entry too many, and says where the
-// next page begins: "" on the last one.
+// more cuts a list that was read with one entry too many, and returns the cursor of the next page:
+// "" on the last one.
 func more[T any](all []T, limit int, id func(T) int64) ([]T, string) {
 	if len(all) <= limit {
 		return all, ""

@@ -6,19 +6,18 @@ import (
 	"net/http"
 )
 
-// Lab plays experiments, one at a time. Whatever it lists and finds is rendered as
-// JSON.
+// Lab plays experiments, one at a time. What List and Result return is encoded as JSON.
 type Lab interface {
-	// List is every experiment, with what came of it if it was played.
+	// List returns every experiment, with its result if it was played.
 	List() any
-	// Start plays an experiment and returns at once: ErrNoExperiment, ErrUnderWay.
+	// Start plays an experiment and returns at once; it returns ErrNoExperiment or ErrUnderWay.
 	Start(name string) error
-	// Result is what came of an experiment, its timelines included: ErrNoExperiment also
-	// if it was not played yet.
+	// Result returns the result of an experiment with its timelines; ErrNoExperiment also if it was
+	// not played yet.
 	Result(name string) (any, error)
 }
 
-// ErrNoExperiment means that there is no experiment of that name, or nothing to tell.
+// ErrNoExperiment means that no experiment has that name, or that it has no result.
 var ErrNoExperiment = errors.New("api: no such experiment")
 
 type experimentPath struct{ name string }
@@ -30,7 +29,7 @@ func (r *experimentPath) read(in *input) {
 	}
 }
 
-// lab is the part, or that there is no such route where there is no laboratory.
+// lab returns the laboratory, or errNoRoute on a server without one.
 func (s *Server) lab() (Lab, error) {
 	if s.deps.Lab == nil {
 		return nil, errNoRoute
@@ -58,7 +57,7 @@ func (s *Server) seeExperiment(_ context.Context, r experimentPath) (any, error)
 	return lab.Result(r.name)
 }
 
-// playing is an experiment that has begun.
+// playing is the response to an experiment that has begun.
 type playing struct {
 	Name string `json:"name"`
 }

@@ -62,7 +62,7 @@ func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 	}
 }
 
-// somebody is none of those who come once.
+// somebody is a client apart from those that come once.
 const somebody int64 = 1 << 60
 
 func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
@@ -81,7 +81,7 @@ func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 
 	require.True(t, l.allow(somebody))
 	require.False(t, l.allow(somebody))
-	for range 3 { // idle for long: nothing but the newcomers stays
+	for range 3 { // idle for long: only the new clients stay
 		now = now.Add(time.Minute)
 		for id := range int64(1000) {
 			l.allow(id)
@@ -95,7 +95,7 @@ func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := newLimits[int64](10, 10, func() time.Time { return now })
 	admitted := 0
-	for range 1000 { // 100 s in steps of 100 ms, 5 asked in each
+	for range 1000 { // 100 s in steps of 100 ms, 5 requests in each
 		for range 5 {
 			if l.allow(somebody) {
 				admitted++
@@ -123,7 +123,7 @@ func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
 		})
 		<-inside
 	}
-	rec := do(t, s, ask{method: "POST", path: place}) // it is shed before anybody asks for its token
+	rec := do(t, s, ask{method: "POST", path: place}) // it is shed before its token is read
 	require.Equal(t, 503, rec.Code)
 	require.Equal(t, "overloaded", codeOf(t, rec))
 	require.Contains(t, []string{"1", "2", "3"}, rec.Header().Get("Retry-After"))
@@ -147,7 +147,7 @@ func TestACrowdOfBuyersKeepsNobodyFromPayingCancellingOrLooking(t *testing.T) {
 		return nil
 	}
 	defer func() { close(open) }()
-	for range 2 { // the places that they leave are places again
+	for range 2 { // the slots that they leave are free again
 		sh.say = say
 		var buying sync.WaitGroup
 		for range 6 {

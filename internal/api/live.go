@@ -8,14 +8,13 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// heartbeatInterval is how long a stream is silent before it says that it is alive.
+// heartbeatInterval is the silence after which a stream sends a comment.
 const heartbeatInterval = 10 * time.Second
 
 // writeTimeout is how long a client may take to accept one event.
 const writeTimeout = 10 * time.Second
 
-// live streams a coupon's sale as server-sent events until the client goes or the
-// server stops.
+// live streams a coupon's sale as server-sent events until the client leaves or the server stops.
 func (s *Server) live(c *gin.Context) string {
 	in := input{c: c}
 	id := in.id()
@@ -51,8 +50,8 @@ func writeStreamHeader(c *gin.Context) {
 	c.Status(http.StatusOK)
 }
 
-// stream writes what comes until the client goes or events is closed. The
-// connection's write deadline is set anew for each event.
+// stream writes events until the client leaves or events is closed. It sets the connection's write
+// deadline anew for each event.
 func (s *Server) stream(c *gin.Context, events <-chan []byte) {
 	conn := http.NewResponseController(c.Writer)
 	send := func(text []byte) bool {

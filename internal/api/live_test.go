@@ -17,7 +17,7 @@ import (
 	"seckill/internal/order"
 )
 
-// watcher reads one stream of a real connection.
+// watcher reads one stream over a real connection.
 type watcher struct {
 	t    *testing.T
 	resp *http.Response
@@ -40,7 +40,7 @@ func watch(t *testing.T, url string) *watcher {
 	return w
 }
 
-// next reads up to the next event of that name; false at the end of the stream.
+// next reads up to the next event of that name, and returns false at the end of the stream.
 func (w *watcher) next(name string) (map[string]any, bool) {
 	w.t.Helper()
 	found := ""
@@ -163,7 +163,7 @@ func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
 		require.Equal(t, 1500*time.Millisecond, time.Since(before), "a store that hangs is given up after the budget")
 		sh.set(nil)
 		event := string(<-events)
-		if strings.Contains(event, "event: trouble\n") { // of a look that had begun
+		if strings.Contains(event, "event: trouble\n") { // of a reading that had begun
 			event = string(<-events)
 		}
 		require.Contains(t, event, "event: sale\n")
@@ -186,7 +186,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &e))
 		require.WithinDuration(t, began, e.At, 2*time.Millisecond)
 		leave()
-		leave() // leaving twice is leaving once
+		leave() // leaving twice has no effect
 		require.Zero(t, h.streams)
 		h.close()
 		_, _, err = h.join(1)
@@ -206,7 +206,7 @@ func TestWhatASaleLooksLike(t *testing.T) {
 	require.InDelta(t, 0, p.of(2, now.Add(6*pollEvery)), 0.01, "giving back is not selling")
 }
 
-// set changes what the shop says while somebody asks it.
+// set changes what the shop returns while it is in use.
 func (s *shop) set(say func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,7 +113,7 @@ func TestABodyMayHave4096BytesAndNotOneMore(t *testing.T) {
 	}
 }
 
-// endless is a body that never ends and counts what is read of it.
+// endless is a body without an end that counts how much of it is read.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

@@ -15,9 +15,9 @@ import (
 // endpoint answers a request and returns the code of the problem, or "".
 type endpoint func(c *gin.Context) (code string)
 
-// observe wraps an endpoint with what every request has: the header against content
-// sniffing, the recovery from panics, the metrics and the log. It calls the observers
-// of the route after Options.Observe.
+// observe wraps an endpoint with what every request has: the header against content sniffing, the
+// recovery from panics, the metrics and the log. It calls the observers of the route after
+// Options.Observe.
 func (s *Server) observe(e endpoint, observers ...func(status int, code string, took time.Duration)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -60,7 +60,7 @@ func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
 	return e(c)
 }
 
-// newID returns a random name for one failure.
+// newID returns a random id for one failure.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails

@@ -20,9 +20,9 @@ type orderJSON struct {
 	CreatedAt  time.Time    `json:"created_at"`
 	ExpiresAt  time.Time    `json:"expires_at"`
 	RequestID  string       `json:"request_id"`
-	Position   int64        `json:"position,omitempty"` // in its queue, from 1, about; while it is queued
+	Position   int64        `json:"position,omitempty"` // in its queue, from 1, approximate; only while queued
 
-	again time.Duration // after which it may be its turn
+	again time.Duration // when to ask again
 }
 
 func showOrder(o order.Order) orderJSON {
@@ -55,7 +55,7 @@ func (p placed) writeHeader(h http.Header) int {
 	return http.StatusCreated
 }
 
-// orderView is an order that was asked for. While it is none yet, it says when to ask again.
+// orderView is an order that was read. While it is unresolved, it has the time to ask again.
 type orderView struct{ orderJSON }
 
 func (s orderView) writeHeader(h http.Header) int {
@@ -65,15 +65,14 @@ func (s orderView) writeHeader(h http.Header) int {
 	return http.StatusOK
 }
 
-// retryAfter is in whole seconds, and the next one, so that who keeps to it need not
-// ask twice.
+// retryAfter returns the delay rounded up to whole seconds, so a client that honours it does not
+// poll early.
 func (o orderJSON) retryAfter() []string {
 	return []string{strconv.FormatInt(max(1, int64((o.again+time.Second-1)/time.Second)), 10)}
 }
 
-// place buys. An order whose outcome is not known is shown as it will be, if it
-// will be, with an error that says no more than that: why it is not known goes to
-// the log.
+// place buys. An order whose outcome is unknown is shown as it will be if it was committed, with an
+// error that says no more than that: the cause goes to the log.
 func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	o, err := s.deps.Orders.Place(ctx, r.Request)
 	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
@@ -83,7 +82,7 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	return placed{showOrder(o)}, err
 }
 
-// orderPath is a request of a user that names an order and says nothing else.
+// orderPath is a request of a user that names an order and has no other parameters.
 type orderPath struct{ id, userID int64 }
 
 func (r *orderPath) read(in *input) {

@@ -21,13 +21,13 @@ var web embed.FS
 //go:embed openapi.yaml
 var openAPI []byte
 
-// The page loads its own files and talks to its own origin; nothing else runs in
-// it, frames it or is sent to.
+// pagePolicy allows the page its own files and its own origin; nothing else runs in it, frames it
+// or receives data from it.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// kinds says what the files of the page are. The system's own table is not asked: a
-// browser runs no script that is called anything else.
+// kinds maps the extensions of the page's files to media types. The system's table may differ, and
+// a browser runs no script under another type.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -36,8 +36,7 @@ var kinds = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// pages serves the files in web, each under its own name and index.html at /, and
-// the contract.
+// pages serves the contract and the files in web, each under its own name and index.html at /.
 func (s *Server) pages(get func(path string, e endpoint)) error {
 	files, err := fs.ReadDir(web, "web")
 	if err != nil {
@@ -54,7 +53,7 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 		}
 		kind, known := kinds[path.Ext(f.Name())]
 		if !known {
-			return fmt.Errorf("api: web/%s: nobody has said what kind of file that is", f.Name())
+			return fmt.Errorf("api: web/%s: unknown kind of file", f.Name())
 		}
 		get(at, fixed(kind, text))
 	}
@@ -66,7 +65,7 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 	return nil
 }
 
-// contract is the written contract as JSON.
+// contract returns the written contract as JSON.
 func contract() ([]byte, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal(openAPI, &doc); err != nil {
@@ -79,8 +78,7 @@ func contract() ([]byte, error) {
 	return text, nil
 }
 
-// fixed serves what is compiled in. A browser keeps it and asks whether it is still
-// the same.
+// fixed serves a compiled-in file. A browser keeps it and revalidates it.
 func fixed(kind string, text []byte) endpoint {
 	sum := sha256.Sum256(text)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ourFiles are the files of the page but for what is vendored.
+// ourFiles returns the files of the page that are not vendored.
 func ourFiles(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := web.ReadDir("web")

@@ -38,12 +38,12 @@ type problem struct {
 	text    []byte // the body, encoded once: a sold-out storm is answered with this one
 }
 
-// problems is the whole mapping from errors to HTTP; the first match counts. An error
-// that is not here is a bug: it is logged, and reaches the client as internal.
+// problems maps errors to HTTP; the first match counts. An error that is not here is a bug: it is
+// logged, and reaches the client as internal.
 //
-// The most frequent refusals stand first. ErrVoided stands before the unknown outcome that
-// it resolved. ErrCommitUnknown stands behind ErrUnavailable: only the order route has
-// an order to show for it, and returns that error alone.
+// The most frequent refusals come first. ErrVoided comes before the unknown outcome that it
+// resolved. ErrCommitUnknown comes after ErrUnavailable: only the order route has an order to show
+// for it, and returns that error alone.
 var problems = withBodies([]problem{
 	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
 	{

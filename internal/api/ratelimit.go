@@ -10,11 +10,10 @@ import (
 
 // limits is a rate limit per client: a token bucket each.
 //
-// It needs no goroutine and its memory is bounded. A client is in the young
-// generation or in the old one; when the young one is as old as a bucket needs to
-// fill up, the old one is dropped: whoever was in it only has a full bucket, which
-// is what a client that is not known has too. A crowd of new clients can make that
-// happen sooner; then a limit is milder for a moment and the memory still bounded.
+// It needs no goroutine, and its memory is bounded. A client is in the young generation or in the
+// old one. When the young one is as old as an empty bucket needs to fill, the old one is dropped:
+// its clients have full buckets, as unknown clients have. Many new clients can make that happen
+// sooner; the limit is milder for a moment then, and the memory is still bounded.
 type limits[client comparable] struct {
 	rate    rate.Limit
 	burst   int
@@ -34,8 +33,8 @@ type limitStripe[client comparable] struct {
 // maxClients bounds one generation of one stripe.
 const maxClients = 8192
 
-// newLimits lets each client ask perSecond times a second, and burst times at
-// once. If perSecond is 0, it returns nil, which allows every request.
+// newLimits allows each client perSecond requests a second and burst at once. If perSecond is 0, it
+// returns nil, which allows every request.
 func newLimits[client comparable](perSecond, burst int, now func() time.Time) *limits[client] {
 	if perSecond <= 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// written contract, loaded once for all tests.
+// loadContract loads the written contract, once for all tests.
 var loadContract = sync.OnceValues(func() (*openapi3.T, error) {
 	text, err := contract()
 	if err != nil {
@@ -48,8 +48,7 @@ type ask struct {
 	chunked      bool // the body's length is not announced
 }
 
-// do sends the request through the handler and holds the answer against the
-// contract.
+// do sends the request through the handler and checks the response against the contract.
 func do(t testing.TB, s *Server, a ask) *httptest.ResponseRecorder {
 	t.Helper()
 	var body io.Reader
@@ -78,8 +77,8 @@ func do(t testing.TB, s *Server, a ask) *httptest.ResponseRecorder {
 	return rec
 }
 
-// hold compares an answer with what openapi.yaml says of its route. Problems that
-// no route has of its own (404 of no route, 405) are only checked for their shape.
+// hold compares a response with what openapi.yaml specifies for its route. Problems that belong to
+// no route (404 of an unknown route, 405) are only checked for their shape.
 func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
@@ -112,7 +111,7 @@ func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	require.NoError(t, openapi3filter.ValidateResponse(t.Context(), input), rec.Body.String())
 }
 
-// codeOf is the code of a problem.
+// codeOf returns the code of a problem.
 func codeOf(t testing.TB, rec *httptest.ResponseRecorder) string {
 	t.Helper()
 	var p problemJSON
@@ -127,7 +126,7 @@ func detailOf(t testing.TB, rec *httptest.ResponseRecorder) string {
 	return p.Detail
 }
 
-// sign makes a token of the server for the user.
+// sign returns a token of the server for the user.
 func sign(t testing.TB, s *Server, userID int64, role string) string {
 	t.Helper()
 	token, _, err := s.tokens.Sign(userID, role, 0)

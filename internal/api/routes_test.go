@@ -162,7 +162,7 @@ func TestTheAuditIsRenderedAsItComes(t *testing.T) {
 		require.JSONEq(t, `{"clean":true}`, rec.Body.String())
 	}
 	require.Equal(t, 404, do(t, s, ask{method: "GET", path: "/api/v1/admin/coupons/9/audit", token: token}).Code)
-	sh.audited = func() {} // JSON has no functions
+	sh.audited = func() {} // a function has no JSON
 	require.Equal(t, 500, do(t, s, ask{method: "GET", path: "/api/v1/admin/coupons/1/audit", token: token}).Code)
 }
 
@@ -218,7 +218,7 @@ func TestThePageRunsNothingFromElsewhere(t *testing.T) {
 		require.Contains(t, rec.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';")
 		for _, forbidden := range []string{"https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", " style=", "eval(", "Function("} {
 			if strings.HasPrefix(name, "uplot.LICENSE") {
-				continue // nothing is run of it
+				continue // none of it was run
 			}
 			require.NotContains(t, rec.Body.String(), forbidden, name)
 		}
@@ -235,7 +235,7 @@ func TestANewServerSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "trusted proxies")
 }
 
-// A draft is announced: anybody may see it.
+// A draft is announced, so every visitor may read it.
 func TestADraftIsShownToAnybody(t *testing.T) {
 	sh := newShop()
 	c := sh.coupons[1]

@@ -6,44 +6,44 @@ import (
 	"net/http"
 )
 
-// Rush lets a crowd of simulated buyers loose on this very server, one at a time. It is
-// there for demonstrations, on stores that nobody will miss.
+// Rush runs a workload of simulated buyers against this server, one run at a time. It is meant for
+// demonstrations, on stores whose data may be lost.
 type Rush interface {
-	// Start returns when the crowd is on its way; ErrUnderWay if another one is.
+	// Start returns when the run has begun; ErrUnderWay if another has not ended.
 	Start(o RushOrder) error
-	// Stop ends the one that is under way, if there is one. Its report says so.
+	// Stop ends the run in progress, if there is one. Its report says that it was stopped.
 	Stop()
-	// Standing is how far it has come, or how the last one ended.
+	// Standing returns the progress of the run, or how the last one ended.
 	Standing() RushStanding
 }
 
-// ErrUnderWay says that another one has not ended yet.
+// ErrUnderWay means that another run has not ended yet.
 var ErrUnderWay = errors.New("api: one is under way already")
 
-// RushOrder is who comes.
+// RushOrder describes the buyers of a run.
 type RushOrder struct {
 	CouponID int64
 	Users    int // distinct buyers
-	PerS     int // taps a second; 0 is as fast as it goes
-	Pay      int // of 100 accepted orders, how many are paid
-	Cancel   int // of 100 accepted orders, how many are cancelled
+	PerS     int // taps a second; 0 is as fast as possible
+	Pay      int // percentage of accepted orders that are paid
+	Cancel   int // percentage of accepted orders that are cancelled
 }
 
-// RushStanding is how far a rush has come. Each tap that was asked ends in one of
-// accepted, refused and failed.
+// RushStanding is the progress of a run. Each tap that was sent ends in one of accepted, refused
+// and failed.
 type RushStanding struct {
 	Running  bool   `json:"running"`
-	CouponID int64  `json:"coupon_id,string"` // 0 before the first one
+	CouponID int64  `json:"coupon_id,string"` // 0 before the first run
 	Taps     int    `json:"taps"`             // in the whole run
 	Asked    int    `json:"asked"`
 	Accepted int    `json:"accepted"`
 	Refused  int    `json:"refused"`
 	Failed   int    `json:"failed"`
 	Error    string `json:"error,omitempty"`  // why there was no run
-	Report   any    `json:"report,omitempty"` // when it has ended: as `seckill rush --json`
+	Report   any    `json:"report,omitempty"` // once it has ended: as `seckill rush --json`
 }
 
-// maxRush is the largest crowd that a visitor may call.
+// maxRush is the most taps that a visitor may start.
 const maxRush = 200_000
 
 type rushRequest struct{ RushOrder }
@@ -71,12 +71,12 @@ func (r *rushRequest) read(in *input) {
 	}
 }
 
-// rushing is a rush that has been sent.
+// rushing is the response to a run that has been started.
 type rushing struct{ RushStanding }
 
 func (rushing) writeHeader(http.Header) int { return http.StatusAccepted }
 
-// rush is the part, or that there is no such route where there is no rush.
+// rush returns the runner, or errNoRoute on a server without one.
 func (s *Server) rush() (Rush, error) {
 	if s.deps.Rush == nil {
 		return nil, errNoRoute
@@ -98,7 +98,7 @@ func (s *Server) startRush(ctx context.Context, r rushRequest) (rushing, error) 
 	return rushing{rush.Standing()}, nil
 }
 
-// nothing is a request that says nothing.
+// nothing is a request without parameters.
 type nothing struct{}
 
 func (*nothing) read(in *input) {

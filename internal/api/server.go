@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Server is the HTTP API. Its Handler stands in somebody else's http.Server.
+// Server is the HTTP API. Its Handler is served by the caller's http.Server.
 type Server struct {
 	o         Options
 	deps      Deps
@@ -19,11 +19,11 @@ type Server struct {
 	users     *limits[int64]
 	addresses *limits[string]
 	inFlight  atomic.Int64
-	buying    atomic.Int64 // of these, those who buy
+	buying    atomic.Int64 // the purchases among them
 	hub       *hub
 }
 
-// releaseMode is gin's only global: without it, gin writes to standard output.
+// releaseMode sets gin's only global: without it, gin writes to standard output.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
 // New returns the API. It fails if a dependency is missing, the secret is too short or a
@@ -54,25 +54,25 @@ func New(o Options, p Deps) (*Server, error) {
 	return s, nil
 }
 
-// Handler answers every route of the contract.
+// Handler returns the handler of every route of the contract.
 func (s *Server) Handler() http.Handler { return s.engine }
 
-// Close ends the event streams at once, so that a graceful stop need not wait for
-// them, and returns when their work has ended. Other requests go on.
+// Close ends the event streams at once, so that a graceful stop need not wait for them, and returns
+// when they have ended. Other requests go on.
 func (s *Server) Close() { s.hub.close() }
 
-// slow is the budget of what reads or loads a whole sale, and long that of an audit: of
-// ten million orders, say. What is read is bounded page by page.
+// slow is the budget of routes that read or load a whole sale, and long that of an audit, of ten
+// million orders, say. Memory is bounded by reading page by page.
 const (
 	slow = 30 * time.Second
 	long = 10 * time.Minute
 )
 
-// routes is every route of the contract.
+// routes registers every route of the contract.
 func (s *Server) routes() error {
 	s.engine.HandleMethodNotAllowed = true
-	// A slash that is encoded is none, so that what guards a path before this program and
-	// the program itself see the same path; and an address is where one header says.
+	// An encoded slash does not separate, so that a proxy's rule for a path and this program agree
+	// on the path; and the client's address is read from one header.
 	s.engine.UseRawPath, s.engine.UnescapePathValues = true, false
 	s.engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	s.engine.RedirectTrailingSlash = false
@@ -118,8 +118,8 @@ func (s *Server) routes() error {
 	return s.pages(get)
 }
 
-// noMethod answers OPTIONS with what the route has, and everything else with 405.
-// gin has set Allow already.
+// noMethod answers OPTIONS with the methods of the route, and every other method with 405. gin has
+// set Allow already.
 func (s *Server) noMethod(c *gin.Context) string {
 	if c.Request.Method == http.MethodOptions {
 		c.Writer.Header()["Allow"] = []string{c.Writer.Header().Get("Allow") + ", OPTIONS"}

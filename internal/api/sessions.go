@@ -31,8 +31,8 @@ type session struct {
 
 func (session) writeHeader(http.Header) int { return http.StatusCreated }
 
-// newSession lets anybody be any user, and an administrator where that is allowed too.
-// It is there for demonstrations alone.
+// newSession returns a token of any user, and of an administrator where that is allowed too. It is
+// meant for demonstrations alone.
 func (s *Server) newSession(_ context.Context, r sessionRequest) (session, error) {
 	role := RoleUser
 	if r.role != nil {
@@ -45,7 +45,7 @@ func (s *Server) newSession(_ context.Context, r sessionRequest) (session, error
 	return session{token, expires}, err
 }
 
-// admitSession bounds the logins from one address, and refuses all without the demo login.
+// admitSession bounds the logins from one address, and refuses all of them without the demo login.
 func (s *Server) admitSession(c *gin.Context) error {
 	switch {
 	case !s.o.DemoLogin:
@@ -56,7 +56,7 @@ func (s *Server) admitSession(c *gin.Context) error {
 	return nil
 }
 
-// addressKey is who an address belongs to: an IPv6 host has a whole /64 to itself.
+// addressKey returns the client that an address belongs to: an IPv6 host owns a whole /64.
 func addressKey(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil || addr.Unmap().Is4() {

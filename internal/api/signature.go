@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// hmacPool is HMAC with SHA-256 and one secret. A state of it that has the secret in it
-// costs more to make than to use, so states are used again.
+// hmacPool computes HMAC-SHA-256 with one secret. A keyed state costs more to make than to use, so
+// states are reused.
 type hmacPool struct{ states sync.Pool }
 
 type hmacState struct {
@@ -22,8 +22,8 @@ func newHMACPool(secret []byte) *hmacPool {
 	return &hmacPool{states: sync.Pool{New: func() any { return &hmacState{hmac: hmac.New(sha256.New, secret)} }}}
 }
 
-// made reports whether signature is the one that this secret gives to text. It is compared
-// as it is written, so each text has one signature and that has one spelling.
+// made reports whether signature is this secret's signature of text. Signatures are compared in
+// their encoded form, so each text has exactly one spelling of its signature.
 func (s *hmacPool) made(signature, text string) bool {
 	state := s.states.Get().(*hmacState)
 	defer s.states.Put(state)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients that announce a body and do not send it keep none of those out who do.
+// Clients that announce a body and do not send it take no slot from clients that do.
 func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
 	s := newShop().serve(t, Options{MaxInFlight: 4})
 	server := httptest.NewServer(s.Handler())
@@ -41,7 +41,7 @@ func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond) // they are all in
+	time.Sleep(50 * time.Millisecond) // all of them wait for their bodies
 	for user := range int64(20) {
 		conn, err := net.Dial("tcp", addr)
 		require.NoError(t, err)

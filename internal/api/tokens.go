@@ -11,19 +11,19 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// The roles that a token may give.
+// The roles that a token may carry.
 const (
 	RoleUser  = "user"
 	RoleAdmin = "admin"
 )
 
-// MinSecret is the fewest bytes that a signing secret may have.
+// MinSecret is the least length of a signing secret, in bytes.
 const MinSecret = 32
 
-// maxToken bounds what is looked at. Our own tokens have about 160 bytes.
+// maxToken bounds the tokens that are parsed. Our own have about 160 bytes.
 const maxToken = 2048
 
-// Identity is who a token says its bearer is.
+// Identity is the bearer of a token.
 type Identity struct {
 	UserID int64
 	Role   string
@@ -38,8 +38,8 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// NewTokens returns Tokens from a secret of at least MinSecret bytes. ttl is the
-// life of a token that is signed without one.
+// NewTokens returns Tokens from a secret of at least MinSecret bytes. Tokens signed without a ttl
+// live for ttl.
 func NewTokens(secret []byte, ttl time.Duration) (*Tokens, error) {
 	return newTokens(secret, ttl, time.Now)
 }
@@ -60,8 +60,8 @@ func newTokens(secret []byte, ttl time.Duration, now func() time.Time) (*Tokens,
 	}, nil
 }
 
-// Sign makes a token that says that its bearer is the user, in the role, and says
-// when it expires. A ttl of 0 is the signer's own.
+// Sign returns a token for the user in the role, and its expiry. A ttl of 0 stands for the default
+// of NewTokens.
 func (t *Tokens) Sign(userID int64, role string, ttl time.Duration) (string, time.Time, error) {
 	switch {
 	case userID <= 0:
@@ -74,7 +74,7 @@ func (t *Tokens) Sign(userID int64, role string, ttl time.Duration) (string, tim
 		ttl = t.ttl
 	}
 	now := t.now().UTC().Truncate(time.Second)
-	// A token counts in whole seconds: rounded up, it never lives shorter than it says.
+	// A token counts whole seconds: rounded up, it never expires early.
 	expires := now.Add((ttl + time.Second - 1).Truncate(time.Second))
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
 		Role: role, Subject: strconv.FormatInt(userID, 10), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
@@ -85,7 +85,8 @@ func (t *Tokens) Sign(userID int64, role string, ttl time.Duration) (string, tim
 	return text, expires, nil
 }
 
-// Verify says whose token it is. Its errors are for the log, not for the client.
+// Verify returns the identity that the token proves. Its errors are for the log, not for the
+// client.
 func (t *Tokens) Verify(token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
@@ -109,11 +110,11 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 
 var strictBase64 = base64.RawURLEncoding.Strict()
 
-// ourHeader is how the tokens begin that are signed here, with the dot behind it.
+// ourHeader is the beginning of a token that was signed here, with its dot.
 var ourHeader = strictBase64.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "."
 
-// read checks the signature and reads the claims. The header of our own tokens is known
-// and not read again; another one may say the same in other words.
+// read checks the signature and reads the claims. The header of our own tokens is known and not
+// parsed; another issuer's may spell the same differently.
 func (t *Tokens) read(token string) (claims, error) {
 	if strings.HasPrefix(token, ourHeader) {
 		return t.readOurs(token)
@@ -129,7 +130,7 @@ func (t *Tokens) read(token string) (claims, error) {
 	return c, nil
 }
 
-// readOurs reads nothing before the signature is known to be right.
+// readOurs parses nothing before the signature is verified.
 func (t *Tokens) readOurs(token string) (c claims, err error) {
 	end := strings.LastIndexByte(token, '.')
 	if end < len(ourHeader) || !t.signer.made(token[end+1:], token[:end]) {

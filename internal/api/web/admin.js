@@ -1,13 +1,13 @@
-// The administrator's desk. The token is kept in memory: a reload forgets it.
+// The administrator's view. The token is kept in memory only: a reload forgets it.
 import { $, app, badge, chosen, figures, make, notice, number, on, problem, say, set, tell } from "./core.js";
 import { call, govern, isAdmin, rule } from "./server.js";
 import { choose, loadCoupons, stateOf } from "./live.js";
 import { lamps } from "./engine.js";
 
 let note = () => "";
-let sure = false; // the next press on "end" is meant
+let sure = false; // the next press on "end" confirms
 
-// become asks for an administrator's session, where a demonstration gives one.
+// become asks for an administrator's session, which a demonstration grants.
 export async function become() {
   if (!app.features.demo_admin) {
     location.hash = "#admin";
@@ -28,7 +28,8 @@ function rise(token) {
   tell("admin");
 }
 
-// did tells what came of an order of the administrator, who may turn out not to be one.
+// did shows the result of an administrator's action, which may be that the session is not an
+// administrator's.
 function did(a, text) {
   const done = a.status >= 200 && a.status < 300;
   note = done ? text : () => problem(a);
@@ -102,7 +103,7 @@ function show() {
   $("end").disabled = c.state === "ended";
 }
 
-// local is a time as the inputs have it: here, without a zone.
+// local returns a time in the format of the inputs: local, without a zone.
 function local(time) {
   const t = new Date(time - new Date().getTimezoneOffset() * 60_000);
   return t.toISOString().slice(0, 19);

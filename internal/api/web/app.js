@@ -1,5 +1,5 @@
-// The page: its views, its language, its light. Each view is a module of its own and
-// listens for what concerns it.
+// The page: its views, its language, its light or dark colours. Each view is a module that listens
+// for what concerns it.
 //
 //	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, orders, engine, rush, admin, lab
 import { $, app, on, say, tell } from "./core.js";

@@ -3,7 +3,7 @@ import { app, number, say } from "./core.js";
 
 /* global uPlot */
 
-const keep = 130; // looks: a little more than the minute that is shown
+const keep = 130; // readings: a little more than the minute that is shown
 const data = [[], [], []]; // seconds, orders per second, p99 in ms
 
 let chart = null;
@@ -20,8 +20,8 @@ export function forget() {
   for (const column of data) column.length = 0;
 }
 
-// draw shows what there is in box. The chart is made anew when its words, its colours
-// or its width are others.
+// draw shows the data in box. The chart is made anew when its words, its colours or its width
+// change.
 export function draw(box) {
   const width = box.clientWidth;
   if (!width) return;
@@ -49,7 +49,7 @@ export function draw(box) {
   }, data, box);
 }
 
-// window is what the chart shows: all there is, from twenty seconds up to a minute.
+// window is the range that the chart shows: all data, from twenty seconds up to a minute.
 const window = (_, low, high) => [Math.max((high ?? 0) - 60, Math.min(low ?? 0, (high ?? 0) - 20)), high ?? 0];
 
 // shown writes the value under the pointer, or else the latest.
@@ -58,7 +58,7 @@ const shown = (write) => (_, value, series) => {
   return v === undefined || v === null ? "–" : write(v);
 };
 
-// resolve gives a colour that a canvas knows: light-dark() is for style sheets alone.
+// resolve returns a colour that a canvas knows: light-dark() is for style sheets alone.
 function resolve(box, value) {
   const probe = document.createElement("i");
   probe.style.color = value;

@@ -1,9 +1,9 @@
-// What every view uses: the state, words, numbers, elements, and who is told of what.
-// Text is only ever put in with textContent.
+// What every view uses: the state, words, numbers, elements, and events. Text is only ever inserted
+// with textContent.
 import { words } from "./words.js";
 
-// app is what the page knows. coupons are as listed; event is the last look at the
-// chosen one's sale.
+// app is the state of the page. coupons are as listed; event is the last event of the chosen
+// coupon's sale.
 export const app = {
   language: "en", view: "", coupons: [], cursor: "", chosen: null, event: null, skew: 0,
   features: { demo_login: true, demo_admin: false, rush: false, lab: false },
@@ -18,11 +18,11 @@ export const number = (n) => n.toLocaleString(app.language);
 export const money = (cents) => (cents === 0 ? say("free") : (cents / 100).toLocaleString(app.language, { minimumFractionDigits: 2 }));
 export const both = (text) => text[app.language];
 
-// told is what a case of an experiment calls an actor, a step or its answer.
+// told returns what a case of an experiment calls an actor, a step or its answer.
 export const told = (c, text = "") => (app.language === "zh" && c.chinese[text]) || text;
 
-// problem is a refusal in words. What the server says itself is added where the code
-// alone does not tell which of several things is meant.
+// problem returns a refusal in words. The server's own text is added where the code alone is
+// ambiguous.
 export function problem(a) {
   if (a.status === 0) return say("no_answer");
   const code = a.body.code === "ended" ? "ended_code" : a.body.code;
@@ -36,7 +36,7 @@ export function notice(text) {
 
 // ---- time
 
-// now is the server's clock, as far as it is known.
+// now returns the server's time, as far as it is known.
 export const now = () => Date.now() + app.skew;
 
 export function span(ms) {
@@ -74,7 +74,7 @@ export function set(id, value) {
   if ($(id).textContent !== text) $(id).textContent = text;
 }
 
-// figures are numbers with their names, as a list.
+// figures returns numbers with their names, as a list.
 export function figures(pairs) {
   const list = make("dl", undefined, "figures");
   for (const [name, value] of pairs) {
@@ -85,15 +85,15 @@ export function figures(pairs) {
   return list;
 }
 
-// rows gives the list so many children, each made once, so that focus and movement
-// survive an update.
+// rows gives the list so many children, each made once, so that focus and animation survive an
+// update.
 export function rows(list, n, one) {
   while (list.childElementCount > n) list.lastElementChild.remove();
   while (list.childElementCount < n) list.append(one());
   return [...list.children];
 }
 
-// ---- who is told of what: "words", "coupons", "chosen", "sale", "admin", "view", "tick"
+// ---- events: "words", "coupons", "chosen", "sale", "admin", "view", "tick"
 
 const listeners = {};
 

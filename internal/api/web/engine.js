@@ -1,4 +1,4 @@
-// The engine room: the shards, the pace, the locks, and what must hold.
+// The engine room: the shards, the rate, the locks, and the invariants.
 import { $, app, clock, make, number, on, rows, say, set } from "./core.js";
 import { isAdmin, rule } from "./server.js";
 import { become } from "./admin.js";
@@ -56,7 +56,7 @@ function showInstances(all) {
   });
 }
 
-// ---- the audit's lamps
+// ---- the audit's indicators
 
 let report = null;
 let reading = false;

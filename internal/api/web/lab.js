@@ -1,11 +1,11 @@
-// The lab: experiments that a visitor may play where nothing can be harmed.
+// The lab: experiments that a visitor may play where no data can be harmed.
 import { $, app, badge, both, make, notice, on, press, problem, rows, say, set, told } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
 import { names, timeline } from "./timeline.js";
 
 let all = [];
-let open = "";    // the name of the experiment that is looked at
+let open = "";    // the name of the experiment that is shown
 let result = null;
 let note = () => "";
 
@@ -78,20 +78,20 @@ function show() {
   set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
   const cases = result?.cases ?? [];
   $("x-cases").replaceChildren(...(cases.length ? [legend()] : []), ...cases.map(oneCase));
-  for (const scroll of document.querySelectorAll(".scroll")) { // to the moment that it is about
+  for (const scroll of document.querySelectorAll(".scroll")) { // to the anomaly
     const moment = scroll.querySelector("line.anomaly");
     if (moment) scroll.scrollLeft = moment.getAttribute("x1") - scroll.clientWidth / 2;
   }
 }
 
-// prose puts a text in, with what stands between backquotes as code.
+// prose inserts a text, with what is between backquotes as code.
 function prose(id, text) {
   if ($(id).dataset.text === text) return;
   $(id).dataset.text = text;
   $(id).replaceChildren(...text.split("`").map((part, i) => (i % 2 ? make("code", part) : part)));
 }
 
-// legend says what the bars of a drawing are.
+// legend explains the bars of a drawing.
 function legend() {
   const list = make("ul", undefined, "legend");
   for (const [kind, word] of [["lease", "lease"], ["transaction", "transaction"], ["inside", "inside"], ["wait", "waits"], ["moment", "anomaly"]]) {
@@ -102,8 +102,7 @@ function legend() {
   return list;
 }
 
-// oneCase is one way of doing the work: what was counted, the drawing, and every step
-// in words.
+// oneCase shows one case: its numbers, the drawing, and every step in words.
 function oneCase(c) {
   const box = make("section", undefined, "case");
   const head = make("h3");

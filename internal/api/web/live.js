@@ -1,4 +1,4 @@
-// The chosen coupon's sale as it happens, and the list that it is chosen from.
+// The chosen coupon's sale as it happens, and the list of coupons.
 import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell } from "./core.js";
 import { call } from "./server.js";
 
@@ -7,7 +7,7 @@ let trouble = "";  // the word for what is wrong with the stream
 
 export async function loadCoupons(cursor = "") {
   const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""));
-  if (a.status !== 200) return a.status ? notice(problem(a)) : undefined; // the stream tells of silence
+  if (a.status !== 200) return a.status ? notice(problem(a)) : undefined; // the stream reports silence
   const known = new Map(app.coupons.map((c) => [c.id, c]));
   const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
   app.coupons = cursor ? [...app.coupons, ...found] : found;
@@ -48,14 +48,13 @@ function showCoupons() {
   $("more").hidden = app.cursor === "";
 }
 
-// stateOf is the state in words: a coupon that is published and whose time has not
-// come is announced.
+// stateOf returns the state in words: a published coupon whose time has not come is announced.
 export function stateOf(c) {
   return c.state === "on_sale" && now() < Date.parse(c.begins_at) ? "draft" : c.state;
 }
 
-// watch follows the chosen sale, and only while somebody can see the page: a browser
-// has six connections to a server, for all its tabs together.
+// watch follows the chosen sale while the page is visible: a browser has six connections to a
+// server, for all its tabs together.
 export function watch() {
   stream?.close();
   stream = null;
@@ -77,12 +76,12 @@ export function watch() {
   mine.addEventListener("error", () => {
     if (stream !== mine) return;
     wrong("lost");
-    // A browser gives a stream up when the answer is no stream, as while a server starts.
+    // A browser gives up a stream when the response is not one, as while a server starts.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
   });
 }
 
-// wrong says once what is wrong, and once that it is over.
+// wrong reports once that something is wrong, and once that it is over.
 function wrong(word) {
   if (word === trouble) return;
   const was = trouble;

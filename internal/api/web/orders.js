@@ -1,4 +1,4 @@
-// Who is buying, and what they have bought.
+// The buyer's session, and the buyer's orders.
 import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell } from "./core.js";
 import { call, identify, loggedIn, userID } from "./server.js";
 
@@ -40,8 +40,7 @@ function show() {
 
 let listed = "";
 
-// list makes the list anew if it is another one: a button that is made anew has lost the
-// focus.
+// list rebuilds the list only if it has changed: a rebuilt button loses the focus.
 function list(as, title) {
   if (as === listed) return;
   listed = as;
@@ -68,7 +67,7 @@ function list(as, title) {
   if (within) $("mine-title").focus({ preventScroll: true });
 }
 
-// tick shows the time that is left to pay, and looks again when it is over.
+// tick shows the time that is left to pay, and reads the orders again when it is over.
 function tick() {
   let over = false;
   for (const e of $("orders").querySelectorAll("[data-until]")) {
@@ -94,13 +93,13 @@ function enter(text) {
   loadOrders();
 }
 
-// come is enter by a press: what was pressed is hidden now, and the focus stays near.
+// come is enter on a press: the pressed button is hidden now, and the focus stays near.
 function come(text) {
   enter(text);
   $("mine-title").focus({ preventScroll: true });
 }
 
-// leaveIfUnknown forgets a token that the server does not know any more.
+// leaveIfUnknown forgets a token that the server refuses.
 export function leaveIfUnknown(a) {
   if (a.status !== 401) return false;
   enter("");

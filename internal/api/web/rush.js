@@ -1,4 +1,4 @@
-// The rush: simulated buyers on this very server, where a visitor may call them.
+// The rush: simulated buyers on this server, where a visitor may start them.
 import { $, app, chosen, figures, make, number, on, problem, say, set } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
@@ -6,7 +6,7 @@ import { choose, loadCoupons } from "./live.js";
 
 let standing = null;
 let watching = false;
-let begun = false; // one was sent since the last look
+let begun = false; // a rush was started since the last reading
 let note = () => "";
 
 const value = (id) => Number($(id).value);
@@ -31,7 +31,7 @@ async function start(event) {
 
 const fail = (a) => { note = () => problem(a); show(); };
 
-// freshSale puts a coupon on sale for the rush, and gives its id.
+// freshSale puts a coupon on sale for the rush, and returns its id.
 async function freshSale(stock) {
   const from = new Date(Date.now() + app.skew - 1000);
   let a = await rule("POST", "/coupons", {
@@ -45,7 +45,7 @@ async function freshSale(stock) {
   return a.body.id;
 }
 
-// follow looks at the rush until it has ended.
+// follow reads the progress of the rush until it has ended.
 async function follow() {
   if (watching) return;
   watching = true;

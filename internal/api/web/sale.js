@@ -1,4 +1,4 @@
-// The sale: a countdown, what is left, and the button.
+// The sale: a countdown, the units left, and the button.
 import { $, app, badge, chosen, money, now, number, on, problem, say, set, span } from "./core.js";
 import { stateOf } from "./live.js";
 import { buy, loggedIn } from "./server.js";

@@ -1,6 +1,5 @@
-// The contract as the page uses it. Every answer is {status, body, after, location};
-// an answer that did not come has the status 0. Tokens travel in a header, never in an
-// address.
+// The contract as the page uses it. Every answer is {status, body, after, location}; a lost answer
+// has the status 0. Tokens travel in a header, never in an address.
 
 let token = sessionStorage.getItem("token") || "";
 let adminToken = ""; // in memory only
@@ -8,21 +7,21 @@ let adminToken = ""; // in memory only
 export const loggedIn = () => token !== "";
 export const isAdmin = () => adminToken !== "";
 
-// identify takes the buyer's token, or none.
+// identify sets the buyer's token, or none.
 export function identify(text) {
   token = text;
   if (text) sessionStorage.setItem("token", text);
   else sessionStorage.removeItem("token");
 }
 
-// govern takes the administrator's token, or none, and says whether it may be one.
+// govern sets the administrator's token, or none, and reports whether it may be one.
 export function govern(text) {
   const fits = text === "" || claims(text).role === "admin";
   adminToken = fits ? text : "";
   return fits;
 }
 
-// claims is what a token says of itself. The server alone decides whether that is true.
+// claims returns what a token claims. Only the server decides whether that is true.
 function claims(text) {
   try {
     return JSON.parse(atob(text.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
@@ -52,17 +51,16 @@ export async function call(method, path, { body, key, admin, patience = 10_000 }
   }
 }
 
-// rule asks as the administrator. What reads a whole sale may take long.
+// rule asks as the administrator. A request that reads a whole sale may take long.
 export const rule = (method, path, body) => call(method, "/admin" + path, { body, admin: true, patience: 40_000 });
 
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// mayAskAgain: nothing is known yet, or the server said when to come back.
+// mayAskAgain reports whether the outcome is unknown, or the server named a time to retry.
 const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0);
 
-// buy asks for one unit until the answer is a definite one. Every repetition has the
-// same key, so that a lost answer never becomes a second order. said is told of
-// answers that are not the last.
+// buy asks for one unit until the answer is definite. Every retry has the same key, so that a lost
+// answer never becomes a second order. said receives the answers before the last.
 export async function buy(couponID, said) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
   let a;

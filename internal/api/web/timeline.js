@@ -1,5 +1,5 @@
-// Draws a case of an experiment: a lane for each actor, a column for each event, in the
-// order of time, and bars for what lasts. Colours come from style.css by class.
+// Draws a case of an experiment: a lane for each actor, a column for each event in the order of
+// time, and bars for what lasts. Colours come from style.css by class.
 import { both, say, told } from "./core.js";
 
 const margin = 14;  // left of the first column
@@ -17,7 +17,7 @@ function svg(tag, attributes, text) {
   return e;
 }
 
-// timeline draws c over so many pixels, or more if its steps need them.
+// timeline draws c at least so many pixels wide, and wider if its steps need it.
 export function timeline(c, room) {
   const events = c.events ?? [];
   const column = Math.min(116, Math.max(76, Math.floor((room - column1 - margin - 24) / Math.max(1, events.length))));
@@ -37,7 +37,7 @@ export function timeline(c, room) {
   return root;
 }
 
-// names are the actors', to stand beside the drawing.
+// names returns the actors' names, to stand beside the drawing.
 export function names(c) {
   const height = above + lane * c.actors.length + 8;
   const root = svg("svg", { class: "timeline names", "aria-hidden": true, viewBox: `0 0 ${column1} ${height}`, width: column1, height });
@@ -45,7 +45,7 @@ export function names(c) {
   return root;
 }
 
-// moment is a line through all lanes, and what went wrong there.
+// moment draws a line through all lanes, and what went wrong there.
 function moment(e, at, width, height, n) {
   const [anchor, from] = e.n < 3 ? ["start", margin] : e.n > n - 4 ? ["end", width - 14] : ["middle", at];
   return [
@@ -73,8 +73,8 @@ function event(c, e, x, y, chars) {
   return g;
 }
 
-// lines breaks a text between words or Chinese characters, and ends it with an ellipsis
-// if it is too long.
+// lines breaks a text between words or Chinese characters, and cuts it with an ellipsis if it is
+// too long.
 function lines(text, most, chars) {
   const all = [];
   let line = "";
@@ -94,5 +94,5 @@ function lines(text, most, chars) {
   return all.length > most ? [...all.slice(0, most - 1), all[most - 1] + "…"] : all;
 }
 
-// breadth counts a Chinese character as two others.
+// breadth returns the width of a text, where a Chinese character counts as two.
 const breadth = (text) => text.trimEnd().length + (text.match(/[\u2e80-\uffef]/gu)?.length ?? 0);

@@ -1,4 +1,4 @@
-// Every word on the page, in every language it speaks. {n} is replaced.
+// Every word on the page, in every language. {n} is replaced.
 export const words = {
   en: {
     other: "中文", skip: "Skip to the content", theme: "Light or dark", views: "Views", coupons: "Coupons", more: "More",

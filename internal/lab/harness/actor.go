@@ -42,7 +42,7 @@ const (
 	ended
 )
 
-// report is what an actor sends to the scheduler: a finished step, or where it is now.
+// report is what an actor sends to the scheduler: a finished step, or where it is parked.
 type report struct {
 	done  *Step
 	next  string // it is parked before this step
@@ -60,7 +60,7 @@ var ErrDeadlock = errors.New("deadlock: every actor waits for another")
 type Step struct {
 	Ctx    context.Context
 	event  Event
-	probe  func(ctx context.Context) bool // asks whether it waits for another actor
+	probe  func(ctx context.Context) bool // reports whether it waits for another actor
 	cancel context.CancelFunc
 	spans  []change
 }
@@ -84,7 +84,7 @@ func (s *Step) End(kind SpanKind, label string) {
 	s.spans = append(s.spans, change{kind, label, false})
 }
 
-// stepLimit bounds one step: longer than any server is slow.
+// stepLimit bounds one step; a server is never that slow.
 const stepLimit = 20 * time.Second
 
 // Actor adds an actor, and takes it to its first step.

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// phrases are what a timeline says in words, of actors, steps and answers. A {} is
-// whatever stands there, in the same place in both languages. A text that is not here
-// is the same in every language: a command, a statement, or what a server said.
+// phrases are the words of a timeline, of actors, steps and answers. A {} stands for any text, in
+// the same place in both languages. A text that is not here is the same in every language: a
+// command, a statement, or what a server returned.
 var phrases = []Text{
 	NewText("first tap", "第一次点击"),
 	NewText("second tap", "第二次点击"),
@@ -85,7 +85,7 @@ var phrases = []Text{
 	NewText("redislock: {} of {} replicas have the grant", "redislock：{}/{} 个副本有此授权"),
 }
 
-// patterns are the phrases, to be found.
+// patterns match the phrases.
 var patterns = func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(phrases))
 	for i, p := range phrases {
@@ -129,7 +129,7 @@ func (c *CaseResult) translate() {
 	}
 }
 
-// Told returns what an actor, a step or its answer is called in a language, "en" or "zh".
+// Told returns the name of an actor, a step or its answer in a language, "en" or "zh".
 func (c CaseResult) Told(text, language string) string {
 	if said, known := c.Chinese[text]; known && language == "zh" {
 		return said

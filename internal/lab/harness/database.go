@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// createDatabase makes a database that is thrown away.
+// createDatabase creates a temporary database.
 func createDatabase(ctx context.Context, dsn *mysql.Config) (name string, drop func() error, err error) {
 	connector, err := mysql.NewConnector(dsn)
 	if err != nil {
@@ -50,11 +50,11 @@ func (run *Run) DB() *sql.DB {
 	return run.db
 }
 
-// Pool opens a pool of at most so many connections; 0 is any number.
+// Pool opens a pool of at most conns connections; 0 is no limit.
 func (run *Run) Pool(dsn string, conns int) *sql.DB {
 	parsed, err := mysql.ParseDSN(dsn)
 	run.Must(err)
-	parsed.Logger = &mysql.NopLogger{} // a lost answer is what some are about
+	parsed.Logger = &mysql.NopLogger{} // lost replies are part of some experiments
 	connector, err := mysql.NewConnector(parsed)
 	run.Must(err)
 	db := sql.OpenDB(connector)
@@ -64,7 +64,7 @@ func (run *Run) Pool(dsn string, conns int) *sql.DB {
 	return db
 }
 
-// Tables makes tables anew, each `name (columns)`, and throws them away at the end.
+// Tables creates tables, each `name (columns)`, and drops them at the end.
 func (run *Run) Tables(definitions ...string) {
 	db := run.DB()
 	for _, d := range definitions {
@@ -78,7 +78,7 @@ func (run *Run) Tables(definitions ...string) {
 	}
 }
 
-// Exec runs statements that are no part of the timeline.
+// Exec runs statements that are not part of the timeline.
 func (run *Run) Exec(statements ...string) {
 	for _, s := range statements {
 		_, err := run.DB().ExecContext(run.ctx, s)
@@ -119,7 +119,7 @@ func (a *Actor) TrySQL(statement string) (changed int64, err error) {
 	return a.TrySQLThen(statement, func(error) {})
 }
 
-// TrySQLThen is TrySQL that tells what came of it as a part of the step, for a rule.
+// TrySQLThen is TrySQL that passes the result to tell within the step, for a rule.
 func (a *Actor) TrySQLThen(statement string, tell func(err error)) (changed int64, err error) {
 	err = a.statement(statement, func(s *Step) error {
 		result, err := a.conn.ExecContext(s.Ctx, statement)
@@ -130,7 +130,7 @@ func (a *Actor) TrySQLThen(statement string, tell func(err error)) (changed int6
 		if changed, err = result.RowsAffected(); changed > 0 || kindOf(statement) == Write {
 			s.Note("%d row%s", changed, plural(changed))
 		}
-		return err //nolint:wrapcheck // this driver has none here
+		return err //nolint:wrapcheck // not this driver
 	})
 	return changed, err
 }
@@ -181,9 +181,8 @@ func (a *Actor) statement(text string, do func(s *Step) error) error {
 	})
 }
 
-// waitsInDatabase asks the server whether the actor's connection waits for a row or
-// for a name. InnoDB's own report is asked, because the table INNODB_TRX is as old as
-// a tenth of a second.
+// waitsInDatabase reports whether the actor's connection waits for a row or for a name. It reads
+// InnoDB's own report, because the table INNODB_TRX can be a tenth of a second old.
 func (a *Actor) waitsInDatabase(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -205,7 +204,7 @@ func (a *Actor) waitsInDatabase(ctx context.Context) bool {
 	return err == nil && state.String == "User lock"
 }
 
-// kindOf returns what a statement does, by its first word.
+// kindOf returns the kind of a statement, by its first word.
 func kindOf(statement string) Kind {
 	word, _, _ := strings.Cut(statement, " ")
 	switch strings.ToUpper(word) {
@@ -251,8 +250,8 @@ func (run *Run) ProxiedDSN() string {
 // Conn returns the connection that On gave the actor.
 func (a *Actor) Conn() *sql.Conn { return a.conn }
 
-// MustSQL is a step of the actor's own making in the database. It may wait for another
-// actor's, if On has given the actor a connection.
+// MustSQL is a step of the actor's own in the database. It may wait for another actor's if On has
+// set the actor's connection.
 func (a *Actor) MustSQL(kind Kind, what string, do func(s *Step) error) {
 	a.must(what, a.DoWaiting(Database, kind, what, a.waitsInDatabase, do))
 }

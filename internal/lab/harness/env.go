@@ -6,13 +6,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Env is what the whole program can run on: an empty database and an empty Redis.
+// Env is what a whole program can run on: an empty database and an empty Redis.
 type Env struct {
 	DSN   string
 	Redis string
 }
 
-// Env returns one that all cases share, and starts it on first use.
+// Env returns the Env that all cases share, and starts it on first use.
 func (run *Run) Env() Env {
 	shop, err := run.servers.openEnv(run.ctx)
 	run.Must(err)
@@ -39,7 +39,7 @@ func (p *Servers) openEnv(ctx context.Context) (Env, error) {
 	p.stops = append(p.stops, r.Stop)
 	dsn, err := mysql.ParseDSN(at)
 	if err != nil {
-		return Env{}, err //nolint:wrapcheck // it was formatted by the same package
+		return Env{}, err //nolint:wrapcheck // the same package formatted it
 	}
 	name, drop, err := createDatabase(ctx, dsn)
 	if err != nil {

@@ -17,12 +17,12 @@ func (t Text) In(language string) string {
 	return t.EN
 }
 
-// Experiment shows one thing that goes wrong, and what removes it.
+// Experiment shows one anomaly, and what prevents it.
 type Experiment struct {
-	Name   string // as it is called on the command line
+	Name   string // its name on the command line
 	Title  Text
-	Lesson Text // what happens, why, and what removes it
-	Wild   Text // where it is met outside of a laboratory
+	Lesson Text // what happens, why, and what prevents it
+	Wild   Text // where it is met in practice
 	Needs  []Server
 	Cases  []Case
 }
@@ -48,8 +48,8 @@ type Server string
 // The servers. Redis, RealRedis and Database may be the reader's own, found by
 // configuration; OwnRedis is always private.
 const (
-	Redis     Server = "redis"    // the embedded one will do
-	RealRedis Server = "redis!"   // one that counts, or knows more than the embedded one
+	Redis     Server = "redis"    // the embedded one is enough
+	RealRedis Server = "redis!"   // one that counts, or has more commands than the embedded one
 	OwnRedis  Server = "redis+"   // one or more that are killed, or that must hold nothing else
 	Database  Server = "database" // MariaDB or MySQL: SQLite has no row locks
 	Process   Server = "process"  // no server: the actor itself

@@ -37,7 +37,7 @@ func step(a *harness.Actor, what string) {
 	a.Must(harness.Process, harness.Work, what, func(*harness.Step) error { return nil })
 }
 
-// told is the timeline in short.
+// told returns the timeline in short.
 func told(c harness.CaseResult) string {
 	var all []string
 	for _, e := range c.Events {
@@ -77,7 +77,7 @@ func TestTheScheduleSaysWhoseTurnItIs(t *testing.T) {
 	}
 }
 
-// waits is a step that waits until it is open.
+// waits is a step that waits until open is true.
 func waits(a *harness.Actor, what string, open *atomic.Bool) {
 	a.MustWaiting(harness.Process, harness.Work, what, func(context.Context) bool { return !open.Load() }, func(s *harness.Step) error {
 		for !open.Load() {
@@ -126,15 +126,15 @@ func TestTheStepThatBreaksARuleIsMarked(t *testing.T) {
 	require.Nil(t, c.Events[2].Anomaly)
 }
 
-// The rules are asked when the actor is at its next step or its end: whatever its script
-// did until then belongs to the step, however long it took.
+// The rules are checked when the actor is at its next step or its end: what its script did until
+// then belongs to the step, however long it took.
 func TestWhatTheScriptDoesAfterAStepBelongsToTheStep(t *testing.T) {
 	var n atomic.Int64
 	c, _ := played(t, func(run *harness.Run) {
 		run.AtMost(rule, 0, n.Load)
 		run.Actor("a", func(a *harness.Actor) {
 			step(a, "one")
-			time.Sleep(5 * time.Millisecond) // the director has heard of the step by now
+			time.Sleep(5 * time.Millisecond) // the scheduler has received the step by now
 			n.Add(1)
 		})
 		run.Schedule()

@@ -10,7 +10,7 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// The names of what experiments run on.
+// The names of the servers.
 var (
 	EmbeddedRedis  = NewText("the embedded Redis (miniredis)", "内嵌的 Redis（miniredis）")
 	privateRedis   = NewText("a private Redis", "私有的 Redis")
@@ -22,8 +22,8 @@ func redisAt(addr string) Text { return NewText("Redis at "+addr, addr+" 上的 
 
 func databaseAt(addr string) Text { return NewText("the database at "+addr, addr+" 上的数据库") }
 
-// NoServerError tells why an experiment has no server to run on and, where that would
-// help, how to get one.
+// NoServerError says why an experiment has no server to run on and, where that helps, how to get
+// one.
 type NoServerError struct{ Why Text }
 
 func (e *NoServerError) Error() string { return "no server: " + e.Why.EN }

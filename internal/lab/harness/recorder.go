@@ -24,8 +24,8 @@ func (r *recorder) add(e Event) int {
 	return e.N
 }
 
-// markAnomaly marks the last step as the one after which a rule did not hold. That a step
-// waits is no step, unless waiting is what the rule is about.
+// markAnomaly marks the last step as the one after which a rule did not hold. A wait is not a step,
+// unless the rule is about waiting.
 func (r *recorder) markAnomaly(rule Text, waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +46,7 @@ func (r *recorder) open(kind SpanKind, actor, label string, at int) {
 	r.spans = append(r.spans, Span{Kind: kind, Actor: actor, Label: label, From: at, To: -1})
 }
 
-// end ends the actor's latest open span of a kind, if it has one. An empty label is
-// any.
+// end ends the actor's latest open span of a kind, if it has one. An empty label matches any.
 func (r *recorder) end(kind SpanKind, actor, label string, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

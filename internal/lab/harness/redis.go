@@ -37,7 +37,7 @@ func (run *Run) Client(addr string) *redis.Client {
 	c, err := redisconn.Dial(redisconn.Options{Addrs: []string{addr}, Timeout: stepLimit})
 	run.Must(err)
 	run.OnStop(func() { _ = c.Close() })
-	single, _ := c.(*redis.Client) // of one address it makes no other
+	single, _ := c.(*redis.Client) // for one address it makes no other
 	return single
 }
 
@@ -66,8 +66,8 @@ func (a *Actor) TryRedis(kind Kind, what string, do func(s *Step, c *redis.Clien
 	return a.Do(Redis, kind, what, func(s *Step) error { return do(s, c) })
 }
 
-// StallUntilExpired is a step in which the actor stands still (a long garbage
-// collection, a paused machine) until the server has let the key run out.
+// StallUntilExpired is a step in which the actor stands still (a long garbage collection, a paused
+// machine) until the server has let the key expire.
 func (a *Actor) StallUntilExpired(key string) {
 	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
 		s.End(LeaseSpan, key)
@@ -76,8 +76,8 @@ func (a *Actor) StallUntilExpired(key string) {
 	}))
 }
 
-// StallPast is StallUntilExpired for a lease that is too long to be waited for: the
-// server is told to end it now. What comes before the stall is in time on any machine.
+// StallPast is StallUntilExpired for a lease that is too long to wait for: the server is told to
+// end it. What comes before the stall is in time on any machine.
 func (a *Actor) StallPast(key string) {
 	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
 		s.End(LeaseSpan, key)
@@ -109,11 +109,11 @@ func (run *Run) awaitExpiry(ctx context.Context, key string, limit time.Duration
 	return false, nil
 }
 
-// lockBuckets is how many slots this program's locks are spread over.
+// lockBuckets is the number of slots over which this program's locks are spread.
 const lockBuckets = 64
 
-// names are the keys that a lock of this name may have: a plain one, and this
-// program's own in one of its buckets.
+// names returns the keys that a lock of this name may have: a plain one, and this program's own in
+// one of its buckets.
 func (run *Run) names(key string) []string {
 	all := []string{run.Key(key)}
 	for bucket := range lockBuckets {
@@ -122,8 +122,7 @@ func (run *Run) names(key string) []string {
 	return all
 }
 
-// TTL returns how long the server will still keep the lock of that name; 0 if it is
-// free.
+// TTL returns the remaining time of the lock of that name; 0 if it is free.
 func (run *Run) TTL(key string) (left time.Duration) {
 	for _, name := range run.names(key) {
 		d, err := run.Redis().PTTL(run.ctx, name).Result()
@@ -151,7 +150,7 @@ func (a *Actor) Leave() {
 	})
 }
 
-// NewLocker returns one of this program's lockers, as a process has one.
+// NewLocker returns a locker of this program, as each process has one.
 func (run *Run) NewLocker(backend lock.Backend, o lock.Options) *Locker {
 	o.Logger, o.Poll = quiet, 5*time.Millisecond
 	w := &observedBackend{Backend: backend, run: run}
@@ -171,7 +170,7 @@ type Locker struct {
 	backend *observedBackend
 }
 
-// Refused returns how often the server refused it a key because another had it.
+// Refused returns how often the server refused a key that was held.
 func (l *Locker) Refused() int64 { return l.backend.refused.Load() }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -180,13 +179,13 @@ var quiet = slog.New(slog.DiscardHandler)
 // of one process do.
 func (a *Actor) Use(l *Locker) { a.locker = l }
 
-// longWait is longer than anything here takes.
+// longWait is longer than any step takes.
 const longWait = 30 * time.Second
 
-// Lock takes the program's own lock, and waits for it.
+// Lock acquires this program's own lock, and waits for it.
 func (a *Actor) Lock(key string) { a.must("lock "+key, a.TryLock(key, longWait)) }
 
-// TryLock takes the program's own lock, and waits at most so long.
+// TryLock acquires this program's own lock, and waits at most so long.
 func (a *Actor) TryLock(key string, wait time.Duration) error {
 	if a.locker == nil {
 		a.Use(a.run.NewLocker(redislock.New(a.run.Redis(), redislock.Options{Logger: quiet}), lock.Options{Lease: longWait}))
@@ -215,7 +214,7 @@ func (a *Actor) TryLock(key string, wait time.Duration) error {
 // Lease returns the lease that Lock acquired.
 func (a *Actor) Lease(key string) *lock.Lease { return a.leases[key] }
 
-// Unlock releases the lease. It is no error if the lease was lost already.
+// Unlock releases the lease. A lease that was lost already is no error.
 func (a *Actor) Unlock(key string) {
 	a.must("unlock "+key, a.Do(Redis, Release, "UNLOCK "+key, func(s *Step) error {
 		a.run.holders.CompareAndDelete(a.run.Key(key), a)
@@ -245,8 +244,7 @@ func (w *observedBackend) Acquire(ctx context.Context, key, token string, lease 
 	return grant, err
 }
 
-// WaitAtMost is a step in which the actor waits for a key to go, and no longer than
-// limit.
+// WaitAtMost is a step in which the actor waits for a key to disappear, at most for limit.
 func (a *Actor) WaitAtMost(key string, limit time.Duration) {
 	a.Redis(Read, "waits for "+key, func(s *Step, _ *redis.Client) error {
 		gone, err := a.run.awaitExpiry(s.Ctx, key, limit)
@@ -257,7 +255,7 @@ func (a *Actor) WaitAtMost(key string, limit time.Duration) {
 	})
 }
 
-// WorkFor is a step that takes so long: only for work that has to outlast a lease.
+// WorkFor is a step that takes so long, for work that has to outlast a lease.
 func (a *Actor) WorkFor(what string, d time.Duration) {
 	a.Must(Process, Work, what, func(s *Step) error {
 		select {
@@ -276,11 +274,11 @@ func (run *Run) PrivateRedis(settings ...servers.Setting) *servers.Redis {
 	return r
 }
 
-// Eventually waits, before the play begins, for a server to be ready.
+// Eventually waits, before the case begins, for a server to be ready.
 func (run *Run) Eventually(what string, ready func() bool) {
 	for began := time.Now(); !ready(); <-time.After(2 * time.Millisecond) {
 		if time.Since(began) > stepLimit || run.ctx.Err() != nil {
-			run.Must(fmt.Errorf("this did not come about: %s", what))
+			run.Must(fmt.Errorf("not ready in time: %s", what))
 		}
 	}
 }

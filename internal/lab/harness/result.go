@@ -39,14 +39,14 @@ type CaseResult struct {
 	Events  []Event  `json:"events"`
 	Spans   []Span   `json:"spans"`
 
-	Chinese map[string]string `json:"chinese"` // of what its actors, events and spans say in words
+	Chinese map[string]string `json:"chinese"` // translations of the words in its actors, events and spans
 }
 
 // Number is a rule and what was counted.
 type Number struct {
 	Name    Text   `json:"name"`
 	Value   int64  `json:"value"`
-	Bound   string `json:"bound"` // "≤ 1" or "= 1"; empty if it is only told
+	Bound   string `json:"bound"` // "≤ 1" or "= 1"; empty if it is only reported
 	Held    bool   `json:"held"`
 	Decides bool   `json:"decides"` // it is a rule
 }
@@ -74,9 +74,9 @@ type Event struct {
 	Actor   string  `json:"actor"`
 	Server  Server  `json:"server"`
 	Kind    Kind    `json:"kind"`
-	What    string  `json:"what"`             // as the server was told
-	Note    string  `json:"note,omitempty"`   // what it answered
-	Waits   bool    `json:"waits,omitempty"`  // it could not go on here
+	What    string  `json:"what"`             // as it was sent to the server
+	Note    string  `json:"note,omitempty"`   // what the server returned
+	Waits   bool    `json:"waits,omitempty"`  // it waits here
 	Failed  bool    `json:"failed,omitempty"` // it was refused
 	Anomaly *Text   `json:"anomaly,omitempty"`
 }

@@ -19,7 +19,7 @@ type Run struct {
 	ctx     context.Context
 	servers *Servers
 	rec     *recorder
-	prefix  string // of every key, so that a server that is not ours is left as it was
+	prefix  string // of every key, so that a shared server is left as it was
 
 	actors          []*Actor
 	running         sync.WaitGroup
@@ -45,7 +45,7 @@ func (run *Run) Ctx() context.Context { return run.ctx }
 // Key returns a name that no other run uses.
 func (run *Run) Key(name string) string { return run.prefix + name }
 
-// OnStop adds a cleanup to run when the case is over; the last added runs first.
+// OnStop adds a cleanup that runs when the case is over; the last added runs first.
 func (run *Run) OnStop(stop func()) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -62,7 +62,7 @@ func (run *Run) Must(err error) {
 // caseLimit bounds one case.
 const caseLimit = time.Minute
 
-// runCase runs one case and always ends its actors and cleans up.
+// runCase runs one case, and always ends its actors and cleans up.
 func runCase(ctx context.Context, servers *Servers, c Case, needs []Server) (CaseResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, caseLimit)
 	defer cancel()
@@ -104,7 +104,7 @@ func runCase(ctx context.Context, servers *Servers, c Case, needs []Server) (Cas
 	return result, failed
 }
 
-// connect opens what the actors share, before there are any.
+// connect opens what the actors share, before they begin.
 func (run *Run) connect(needs []Server) {
 	run.needsReal = slices.Contains(needs, RealRedis)
 	if run.needsReal || slices.Contains(needs, Redis) {

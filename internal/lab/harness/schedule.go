@@ -15,8 +15,7 @@ type Turn struct {
 	blocks bool     // it does not end because the actor has to wait
 }
 
-// Until is a turn up to the first step that begins with one of these words, which is
-// not taken.
+// Until is a turn up to the first step that begins with one of these words, and not including it.
 func (a *Actor) Until(words ...string) Turn { return Turn{actor: a, until: words} }
 
 // Steps is a turn of n steps.
@@ -34,8 +33,8 @@ func (t Turn) over(steps int) bool {
 	return slices.ContainsFunc(t.until, begins) || t.steps > 0 && steps >= t.steps
 }
 
-// Schedule gives the actors their turns, and then lets each, in the order in which
-// they were made, go to its end. A turn also ends when its actor has to wait.
+// Schedule runs the turns, and then lets each actor, in the order of creation, go to its end. A
+// turn also ends when its actor has to wait.
 func (run *Run) Schedule(turns ...Turn) {
 	for _, t := range turns {
 		run.advance(t)
@@ -58,8 +57,8 @@ func (run *Run) Schedule(turns ...Turn) {
 	}
 }
 
-// maxIdleRounds is how many rounds without a step count as a deadlock: a server needs a
-// moment to detect one itself. A round takes some milliseconds.
+// maxIdleRounds is how many rounds without a step count as a deadlock: a server needs a moment to
+// detect one itself. A round takes some milliseconds.
 const maxIdleRounds = 100
 
 // advance runs one turn and reports whether an actor moved.
@@ -84,7 +83,7 @@ func (run *Run) advance(t Turn) (moved bool) {
 	return moved
 }
 
-// catchUp lets each actor that was waiting and no longer is come to its next step.
+// catchUp waits until each actor that no longer waits is at its next step.
 func (run *Run) catchUp() {
 	for _, a := range run.actors {
 		if a.state == running {
@@ -127,8 +126,8 @@ func (run *Run) awaitStep(a *Actor) bool {
 	}
 }
 
-// waitSamples is how many samples in a row must find that a step waits: a server also
-// waits for a moment before it refuses.
+// waitSamples is how many samples in a row must find that a step waits: a server also waits for a
+// moment before it refuses.
 const waitSamples = 5
 
 // awaitReport waits until the actor is before a step or at its end.
@@ -202,8 +201,8 @@ func (run *Run) breakDeadlock() {
 	}
 }
 
-// NoDeadlock adds the rule that no actor waits for ever. Without it, a deadlock makes
-// the experiment fail.
+// NoDeadlock adds the rule that no actor waits for ever. Without it, a deadlock fails the
+// experiment.
 func (run *Run) NoDeadlock(name Text) {
 	run.deadlockAllowed = true
 	run.AtMost(name, 0, run.deadlocked.Load)

@@ -17,8 +17,7 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// Config says where the servers are. What is empty is started, privately, if its
-// program is installed.
+// Config locates the servers. An empty one is started, privately, if its program is installed.
 type Config struct {
 	MySQL    string // a DSN of go-sql-driver/mysql whose user may create databases
 	Redis    string // host:port of one server
@@ -58,7 +57,7 @@ func (p *Servers) newDir(name string) (string, error) {
 	return filepath.Join(p.dir, name+strconv.Itoa(p.dirs)), nil
 }
 
-// Redis returns the address of a Redis; with isReal not of the embedded one.
+// Redis returns the address of a Redis; with isReal, never of the embedded one.
 func (p *Servers) Redis(ctx context.Context, isReal bool) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +121,7 @@ func (p *Servers) PrivateRedis(ctx context.Context, settings ...servers.Setting)
 	return r, nil
 }
 
-// Database returns the DSN of a MariaDB or MySQL, with a database that is thrown away by
-// Close.
+// Database returns the DSN of a MariaDB or MySQL, with a temporary database that Close drops.
 func (p *Servers) Database(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +168,7 @@ func (p *Servers) startMariaDB(ctx context.Context) (string, error) {
 	return p.dsn, nil
 }
 
-// used returns what the experiment that was played ran on.
+// used returns the servers that the experiment ran on.
 func (p *Servers) used(needs []Server) []Text {
 	p.mu.Lock()
 	defer p.mu.Unlock()

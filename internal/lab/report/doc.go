@@ -1,5 +1,5 @@
-// Package report shows what came of experiments: as text, as JSON, and as one HTML page
-// that needs nothing else.
+// Package report shows the results of experiments: as text, as JSON, and as one self-contained HTML
+// page.
 //
 //	harness.Result ─┬▶ Line, Text   a terminal
 //	                ├▶ JSON         one object a line

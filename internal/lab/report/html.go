@@ -20,12 +20,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"state":    state,
 	"verdict":  short,
 	"many":     Many,
-	"bound":    func(n harness.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // not broken at its blank
+	"bound":    func(n harness.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // no line break at its blank
 }).Parse(pageText))
 
-// HTML writes one page that holds everything: it loads nothing, runs no script, is light
-// or dark as the reader's system is, and speaks English or Chinese as the reader
-// chooses.
+// HTML writes one self-contained page: it loads nothing, runs no script, is light or dark as the
+// reader's system is, and is in English or Chinese as the reader chooses.
 func HTML(w io.Writer, results []harness.Result) error {
 	expected := 0
 	for _, r := range results {
@@ -43,14 +42,14 @@ func HTML(w io.Writer, results []harness.Result) error {
 	return nil
 }
 
-// timeline draws a case for the page. What it quotes is escaped where it is drawn.
+// timeline draws a case for the page. SVG escapes what it quotes.
 func timeline(c harness.CaseResult, language string) (template.HTML, error) {
 	var out strings.Builder
 	err := SVG(&out, c, language)
 	return template.HTML(out.String()), err //nolint:gosec // escaped by SVG
 }
 
-// state is the class in which an experiment's verdict is shown.
+// state returns the class in which an experiment's verdict is shown.
 func state(r harness.Result) string {
 	switch {
 	case r.NotRun != nil:

@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sample has one of everything, and text that would be markup if it were not escaped.
+// sample returns a result with one of everything, and text that would be markup if it were not
+// escaped.
 func sample() harness.Result {
 	rule := harness.NewText("orders of one <user>", "一个用户的订单")
 	return harness.Result{

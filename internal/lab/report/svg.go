@@ -23,9 +23,8 @@ const (
 	maxLines = 4
 )
 
-// SVG draws a case: a lane for each actor, a column for each event, from left to right
-// in the order of time. Colours come from the page by class: it stands alone only with
-// the page's style.
+// SVG draws a case: a lane for each actor, a column for each event, from left to right in the order
+// of time. Colours come from the page by class: without its style, the drawing has none.
 func SVG(w io.Writer, c harness.CaseResult, language string) error {
 	d := &drawing{c: c, language: language, column: min(wide, max(narrow, shared/max(1, len(c.Events))))}
 	d.width, d.height = margin+d.column*len(c.Events)+24, above+lane*len(c.Actors)+8
@@ -61,15 +60,15 @@ type drawing struct {
 
 func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(&d.out, format, args...) }
 
-// lane is the height of the line on which an actor's events are.
+// lane returns the height of the line of an actor's events.
 func (d *drawing) lane(actor int) int { return above + lane*actor + 36 }
 
 func (d *drawing) x(event int) int { return margin + d.column*event + d.column/2 }
 
-// bars is where a span of each kind is, over or under the line.
+// bars is where a span of each kind is drawn, above or below the line.
 var bars = map[harness.SpanKind]int{harness.LeaseSpan: -26, harness.TxSpan: -15, harness.InsideSpan: 9}
 
-// span is a bar from one event to another, or on to the end.
+// span draws a bar from one event to another, or to the end.
 func (d *drawing) span(s harness.Span) {
 	y := d.lane(slices.Index(d.c.Actors, s.Actor))
 	from, to := d.x(s.From), d.width-14
@@ -99,7 +98,7 @@ func (d *drawing) spanName(s harness.Span) string {
 	return name
 }
 
-// anomaly is a line through all lanes, under everything else, and what went wrong.
+// anomaly draws a line through all lanes, below everything else, and what went wrong.
 func (d *drawing) anomaly() {
 	for _, e := range d.c.Events {
 		if e.Anomaly == nil {
@@ -149,8 +148,8 @@ func (d *drawing) event(e harness.Event) {
 	d.printf("</g>")
 }
 
-// room is how many characters fit under an event: more if its neighbours' columns are
-// free in its lane.
+// room returns how many characters fit under an event: more if its neighbours' columns are free in
+// its lane.
 func (d *drawing) room(e harness.Event) int {
 	free := func(n int) bool { return n >= 0 && n < len(d.c.Events) && d.c.Events[n].Actor != e.Actor }
 	fits := int(float64(d.column) / char)
@@ -160,8 +159,8 @@ func (d *drawing) room(e harness.Event) int {
 	return fits
 }
 
-// label breaks a text into so many lines of so many columns, and ends it with an
-// ellipsis if it is longer.
+// label breaks a text into at most so many lines of so many columns, and cuts it with an ellipsis
+// if it is longer.
 func label(text string, lines, room int) (all []string) {
 	line := ""
 	for _, piece := range pieces(text) {

@@ -12,12 +12,12 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// Line is the verdict on one line, for a table of all.
+// Line returns the verdict on one line, for a table of all.
 func Line(r harness.Result, language string) string {
 	return fmt.Sprintf("%-10s %-26s %s", mark(r, language), r.Name, short(r, language))
 }
 
-// Row is Line as a row of the table of all.
+// Row writes Line as a row of the table of all.
 func Row(w io.Writer, r harness.Result, language string) error {
 	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
@@ -25,8 +25,7 @@ func Row(w io.Writer, r harness.Result, language string) error {
 	return nil
 }
 
-// Entry is an experiment as a line of the list of all: what it would run on, or what it
-// lacks.
+// Entry writes an experiment as a line of the list of all: what it would run on, or what it lacks.
 func Entry(w io.Writer, e harness.Experiment, on []harness.Text, lacks error, language string) error {
 	where := strings.Join(words(on, language), ", ")
 	if none := (*harness.NoServerError)(nil); errors.As(lacks, &none) {
@@ -52,7 +51,7 @@ func mark(r harness.Result, language string) string {
 	return word(language, "ok", "符合")
 }
 
-// short is the number that tells most, wrong against right.
+// short returns the number that tells most, wrong against right.
 func short(r harness.Result, language string) string {
 	switch {
 	case r.NotRun != nil:
@@ -84,7 +83,7 @@ func short(r harness.Result, language string) string {
 	return verdict
 }
 
-// words are texts in one language.
+// words returns the texts in one language.
 func words(all []harness.Text, language string) []string {
 	var said []string
 	for _, t := range all {
@@ -93,12 +92,12 @@ func words(all []harness.Text, language string) []string {
 	return said
 }
 
-// joined is one value if all are the same.
+// joined returns one value if all are the same.
 func joined(values []string) string {
 	return strings.Join(slices.Compact(slices.Clone(values)), "/")
 }
 
-// decisive is the rule that was broken, or the first.
+// decisive returns the rule that was broken, or the first.
 func decisive(c harness.CaseResult) *harness.Number {
 	var first *harness.Number
 	for i := range c.Numbers {
@@ -113,7 +112,7 @@ func decisive(c harness.CaseResult) *harness.Number {
 	return first
 }
 
-// Text is all about one experiment.
+// Text writes everything about one experiment.
 func Text(w io.Writer, r harness.Result, language string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
@@ -134,11 +133,11 @@ func Text(w io.Writer, r harness.Result, language string) error {
 	return nil
 }
 
-// Many says that an experiment has so many cases that a table of their numbers tells
-// more than their timelines.
+// Many reports whether an experiment has so many cases that a table of their numbers tells more
+// than their timelines.
 func Many(r harness.Result) bool { return len(r.Cases) > 8 }
 
-// tableText is a row for each case, and a column for each number.
+// tableText writes a row for each case, and a column for each number.
 func tableText(out *strings.Builder, r harness.Result, language string) {
 	for i, c := range r.Cases {
 		if i == 0 {
@@ -209,7 +208,7 @@ func server(s harness.Server, language string) string {
 	return word(language, "process", "进程")
 }
 
-// JSON is one object on one line.
+// JSON writes one object on one line.
 func JSON(w io.Writer, r harness.Result) error {
 	if err := json.NewEncoder(w).Encode(r); err != nil {
 		return fmt.Errorf("print the experiment: %w", err)
@@ -219,11 +218,11 @@ func JSON(w io.Writer, r harness.Result) error {
 
 func word(language, en, zh string) string { return harness.NewText(en, zh).In(language) }
 
-// width is how long a line may be.
+// width is the length of a line.
 const width = 96
 
-// wrapped breaks a text into lines; between Chinese characters a line may be broken
-// anywhere, and each is as wide as two others.
+// wrapped breaks a text into lines; a line may be broken between any Chinese characters, and each
+// is as wide as two others.
 func wrapped(text string) string {
 	var lines []string
 	line, size := "", 0
@@ -238,7 +237,7 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// pieces are what a line is never broken within.
+// pieces splits a text into what a line is never broken within.
 func pieces(text string) []string {
 	var all []string
 	word := ""
@@ -251,10 +250,10 @@ func pieces(text string) []string {
 	return append(all, word)
 }
 
-// firstWide is where the characters begin that take two columns.
+// firstWide is the first character that takes two columns.
 const firstWide = 0x2e80
 
-// padded is a text that takes so many columns or more.
+// padded returns the text padded to n columns.
 func padded(text string, n int) string {
 	return text + strings.Repeat(" ", max(0, n-columns(text)))
 }
