@@ -9,13 +9,22 @@ import (
 )
 
 // Backend puts points around the calls that take a user's lock and give it back. It
-// can do what the backend can: be raised, tell of a release, serve in turn.
+// can do what the backend can: be raised, tell of a release, serve in turn, serve many.
 func (p *Points) Backend(b lock.Backend) lock.Backend {
 	f := backend{b, p}
 	raiser, raises := b.(lock.Raiser)
 	notifier, notifies := b.(lock.Notifier)
 	queuer, queues := b.(lock.Queuer)
+	batcher, batches := b.(lock.Batcher)
 	switch {
+	case raises && notifies && queues && batches:
+		return struct {
+			backend
+			lock.Raiser
+			lock.Notifier
+			inTurn
+			many
+		}{f, raiser, notifier, inTurn{queuer, p}, many{batcher, p}}
 	case raises && notifies && queues:
 		return struct {
 			backend
@@ -63,12 +72,12 @@ func (b backend) Acquire(ctx context.Context, key, token string, lease time.Dura
 		g, err = b.Backend.Acquire(ctx, key, token, lease)
 		return err
 	})
-	return b.p.grant(token, g, err)
+	return b.p.grant(key, token, g, err)
 }
 
 // Release implements lock.Backend.
 func (b backend) Release(ctx context.Context, key, token string) error {
-	b.p.witness.releases(token)
+	b.p.witness.releases(key, token)
 	return b.p.atUser(ctx, key, "unlock", func() error { return b.Backend.Release(ctx, key, token) })
 }
 
@@ -83,5 +92,49 @@ func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time
 		g, err = q.Queuer.AcquireInTurn(ctx, key, token, lease)
 		return err
 	})
-	return q.p.grant(token, g, err)
+	return q.p.grant(key, token, g, err)
+}
+
+type many struct {
+	lock.Batcher
+
+	p *Points
+}
+
+// AcquireMany implements lock.Batcher. The step is one for all keys, and so is the loss of
+// its answer.
+func (m many) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) (answers []lock.Answer) {
+	lost := m.p.atUser(ctx, keys[0], "acquire", func() error {
+		answers = m.Batcher.AcquireMany(ctx, keys, token, lease)
+		return nil
+	})
+	if lost != nil {
+		answers = make([]lock.Answer, len(keys))
+	}
+	for i, key := range keys {
+		a := &answers[i]
+		if lost != nil {
+			a.Err = lost
+		}
+		a.Grant, a.Err = m.p.grant(key, token, a.Grant, a.Err)
+	}
+	return answers
+}
+
+// ReleaseMany implements lock.Batcher, as AcquireMany does.
+func (m many) ReleaseMany(ctx context.Context, keys []string, token string) (errs []error) {
+	for _, key := range keys {
+		m.p.witness.releases(key, token)
+	}
+	lost := m.p.atUser(ctx, keys[0], "unlock", func() error {
+		errs = m.Batcher.ReleaseMany(ctx, keys, token)
+		return nil
+	})
+	if lost != nil {
+		errs = make([]error, len(keys))
+		for i := range errs {
+			errs[i] = lost
+		}
+	}
+	return errs
 }

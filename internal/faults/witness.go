@@ -40,7 +40,8 @@ func (w *witness) breaks(rule string) {
 }
 
 // granted records a lease.
-func (w *witness) granted(token string, fence uint64) {
+func (w *witness) granted(key, token string, fence uint64) {
+	token += " " + key // the keys of a batch share their token
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fences == nil {
@@ -54,7 +55,8 @@ func (w *witness) granted(token string, fence uint64) {
 
 // releases records that a lease is about to be given back. One that was never seen to be
 // granted is nobody's.
-func (w *witness) releases(token string) {
+func (w *witness) releases(key, token string) {
+	token += " " + key
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fence, ours := w.fences[token]
@@ -120,9 +122,9 @@ func (w *witness) said() map[string]int {
 }
 
 // grant is the backend's answer, noted.
-func (p *Points) grant(token string, g lock.Grant, err error) (lock.Grant, error) {
+func (p *Points) grant(key, token string, g lock.Grant, err error) (lock.Grant, error) {
 	if err == nil {
-		p.witness.granted(token, g.Fence)
+		p.witness.granted(key, token, g.Fence)
 	}
 	return g, err
 }

@@ -82,9 +82,7 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 		return nil, err
 	}
 	h := newHeldLease(ctx, parent, l, r, w.token, grant, start)
-	if !l.renewer.add(h) {
-		h.end(ErrClosed)
-		l.cleaner.Add(key, w.token, r.lease, 1)
+	if !l.watch(h) {
 		return nil, ErrClosed
 	}
 	if grant.Gone != nil {
@@ -95,6 +93,19 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 		})
 	}
 	return &Lease{h: h}, nil
+}
+
+// watch begins the renewal of leases of one acquisition; or, if the Locker was closed
+// meanwhile, gives them up and answers false.
+func (l *Locker) watch(all ...*heldLease) bool {
+	if l.renewer.add(all...) {
+		return true
+	}
+	for _, h := range all {
+		h.end(ErrClosed)
+		l.cleaner.Add(h.key, h.token, h.duration, 1)
+	}
+	return false
 }
 
 // enter takes the caller's place in the queue of this process.

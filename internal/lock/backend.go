@@ -36,6 +36,25 @@ type Grant struct {
 	Again bool
 }
 
+// Batcher is a Backend that does for many keys in few trips what it does for one. The
+// answers are in the order of the keys, none of which comes twice, and each is what
+// Backend would have answered for that key alone: one that is refused, or an answer that
+// was lost, says nothing of the others.
+type Batcher interface {
+	// AcquireMany is Acquire of each key, all for one token.
+	AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []Answer
+	// RenewMany is Renew of each.
+	RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error
+	// ReleaseMany is Release of each.
+	ReleaseMany(ctx context.Context, keys []string, token string) []error
+}
+
+// Answer is what Acquire answers to one key of many.
+type Answer struct {
+	Grant Grant
+	Err   error
+}
+
 // Raiser is a Backend whose fence counter can be lifted above one that the
 // database has seen, after a failover to a server that knew less.
 type Raiser interface {

@@ -40,19 +40,23 @@ type Cleaner struct {
 	slots    chan struct{} // one for each try under way
 
 	mu      sync.Mutex
-	all     map[string]*abandoned // by token
+	all     map[owned]*abandoned
 	closing bool
 	closed  bool
 	empty   chan struct{} // closed when nothing is left after closing
 }
 
+// owned is a key and who may have it: the keys of a batch share their token.
+type owned struct{ key, token string }
+
 // abandoned is one acquisition whose calls were abandoned.
 type abandoned struct {
-	key, token string
-	began      time.Time // when it was added last
-	until      time.Time // the end of the lease of a call that was carried out then
-	calls      int       // so many of them may have arrived, or may yet
-	timer      *time.Timer
+	owned
+
+	began time.Time // when it was added last
+	until time.Time // the end of the lease of a call that was carried out then
+	calls int       // so many of them may have arrived, or may yet
+	timer *time.Timer
 
 	next     int  // index of the next gap
 	queued   bool // a try waits for its slot
@@ -68,7 +72,7 @@ type abandoned struct {
 func NewCleaner(free func(key, token string) error, notFreed func(key string)) *Cleaner {
 	return &Cleaner{
 		free: free, notFreed: notFreed, slots: make(chan struct{}, maxCleanups),
-		all: map[string]*abandoned{}, empty: make(chan struct{}),
+		all: map[owned]*abandoned{}, empty: make(chan struct{}),
 	}
 }
 
@@ -81,11 +85,11 @@ func (c *Cleaner) Add(key, token string, lease time.Duration, calls int) {
 		return
 	}
 	now := time.Now()
-	a := c.all[token]
+	a := c.all[owned{key, token}]
 	switch {
 	case a == nil:
-		a = &abandoned{key: key, token: token}
-		c.all[token] = a
+		a = &abandoned{owned: owned{key, token}}
+		c.all[a.owned] = a
 		a.timer = time.AfterFunc(0, func() { c.due(a) })
 	case a.over: // a last try is under way
 		a.next, a.answered, a.over = 0, false, false
@@ -98,11 +102,11 @@ func (c *Cleaner) Add(key, token string, lease time.Duration, calls int) {
 	}
 }
 
-// Drop ends the tries for a token that is known to have nothing.
-func (c *Cleaner) Drop(token string) {
+// Drop ends the tries for a key that token is known not to have.
+func (c *Cleaner) Drop(key, token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a := c.all[token]; a != nil {
+	if a := c.all[owned{key, token}]; a != nil {
 		c.end(a)
 	}
 }
@@ -192,10 +196,10 @@ func (c *Cleaner) end(a *abandoned) {
 
 // forget drops what is over when its last try has ended.
 func (c *Cleaner) forget(a *abandoned) {
-	if !a.over || a.running > 0 || c.all[a.token] != a {
+	if !a.over || a.running > 0 || c.all[a.owned] != a {
 		return
 	}
-	delete(c.all, a.token)
+	delete(c.all, a.owned)
 	c.finish()
 }
 

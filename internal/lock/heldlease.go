@@ -18,8 +18,9 @@ type heldLease struct {
 	since      time.Time
 
 	ctx    context.Context
-	end    context.CancelCauseFunc
+	cancel context.CancelCauseFunc
 	base   context.Context // that ctx was made from, but for leases
+	of     memberOf        // the batch, if it was acquired in one
 	out    sync.Once       // leaves the local queue
 	isLost atomic.Bool     // lost
 	keep   atomic.Bool     // the outcome is unknown: not to be released
@@ -44,8 +45,14 @@ func newHeldLease(
 	}
 	h.confirm(start)
 	outer, _ := ctx.Value(heldKey{}).(*chain)
-	h.ctx, h.end = context.WithCancelCause(context.WithValue(parent, heldKey{}, &chain{h, outer.held()}))
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(parent, heldKey{}, &chain{h, outer.held()}))
 	return h
+}
+
+// end tells those who work with the lease.
+func (h *heldLease) end(cause error) {
+	h.cancel(cause)
+	h.of.left(cause)
 }
 
 // chain lists what is held by the work that a context was given to.
@@ -140,25 +147,39 @@ func (h *heldLease) leave() { h.out.Do(func() { h.l.queue.leave(h.key) }) }
 func (h *heldLease) release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.released.Load() {
+	if !h.beginRelease() {
 		return ErrNotHeld
+	}
+	defer h.leave()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.l.callTimeout(h.duration))
+	defer cancel()
+	err := h.heard(h.l.backend.Release(ctx, h.key, h.token))
+	if unanswered(err) && ctx.Err() == nil {
+		err = h.heard(h.l.backend.Release(ctx, h.key, h.token))
+	}
+	return h.endRelease(err)
+}
+
+// beginRelease stops the renewal and reports whether there is anything to release. The
+// caller must hold mu until endRelease has returned.
+func (h *heldLease) beginRelease() bool {
+	if h.released.Load() {
+		return false
 	}
 	first := h.l.renewer.remove(h)
 	if first && h.lost() != nil { // the renewer has not seen it yet
 		h.lose("over before the release")
 	}
 	h.end(ErrNotHeld)
-	defer h.leave()
 	if f := h.l.o.Hooks.Held; f != nil && first {
 		f(time.Since(h.since))
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.l.callTimeout(h.duration))
-	defer cancel()
-	err := h.free(ctx)
-	if err != nil && !errors.Is(err, ErrNotHeld) && ctx.Err() == nil {
-		err = h.free(ctx)
-	}
-	unknown := err != nil && !errors.Is(err, ErrNotHeld)
+	return true
+}
+
+// endRelease is what a release answers when the last of its calls has returned err.
+func (h *heldLease) endRelease(err error) error {
+	unknown := unanswered(err)
 	over := !unknown || h.isLost.Load()
 	h.released.Store(over)
 	if over && (h.mayArrive || unknown) {
@@ -177,15 +198,17 @@ func (h *heldLease) release(ctx context.Context) error {
 	}
 }
 
-// free makes one call. If the answer to an earlier one was lost, and the lease
-// could not have run out yet, then "not held" means that the earlier one worked: or
+// unanswered reports whether err leaves open what became of a call.
+func unanswered(err error) bool { return err != nil && !errors.Is(err, ErrNotHeld) }
+
+// heard is what the end of one call means. If the answer to an earlier one was lost, and
+// the lease could not have run out yet, then "not held" means that the earlier one worked: or
 // else that the server lost its data just before, which no holder can tell apart.
-func (h *heldLease) free(ctx context.Context) error {
-	err := h.l.backend.Release(ctx, h.key, h.token)
+func (h *heldLease) heard(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case !errors.Is(err, ErrNotHeld):
+	case unanswered(err):
 		h.releaseSent = true
 	case h.releaseSent && h.lost() == nil:
 		return nil

@@ -46,18 +46,21 @@ func (h *heldLease) confirm(start time.Time) {
 	h.loseAt = start.Add(h.duration - margin(h.duration))
 }
 
-func (k *renewer) add(h *heldLease) bool {
+// add begins to watch over leases of one acquisition, unless the Locker is closed.
+func (k *renewer) add(all ...*heldLease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closing {
 		return false
 	}
-	heap.Push(&k.heap, h)
+	for _, h := range all {
+		heap.Push(&k.heap, h)
+	}
 	if k.stopped == nil {
 		k.stopped = make(chan struct{})
 		go k.run()
 	}
-	k.wakeBefore(h.nextDeadline())
+	k.wakeBefore(all[0].nextDeadline())
 	return true
 }
 
@@ -134,6 +137,7 @@ func (k *renewer) lose(lost []*heldLease) {
 func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	var renewals due
 	for len(k.heap) > 0 {
 		h := k.heap[0]
 		if h.nextDeadline().After(now) {
@@ -147,9 +151,12 @@ func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end
 		h.renewAt = time.Time{}
 		heap.Fix(&k.heap, 0)
 		if !k.closing {
-			k.l.calls.Add(1) // not after closing, so never during Close's wait
-			go k.renew(h)
+			renewals.add(h)
 		}
+	}
+	for _, batch := range renewals.batches {
+		k.l.calls.Add(1) // not after closing, so never during Close's wait
+		go k.renew(batch)
 	}
 	next = time.Hour
 	if len(k.heap) > 0 {
@@ -164,41 +171,64 @@ func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end
 	return next, lost, k.closing && (len(k.heap) == 0 || k.forced)
 }
 
-// renew makes one call. Its answer counts only if h is still in the watch.
-func (k *renewer) renew(h *heldLease) {
+// due are leases that are to be renewed, parted by acquisition.
+type due struct {
+	batches [][]*heldLease
+	byToken map[string]int
+}
+
+func (d *due) add(h *heldLease) {
+	i, ok := d.byToken[h.token]
+	if !ok {
+		if d.byToken == nil {
+			d.byToken = map[string]int{}
+		}
+		i = len(d.batches)
+		d.byToken[h.token], d.batches = i, append(d.batches, nil)
+	}
+	d.batches[i] = append(d.batches[i], h)
+}
+
+// renew makes one call for leases of one acquisition. Its answer counts only for those
+// that are still in the watch.
+func (k *renewer) renew(batch []*heldLease) {
 	defer k.l.calls.Done()
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), k.l.callTimeout(h.duration))
-	err := k.l.backend.Renew(ctx, h.key, h.token, h.duration)
-	cancel()
+	errs := k.l.renew(batch)
+	again := time.Now()
 
+	for i, h := range batch {
+		switch renewed := k.renewed(h, start, again, errs[i]); {
+		case renewed && errors.Is(errs[i], ErrNotHeld):
+			h.lose("the server says: not yours")
+		case renewed && errs[i] != nil:
+			k.l.o.Logger.Debug("lock: renewal failed, trying again", "key", h.key, "err", errs[i])
+		case renewed && k.l.o.Hooks.Renewed != nil:
+			k.l.o.Hooks.Renewed()
+		}
+	}
+}
+
+// renewed sets the next deadline of a lease by the answer to its renewal, and reports
+// whether it was still in the watch.
+func (k *renewer) renewed(h *heldLease, start, now time.Time, err error) bool {
 	k.mu.Lock()
-	if h.index < 0 {
-		k.mu.Unlock()
-		return
-	}
-	if errors.Is(err, ErrNotHeld) {
+	defer k.mu.Unlock()
+	switch {
+	case h.index < 0:
+		return false
+	case errors.Is(err, ErrNotHeld):
 		heap.Remove(&k.heap, h.index)
-		k.mu.Unlock()
-		h.lose("the server says: not yours")
-		return
-	}
-	if err == nil {
+		return true
+	case err == nil:
 		h.confirm(start)
-	} else {
+	default:
 		// The nearer the end, the sooner the next try.
-		h.renewAt = time.Now().Add(max(minLease, min(h.duration/20, time.Until(h.loseAt)/2)))
+		h.renewAt = now.Add(max(minLease, min(h.duration/20, h.loseAt.Sub(now)/2)))
 	}
 	heap.Fix(&k.heap, h.index)
 	k.wakeBefore(h.nextDeadline())
-	k.mu.Unlock()
-
-	if f := k.l.o.Hooks.Renewed; f != nil && err == nil {
-		f()
-	}
-	if err != nil {
-		k.l.o.Logger.Debug("lock: renewal failed, trying again", "key", h.key, "err", err)
-	}
+	return true
 }
 
 // close ends the contexts of all holders and waits until the last is gone.

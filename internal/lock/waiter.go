@@ -75,29 +75,38 @@ func (w *waiter) try() (Grant, time.Time, error) {
 	if !stop() {
 		<-begun
 	}
-	if errors.Is(err, ErrHeld) {
-		w.l.cleaner.Drop(w.token)
+	if err := w.l.answered(w.ctx, w.request, w.token, start, err); err != nil {
 		return Grant{}, start, err
 	}
-	if d, ok := w.ctx.Deadline(); ok && err != nil && time.Until(d) < time.Millisecond {
-		<-w.ctx.Done() // a socket's timer may be a moment earlier than the context's
+	return grant, start, nil
+}
+
+// answered is what becomes of a call that has returned err: whatever is neither a grant
+// in time nor a refusal may have taken the key, which is freed after it.
+func (l *Locker) answered(ctx context.Context, r request, token string, start time.Time, err error) error {
+	if errors.Is(err, ErrHeld) {
+		l.cleaner.Drop(r.key, token)
+		return err
+	}
+	if d, ok := ctx.Deadline(); ok && err != nil && time.Until(d) < time.Millisecond {
+		<-ctx.Done() // a socket's timer may be a moment earlier than the context's
 	}
 	calls := 1
 	switch {
-	case w.ctx.Err() != nil: // an answer after the deadline is no success
-		err = gaveUp(w.ctx, w.key)
-	case w.l.isClosed():
+	case ctx.Err() != nil: // an answer after the deadline is no success
+		err = gaveUp(ctx, r.key)
+	case l.isClosed():
 		err = ErrClosed
 	case err != nil:
-		err = unavailable("acquire", w.key, err)
+		err = unavailable("acquire", r.key, err)
 		calls = 2 // backends ask once more
-	case time.Since(start) >= w.lease-margin(w.lease):
-		err = unavailable("acquire", w.key, errors.New("the answer took as long as the lease"))
+	case time.Since(start) >= r.lease-margin(r.lease):
+		err = unavailable("acquire", r.key, errors.New("the answer took as long as the lease"))
 	default:
-		return grant, start, nil
+		return nil
 	}
-	w.l.cleaner.Add(w.key, w.token, w.lease, calls)
-	return Grant{}, start, err
+	l.cleaner.Add(r.key, token, r.lease, calls)
+	return err
 }
 
 func (w *waiter) call(ctx context.Context) (Grant, error) {

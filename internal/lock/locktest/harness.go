@@ -71,6 +71,7 @@ type Capabilities struct {
 	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
 	TellsTaken        bool          // ErrNotHeld tells an expired key from one that another has
 	Session           bool          // a key belongs to a connection, and is free as soon as the server sees that cut
+	AtOnce            int           // so many keys at most may be held at once; 0 is any number
 	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond
 }
 
@@ -98,6 +99,7 @@ func Run(t *testing.T, h Harness) {
 	s.beside(t, "keys", suite.keys)
 	s.beside(t, "work", suite.work)
 	s.beside(t, "fair", suite.fair)
+	s.beside(t, "many", suite.many)
 }
 
 // RunWaiting runs what is about waiting, for another mode of a backend that has
@@ -112,6 +114,7 @@ func RunWaiting(t *testing.T, h Harness) {
 	s.beside(t, "slow", suite.slow)
 	s.beside(t, "keys", suite.keys)
 	s.beside(t, "fair", suite.fair)
+	s.beside(t, "many", suite.many)
 }
 
 // alone runs a group that counts what the server knows of, or empties it.

@@ -56,7 +56,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Raiser, a lock.Notifier and a lock.Queuer.
+// Backend is a lock.Backend, a lock.Batcher, a lock.Raiser, a lock.Notifier and a lock.Queuer.
 type Backend struct {
 	client        redis.UniversalClient
 	run           redis.Scripter
@@ -102,7 +102,19 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease, place t
 	if again {
 		r, err = b.ask(ctx, n, token, lease, place)
 	}
+	grant, err := granted(key, r, again, err)
 	if err != nil {
+		return lock.Grant{}, err
+	}
+	if err := b.replicated(ctx, token, batched{names: n}); err != nil {
+		return lock.Grant{}, err
+	}
+	return grant, nil
+}
+
+// granted reads the answer of the script that acquires.
+func granted(key string, r []any, again bool, err error) (lock.Grant, error) {
+	if r, err = pair(r, err); err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
 	}
 	if r[0] != int64(1) {
@@ -114,9 +126,6 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease, place t
 	fence, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: fence %q: %w", text, err)
-	}
-	if err := b.replicated(ctx, n, token); err != nil {
-		return lock.Grant{}, err
 	}
 	return lock.Grant{Fence: fence, Again: again}, nil
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replicated waits until enough replicas have the grant. WAIT speaks of the
-// writes of its own connection, so the grant is written there once more: that
-// is after the grant, and replicas receive writes in order.
-func (b *Backend) replicated(ctx context.Context, n names, token string) error {
-	if b.o.Replicas <= 0 {
+// replicated waits until enough replicas have the grants, which are on one node. WAIT
+// speaks of the writes of its own connection, so the grants are written there once more:
+// that is after them, and replicas receive writes in order.
+func (b *Backend) replicated(ctx context.Context, token string, given ...batched) error {
+	if b.o.Replicas <= 0 || len(given) == 0 {
 		return nil
 	}
 	var node redis.Cmdable = b.client
-	if c, ok := b.client.(*redis.ClusterClient); ok {
-		master, err := c.MasterForKey(ctx, n.lock)
-		if err != nil {
-			return fmt.Errorf("redislock: find the master: %w", err)
-		}
+	switch master, err := b.masterOf(ctx, given[0].names); {
+	case err != nil:
+		return err
+	case master != nil:
 		node = master
 	}
 	var wait *redis.Cmd
 	_, err := node.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Eval(ctx, touchSource, []string{n.lock}, token)
+		for _, m := range given {
+			p.Eval(ctx, touchSource, []string{m.lock}, token)
+		}
 		wait = p.Do(ctx, "WAIT", b.o.Replicas, b.o.ReplicaTimeout.Milliseconds())
 		return nil
 	})

@@ -1,0 +1,100 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// batch is one acquisition of keys that are entered in the local queue.
+type batch struct {
+	l           *Locker
+	ctx, parent context.Context
+	request
+	token string
+	keys  []string
+}
+
+// taken is what became of one key of a batch.
+type taken struct {
+	h   *heldLease
+	err error
+}
+
+// acquire asks once for all keys. Whatever was not given has left the local queue.
+func (b *batch) acquire(backend Batcher) []taken {
+	answers, start := b.ask(backend)
+	all := make([]taken, len(b.keys))
+	var held []*heldLease
+	for i, key := range b.keys {
+		r, grant := b.request, answers[i].Grant
+		r.key = key
+		err := b.l.answered(b.ctx, r, b.token, start, answers[i].Err)
+		var refused *HeldError
+		if errors.As(err, &refused) && refused.Again {
+			b.l.cleaner.Add(key, b.token, r.lease, 1) // an earlier call may yet arrive
+		}
+		if all[i].err = err; err != nil {
+			continue
+		}
+		all[i].h = newHeldLease(b.ctx, b.parent, b.l, r, b.token, grant, start)
+		held = append(held, all[i].h)
+	}
+	if len(held) > 0 && !b.l.watch(held...) {
+		for i := range all {
+			if all[i].h != nil {
+				all[i] = taken{err: ErrClosed}
+			}
+		}
+	}
+	for i, key := range b.keys {
+		if all[i].err != nil {
+			b.l.queue.leave(key)
+		}
+	}
+	return all
+}
+
+// ask makes the one call. When the caller gives up meanwhile, the cleaning up begins at
+// once, as for one key.
+func (b *batch) ask(backend Batcher) ([]Answer, time.Time) {
+	start := time.Now()
+	call, cancel := context.WithDeadline(b.ctx, start.Add(b.l.callTimeout(b.lease)))
+	defer cancel()
+	begun := make(chan struct{})
+	stop := context.AfterFunc(b.ctx, func() {
+		for _, key := range b.keys {
+			b.l.cleaner.Add(key, b.token, b.lease, 1)
+		}
+		close(begun)
+	})
+	answers := backend.AcquireMany(call, b.keys, b.token, b.lease)
+	if !stop() {
+		<-begun
+	}
+	if h := b.l.o.Hooks; h.Waited != nil || h.Tried != nil {
+		for range b.keys {
+			h.waited(time.Since(start), 1)
+		}
+	}
+	return answers, start
+}
+
+// renew makes one call for leases of one acquisition.
+func (l *Locker) renew(all []*heldLease) []error {
+	h := all[0]
+	ctx, cancel := context.WithTimeout(context.Background(), l.callTimeout(h.duration))
+	defer cancel()
+	if len(all) == 1 {
+		return []error{l.backend.Renew(ctx, h.key, h.token, h.duration)}
+	}
+	return l.backend.(Batcher).RenewMany(ctx, keysOf(all), h.token, h.duration)
+}
+
+func keysOf(all []*heldLease) []string {
+	keys := make([]string, len(all))
+	for i, h := range all {
+		keys[i] = h.key
+	}
+	return keys
+}

@@ -1,0 +1,232 @@
+package lock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// AcquireMany takes each of keys that nobody has, at once and without waiting for any,
+// and answers in their order: a lease for what was given, and an error, as of Acquire,
+// for what was not. Wait does not apply. A key that another holder has, in this process or
+// elsewhere, is an ErrNotAcquired, and its caller may wait for it alone with Do; so is a
+// key that is named twice, for the second.
+//
+//	keys ─▶ local queue, no waiting ─▶ one script for many ─▶ leases with fences of their own
+//	             └ ErrNotAcquired             └ ErrNotAcquired; ErrUnavailable: nobody knows, freed after it
+//
+// Each lease is as good as one of Acquire: its own fence, context and loss. Those of one
+// call are renewed together and may be released so (ReleaseMany) or one by one.
+// What has no answer has none for each key that was in it: it is an ErrUnavailable, and
+// whatever may have been taken is freed. With a Backend that is no Batcher each key
+// is acquired alone, some at a time.
+func (l *Locker) AcquireMany(ctx context.Context, keys []string, opts ...Option) ([]*Lease, []error) {
+	return l.acquireMany(ctx, context.WithoutCancel(withoutLeases(ctx)), keys, opts)
+}
+
+// DoMany runs work once, while those of keys are held that AcquireMany was given, and
+// answers an error for each: of its acquisition or, if it was given, what work answered
+// at its index. leases has nil where there is none; if there are only such, work is not run.
+//
+// After work has returned, also by a panic, all are released but those whose error is an
+// ErrOutcomeUnknown, which run out. work may release some itself before.
+//
+// The context given to work ends when the last of the leases was lost, and each lease's
+// own context with that one alone: the fence guards what its member writes, and the loss
+// of one is not the others' failure.
+func (l *Locker) DoMany(ctx context.Context, keys []string,
+	work func(ctx context.Context, leases []*Lease) []error, opts ...Option,
+) []error {
+	leases, errs := l.acquireMany(ctx, ctx, keys, opts)
+	held, end := together(ctx, leases)
+	if held == nil {
+		return errs
+	}
+	defer l.finishMany(ctx, leases, end)
+	results := work(held, leases)
+	for i, lease := range leases {
+		if lease == nil || i >= len(results) {
+			continue
+		}
+		errs[i] = results[i]
+		if errors.Is(errs[i], ErrOutcomeUnknown) {
+			lease.h.keep.Store(true)
+		}
+	}
+	return errs
+}
+
+// ReleaseMany releases leases, those of one acquisition in one trip, and answers for each
+// what Release does.
+func (l *Locker) ReleaseMany(ctx context.Context, leases []*Lease) []error {
+	errs := make([]error, len(leases))
+	batcher, ok := l.backend.(Batcher)
+	var members []member
+	for i, lease := range leases {
+		if ok && lease != nil && !lease.nested && lease.h.l == l {
+			members = append(members, member{lease.h, &errs[i]})
+		}
+	}
+	alone := func(i int) {
+		if lease := leases[i]; !ok || lease == nil || lease.nested || lease.h.l != l {
+			errs[i] = lease.Release(ctx)
+		}
+	}
+	if !ok {
+		someAtATime(len(leases), alone)
+		return errs
+	}
+	for i := range leases {
+		alone(i)
+	}
+	l.releaseMembers(ctx, batcher, members)
+	return errs
+}
+
+// atATime is how many keys are acquired or released at once with a Backend that takes
+// them one by one.
+const atATime = 16
+
+func someAtATime(n int, do func(i int)) {
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range min(n, atATime) {
+		all.Go(func() {
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+}
+
+func (l *Locker) acquireMany(ctx, parent context.Context, keys []string, opts []Option) (leases []*Lease, errs []error) {
+	leases, errs = make([]*Lease, len(keys)), make([]error, len(keys))
+	batcher, ok := l.backend.(Batcher)
+	if !ok {
+		opts = append(slices.Clip(opts), WithWait(0))
+		someAtATime(len(keys), func(i int) { leases[i], errs[i] = l.acquire(ctx, parent, keys[i], opts) })
+		return leases, errs
+	}
+	r := request{lease: l.o.Lease}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	refuse := func(err func(key string) error) {
+		for i, key := range keys {
+			errs[i] = err(key)
+		}
+	}
+	if err := r.check(); err != nil {
+		refuse(func(string) error { return err })
+		return leases, errs
+	}
+	if !l.begin() {
+		refuse(func(string) error { return ErrClosed })
+		return leases, errs
+	}
+	defer l.calls.Done()
+	if ctx.Err() != nil {
+		refuse(func(key string) error { return gaveUp(ctx, key) })
+		return leases, errs
+	}
+
+	b := batch{l: l, ctx: ctx, parent: parent, request: r, token: rand.Text()}
+	var asked []int // their indexes
+	for i, key := range keys {
+		if errs[i] = CheckKey(key); errs[i] != nil {
+			continue
+		}
+		if h := heldIn(ctx, l, key); h != nil {
+			leases[i], errs[i] = h.reenter()
+			continue
+		}
+		if !l.queue.tryEnter(key) {
+			errs[i] = &HeldError{Key: key}
+			continue
+		}
+		b.keys, asked = append(b.keys, key), append(asked, i)
+	}
+	if len(asked) == 0 {
+		return leases, errs
+	}
+	for n, m := range b.acquire(batcher) {
+		i := asked[n]
+		if errs[i] = m.err; m.err == nil {
+			leases[i] = &Lease{h: m.h}
+		}
+	}
+	return leases, errs
+}
+
+// member is one lease that is released with others, and where its error goes.
+type member struct {
+	h   *heldLease
+	err *error
+}
+
+// releaseMembers releases what is held, each once, in one call for those of one
+// acquisition.
+func (l *Locker) releaseMembers(ctx context.Context, backend Batcher, members []member) {
+	// In one order, so that two calls with the same leases do not wait for each other.
+	slices.SortFunc(members, func(a, b member) int {
+		return strings.Compare(a.h.token+a.h.key, b.h.token+b.h.key)
+	})
+	var groups [][]member
+	for i, m := range members {
+		if i > 0 && members[i-1].h == m.h { // the same twice
+			*m.err = ErrNotHeld
+			continue
+		}
+		m.h.mu.Lock()
+		defer m.h.mu.Unlock()
+		if !m.h.beginRelease() {
+			*m.err = ErrNotHeld
+			continue
+		}
+		defer m.h.leave()
+		last := len(groups) - 1
+		if last < 0 || groups[last][0].h.token != m.h.token {
+			groups = append(groups, nil)
+			last++
+		}
+		groups[last] = append(groups[last], m)
+	}
+	someAtATime(len(groups), func(i int) { l.releaseGroup(ctx, backend, groups[i]) })
+}
+
+// releaseGroup frees leases of one acquisition. What has no answer is asked once more,
+// together: a part of them that had been freed would be told as lost if it were asked for
+// by itself, without what was sent before.
+func (l *Locker) releaseGroup(ctx context.Context, backend Batcher, group []member) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.callTimeout(group[0].h.duration))
+	defer cancel()
+	left := group
+	for range 2 {
+		all := make([]*heldLease, len(left))
+		for i, m := range left {
+			all[i] = m.h
+		}
+		errs := backend.ReleaseMany(ctx, keysOf(all), all[0].token)
+		var unknown []member
+		for i, m := range left {
+			*m.err = m.h.heard(errs[i])
+			if unanswered(*m.err) {
+				unknown = append(unknown, m)
+			}
+		}
+		if left = unknown; len(left) == 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	for _, m := range group {
+		*m.err = m.h.endRelease(*m.err)
+	}
+}
