@@ -16,7 +16,7 @@ type Options struct {
 	Log   io.Writer // what is being measured; nil = nowhere
 }
 
-// full and brief are how long the parts of a run are.
+// full and brief are the lengths of the parts of a run.
 var (
 	full  = sizes{rounds: 3, coupons: []int{1, 8, 64}, taps: 24_000, buyers: []int{1000, 10_000, 100_000}, seconds: 4, overload: 1.5}
 	brief = sizes{rounds: 1, coupons: []int{1, 8}, taps: 800, buyers: []int{200, 1000}, seconds: 0.4, overload: 0.1}
@@ -26,7 +26,7 @@ type sizes struct {
 	rounds   int
 	coupons  []int // on sale at once
 	taps     int   // of the growth
-	buyers   []int // who have bought before
+	buyers   []int // users who have bought before
 	seconds  float64
 	overload float64 // seconds of arrivals
 }
@@ -40,9 +40,8 @@ type bench struct {
 	report *Report
 }
 
-// Run measures everything that is asked for and closes what it opened. An error is a
-// run that could not be finished; speeds that are none, because an audit was not
-// clean, are the report's: see Report.Verdict.
+// Run measures everything that is asked for and closes what it opened. An error means that the run
+// could not be finished; that an audit was not clean is in the report: see Report.Verdict.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	b := &bench{Options: o, sizes: full, report: &Report{}}
 	if o.Quick {
@@ -79,7 +78,7 @@ func (b *bench) wanted(name string) bool {
 	return len(b.Only) == 0
 }
 
-// paths takes every path in turn, round after round.
+// paths measures every path in turn, round after round.
 func (b *bench) paths(ctx context.Context) error {
 	var there []path
 	for _, p := range paths {
@@ -128,7 +127,7 @@ func ratio(f figures, with []figures, round int) float64 {
 	return over(f[rate], with[round][rate])
 }
 
-// measured takes one measurement, says so, and keeps what its audits found.
+// measured takes one measurement, logs it, and keeps the violations of its audits.
 func (b *bench) measured(ctx context.Context, name string, round int, measure func() (taken, error)) (figures, error) {
 	if err := ctx.Err(); err != nil {
 		return figures{}, err
@@ -146,8 +145,8 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 	return f, nil
 }
 
-// ordering is the path on which growth and load are measured: the first that sells
-// and that this build has.
+// ordering returns the path on which growth and load are measured: the first that sells and that
+// this build has.
 func (b *bench) ordering(ctx context.Context) (path, error) {
 	for _, name := range []string{group, single} {
 		p := pathCalled(name)

@@ -19,7 +19,7 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// One house for all: the program is built once.
+// One env for all: the program is built once.
 func TestThePathsOfTheRealProgram(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	h, err := openEnv(t.Context(), "../..")
@@ -98,7 +98,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		var schema string
 		require.NoError(t, s.watched.db.QueryRowContext(t.Context(),
 			"SELECT table_schema FROM information_schema.tables WHERE table_name = 'coupons'").Scan(&schema))
-		// A unit that nobody bought goes missing.
+		// A unit that was not bought goes missing.
 		_, err = s.watched.db.ExecContext(t.Context(), "UPDATE "+schema+".coupons SET stock = stock - 1 WHERE id = "+id)
 		require.NoError(t, err)
 		_, violations, err := s.run(t.Context(), workload{coupons: []string{id}, taps: 5, lanes: 2})
@@ -118,7 +118,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 	})
 }
 
-// A generator that is not ours gets a shop with everything that it needs.
+// A generator that is not ours gets a deployment with everything that it needs.
 func TestAShopForAnotherGenerator(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	s, err := OpenEnv(t.Context(), "../..", 3)

@@ -11,14 +11,14 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// cluster is how many instances there are, and on which Redis.
+// cluster is a number of instances and the Redis that they share.
 type cluster struct {
 	instances int
 	cluster   bool
 	nodes     []*servers.Redis // all masters
 }
 
-// settings of each instance, over those that all have.
+// settings returns the settings of each instance beyond those of every path.
 func (f cluster) settings() []string {
 	if !f.cluster {
 		return nil
@@ -30,8 +30,8 @@ func (f cluster) settings() []string {
 	return []string{"SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS=" + strings.Join(addrs, ",")}
 }
 
-// layouts are the fleets that are measured. On a machine with few cores they show what
-// another master or instance costs, and not what it brings where it has cores of its own.
+// layouts are the clusters that are measured. On a machine with few cores they show what another
+// master or instance costs, not what it gains with cores of its own.
 var layouts = []layout{{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 4}}
 
 type layout struct{ instances, masters int }
@@ -40,8 +40,8 @@ func (l layout) String() string {
 	return fmt.Sprintf("instances: %d, masters: %d", l.instances, l.masters)
 }
 
-// fleets measures one crowd, of one coupon, against several instances and several
-// masters of a Redis Cluster.
+// fleets measures one workload, of one coupon, against several instances and several masters of a
+// Redis Cluster.
 func (b *bench) fleets(ctx context.Context) (err error) {
 	if !b.wanted("cluster") {
 		return nil
@@ -80,7 +80,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 	return nil
 }
 
-// inFleet lets a crowd, spread over the instances, buy one coupon.
+// inFleet spreads a workload of one coupon over the instances.
 func (b *bench) inFleet(ctx context.Context, p path, f cluster) (t taken, err error) {
 	s, err := b.house.openFleet(ctx, p, f)
 	if err != nil {

@@ -23,7 +23,7 @@ type counters struct {
 	nodes                                           []float64 // scripts of each Redis
 }
 
-// statsSource is where the counters are. A server that is not there counts nothing.
+// statsSource is where the counters are. A server that is absent counts nothing.
 type statsSource struct {
 	programs, nodes []int // process ids
 	database        int   // the same; 0 = none
@@ -31,8 +31,8 @@ type statsSource struct {
 	rdb             []*redis.Client // of the nodes
 }
 
-// look reads all counters. It costs the servers a handful of statements, which are
-// counted too: nothing beside the thousands of a round.
+// look reads all counters. It costs the servers a handful of statements, which are counted too,
+// against the thousands of a round.
 func (w statsSource) look(ctx context.Context) (c counters, err error) {
 	for _, p := range []struct {
 		pids []int
@@ -85,13 +85,13 @@ func lookAtRedis(ctx context.Context, rdb *redis.Client, c *counters) error {
 	return nil
 }
 
-// calls reads calls=3,usec=….
+// calls parses calls=3,usec=….
 func calls(value string) float64 {
 	first, _, _ := strings.Cut(value, ",")
 	return number(strings.TrimPrefix(first, "calls="))
 }
 
-// number is 0 for what is none: a counter that this version does not have.
+// number parses a number, and returns 0 for a counter that this version does not have.
 func number(text string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -112,7 +112,7 @@ func (w statsSource) lookAtDatabase(ctx context.Context, c *counters) error {
 	if err != nil {
 		return fmt.Errorf("read the counters of the database: %w", err)
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err below
+	defer func() { _ = rows.Close() }() // Err below returns the same error
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
@@ -128,7 +128,7 @@ func (w statsSource) lookAtDatabase(ctx context.Context, c *counters) error {
 	return nil
 }
 
-// each puts what was counted between two looks into f, per answer.
+// each sets the figures that were counted between two readings, per answer.
 func (f *figures) each(before, after counters, answers float64) {
 	micros := func(b, a time.Duration) float64 { return over(float64((a - b).Microseconds()), answers) }
 	per := func(b, a float64) float64 { return over(a-b, answers) }

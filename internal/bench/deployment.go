@@ -19,9 +19,9 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// deployment is one process, or a fleet, with stores in which nothing has happened yet.
+// deployment is one process or several, with stores in which nothing has happened yet.
 type deployment struct {
-	process *servers.Program // the first, which the administrator asks
+	process *servers.Program // the first, which serves the administrator
 	fleet   []*servers.Program
 	watched statsSource
 	admin   string // token; "" for the bare route
@@ -34,7 +34,7 @@ func (h *env) open(ctx context.Context, p path) (*deployment, error) {
 	return h.openFleet(ctx, p, cluster{instances: 1, nodes: []*servers.Redis{h.redis}})
 }
 
-// openFleet is open for several instances, on whatever Redis.
+// openFleet is open for several instances, on any Redis.
 func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, err error) {
 	s := &deployment{token: rush.Signed(h.secret)}
 	defer func() {
@@ -78,7 +78,7 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 	return s, nil
 }
 
-// serve starts one more process of the shop.
+// serve starts one more process.
 func (s *deployment) serve(ctx context.Context, h *env, program string, env []string, args ...string) error {
 	p, err := servers.Serve(ctx, command(ctx, h.dir, program, env, args...))
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *deployment) close() (err error) {
 	return err
 }
 
-// sell puts a coupon on sale, one to a user, and returns its id.
+// sell puts a coupon on sale, one unit to a user, and returns its id.
 func (s *deployment) sell(ctx context.Context, stock int, begins time.Time) (id string, err error) {
 	if s.admin == "" {
 		return "1", nil // the bare route has every coupon
@@ -115,7 +115,7 @@ func (s *deployment) sell(ctx context.Context, stock int, begins time.Time) (id 
 	return made.ID, err
 }
 
-// admins is patient: loading a large sale is one answer.
+// admins has a long timeout: loading a large sale is one request.
 var admins = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (s *deployment) post(ctx context.Context, path string, body, into any) error {

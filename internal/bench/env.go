@@ -30,8 +30,8 @@ type env struct {
 
 const openTimeout = 5 * time.Minute // the first build of the program takes minutes on a small machine
 
-// openEnv builds both programs from the module at root and starts the servers. On
-// an error nothing is left running.
+// openEnv builds both programs from the module at root and starts the servers. On an error nothing
+// is left running.
 func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -48,7 +48,7 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	return h, nil
 }
 
-// newEnv has the program and no server yet.
+// newEnv returns an env with the program and no server yet.
 func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	h := &env{secret: rand.Text() + rand.Text()}
 	if h.dir, err = os.MkdirTemp("", "seckill-bench-"); err != nil {
@@ -61,8 +61,7 @@ func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	return h, nil
 }
 
-// openServers starts a MariaDB and a Redis. What was started before an error is
-// stopped with the house.
+// openServers starts a MariaDB and a Redis. After an error, close stops what was started.
 func (h *env) openServers(ctx context.Context) (err error) {
 	if h.maria, err = servers.StartMariaDB(ctx, filepath.Join(h.dir, "db")); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (h *env) openServers(ctx context.Context) (err error) {
 // buildFlags are those of the Makefile. The tests add the race detector if they have it.
 var buildFlags = []string{"-tags=nomsgpack"}
 
-// build compiles a program as a user would get it.
+// build compiles a program as a user would.
 func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 	program := filepath.Join(h.dir, filepath.Base(pkg))
 	args := slices.Concat([]string{"build", "-o", program}, buildFlags, []string{pkg})
@@ -92,7 +91,7 @@ func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 	return program, nil
 }
 
-// refuses reports whether the program knows these settings and will not have them.
+// refuses reports whether the program refuses these settings.
 func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
 	cmd := command(ctx, h.dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()
@@ -108,8 +107,8 @@ func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
 
 const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 
-// settings are what every path has. The limit on one user's requests is off: the
-// crowd is a generator, and in some paths few users tap very often.
+// settings returns the settings of every path. The limit on one user's requests is off: the
+// workload is a generator, and in some paths few users tap very often.
 func (h *env) settings(dsn string) []string {
 	return []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
@@ -117,14 +116,14 @@ func (h *env) settings(dsn string) []string {
 	}
 }
 
-// Wherever the program is started: it says in its log where it serves.
+// The addresses of a started program: its log has the ports.
 const (
 	freePort      = "SECKILL_HTTP__ADDR=127.0.0.1:0"
 	freeAdminPort = "SECKILL_ADMIN__ADDR=127.0.0.1:0"
 	jsonLog       = "SECKILL_LOG__FORMAT=json"
 )
 
-// close stops everything, the last first.
+// close stops everything, in reverse order.
 func (h *env) close() (err error) {
 	for _, stop := range slices.Backward(h.stops) {
 		err = errors.Join(err, stop())

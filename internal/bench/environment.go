@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// environment says what a table was measured on, a line for each thing. What does not tell
-// is unknown.
+// environment describes what a table was measured on, a line for each thing. What cannot be found
+// out is unknown.
 func (b *bench) environment(ctx context.Context) []string {
 	size := fmt.Sprintf("medians of %d rounds, %d connections, one process each, everything on loopback", b.rounds, conns)
 	if b.Quick {
@@ -29,10 +29,10 @@ func (b *bench) environment(ctx context.Context) []string {
 	}
 }
 
-// revision is what was built, and whether somebody has changed it since.
+// revision returns the revision that was built, and whether it has been changed since.
 func revision(ctx context.Context, root string) string {
 	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // our own words
+		cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // constant arguments
 		cmd.Dir = root
 		out, err := cmd.Output()
 		return strings.TrimSpace(string(out)), err
@@ -54,7 +54,7 @@ func memTotal() string {
 	return fmt.Sprintf("%.0f GiB", number(kib)/(1<<20))
 }
 
-// after is the value behind a name and a colon in a file of /proc.
+// after returns the value behind a name and a colon in a file of /proc.
 func after(file, name, otherwise string) string {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -65,7 +65,7 @@ func after(file, name, otherwise string) string {
 	return otherwise
 }
 
-// word is the first word of a file.
+// word returns the first word of a file.
 func word(file string) string {
 	text, _ := os.ReadFile(file)
 	if words := strings.Fields(string(text)); len(words) > 0 {
@@ -90,6 +90,6 @@ func (h *env) mariaVersion(ctx context.Context) string {
 	}
 	defer func() { _ = db.Close() }() // nothing is kept in it
 	version := "unknown"
-	_ = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) // unknown, then
+	_ = db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version) // unknown on an error
 	return version
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// growth measures the same crowd against more coupons, and against a coupon that
-// more users have bought already. Cost that grows with either would be a scan that
-// should be a look.
+// growth measures the same workload against more coupons, and against a coupon that more users have
+// bought already. A cost that grows with either is a scan that should be a lookup.
 func (b *bench) growth(ctx context.Context) error {
 	for _, g := range []growing{
 		{"coupons on sale", b.coupons, b.amongCoupons, &b.report.Coupons},
@@ -30,7 +29,7 @@ func (b *bench) growth(ctx context.Context) error {
 	return nil
 }
 
-// growing is something that grows, and how a crowd is measured at one of its sizes.
+// growing is a quantity that grows, and how a workload is measured at one of its sizes.
 type growing struct {
 	name  string
 	sizes []int
@@ -57,7 +56,7 @@ func (b *bench) grow(ctx context.Context, p path, g growing) error {
 	return nil
 }
 
-// inShop opens a shop, warms it up, and closes it after what is to be done.
+// inShop opens a deployment, warms it up, runs do, and closes it.
 func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*deployment, *taken) error) (t taken, err error) {
 	s, err := b.house.open(ctx, p)
 	if err != nil {
@@ -71,7 +70,7 @@ func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*deploymen
 	return t, err
 }
 
-// amongCoupons spreads one crowd over n coupons.
+// amongCoupons spreads one workload over n coupons.
 func (b *bench) amongCoupons(ctx context.Context, s *deployment, t *taken, n int) error {
 	c := workload{taps: b.taps, lanes: conns, first: anywhere()}
 	for range n {

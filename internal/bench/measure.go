@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// taken is a measurement: its figures, and what the audits behind it found.
+// taken is a measurement: its figures, and the violations that its audits found.
 type taken struct {
 	figures    figures
 	violations []string
@@ -36,15 +36,14 @@ func (h *env) measure(ctx context.Context, p path, taps int) (t taken, err error
 	return t, nil
 }
 
-// take sends a crowd and keeps its figures; those of an earlier one are forgotten,
-// what was found wrong is not.
+// take runs a workload and keeps its figures in place of earlier ones; violations accumulate.
 func (s *deployment) take(ctx context.Context, t *taken, c workload) error {
 	f, violations, err := s.run(ctx, c)
 	t.figures, t.violations = f, append(t.violations, violations...)
 	return err
 }
 
-// warm fills pools, caches and the compiler's guesses with a sale of its own.
+// warm fills pools, caches and the branch predictors with a sale of its own.
 func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 	n := min(2000, max(256, taps/20))
 	id, err := s.sell(ctx, n, time.Now().Add(-time.Second))
@@ -57,13 +56,13 @@ func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 	return nil
 }
 
-// prepare brings the sale to where the path begins and says who comes.
+// prepare brings the sale to where the path begins and returns the workload to measure.
 func (s *deployment) prepare(ctx context.Context, t *taken, p path, taps int) (c workload, err error) {
 	c = workload{taps: taps, lanes: conns, first: anywhere(), counts: p.counts(), keys: p.keys}
 	stock, begins, before := taps, time.Now().Add(-time.Second), 0
 	switch p.sale {
 	case soldOut:
-		// A few times the lanes: whoever comes first is still told by Redis.
+		// A few times the lanes: the first buyers are still refused by Redis.
 		stock, before = 1, 4*conns
 	case bought:
 		c.users = max(conns, min(5000, taps/4))

@@ -9,8 +9,7 @@ import (
 // metric is one figure of a round.
 type metric int
 
-// The figures of a round. Those "each" are divided by the answers that the path is
-// about.
+// The figures of a round. Those "each" are divided by the answers that the path counts.
 const (
 	asked metric = iota
 	accepted
@@ -18,22 +17,22 @@ const (
 	failed
 	committed
 	requestRate // answered requests per second, of every kind
-	rate        // answers per second that the path is about
+	rate        // answers per second that the path counts
 	queuedRate  // 202 per second
 	p50         // ms, of those answers
 	p99         // ms
-	ofBare      // rate, of the bare route's in the same round
-	ofSingle    // rate, of single commit's in the same round
+	ofBare      // rate, over the bare route's in the same round
+	ofSingle    // rate, over single commit's in the same round
 
 	cpuProgram // µs each
 	cpuDatabase
 	cpuRedis
 	cpuCrowd
 	redisScripts  // calls of scripts, each
-	redisCommands // commands beside them and inside them, each
-	redisIn       // bytes that Redis was sent, each
-	redisOut      // bytes that it answered, each
-	redisMemory   // bytes that it keeps more, each
+	redisCommands // other commands, outside and inside scripts, each
+	redisIn       // bytes sent to Redis, each
+	redisOut      // bytes sent by Redis, each
+	redisMemory   // bytes by which its memory grew, each
 	busiest       // share of the scripts that the busiest Redis ran
 	statements    // each
 	commits       // each
@@ -41,9 +40,9 @@ const (
 	rowsRead      // each
 	databaseIn    // bytes, each
 	databaseOut   // bytes, each
-	fsyncs        // that InnoDB counts, each
+	fsyncs        // as InnoDB counts them, each
 	redoBytes     // of its log, each
-	memory        // MiB resident of the program, at its highest; of the largest of several
+	memory        // MiB resident of the program, at its highest; the largest of several
 
 	metrics
 )
@@ -60,7 +59,7 @@ var names = [metrics]string{
 // figures are those of one round, or the medians of several.
 type figures [metrics]float64
 
-// medians takes every figure for itself.
+// medians returns the median of each figure.
 func medians(rounds []figures) (mid figures) {
 	for m := range metrics {
 		all := make([]float64, 0, len(rounds))
@@ -72,7 +71,7 @@ func medians(rounds []figures) (mid figures) {
 	return mid
 }
 
-// median is the middle one, the lower of two; 0 of none.
+// median returns the middle value, the lower of two; the zero value of none.
 func median[T cmp.Ordered](all []T) (none T) {
 	if len(all) == 0 {
 		return none
@@ -80,7 +79,7 @@ func median[T cmp.Ordered](all []T) (none T) {
 	return slices.Sorted(slices.Values(all))[(len(all)-1)/2]
 }
 
-// named is how figures are written as JSON: none that is not a number.
+// named returns the figures by their JSON names, without those that are not numbers.
 func (f figures) named() map[string]float64 {
 	all := make(map[string]float64, metrics)
 	for m, v := range f {
@@ -91,7 +90,7 @@ func (f figures) named() map[string]float64 {
 	return all
 }
 
-// over divides, and is 0 where there is nothing to divide by.
+// over returns a/b, or 0 if b is 0.
 func over(a, b float64) float64 {
 	if b == 0 {
 		return 0

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// loads are the arrivals that are offered, as shares of the peak rate.
+// loads are the offered arrivals, as shares of the peak rate.
 var loads = []float64{0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.5}
 
 const (
 	tenfold = 10 // of the peak, in the overload
-	// openLanes is how many buyers may wait for an answer at once in an open loop: so
-	// many that the generator does not hold back what is offered below the peak.
+	// openLanes is how many buyers may wait for an answer at once in an open loop: enough that the
+	// generator does not hold back what is offered below the peak.
 	openLanes = 512
-	// crush is the same for the overload: ten times what the peak was measured with.
+	// crush is openLanes for the overload: ten times as many as at the peak.
 	crush = 10 * peakConns
 )
 
-// offered measures throughput and latency against arrivals that do not wait for
-// answers, and what is left of the throughput when ten times as many come as can be
-// served. Latency counts from when a buyer was due, so a queue in front of the
-// program is a part of it.
+// offered measures throughput and latency against arrivals that do not wait for answers, and the
+// throughput left when ten times as many arrive as can be served. Latency counts from when a buyer
+// was due, so a queue in front of the program is part of it.
 func (b *bench) offered(ctx context.Context) error {
 	load, overload := b.wanted("offered load"), b.wanted("overload")
 	if !load && !overload {
@@ -58,7 +57,7 @@ func (b *bench) offered(ctx context.Context) error {
 	return nil
 }
 
-// peak is the path's median, taken again if it was not measured.
+// peak returns the path's median, measured again if it is missing.
 func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	for _, r := range b.report.Paths {
 		if r.Name == p.name {
@@ -80,7 +79,7 @@ func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	return medians(rounds), nil
 }
 
-// arrivals offers so many buyers a second, for so many seconds.
+// arrivals offers perSecond buyers a second for so many seconds.
 func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
 	taps := max(1, int(perSecond*seconds))
 	var rounds []figures

@@ -25,9 +25,9 @@ type Env struct {
 	Stores  string // what it runs on, in words
 }
 
-// OpenEnv builds the program from the module at root and starts it with its
-// settings as they are by default, on a MariaDB and a Redis of its own if they are
-// installed and on embedded stores otherwise. users is how many tokens there are.
+// OpenEnv builds the program from the module at root and starts it with its default settings, on a
+// MariaDB and a Redis of its own if they are installed and on embedded stores otherwise. users is
+// the number of tokens.
 func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -62,8 +62,7 @@ func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
 	return s, s.writeTokens(ctx, users)
 }
 
-// defaultRate is what one user may ask for, as it is unless somebody sets it: the
-// bench lifts it.
+// defaultRate is the default limit of one user, which the benchmark lifts.
 const defaultRate = "SECKILL_RATE__PER_USER=20"
 
 func (h *env) openEmbedded(ctx context.Context) (_ *deployment, err error) {
@@ -79,7 +78,7 @@ func (h *env) openEmbedded(ctx context.Context) (_ *deployment, err error) {
 	return s, err
 }
 
-// adminToken is signed by the program itself.
+// adminToken has the program sign an administrator's token.
 func (h *env) adminToken(ctx context.Context, env []string) (string, error) {
 	token, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
 	if err != nil {
@@ -103,14 +102,13 @@ func (s *Env) writeTokens(ctx context.Context, users int) error {
 	return nil
 }
 
-// WriteEnv writes what a k6 script needs, a NAME=value a line, and then a line that
-// says that this is all.
+// WriteEnv writes what a k6 script needs, a NAME=value a line, and a last line that begins with #.
 func (s *Env) WriteEnv(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "SECKILL_URL=%s\nADMIN_TOKEN=%s\nTOKENS=%s\nMETRICS=%s\n# on %s\n", s.URL, s.Admin, s.Tokens, s.Metrics, s.Stores)
 	return err //nolint:wrapcheck // there is nothing to add
 }
 
-// Close ends the program and the servers, and removes what they left.
+// Close stops the program and the servers, and removes their files.
 func (s *Env) Close() (err error) {
 	if s.shop != nil {
 		err = s.shop.close()

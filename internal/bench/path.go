@@ -2,13 +2,13 @@ package bench
 
 import "slices"
 
-// A sale is what the crowd meets.
+// sale is the state of the sale that a workload meets.
 type sale int
 
 const (
-	enough    sale = iota // a unit for everybody
-	soldOut               // no unit left, and everybody knows
-	bought                // units, and each who comes has bought all that one may
+	enough    sale = iota // a unit for every buyer
+	soldOut               // no unit left, and every instance knows
+	bought                // units, and buyers that have reached their limit
 	notOpen               // a sale that begins later
 	bareRoute             // no sale: the bare route
 )
@@ -16,15 +16,15 @@ const (
 // path is one way through the program that is measured.
 type path struct {
 	name  string
-	what  string   // that is counted, for the note under the table
-	env   []string // of the program, over what all have
+	what  string   // what is counted, for the note under the table
+	env   []string // settings of the program, beyond those of every path
 	sale  sale
 	taps  int  // of a round
 	quick int  // of a quick one
 	keys  bool // each tap has an Idempotency-Key
 }
 
-// counts says what the path is about: the code of a refusal, or "" for orders.
+// counts returns the code of the refusal that the path counts, or "" for orders.
 func (p path) counts() string {
 	switch p.sale {
 	case soldOut:
@@ -45,7 +45,7 @@ const (
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
-	// All of a row may be in the queue at once: what is measured is not how it refuses.
+	// A whole row may be in the queue at once: refusals are not what is measured.
 	queueLength = "SECKILL_ORDER__QUEUE_CAPACITY=60000"
 )
 
@@ -57,8 +57,8 @@ const (
 	queue  = "queue"
 )
 
-// paths is everything that is measured, a line each. A path whose settings this
-// build refuses is left out, and said so.
+// paths lists everything that is measured. A path whose settings this build refuses is left out and
+// reported.
 var paths = []path{
 	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000, false},
 	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},

@@ -11,7 +11,7 @@ import (
 // tick is the unit of times in /proc: USER_HZ, which is 100 wherever Go runs on Linux.
 const tick = 10 * time.Millisecond
 
-// cpuOf is the processor time that a process has used, all its threads together.
+// cpuOf returns the processor time that a process has used, of all its threads.
 func cpuOf(pid int) (time.Duration, error) {
 	file := fmt.Sprintf("/proc/%d/stat", pid)
 	stat, err := os.ReadFile(file)
@@ -35,7 +35,7 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// peakOf is the most memory that a process has had resident, in MiB.
+// peakOf returns the most memory that a process has had resident, in MiB.
 func peakOf(pid int) (float64, error) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
 	status, err := os.ReadFile(file)

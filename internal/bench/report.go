@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Report is what a run has measured. Every figure in it is a median of its rounds.
+// Report is the result of a run. Every figure is a median of its rounds.
 type Report struct {
 	Environment []string `json:"stamp"`
 	Rounds      int      `json:"rounds"`
@@ -25,7 +25,7 @@ type Report struct {
 	Audits     int      `json:"audits"`     // measurements that were audited
 	Violations []string `json:"violations"` // what the audits found
 
-	// Peak is the figures of the path Ordering, on which loads are based.
+	// Peak holds the figures of the path Ordering, on which loads are based.
 	Peak figures `json:"-"`
 }
 
@@ -60,10 +60,10 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// ErrNoSpeed says that an audit was not clean: whatever was measured is no speed.
+// ErrNoSpeed means that an audit was not clean: what was measured is no speed.
 var ErrNoSpeed = errors.New("an audit is not clean, so these are no speeds")
 
-// Verdict is nil if every audit was clean, and ErrNoSpeed otherwise.
+// Verdict returns nil if every audit was clean, and ErrNoSpeed otherwise.
 func (r *Report) Verdict() error {
 	if len(r.Violations) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (r *Report) Verdict() error {
 	return fmt.Errorf("%w: %s", ErrNoSpeed, strings.Join(r.Violations, "; "))
 }
 
-// called is the figures of a path, and whether it was measured.
+// called returns the figures of a path, and reports whether it was measured.
 func (r *Report) called(name string) (figures, bool) {
 	for _, row := range r.Paths {
 		if row.Name == name {

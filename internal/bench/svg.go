@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteSVG draws throughput and latency against the offered load: two charts over
-// one axis of arrivals. It is empty if the load was not measured.
+// WriteSVG draws throughput and latency against the offered load: two charts over one axis of
+// arrivals. Without a measurement of the load it writes nothing.
 func (r *Report) WriteSVG(w io.Writer) error {
 	if len(r.Load) == 0 {
 		return nil
@@ -33,7 +33,7 @@ const (
 	left, right, top, bottom = 70, 90, 40, 40
 )
 
-// chartStyle has the colours of both kinds of page. The classes say what is drawn.
+// chartStyle has the colours of light and dark pages. The classes name what is drawn.
 const chartStyle = `<style>
 .ground{fill:#fff} text{font:13px system-ui,sans-serif;fill:#1f2328} .quiet{fill:#59636e;font-size:11px} .title{font-weight:600}
 .grid{stroke:#d1d9e0;stroke-width:1} .ideal{stroke:#59636e;stroke-dasharray:4 4;fill:none}
@@ -65,8 +65,8 @@ func linear(most float64) (ticks []float64, height func(float64) float64) {
 	return ticks, func(v float64) float64 { return v / most }
 }
 
-// decades has a line for every power of ten, from one: a queue makes a latency a
-// hundred times longer, and what it was before should be seen too.
+// decades has a line for every power of ten, from one: a queue makes a latency a hundred times
+// longer, and the latency before should be visible too.
 func decades(most float64) (ticks []float64, height func(float64) float64) {
 	n := max(1, math.Ceil(math.Log10(max(most, 1))))
 	for i := range int(n) + 1 {
@@ -120,7 +120,7 @@ func (r *Report) chart(b *strings.Builder, y0 int, title string, all []series, s
 	}
 }
 
-// niceStep parts a range into about five, by 1, 2 or 5 times a power of ten.
+// niceStep divides a range into about five, by 1, 2 or 5 times a power of ten.
 func niceStep(most float64) float64 {
 	if most <= 0 {
 		return 1

@@ -7,7 +7,7 @@ type Target struct {
 	What   string
 	Is     float64
 	Least  float64 // 0 = there is none
-	Most   float64 // the same
+	Most   float64 // 0 = there is none
 	exists bool
 }
 
@@ -28,12 +28,12 @@ func (t Target) limit() string {
 	return fmt.Sprintf("≥ %.3g", t.Least)
 }
 
-// rival is what the best comparable open project did, of the bare route in the same
-// run: synchronous, a Lua script and one transaction an order.
+// rival is what the best comparable open project reached, of the bare route in the same run:
+// synchronous, a Lua script and one transaction an order.
 const rival = 0.0135
 
-// Targets are those that a whole run can judge; what was not measured is left
-// out, and a quick run judges nothing.
+// Targets returns the targets that a whole run can judge; what was not measured is left out, and a
+// quick run judges nothing.
 func (r *Report) Targets() (all []Target) {
 	if r.Quick {
 		return nil
@@ -66,7 +66,7 @@ func (r *Report) Targets() (all []Target) {
 	return all
 }
 
-// flatness is the slowest of several over the fastest.
+// flatness returns the slowest of several over the fastest.
 func flatness(rows []Row) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -78,7 +78,7 @@ func flatness(rows []Row) float64 {
 	return over(low, high)
 }
 
-// at is the figures at a share of the peak.
+// at returns the figures at a share of the peak.
 func (r *Report) at(share float64) figures {
 	for i, row := range r.Load {
 		if loads[i] == share {

@@ -18,7 +18,7 @@ var (
 	whole = func(v float64) string { return grouped(int64(v + 0.5)) }
 	one   = func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	three = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-	// share is a ratio, which some rows have nothing to be taken of.
+	// share formats a ratio, which is absent where there is no denominator.
 	share = func(v float64) string {
 		if v == 0 {
 			return "–"
@@ -62,7 +62,7 @@ var costs = []column{
 	{"memory of the program, MiB", memory, one},
 }
 
-// spread is what a fleet costs, and how much of it is the busiest master's.
+// spread shows what a cluster costs, and the busiest master's share.
 var spread = []column{
 	{"CPU of the programs, µs", cpuProgram, one},
 	{"of the database", cpuDatabase, one},
@@ -142,7 +142,7 @@ func (r *Report) writeVerdict(t *strings.Builder) {
 	}
 }
 
-// grouped writes 12345 as 12,345.
+// grouped formats 12345 as 12,345.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

@@ -10,9 +10,9 @@ import (
 	"seckill/internal/rush"
 )
 
-// workload is who comes to a shop.
+// workload describes the buyers of a sale.
 type workload struct {
-	coupons []string // what they want; the taps and lanes are spread over them
+	coupons []string // the taps and lanes are spread over them
 	taps    int
 	lanes   int     // requests at once
 	rate    float64 // taps per second, as an open loop; 0 = as fast as they are answered
@@ -25,12 +25,12 @@ type workload struct {
 // peakConns is how many buyers are served at once, unless a measurement says otherwise.
 const peakConns = 128
 
-// conns is peakConns but in the tests, where the race detector and a busy machine would
-// keep so many waiting for longer than a request may.
+// conns is peakConns except in the tests, where the race detector and a busy machine would make so
+// many wait longer than a request may.
 var conns = peakConns
 
-// run sends a crowd and gives its figures. What the audit or the generator's own
-// record finds wrong comes back as violations; an error is a run that was none.
+// run runs a workload and returns its figures. What the audit or the generator's own record finds
+// wrong is returned as violations; an error means that the run failed.
 func (s *deployment) run(ctx context.Context, c workload) (f figures, violations []string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,8 +80,8 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 	return f, violations, nil
 }
 
-// options are those of the crowd's i-th part: each instance has one of each coupon. The
-// first instance is asked for the audit.
+// options returns the options of the workload's i-th part: each instance has one of each coupon.
+// The first instance is asked for the audit.
 func (s *deployment) options(c workload, i int) rush.Options {
 	n := len(c.coupons) * len(s.fleet)
 	part := c.taps / n
@@ -90,7 +90,7 @@ func (s *deployment) options(c workload, i int) rush.Options {
 		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin, Keys: c.keys,
 	}
 	if c.users > 0 {
-		// A tap is a user to the generator; the token alone says whose it is.
+		// A tap is a user to the generator; only the token says which one.
 		o.Token = func(ctx context.Context, id int64) (string, error) {
 			return s.token(ctx, max(1, c.first)+(id-o.FirstUser)%int64(c.users))
 		}
@@ -104,8 +104,8 @@ func (s *deployment) options(c workload, i int) rush.Options {
 	return o
 }
 
-// add puts what the parts of a crowd were told into f, and returns how many answers
-// there are of those that count. The parts ran at once, so the longest is the time.
+// add puts the answers to the parts of a workload into f, and returns how many of them count. The
+// parts ran at once, so the longest is the time.
 func (f *figures) add(reports []rush.Report, counts string) (answers float64) {
 	var seconds, requests, queued, queuedIn float64
 	var middle []float64
@@ -132,12 +132,12 @@ func (f *figures) add(reports []rush.Report, counts string) (answers float64) {
 	return answers
 }
 
-// barrier lets the parts of a crowd begin together, and looks at the counters once
-// before the first of them taps and once after the last has its answer.
+// barrier lets the parts of a workload begin together, and reads the counters once before the first
+// tap and once after the last answer.
 //
-// Nobody goes on to the audit before all have their answers: it is of the whole sale.
+// No part goes on to the audit before all have their answers: the audit is of the whole sale.
 type barrier struct {
-	ctx     context.Context //nolint:containedctx // of the crowd, in which nobody waits for ever
+	ctx     context.Context //nolint:containedctx // of the workload, in which nothing waits for ever
 	mu      sync.Mutex
 	waiting int
 	running int
@@ -184,9 +184,9 @@ func (b *barrier) done() {
 	}
 }
 
-// errNothing says that a path gave none of the answers that it is about.
+// errNothing means that a path gave none of the answers that it counts.
 var errNothing = errors.New("none of the answers that it is about came")
 
-// anywhere is a first user id that no earlier crowd of the same shop is likely to
-// have: the shards are chosen by it, and no path should have a lucky choice for ever.
+// anywhere returns a first user id that no earlier workload of the same deployment is likely to
+// have: the shards are chosen by it, and no path should always have a lucky choice.
 func anywhere() int64 { return 1_000_000 + rand.Int64N(1<<40) } //nolint:gosec // nobody guesses it

@@ -8,8 +8,8 @@ import (
 	"seckill/internal/lock"
 )
 
-// Backend puts points around the calls that take a user's lock and give it back. It
-// can do what the backend can: be raised, tell of a release, serve in turn, serve many.
+// Backend puts points around the calls that acquire and release a user's lock. The result
+// implements the optional interfaces that b implements.
 func (p *Points) Backend(b lock.Backend) lock.Backend {
 	f := backend{b, p}
 	raiser, raises := b.(lock.Raiser)
@@ -57,8 +57,7 @@ type backend struct {
 	p *Points
 }
 
-// at does the step if the key is a user's. A backend that knows no answer says so
-// with any error.
+// atUser does the step if the key is a user's. A backend whose reply is lost may return any error.
 func (p *Points) atUser(ctx context.Context, key, step string, do func() error) error {
 	if !strings.Contains(key, lock.UserKeyPrefix) {
 		return do()

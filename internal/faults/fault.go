@@ -14,7 +14,7 @@ type Action string
 // The actions.
 const (
 	Kill  Action = "kill"  // SIGKILL of this process, by itself
-	Stop  Action = "stop"  // SIGSTOP of this process; somebody else must send SIGCONT
+	Stop  Action = "stop"  // SIGSTOP of this process; another process must send SIGCONT
 	Lose  Action = "lose"  // an error as of a cut connection: before a step the request is lost, after it the reply
 	Delay Action = "delay" // the step takes half a second longer
 )
@@ -27,7 +27,7 @@ type Fault struct {
 	Every  int // above 0: and at every so many passes after
 }
 
-// String is the form that Parse reads.
+// String returns the form that Parse reads.
 func (f Fault) String() string {
 	text := fmt.Sprintf("%s:%s:%d", f.Point, f.Action, f.Nth)
 	if f.Every > 0 {
@@ -41,7 +41,7 @@ func (f Fault) strikes(pass int) bool {
 	return pass == f.Nth || f.Every > 0 && pass > f.Nth && (pass-f.Nth)%f.Every == 0
 }
 
-// Parse reads faults, parted by commas: point:action:n, or point:action:n/every.
+// Parse reads faults separated by commas: point:action:n, or point:action:n/every.
 func Parse(text string) ([]Fault, error) {
 	var all []Fault
 	for one := range strings.SplitSeq(text, ",") {
@@ -65,11 +65,11 @@ func parse(text string) (f Fault, err error) {
 	f.Point, f.Action = words[0], Action(words[1])
 	nth, every, repeated := strings.Cut(words[2], "/")
 	if f.Nth, err = strconv.Atoi(nth); err != nil || f.Nth < 1 {
-		return f, fmt.Errorf("%q is no number of a pass", nth)
+		return f, fmt.Errorf("%q is not the number of a pass", nth)
 	}
 	if repeated {
 		if f.Every, err = strconv.Atoi(every); err != nil || f.Every < 1 {
-			return f, fmt.Errorf("%q is no number of passes", every)
+			return f, fmt.Errorf("%q is not a number of passes", every)
 		}
 	}
 	if !slices.Contains(Names(), f.Point) {
@@ -78,11 +78,11 @@ func parse(text string) (f Fault, err error) {
 	return f, f.possible()
 }
 
-// loses reports whether something is on its way at the point. When the work under a lock
-// is done, its outcome is known here, and stays known.
+// loses reports whether a request or a reply can be lost at the point. After the work under a lock,
+// its outcome is known here, and stays known.
 func (f Fault) loses() bool { return f.Point != "work.after" && f.Point != "lock.after" }
 
-// possible refuses actions that have no meaning at the point.
+// possible returns an error for an action that has no meaning at the point.
 func (f Fault) possible() error {
 	during := strings.HasSuffix(f.Point, ".during")
 	switch f.Action {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// armed are points at which nobody really dies; what would have happened is noted.
+// armed returns points at which the process does not die, and the actions that would have ended it.
 func armed(t *testing.T, spec string) (*Points, *[]Action) {
 	t.Helper()
 	all, err := Parse(spec)
@@ -130,7 +130,7 @@ func TestADelayIsOverWithItsContext(t *testing.T) {
 	})
 }
 
-// committed is a transactor and its transaction, which say what became of them.
+// committed is a transactor and its transaction, which record how they ended.
 type committed struct {
 	order.Tx
 	done bool
@@ -221,7 +221,7 @@ func TestFaultsAreArmedAndToldOverHTTP(t *testing.T) {
 	require.NoError(t, p.hit(t.Context(), "commit.after", nil))
 }
 
-// The points belong to nobody's program but the harness's.
+// Only a build with the tag faults has points.
 func TestNoOrdinaryBuildHasPoints(t *testing.T) {
 	for tags, want := range map[string]bool{"": false, "faults": true} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "seckill/cmd/seckill").Output()

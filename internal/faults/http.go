@@ -6,16 +6,16 @@ import (
 	"net/http"
 )
 
-// Path is where the second listener of an instance takes its faults.
+// Path is where the second listener of an instance receives its faults.
 const Path = "/faults"
 
-// maxSpec bounds what is read.
+// maxSpec bounds the body.
 const maxSpec = 16 << 10
 
 // Handler serves Path, and passes every other request to next:
 //
 //	PUT /faults     arms the faults in the body, as Parse reads them, and forgets the others
-//	GET /faults     tells the State
+//	GET /faults     returns the State
 func (p *Points) Handler(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
@@ -39,5 +39,5 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 
 func (p *Points) tell(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(p.State()) //nolint:errchkjson // whoever asked is gone
+	_ = json.NewEncoder(w).Encode(p.State()) //nolint:errchkjson // the client is gone
 }

@@ -2,32 +2,32 @@ package faults
 
 import "slices"
 
-// steps are the places of the path, in the order in which an order comes to them,
-// then those of what becomes of it, then those of the background work.
+// steps are the places of the path in the order in which an order passes them, then those of its
+// later changes, then those of the background work.
 var steps = []struct {
 	name    string
 	moments string // of before, during and after: which of them exist
 }{
 	{"reserve", "bda"}, // RESERVE
 	{"lock", "ba"},     // before: a hold and no lock yet; after: unlocked, not confirmed
-	{"acquire", "bda"}, // the call that takes the lock
-	{"work", "ba"},     // what is done under the lock; before: the lock is held; after: known, not unlocked
+	{"acquire", "bda"}, // the call that acquires the lock
+	{"work", "ba"},     // the work under the lock; before: the lock is held; after: the outcome is known, the lock not released
 	{"begin", "a"},
 	{"fence", "ba"}, // the statements of the transaction
 	{"slot", "ba"},
 	{"insert", "ba"},
 	{"take", "ba"},
 	{"commit", "bda"},
-	{"void", "bda"},   // the question what became of a commit
-	{"unlock", "bda"}, // the call that gives the lock back
+	{"void", "bda"},   // asks what became of a commit
+	{"unlock", "bda"}, // the call that releases the lock
 	{"confirm", "bda"},
 	{"release", "bda"},
 	{"unresolved", "ba"}, // what a request in doubt leaves behind
 
-	{"next", "a"},          // entries of the queue were given to this instance
-	{"claim", "a"},         // the same, of entries that others have left
-	{"acknowledge", "bda"}, // the entry of a queued request goes
-	{"dead-letter", "bda"}, // it goes to the dead letters
+	{"next", "a"},          // entries of the queue were delivered to this instance
+	{"claim", "a"},         // entries of other instances were delivered to this one
+	{"acknowledge", "bda"}, // the entry of a queued request is removed
+	{"dead-letter", "bda"}, // the entry becomes a dead letter
 
 	{"pay", "ba"}, // the statement, and its transaction's commit
 	{"pay.commit", "bda"},

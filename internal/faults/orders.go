@@ -10,7 +10,7 @@ import (
 	"seckill/internal/order"
 )
 
-// Service puts the points of a request around the order service's parts.
+// Service puts the points of a request around the order service's dependencies.
 func (p *Points) Service(parts order.Deps) order.Deps {
 	parts.Stock = stock{parts.Stock, p, ""}
 	parts.Unresolved = unresolvedOrders{parts.Unresolved, p}
@@ -29,19 +29,19 @@ type queue struct {
 	p *Points
 }
 
-// Next implements order.Queue. Its reply is lost after the entries were given away.
+// Next implements order.Queue. Its reply is lost after the entries were delivered.
 func (q queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	entries, err := q.Queue.Next(ctx, c, most)
 	return q.given(ctx, "next.after", entries, err)
 }
 
-// ClaimAbandoned is order.Queue's, as Next.
+// ClaimAbandoned implements order.Queue. It loses its reply as Next does.
 func (q queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	entries, err := q.Queue.ClaimAbandoned(ctx, c, most)
 	return q.given(ctx, "claim.after", entries, err)
 }
 
-// given crosses a point if there are entries: the queues are looked into all the time.
+// given crosses a point if there are entries: the queues are polled all the time.
 func (q queue) given(ctx context.Context, point string, entries []order.Entry, err error) ([]order.Entry, error) {
 	if len(entries) == 0 {
 		return nil, err
@@ -67,7 +67,7 @@ func (q queue) AckCommitted(ctx context.Context, e order.Entry) error {
 	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.AckCommitted(ctx, e) })
 }
 
-// Reconciler puts the points of the background work around its parts.
+// Reconciler puts the points of the background work around its dependencies.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
 	parts.Stock = stock{parts.Stock, p, "reconcile."}
 	parts.Restocker = restocker{parts.Restocker, p, "relay."}
@@ -107,7 +107,7 @@ type unresolvedOrders struct {
 	p *Points
 }
 
-// PutUnresolved is order.UnresolvedOrders'.
+// PutUnresolved implements order.UnresolvedOrders.
 func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) error {
 	return t.p.at(ctx, "unresolved", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
 }
@@ -118,7 +118,7 @@ type restocker struct {
 	prefix string
 }
 
-// Restock is order.Restocker'.
+// Restock implements order.Restocker.
 func (r restocker) Restock(ctx context.Context, back order.Restock) error {
 	return r.p.at(ctx, r.prefix+"restock", order.ErrUnavailable, func() error { return r.Restocker.Restock(ctx, back) })
 }
@@ -129,7 +129,7 @@ type orders struct {
 	prefix string
 }
 
-// Void is order.Orders'.
+// Void implements order.Orders.
 func (o orders) Void(ctx context.Context, void order.Order) error {
 	err := o.p.at(ctx, o.prefix+"void", order.ErrUnavailable, func() error { return o.Orders.Void(ctx, void) })
 	if err == nil || errors.Is(err, order.ErrDuplicate) {

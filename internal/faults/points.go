@@ -21,11 +21,10 @@ type Points struct {
 
 	witness witness
 
-	die func(Action) // tests are not killed; nil is the real thing
+	die func(Action) // replaces the signal in tests; may be nil
 }
 
-// Arm replaces the faults that are armed, and counts passes from 0 again. None
-// disarms.
+// Arm replaces the armed faults and counts passes from 0 again. Without faults it disarms.
 func (p *Points) Arm(all ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,12 +36,11 @@ type State struct {
 	Armed  []string       `json:"armed"`
 	Passes map[string]int `json:"passes"` // by point
 	Struck map[string]int `json:"struck"` // by fault
-	// Broken are rules about the locks of users that this process has broken, ever:
-	// how often each.
+	// Broken counts, by rule, how often this process has broken a rule about users' locks, ever.
 	Broken map[string]int `json:"broken"`
 }
 
-// State tells what is armed and what has happened.
+// State returns what is armed and what has happened.
 func (p *Points) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +51,7 @@ func (p *Points) State() State {
 	return s
 }
 
-// pass counts a pass and answers the action that strikes now, if one does.
+// pass counts a pass and returns the action that strikes now, or "".
 func (p *Points) pass(point string) Action {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,14 +68,13 @@ func (p *Points) pass(point string) Action {
 	return ""
 }
 
-// errCut is what a cut connection looks like to whoever waits for an answer.
+// errCut is the error of a call whose connection is cut.
 var errCut net.Error = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 
 // slow is how much longer a delayed step takes.
 const slow = 500 * time.Millisecond
 
-// hit crosses a point. lost is what losing the connection means there: nil is errCut
-// as it is.
+// hit crosses a point. lost is the error of a lost connection there; nil stands for errCut alone.
 func (p *Points) hit(ctx context.Context, point string, lost error) error {
 	switch action := p.pass(point); action {
 	case Kill, Stop:
@@ -96,8 +93,8 @@ func (p *Points) hit(ctx context.Context, point string, lost error) error {
 	return nil
 }
 
-// at does a step with its three points around it. A step that failed by itself does
-// not come to its end.
+// at does a step with its three points around it. A step that fails by itself does not reach the
+// last one.
 func (p *Points) at(ctx context.Context, step string, lost error, do func() error) error {
 	if err := p.hit(ctx, step+".before", lost); err != nil {
 		return err
@@ -119,11 +116,11 @@ func (p *Points) soon(action Action) {
 	time.AfterFunc(rand.N(while), func() { p.end(action) }) //nolint:gosec // any moment will do
 }
 
-// quiet is longer than a signal to oneself is on its way.
+// quiet is longer than a signal to the own process takes.
 const quiet = 20 * time.Millisecond
 
-// end kills or stops this process. From a stop it returns after SIGCONT: the caller
-// must not run on while the signal is on its way.
+// end kills or stops this process. From a stop it returns after SIGCONT: the caller must not go on
+// while the signal is under way.
 func (p *Points) end(action Action) {
 	if p.die != nil {
 		p.die(action)

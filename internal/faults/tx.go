@@ -17,9 +17,9 @@ type transactor struct {
 // errNotSent is a COMMIT that never reached the server.
 var errNotSent = errors.New("faults: the commit was lost on its way")
 
-// InTx implements order.Transactor. What it does is named by its first statement: an
-// order, a payment, a cancellation or an expiry. The points before a commit are
-// crossed inside the transaction, those after it outside.
+// InTx implements order.Transactor. The first statement names what it does: an order, a payment, a
+// cancellation or an expiry. The points before a commit are crossed inside the transaction, those
+// after it outside.
 func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	commit, fence := "", uint64(0)
 	err := t.Transactor.InTx(context.WithValue(ctx, inside{}, true), func(ctx context.Context, inner order.Tx) error {
@@ -52,8 +52,8 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	return err
 }
 
-// watched is a transaction whose statements are steps. A statement whose connection
-// is lost poisons it: the caller gives it up.
+// watched is a transaction whose statements are steps. A statement whose connection is lost poisons
+// it: the caller abandons it.
 type watched struct {
 	order.Tx
 	p     *Points
@@ -64,7 +64,7 @@ type watched struct {
 
 // Fence implements order.Tx.
 func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
-	if w.begun != nil && *w.begun == 0 { // the work may be run again
+	if w.begun != nil && *w.begun == 0 { // the work may run again
 		*w.begun = fence
 		w.p.witness.begins(fence)
 	}

@@ -10,22 +10,22 @@ import (
 	"seckill/internal/order"
 )
 
-// witness watches in what order things are done with a user's lock. The data stay right
-// whatever is done with it, so nobody can tell from the data:
+// witness watches the order of the calls that concern a user's lock. The data stay right whatever
+// that order is, so the data cannot show a mistake:
 //
 //	acquire ─▶ [ fence ─▶ … ─▶ the outcome is known ] ─▶ release
 //
-// It sees what this process does and hears nothing from the server. Fences of different
-// users may be equal: where that leaves a doubt, nothing is said to be broken.
+// It sees what this process does and not what the server does. Fences of different users may be
+// equal: where that is ambiguous, no rule counts as broken.
 type witness struct {
 	mu     sync.Mutex
-	fences map[string]uint64 // by token, of the leases that were granted and not given back
+	fences map[string]uint64 // by token, of the leases that were granted and not released
 	held   map[uint64]int    // leases of a fence
 	open   map[uint64]int    // orders of a fence whose outcome is not known
 	broken map[string]int
 }
 
-// The rules, as they are told when they were broken.
+// The rules, as they are reported when broken.
 const (
 	earlyRelease = "a lock was given back before the outcome of its order was known"
 	lateWrite    = "an order was written under a lock that was given back"
@@ -47,14 +47,14 @@ func (w *witness) granted(key, token string, fence uint64) {
 	if w.fences == nil {
 		w.fences, w.held, w.open = map[string]uint64{}, map[uint64]int{}, map[uint64]int{}
 	}
-	if _, again := w.fences[token]; !again { // the answer to a call whose reply was lost
+	if _, again := w.fences[token]; !again { // a retry after a lost reply
 		w.held[fence]++
 	}
 	w.fences[token] = fence
 }
 
-// releases records that a lease is about to be given back. One that was never seen to be
-// granted is nobody's.
+// releases records that a lease is about to be released. A lease that was never seen granted is
+// ignored.
 func (w *witness) releases(key, token string) {
 	token += " " + key
 	w.mu.Lock()
@@ -74,7 +74,7 @@ func (w *witness) releases(key, token string) {
 func (w *witness) begins(fence uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open == nil { // whatever grants the locks is not watched
+	if w.open == nil { // the lock's backend is not watched
 		return
 	}
 	if w.held[fence] == 0 {
@@ -121,7 +121,7 @@ func (w *witness) said() map[string]int {
 	return maps.Clone(w.broken)
 }
 
-// grant is the backend's answer, noted.
+// grant records the backend's answer.
 func (p *Points) grant(key, token string, g lock.Grant, err error) (lock.Grant, error) {
 	if err == nil {
 		p.witness.granted(key, token, g.Fence)

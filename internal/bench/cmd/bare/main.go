@@ -1,6 +1,6 @@
-// Command bare is a gin route that does nothing but answer JSON: as fast as an
-// answer can be on this machine, with the same gin, the same client and the same
-// connections. It answers where the crowd taps, so that one generator asks both.
+// Command bare is a gin route that only answers JSON: as fast as an answer can be on this machine,
+// with the same gin, the same client and the same connections. It serves the path of a tap, so that
+// one generator measures both.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// answer is as large as an order. It is a refusal, so that nobody keeps a record of it.
+// answer is as large as an order. It is a refusal, so that the generator keeps no record of it.
 type answer struct {
 	Code      string `json:"code"`
 	ID        string `json:"id"`
@@ -51,7 +51,7 @@ func serve(log *slog.Logger) error {
 			"2026-01-01T00:00:00.000Z", "2026-01-01T00:15:00.000Z", "0123456789abcdefghijklmnop",
 		})
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is not waited for
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
 		return err //nolint:wrapcheck // it says what and where
 	}

@@ -1,5 +1,5 @@
-// Command bench measures the program on private servers and prints one table. It
-// exits with 1 if any audit was not clean: such a speed is none.
+// Command bench measures the program on private servers and prints one table. It exits with 1 if
+// any audit was not clean: such a speed is none.
 //
 //	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-json] [-o FILE] [-svg FILE]
 //
@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")
 	}
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters is returned as an error
 	r, err := bench.Run(ctx, o)
 	if err != nil {
 		return err
