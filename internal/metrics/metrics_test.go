@@ -232,6 +232,18 @@ func (s steps) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, e
 func (s steps) Confirm(context.Context, order.Hold) error { return s.err }
 func (s steps) Release(context.Context, order.Hold) error { return s.err }
 
+func (s steps) ReserveMany(_ context.Context, all []order.ReserveRequest) []order.Reservation {
+	return make([]order.Reservation, len(all))
+}
+
+func (s steps) ConfirmMany(_ context.Context, all []order.Hold) []error {
+	return make([]error, len(all))
+}
+
+func (s steps) ReleaseMany(_ context.Context, all []order.Hold) []error {
+	return make([]error, len(all))
+}
+
 func (s steps) Do(ctx context.Context, _ string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
 	if len(opts) != 1 {
 		return errors.New("the option was lost")

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -17,7 +18,20 @@ type ReserveRequest struct {
 	Enqueue       *Order        // goes into the shard's queue with the hold; nil: nothing is queued
 	QueueCapacity int           // entries that a shard's queue may have
 	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
+	// Context is that of the buyer's request, for ReserveMany: nothing is asked for one that
+	// has ended. It may be nil.
+	Context context.Context
 }
+
+// Reservation is what ReserveMany returns for one of its requests.
+type Reservation struct {
+	Hold Hold
+	Err  error
+}
+
+// ErrAlone: a call for many leaves this member to a call of its own, which does it, or finds
+// out what was done.
+var ErrAlone = errors.New("order: not with others")
 
 // Hold is a unit taken from a shard for one request whose order is not confirmed yet.
 type Hold struct {
@@ -52,6 +66,17 @@ type Stock interface {
 	// Release ends the hold and puts its unit back. The caller must have made sure that no
 	// attempt of the request can commit any more.
 	Release(ctx context.Context, h Hold) error
+
+	// ReserveMany is Reserve for each of many requests, of any coupons and users, in a few
+	// round trips. It returns as many results, each its request's own; an answer that is lost
+	// is ErrUnavailable for each request that it was for. A request is refused with ErrAlone
+	// if a sibling may have a unit for it, or if its shard's server would not do it now: the
+	// caller sends it through Reserve.
+	ReserveMany(ctx context.Context, requests []ReserveRequest) []Reservation
+	// ConfirmMany is Confirm for each of many holds; it returns as many errors.
+	ConfirmMany(ctx context.Context, holds []Hold) []error
+	// ReleaseMany is Release for each of many holds; it returns as many errors.
+	ReleaseMany(ctx context.Context, holds []Hold) []error
 }
 
 // UnresolvedOrders keeps orders whose outcome is not in the database yet, Queued or InDoubt,

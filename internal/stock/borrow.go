@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"seckill/internal/coupon"
@@ -96,11 +97,11 @@ const unmarkTimeout = time.Second
 func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (twice bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	answer, twice, err := s.runWithRetry(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
+	answers, twice, err := s.runWithRetry(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
 	if err != nil {
 		return twice, err
 	}
-	return twice, s.clearSoldOut(ctx, c.CouponID, answer)
+	return twice, s.clearSoldOut(ctx, c.CouponID, strings.Fields(answers[0]))
 }
 
 // lenders lists the shards that have units, the fullest first. When every shard was

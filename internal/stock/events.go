@@ -52,7 +52,7 @@ func parseEvent(text string) (event string, couponID int64, err error) {
 // clearSoldOut lowers the flag here, and everywhere when the shard had been empty:
 // only then can anybody have seen all shards empty.
 func (s *Stock) clearSoldOut(ctx context.Context, couponID int64, answer []string) error {
-	if answer[0] != "OK" {
+	if len(answer) == 0 || answer[0] != "OK" {
 		return nil
 	}
 	s.soldOut.clear(couponID)

@@ -73,3 +73,17 @@ func FuzzWhatInstancesSayOfThemselvesIsReadAsItWasWritten(f *testing.F) {
 		_ = queuedAt(entry) // whatever it is called
 	})
 }
+
+func FuzzAnAnswerToAMemberIsAHoldARefusalOrUnreadable(f *testing.F) {
+	for _, s := range []string{"HELD 7", "HELD 7 3 1", "MARKED 7", "MARKED 7 0 0", "EMPTY", "LIMIT", "DUPLICATE 7", "", "HELD", "HELD x", "NONE"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := order.ReserveRequest{CouponID: 1, UserID: 2, RequestID: "r", OrderID: 3, Epoch: 1, Shards: 1}
+		h, err := unmarked(reserved(c, 0, strings.Fields(text)))
+		if err == nil {
+			require.Contains(t, []int{2, 4}, len(strings.Fields(text)), "it names the order")
+			require.Equal(t, c.OrderID, h.Attempt)
+		}
+	})
+}

@@ -62,8 +62,11 @@ func (m *meddler) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (m *meddler) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		hash := ""
-		if cmds[0].Name() == "eval" { // of a loading
+		switch cmds[0].Name() {
+		case "eval": // of a loading
 			hash = redis.NewScript(cmds[0].Args()[1].(string)).Hash()
+		case "evalsha": // for many
+			hash = cmds[0].Args()[1].(string)
 		}
 		m.tell(m.names[hash])
 		return next(ctx, cmds)

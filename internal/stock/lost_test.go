@@ -19,6 +19,7 @@ type writes struct {
 	prepare func(s *shop) order.Hold
 	call    func(s *shop, c order.ReserveRequest, h order.Hold) error
 	after   func(s *shop)
+	many    bool // it asks both shards, for a member on each
 	unsure  bool // if no reply comes at all, it cannot be repeated: the reconciler ends it
 }
 
@@ -60,15 +61,44 @@ var writing = map[string]writes{
 			require.Empty(s.t, s.field(0, "buyers", s.at(0, 0)))
 		},
 	},
+	"reserve many": {
+		script:  "reserve",
+		prepare: func(*shop) order.Hold { return order.Hold{} },
+		call: func(s *shop, c order.ReserveRequest, _ order.Hold) error {
+			other := c
+			other.UserID, other.RequestID, other.OrderID = s.at(1, 0), "other", c.OrderID+1_000_000
+			return s.all(refusalsOf(s.ReserveMany(s.t.Context(), []order.ReserveRequest{c, other})))
+		},
+		after: func(s *shop) { s.wants(2, 0, 0) },
+		many:  true,
+	},
+	"confirm many": {
+		script:  "confirm",
+		prepare: func(s *shop) order.Hold { s.buy(s.at(1, 0)); return s.buy(s.at(0, 0)) },
+		call: func(s *shop, _ order.ReserveRequest, _ order.Hold) error {
+			return s.all(s.ConfirmMany(s.t.Context(), s.had))
+		},
+		after: func(s *shop) { s.wants(0, 0, 0) },
+		many:  true,
+	},
+	"release many": {
+		script:  "release",
+		prepare: func(s *shop) order.Hold { s.buy(s.at(1, 0)); return s.buy(s.at(0, 0)) },
+		call: func(s *shop, _ order.ReserveRequest, _ order.Hold) error {
+			return s.all(s.ReleaseMany(s.t.Context(), s.had))
+		},
+		after: func(s *shop) { s.wants(0, 1, 1) },
+		many:  true,
+	},
 	"load, clearing": {script: "clear", prepare: newEpoch, call: load, after: loaded},
 	"load, buyers":   {script: "note", prepare: newEpoch, call: load, after: loaded},
 	"load, opening":  {script: "open", prepare: newEpoch, call: load, after: loaded},
 }
 
 // replies are so many that neither sending is answered. A loading sends its scripts to
-// both shards at once, and each answers.
+// both shards at once, as what is done for many does, and each answers.
 func (w writes) replies() int32 {
-	if w.script == "clear" || w.script == "note" || w.script == "open" {
+	if w.many || w.script == "clear" || w.script == "note" || w.script == "open" {
 		return 4
 	}
 	return 2
@@ -77,6 +107,15 @@ func (w writes) replies() int32 {
 func reserve(s *shop, c order.ReserveRequest, _ order.Hold) error {
 	_, err := s.Reserve(s.t.Context(), c)
 	return err
+}
+
+// all is the outcome of a batch whose members are told the same.
+func (s *shop) all(outcomes []error) error {
+	s.t.Helper()
+	for i, err := range outcomes {
+		require.Equal(s.t, err == nil, outcomes[0] == nil, "member %d: %v, and the first: %v", i, err, outcomes[0])
+	}
+	return outcomes[0]
 }
 
 func newEpoch(s *shop) order.Hold {

@@ -71,6 +71,7 @@ type shop struct {
 	*Stock
 	load  coupon.Load
 	limit int
+	had   []order.Hold // that were bought
 }
 
 // longFlag is so long that no flag falls by itself in a test.
@@ -115,6 +116,7 @@ func (s *shop) buy(user int64) order.Hold {
 	s.t.Helper()
 	h, err := s.Reserve(s.t.Context(), s.claim(user, s.request()))
 	require.NoError(s.t, err)
+	s.had = append(s.had, h)
 	return h
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"seckill/internal/order"
 )
@@ -13,11 +14,17 @@ import (
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := Home(c.UserID, c.Shards)
-	h, marked, err := s.reserve(ctx, c, home, false)
-	switch {
-	case errors.Is(err, errEmpty):
+	h, err := unmarked(s.reserve(ctx, c, home, false))
+	if errors.Is(err, errEmpty) {
 		return s.borrow(ctx, c, home)
-	case marked: // an earlier call is, or was cut off, at a sibling: only that call knows at which
+	}
+	return h, err
+}
+
+// unmarked refuses a request that is marked here: an earlier call is, or was cut off, at a
+// sibling, and only that call knows at which.
+func unmarked(h order.Hold, marked bool, err error) (order.Hold, error) {
+	if marked {
 		return order.Hold{}, order.ErrBusy
 	}
 	return h, err
@@ -26,14 +33,26 @@ func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold
 // reserve asks the home shard. With borrow, an empty shard marks the buyer, and
 // marked says that the unit must come from a sibling.
 func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, borrow bool) (h order.Hold, marked bool, err error) {
+	answers, err := s.run(ctx, reserveScript, c.CouponID, home, append([]any{c.Epoch}, reserveArgs(c, borrow)...)...)
+	if err != nil {
+		return order.Hold{}, false, err
+	}
+	return reserved(c, home, strings.Fields(answers[0]))
+}
+
+// reserveArgs is what reserve.lua is given for a request.
+func reserveArgs(c order.ReserveRequest, borrow bool) []any {
 	flag := "0"
 	if borrow {
 		flag = "1"
 	}
-	answer, err := s.run(ctx, reserveScript, c.CouponID, home,
-		c.Epoch, c.RequestID, c.OrderID, c.UserID, c.Limit, flag, encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds())
-	if err != nil {
-		return order.Hold{}, false, err
+	return []any{c.RequestID, c.OrderID, c.UserID, c.Limit, flag, encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds()}
+}
+
+// reserved reads what reserve.lua answers a request.
+func reserved(c order.ReserveRequest, home int, answer []string) (h order.Hold, marked bool, err error) {
+	if len(answer) == 0 {
+		return order.Hold{}, false, fmt.Errorf("%w: shard %d of coupon %d gave an empty answer", order.ErrUnavailable, home, c.CouponID)
 	}
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
@@ -77,7 +96,7 @@ func hold(c order.ReserveRequest, orderID int64, shard int) order.Hold {
 
 // Confirm makes the hold history, at home and where the unit came from.
 func (s *Stock) Confirm(ctx context.Context, h order.Hold) error {
-	return s.onShards(h, func(shard int) error {
+	return onShards(h, func(shard int) error {
 		_, err := s.run(ctx, confirmScript, h.CouponID, shard, h.Epoch, h.OrderID)
 		return err
 	})
@@ -86,18 +105,18 @@ func (s *Stock) Confirm(ctx context.Context, h order.Hold) error {
 // Release ends the attempt's share of the hold, and gives the unit back if it was
 // the last; an Attempt of 0 ends all shares.
 func (s *Stock) Release(ctx context.Context, h order.Hold) error {
-	return s.onShards(h, func(shard int) error {
-		answer, err := s.run(ctx, releaseScript, h.CouponID, shard, h.Epoch, h.OrderID, h.Attempt)
+	return onShards(h, func(shard int) error {
+		answers, err := s.run(ctx, releaseScript, h.CouponID, shard, h.Epoch, h.OrderID, h.Attempt)
 		if err != nil {
 			return err
 		}
-		return s.clearSoldOut(ctx, h.CouponID, answer)
+		return s.clearSoldOut(ctx, h.CouponID, strings.Fields(answers[0]))
 	})
 }
 
 // onShards does something on the shard that the unit came from and on the home shard,
 // where the buyer is accounted; mostly they are the same.
-func (s *Stock) onShards(h order.Hold, do func(shard int) error) error {
+func onShards(h order.Hold, do func(shard int) error) error {
 	err := do(h.Shard)
 	if home := Home(h.UserID, h.Shards); home != h.Shard {
 		err = errors.Join(err, do(home))

@@ -1,0 +1,191 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// maxMembers is how many members one run of a script has: so few that it does not keep other
+// clients of the server waiting for more than a millisecond or two.
+const maxMembers = 128
+
+// ReserveMany implements order.Stock:
+//
+//	requests ─▶ by home shard ─▶ one script a shard, all in one pipeline ─▶ held, or refused
+//	                                                                     ─▶ the shard is empty ─▶ read all counters ─▶ sold out
+//	                                                                                                                ─▶ alone
+func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	all := make([]order.Reservation, len(requests))
+	var b batch
+	for i, c := range requests {
+		if c.Context != nil && c.Context.Err() != nil {
+			all[i].Err = fmt.Errorf("%w: %w", order.ErrUnavailable, c.Context.Err())
+			continue
+		}
+		b.add(i, run{couponID: c.CouponID, shard: Home(c.UserID, c.Shards), epoch: c.Epoch}, reserveArgs(c, false)...)
+	}
+	s.runMany(ctx, reserveScript, b, func(i, shard int, answer []string, err error) {
+		if err == nil {
+			all[i].Hold, err = unmarked(reserved(requests[i], shard, answer))
+		}
+		all[i].Err = err
+	})
+	s.endEmpty(ctx, requests, all)
+	return all
+}
+
+// endEmpty answers those whose home is empty: sold out if every shard is. Whom a sibling may
+// lend a unit goes alone.
+func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, all []order.Reservation) {
+	type load struct {
+		couponID, epoch int64
+		shards          int
+	}
+	outcome := map[load]error{}
+	for i, c := range requests {
+		if !errors.Is(all[i].Err, errEmpty) {
+			continue
+		}
+		of := load{c.CouponID, c.Epoch, c.Shards}
+		err, known := outcome[of]
+		if !known {
+			if _, err = s.lenders(ctx, c); !errors.Is(err, coupon.ErrSoldOut) {
+				err = order.ErrAlone
+			}
+			outcome[of] = err
+		}
+		all[i].Err = err
+	}
+}
+
+// ConfirmMany implements order.Stock.
+func (s *Stock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+	var b batch
+	for i, h := range holds {
+		b.addHold(i, h, h.OrderID)
+	}
+	all := make([]error, len(holds))
+	s.runMany(ctx, confirmScript, b, func(i, _ int, _ []string, err error) { all[i] = errors.Join(all[i], err) })
+	return all
+}
+
+// ReleaseMany implements order.Stock.
+func (s *Stock) ReleaseMany(ctx context.Context, holds []order.Hold) []error {
+	var b batch
+	for i, h := range holds {
+		b.addHold(i, h, h.OrderID, h.Attempt)
+	}
+	all := make([]error, len(holds))
+	s.runMany(ctx, releaseScript, b, func(i, _ int, answer []string, err error) {
+		if err == nil {
+			err = s.clearSoldOut(ctx, holds[i].CouponID, answer)
+		}
+		all[i] = errors.Join(all[i], err)
+	})
+	return all
+}
+
+// run is one run of a script on a shard, for some members of a batch.
+type run struct {
+	couponID int64
+	shard    int
+	epoch    int64
+}
+
+// runOf is a run with its members, in the order of their answers.
+type runOf struct {
+	run
+	members []int
+	args    []any
+	answers []string
+	err     error
+}
+
+// batch is the runs that a call for many makes.
+type batch []*runOf
+
+// add puts a member into the run of its shard, or into another one if that is full.
+func (b *batch) add(member int, on run, args ...any) {
+	at := slices.IndexFunc(*b, func(r *runOf) bool { return r.run == on && len(r.members) < maxMembers })
+	if at < 0 {
+		at = len(*b)
+		*b = append(*b, &runOf{run: on, args: []any{on.epoch}})
+	}
+	r := (*b)[at]
+	r.members, r.args = append(r.members, member), append(r.args, args...)
+}
+
+// addHold puts a member on the shard that its unit came from and on its home.
+func (b *batch) addHold(member int, h order.Hold, args ...any) {
+	_ = onShards(h, func(shard int) error {
+		b.add(member, run{couponID: h.CouponID, shard: shard, epoch: h.Epoch}, args...)
+		return nil
+	})
+}
+
+// runMany makes all runs of a script in one pipeline, and once more those that were not
+// answered, because every script is idempotent. It gives each member's answer, once for each
+// run that the member is in: order.ErrUnavailable without one, and order.ErrAlone if the
+// server would not run the script, as while a slot of a Cluster is moved.
+func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(member, shard int, answer []string, err error)) {
+	s.send(ctx, b, sc.keys, sc.EvalSha)
+	if lost := slices.DeleteFunc(slices.Clone(b), func(r *runOf) bool { return !r.unanswered() }); len(lost) > 0 && ctx.Err() == nil {
+		s.send(ctx, lost, sc.keys, sc.Eval) // which a server understands that has forgotten the script, too
+	}
+	for _, r := range b {
+		for i, member := range r.members {
+			if r.err != nil {
+				answered(member, r.shard, nil, r.failure())
+			} else {
+				answered(member, r.shard, strings.Fields(r.answers[i]), nil)
+			}
+		}
+	}
+}
+
+// send makes runs in one pipeline.
+func (s *Stock) send(
+	ctx context.Context, b batch, keys int,
+	eval func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd,
+) {
+	cmds := make([]*redis.Cmd, len(b))
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, r := range b {
+			cmds[i] = eval(ctx, p, s.keys(r.couponID, r.shard, keys), r.args...)
+		}
+		return nil
+	})
+	for i, r := range b {
+		if r.answers, r.err = cmds[i].StringSlice(); r.err == nil && len(r.answers) != len(r.members) {
+			r.err = fmt.Errorf("%d answers for %d members", len(r.answers), len(r.members))
+		}
+	}
+}
+
+// unanswered reports whether the run may have happened or not, or did not because the server
+// does not know the script.
+func (r *runOf) unanswered() bool {
+	return r.err != nil && (!isRefused(r.err) || redis.HasErrorPrefix(r.err, "NOSCRIPT"))
+}
+
+func (r *runOf) failure() error {
+	err := order.ErrUnavailable
+	if isRefused(r.err) {
+		err = order.ErrAlone
+	}
+	return fmt.Errorf("%w: shard %d of coupon %d: %w", err, r.shard, r.couponID, r.err)
+}
+
+// isRefused reports whether err is what a server has said.
+func isRefused(err error) bool {
+	_, said := errors.AsType[redis.Error](err)
+	return said
+}

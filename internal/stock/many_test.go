@@ -1,0 +1,415 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/testbed/testservers"
+)
+
+// many reserves for all, each with a new request of a user.
+func (s *shop) many(users ...int64) []order.Reservation {
+	s.t.Helper()
+	var all []order.ReserveRequest
+	for _, user := range users {
+		all = append(all, s.claim(user, s.request()))
+	}
+	return s.ReserveMany(s.t.Context(), all)
+}
+
+// holdsOf is the holds of reservations, which must have succeeded.
+func (s *shop) holdsOf(all []order.Reservation) (holds []order.Hold) {
+	s.t.Helper()
+	for i, r := range all {
+		require.NoError(s.t, r.Err, "member %d", i)
+		holds = append(holds, r.Hold)
+	}
+	return holds
+}
+
+// refusalsOf is the outcome of each reservation.
+func refusalsOf(all []order.Reservation) (refused []error) {
+	for _, r := range all {
+		refused = append(refused, r.Err)
+	}
+	return refused
+}
+
+func (s *shop) requireOutcomes(got []error, want ...error) {
+	s.t.Helper()
+	require.Len(s.t, got, len(want))
+	for i := range want {
+		if want[i] == nil {
+			require.NoError(s.t, got[i], "member %d", i)
+		} else {
+			require.ErrorIs(s.t, got[i], want[i], "member %d", i)
+		}
+	}
+}
+
+func TestMembersOfABatchAreRefusedEachForItsOwnReason(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 20, 2)
+		s.limit = 2
+		a, b, c, d := s.at(0, 0), s.at(0, 1), s.at(1, 0), s.at(1, 1)
+		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), s.holdsOf(s.many(b, b)))...))
+		first := s.claim(a, "twice")
+		another, stale, elsewhere := s.claim(a, "twice"), s.claim(d, "stale"), s.claim(d, "elsewhere")
+		stale.Epoch++
+		elsewhere.CouponID = lastID.Add(1)
+		done := s.claim(d, "done")
+		require.NoError(t, s.Confirm(t.Context(), s.holdsOf(s.ReserveMany(t.Context(), []order.ReserveRequest{done}))[0]))
+
+		got := s.ReserveMany(t.Context(), []order.ReserveRequest{
+			first, s.claim(b, "third"), stale, another, s.claim(a, "second"), first, s.claim(a, "third"), elsewhere, s.claim(c, "c"), done,
+		})
+		s.requireOutcomes(refusalsOf(got),
+			nil, order.ErrLimitReached, order.ErrStaleEpoch, nil, nil, nil, order.ErrBusy, coupon.ErrNotLoaded, nil, order.ErrDuplicate)
+		require.Equal(t, first.OrderID, got[3].Hold.OrderID, "the request has one hold")
+		require.Equal(t, another.OrderID, got[3].Hold.Attempt)
+		require.Equal(t, got[0], got[5])
+		s.wants(3, 10-2-2, 10-1-1)
+		for i, got := range got {
+			if got.Err != nil {
+				require.Zero(t, got.Hold, "member %d", i)
+			}
+		}
+	})
+}
+
+func TestTheLastUnitsOfAShardGoToTheFirstOfABatch(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 4, 2)
+		got := s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2), s.at(1, 0))
+		s.requireOutcomes(refusalsOf(got), nil, nil, order.ErrAlone, nil)
+		require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+		s.wants(3, 0, 1)
+		require.Equal(t, 1, s.buy(s.at(0, 2)).Shard, "alone it borrows")
+		got = s.many(s.at(0, 3), s.at(1, 1), s.at(0, 0))
+		s.requireOutcomes(refusalsOf(got), coupon.ErrSoldOut, coupon.ErrSoldOut, order.ErrBusy)
+		require.True(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+		s.wants(4, 0, 0)
+	})
+}
+
+// A shard that cannot be read was not seen empty, so alone they find out.
+func TestABatchIsNotToldSoldOutWhileAShardIsUnread(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 2, 2)
+		s.buy(s.at(0, 0))
+		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 1)+"stock").Err())
+		s.requireOutcomes(refusalsOf(s.many(s.at(0, 1), s.at(1, 0))), order.ErrAlone, coupon.ErrNotLoaded)
+		require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
+	})
+}
+
+func TestNothingIsAskedForAMemberWhoseContextHasEnded(t *testing.T) {
+	s := open(t, dial(t, backends["a server"](t)), 4, 1)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	all := []order.ReserveRequest{s.claim(1, "1"), s.claim(2, "2"), s.claim(3, "3")}
+	all[0].Context, all[1].Context = t.Context(), gone
+	got := refusalsOf(s.ReserveMany(t.Context(), all))
+	s.requireOutcomes(got, nil, order.ErrUnavailable, nil)
+	require.ErrorIs(t, got[1], context.Canceled)
+	s.wants(2, 2)
+}
+
+func TestABatchOfNoneAsksNothing(t *testing.T) {
+	s := open(t, dial(t, backends["a server"](t)), 1, 1)
+	m := meddle(s.client, func(string) {})
+	require.Empty(t, s.ReserveMany(t.Context(), nil))
+	require.Empty(t, s.ConfirmMany(t.Context(), nil))
+	require.Empty(t, s.ReleaseMany(t.Context(), nil))
+	require.Empty(t, m.calls)
+}
+
+// More than one script may hold, over several shards and coupons: each is told its own.
+func TestALargeBatchIsSeveralScripts(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		client := dial(t, o)
+		const each = 3*maxMembers + 1
+		one, two := open(t, client, 2*each, 2), open(t, client, each-7, 1)
+		two.Stock = one.Stock
+		m := meddle(client, func(string) {})
+		require.NoError(t, reserveScript.Load(t.Context(), client).Err())
+		var all []order.ReserveRequest
+		for user := range int64(each) {
+			all = append(all, one.claim(user+1, "r"+strconv.Itoa(int(user))), two.claim(user+1, "r"+strconv.Itoa(int(user))))
+		}
+		got := one.ReserveMany(t.Context(), all)
+		require.Equal(t, 2, m.calls["reserve"]+m.calls[readAll], "one pipeline, and one to see that all is sold")
+		var held []order.Hold
+		for i, r := range got {
+			if i/2 >= each-7 && i%2 == 1 {
+				require.ErrorIs(t, r.Err, coupon.ErrSoldOut, "member %d", i)
+				continue
+			}
+			require.NoError(t, r.Err, "member %d", i)
+			require.Equal(t, hold(all[i], all[i].OrderID, Home(all[i].UserID, all[i].Shards)), r.Hold)
+			held = append(held, r.Hold)
+		}
+		require.Len(t, one.openHolds(2), each)
+		require.NoError(t, errors.Join(one.ConfirmMany(t.Context(), held[:each])...))
+		require.NoError(t, errors.Join(one.ReleaseMany(t.Context(), held[each:])...))
+		require.Empty(t, one.openHolds(2))
+		require.Empty(t, two.openHolds(1))
+		require.False(t, one.SoldOut(two.load.CouponID, two.load.Epoch), "units came back")
+	})
+}
+
+func TestABatchEndsLentHoldsOnBothShards(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 6, 2)
+		s.holdsOf(s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2)))
+		sold, back := s.buy(s.at(0, 3)), s.buy(s.at(0, 4))
+		require.Equal(t, 1, sold.Shard)
+		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), []order.Hold{sold})...))
+		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), []order.Hold{back})...))
+		s.wants(3, 0, 2)
+		require.Len(t, s.openHolds(2), 3)
+		require.Equal(t, "1", s.field(0, "buyers", sold.UserID))
+		require.Empty(t, s.field(0, "open", back.UserID))
+	})
+}
+
+// What arrives after its order was confirmed finds the request, with a key or without one.
+func TestAReservationThatArrivesAfterItsConfirmationTakesNoUnit(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 10, 2)
+		s.limit = 5
+		all := []order.ReserveRequest{s.claim(1, "r77"), s.claim(2, "kfade"), s.claim(3, "r78")}
+		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), s.holdsOf(s.ReserveMany(t.Context(), all)))...))
+		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), all)), order.ErrDuplicate, order.ErrDuplicate, order.ErrDuplicate)
+		require.Empty(t, s.openHolds(2))
+	})
+}
+
+// An evicted or lost key in the middle of a sale closes its shard, and no other, and nothing
+// that is done for many opens it.
+func TestABatchDoesNotOpenAShardThatHasLostItsCounter(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 10, 2)
+		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0), s.at(0, 1)))
+		counter := tag(s.load.CouponID, 0) + "stock"
+		require.NoError(t, s.client.Del(t.Context(), counter).Err())
+		s.requireOutcomes(refusalsOf(s.many(s.at(0, 2), s.at(1, 1))), coupon.ErrNotLoaded, nil)
+		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held)...))
+		require.Zero(t, s.client.Exists(t.Context(), counter).Val())
+		s.requireLoaded(false)
+	})
+}
+
+func TestABatchOfAnOlderEpochChangesNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 10, 2)
+		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0)))
+		old := s.claim(s.at(0, 1), "old")
+		s.load.Epoch++
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), []order.ReserveRequest{old, s.claim(s.at(0, 2), "new")})), order.ErrStaleEpoch, nil)
+		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held[:1])...))
+		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held[1:])...))
+		s.wants(1, 4, 5)
+	})
+}
+
+// twins is two shards' worth of the same coupon, under two prefixes of one Redis.
+type twins struct {
+	many, one *shop
+	asked     []order.ReserveRequest
+	given     []order.Hold
+}
+
+// ask reserves many at once, and for each alone what the batch leaves alone; and the same one
+// after the other.
+func (x *twins) ask(t *rapid.T) {
+	var all []order.ReserveRequest
+	for range rapid.IntRange(1, 9).Draw(t, "members") {
+		user := rapid.Int64Range(1, modelUsers).Draw(t, "user")
+		c := x.many.claim(user, rapid.StringMatching(`[a-c]`).Draw(t, "request")+strconv.Itoa(int(user)))
+		if len(x.asked) > 0 && rapid.IntRange(0, 3).Draw(t, "again") == 0 {
+			c = rapid.SampledFrom(x.asked).Draw(t, "as before")
+		}
+		if rapid.IntRange(0, 9).Draw(t, "epoch") == 0 {
+			c.Epoch++
+		}
+		if x.many.load.Units%2 == 0 { // this sale has queues
+			c.Enqueue, c.QueueCapacity, c.QueueMaxAge = &order.Order{ID: c.OrderID, UserID: user, RequestID: c.RequestID}, 3, time.Second
+		}
+		all, x.asked = append(all, c), append(x.asked, c)
+	}
+	got := x.many.ReserveMany(t.Context(), all)
+	alone := func(i int) bool {
+		return errors.Is(got[i].Err, order.ErrAlone) || errors.Is(got[i].Err, coupon.ErrSoldOut)
+	}
+	one := func(i int) {
+		want, err := x.one.Reserve(t.Context(), all[i])
+		require.Equal(t, want, got[i].Hold, "member %d of %v", i, all)
+		for _, e := range []error{
+			order.ErrUnavailable, order.ErrStaleEpoch, order.ErrDuplicate, order.ErrBusy, order.ErrLimitReached, order.ErrOverloaded, coupon.ErrSoldOut,
+		} {
+			require.Equal(t, errors.Is(err, e), errors.Is(got[i].Err, e), "%v and alone %v", got[i].Err, err)
+		}
+	}
+	for i := range all {
+		if !alone(i) {
+			one(i)
+		}
+	}
+	for i := range all {
+		if alone(i) {
+			if errors.Is(got[i].Err, order.ErrAlone) {
+				got[i].Hold, got[i].Err = x.many.Reserve(t.Context(), all[i])
+			}
+			one(i)
+		}
+		if got[i].Err == nil {
+			x.given = append(x.given, got[i].Hold)
+		}
+	}
+}
+
+// end confirms or releases some holds that were given, whatever has become of them.
+func (x *twins) end(t *rapid.T, many func(context.Context, []order.Hold) []error, one func(context.Context, order.Hold) error) {
+	if len(x.given) == 0 {
+		return
+	}
+	some := rapid.SliceOfN(rapid.SampledFrom(x.given), 1, 5).Draw(t, "holds")
+	for i, err := range many(t.Context(), some) {
+		require.NoError(t, err)
+		require.NoError(t, one(t.Context(), some[i]))
+	}
+}
+
+func (x *twins) confirm(t *rapid.T) { x.end(t, x.many.ConfirmMany, x.one.Confirm) }
+func (x *twins) release(t *rapid.T) { x.end(t, x.many.ReleaseMany, x.one.Release) }
+
+func (x *twins) check(t *rapid.T) {
+	for shard := range x.one.load.Shards {
+		require.Equal(t, x.one.dump(t, shard), x.many.dump(t, shard), "shard %d", shard)
+	}
+}
+
+// moment is a time in milliseconds, which is different in two runs.
+var moment = regexp.MustCompile(`\b1\d{12}\b`)
+
+// dump is all that a shard has, without the times.
+func (s *shop) dump(t require.TestingT, shard int) map[string]string {
+	ctx, all := s.t.Context(), map[string]string{}
+	for _, key := range s.keys(s.load.CouponID, shard, len(keySuffixes)) {
+		var value any
+		var err error
+		switch suffix := key[strings.LastIndex(key, ":")+1:]; suffix {
+		case "stock":
+			value, err = s.client.Get(ctx, key).Result()
+		case "returned":
+			value, err = s.client.SMembers(ctx, key).Result()
+		case "ages": // the times are those of the holds
+			var orders []string
+			orders, err = s.client.ZRange(ctx, key, 0, -1).Result()
+			slices.Sort(orders)
+			value = orders
+		case "queue", "dead":
+			var entries []redis.XMessage
+			entries, err = s.client.XRange(ctx, key, "-", "+").Result()
+			for i := range entries {
+				entries[i].ID = ""
+			}
+			value = entries
+		default:
+			value, err = s.client.HGetAll(ctx, key).Result()
+		}
+		require.NoError(t, err)
+		all[key[len(s.prefix):]] = moment.ReplaceAllString(fmt.Sprint(value), "then")
+	}
+	return all
+}
+
+func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
+	clients := map[string]redis.UniversalClient{}
+	for name, backend := range backends {
+		clients[name] = dial(t, backend(t))
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		client := clients[rapid.SampledFrom(slices.Sorted(maps.Keys(clients))).Draw(r, "backend")]
+		x := &twins{many: closed(t, client, rapid.Int64Range(1, 9).Draw(r, "units"), rapid.IntRange(1, 3).Draw(r, "shards"))}
+		x.many.limit = rapid.IntRange(1, 3).Draw(r, "limit")
+		one := *x.many
+		one.Stock = New(client, longFlag).WithPrefix("one:")
+		x.one = &one
+		require.NoError(r, x.many.Load(t.Context(), x.many.load))
+		require.NoError(r, x.one.Load(t.Context(), x.one.load))
+		r.Repeat(map[string]func(*rapid.T){
+			"reserve": x.ask, "reserve more": x.ask, "confirm": x.confirm, "release": x.release, "": x.check,
+		})
+	})
+}
+
+// The largest run of a script keeps its server busy for less than 5 ms of a processor's time,
+// which it tells itself, and which is less than what the clock says beside other work.
+func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}}), coupon.MaxStock, 1)
+	busy := func(do func()) time.Duration {
+		used := func() time.Duration {
+			info, err := s.client.Info(t.Context(), "cpu").Result()
+			require.NoError(t, err)
+			total := 0.0
+			for _, kind := range []string{"used_cpu_sys_main_thread:", "used_cpu_user_main_thread:"} {
+				_, rest, found := strings.Cut(info, kind)
+				require.True(t, found)
+				text, _, _ := strings.Cut(rest, "\r")
+				seconds, err := strconv.ParseFloat(text, 64)
+				require.NoError(t, err)
+				total += seconds
+			}
+			return time.Duration(total * float64(time.Second))
+		}
+		before := used()
+		do()
+		return used() - before
+	}
+	for name, queued := range map[string]bool{"at once": false, "queued": true} {
+		least := map[string]time.Duration{}
+		note := func(script string, took time.Duration) {
+			if was, has := least[script]; !has || took < was {
+				least[script] = took
+			}
+		}
+		for range 5 {
+			all := make([]order.ReserveRequest, maxMembers)
+			for i := range all {
+				all[i] = s.claim(lastID.Add(1), "k"+strings.Repeat("f", 32)+s.request())
+				if queued {
+					all[i].Enqueue = &order.Order{ID: all[i].OrderID, UserID: all[i].UserID, RequestID: all[i].RequestID}
+					all[i].QueueCapacity, all[i].QueueMaxAge = coupon.MaxStock, time.Second
+				}
+			}
+			var got []order.Reservation
+			note("reserve", busy(func() { got = s.ReserveMany(t.Context(), all) }))
+			held := s.holdsOf(got)
+			note("release", busy(func() { s.ReleaseMany(t.Context(), held) }))
+			held = s.holdsOf(s.ReserveMany(t.Context(), all))
+			note("confirm", busy(func() { s.ConfirmMany(t.Context(), held) }))
+		}
+		t.Logf("%d members %s: %v", maxMembers, name, least)
+		for script, took := range least {
+			require.Less(t, took, 5*time.Millisecond, "%s of %d members", script, maxMembers)
+		}
+	}
+}
