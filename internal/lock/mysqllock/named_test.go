@@ -35,7 +35,7 @@ func TestNamed(t *testing.T) {
 		Kept:      func(t testing.TB) int { return rowsOf(t, rows, "lock_fences") },
 		Purge:     func(t testing.TB) { purge(t, dsn) },
 		// No Flush and no Remaining: nothing is stored, and nothing ends by itself.
-		Capabilities: locktest.Capabilities{Fence: true, Raises: true, Session: true, Coarse: time.Second},
+		Capabilities: locktest.Capabilities{Fence: true, Raises: true, Session: true, Coarse: time.Second, AtOnce: 16},
 	})
 }
 

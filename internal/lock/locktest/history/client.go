@@ -39,8 +39,11 @@ func (c *client) live(ctx context.Context) {
 }
 
 func (c *client) try(ctx context.Context, key string, wait time.Duration) error {
-	if c.dice.IntN(20) == 0 {
+	switch c.dice.IntN(20) {
+	case 0:
 		return c.tryUnknown(ctx, key, wait)
+	case 1, 2, 3, 4:
+		return c.tryMany(ctx)
 	}
 	return c.tryOnce(ctx, key, wait)
 }
@@ -115,8 +118,14 @@ func (c *client) write(h *lock.Lease) {
 }
 
 func (c *client) release(h *lock.Lease) {
-	fence, call := int64(h.Fence()), time.Now()
-	switch err := h.Release(context.Background()); {
+	call := time.Now()
+	c.freed(h, call, h.Release(context.Background()))
+}
+
+// freed records what a release came to.
+func (c *client) freed(h *lock.Lease, call time.Time, err error) {
+	fence := int64(h.Fence())
+	switch {
 	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.isDoubtful(fence):
 		// An earlier answer was lost, and "not held" is then taken for its success: on a
 		// server that lost its data or the connection in between, it cannot be told.

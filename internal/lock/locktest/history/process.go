@@ -19,8 +19,8 @@ type process struct {
 
 	mu     sync.Mutex
 	dead   bool
-	awake  chan struct{}    // closed unless it is stopped
-	fences map[string]int64 // by token
+	awake  chan struct{}       // closed unless it is stopped
+	fences map[[2]string]int64 // by key and token
 }
 
 // wakingProcess is one whose backend can tell of a release.
@@ -30,9 +30,14 @@ type wakingProcess struct {
 }
 
 func newProcess(backend lock.Backend, b *book, slot int) (*process, lock.Backend) {
-	p := &process{Backend: backend, b: b, slot: slot, awake: make(chan struct{}), fences: map[string]int64{}}
+	p := &process{Backend: backend, b: b, slot: slot, awake: make(chan struct{}), fences: map[[2]string]int64{}}
 	close(p.awake)
-	if n, ok := backend.(lock.Notifier); ok {
+	n, wakes := backend.(lock.Notifier)
+	m, batches := backend.(lock.Batcher)
+	switch {
+	case wakes && batches:
+		return p, batchingProcess{wakingProcess{p, n}, m}
+	case wakes:
 		return p, wakingProcess{p, n}
 	}
 	return p, p
@@ -79,12 +84,21 @@ func (p *process) Acquire(ctx context.Context, key, token string, lease time.Dur
 		return lock.Grant{}, err
 	}
 	grant, err := p.Backend.Acquire(ctx, key, token, lease)
+	p.acquired(key, token, lease, call, grant, err)
+	if err := p.passes(); err != nil {
+		return lock.Grant{}, err
+	}
+	return grant, err
+}
+
+// acquired records what the server said.
+func (p *process) acquired(key, token string, lease time.Duration, call time.Time, grant lock.Grant, err error) {
 	end := time.Now()
 	switch {
 	case err == nil:
 		fence := int64(grant.Fence)
 		p.mu.Lock()
-		p.fences[token] = fence
+		p.fences[[2]string{key, token}] = fence
 		p.mu.Unlock()
 		p.b.change(fence, func(t *tenure) {
 			t.key, t.confirmed, t.touched, t.granted = key, call, end, [2]time.Time{call, end}
@@ -92,10 +106,6 @@ func (p *process) Acquire(ctx context.Context, key, token string, lease time.Dur
 	case !errors.Is(err, lock.ErrHeld):
 		p.b.unanswered(p.slot, key, lease, call, end)
 	}
-	if err := p.passes(); err != nil {
-		return lock.Grant{}, err
-	}
-	return grant, err
 }
 
 func (p *process) Renew(ctx context.Context, key, token string, lease time.Duration) error {
@@ -104,29 +114,39 @@ func (p *process) Renew(ctx context.Context, key, token string, lease time.Durat
 		return err
 	}
 	err := p.Backend.Renew(ctx, key, token, lease)
-	end := time.Now()
-	p.change(token, func(t *tenure) {
-		t.touched = end
-		if err == nil {
-			t.confirmed = call
-		}
-	})
+	p.renewed(key, token, call, err)
 	if err := p.passes(); err != nil {
 		return err
 	}
 	return err
 }
 
-// Release records what the server said. One without an answer may have freed the key, so
-// that the lease may have ended there, whatever the holder is told when it asks again; and
-// one that did may be told to its holder as a loss.
+func (p *process) renewed(key, token string, call time.Time, err error) {
+	end := time.Now()
+	p.change(key, token, func(t *tenure) {
+		t.touched = end
+		if err == nil {
+			t.confirmed = call
+		}
+	})
+}
+
+// Release makes the call and records it.
 func (p *process) Release(ctx context.Context, key, token string) error {
 	if err := p.passes(); err != nil {
 		return err
 	}
 	call := time.Now()
 	err := p.Backend.Release(ctx, key, token)
-	p.change(token, func(t *tenure) {
+	p.released(key, token, call, err)
+	return err
+}
+
+// released records what the server said. One without an answer may have freed the key, so
+// that the lease may have ended there, whatever the holder is told when it asks again; and
+// one that did may be told to its holder as a loss.
+func (p *process) released(key, token string, call time.Time, err error) {
+	p.change(key, token, func(t *tenure) {
 		if errors.Is(err, lock.ErrNotHeld) {
 			t.refused = true
 			return
@@ -136,13 +156,12 @@ func (p *process) Release(ctx context.Context, key, token string) error {
 			t.asked = call
 		}
 	})
-	return err
 }
 
 // change changes what is known of the tenure that token was granted, if it was.
-func (p *process) change(token string, f func(*tenure)) {
+func (p *process) change(key, token string, f func(*tenure)) {
 	p.mu.Lock()
-	fence, granted := p.fences[token]
+	fence, granted := p.fences[[2]string{key, token}]
 	p.mu.Unlock()
 	if granted {
 		p.b.change(fence, f)

@@ -1,0 +1,118 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"seckill/internal/lock"
+)
+
+// batchingProcess is one whose backend does for many keys at once what it does for one.
+type batchingProcess struct {
+	wakingProcess
+
+	many lock.Batcher
+}
+
+func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
+	killed := func(err error) []lock.Answer {
+		all := make([]lock.Answer, len(keys))
+		for i := range all {
+			all[i].Err = err
+		}
+		return all
+	}
+	call := time.Now()
+	if err := p.passes(); err != nil {
+		return killed(err)
+	}
+	answers := p.many.AcquireMany(ctx, keys, token, lease)
+	for i, a := range answers {
+		p.acquired(keys[i], token, lease, call, a.Grant, a.Err)
+	}
+	if err := p.passes(); err != nil {
+		return killed(err)
+	}
+	return answers
+}
+
+func (p batchingProcess) RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error {
+	call := time.Now()
+	if err := p.passes(); err != nil {
+		return toEach(keys, err)
+	}
+	errs := p.many.RenewMany(ctx, keys, token, lease)
+	for i, err := range errs {
+		p.renewed(keys[i], token, call, err)
+	}
+	if err := p.passes(); err != nil {
+		return toEach(keys, err)
+	}
+	return errs
+}
+
+func (p batchingProcess) ReleaseMany(ctx context.Context, keys []string, token string) []error {
+	if err := p.passes(); err != nil {
+		return toEach(keys, err)
+	}
+	call := time.Now()
+	errs := p.many.ReleaseMany(ctx, keys, token)
+	for i, err := range errs {
+		p.released(keys[i], token, call, err)
+	}
+	return errs
+}
+
+func toEach(keys []string, err error) []error {
+	errs := make([]error, len(keys))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+// tryMany takes some keys at once and does something while it has those that it was given.
+func (c *client) tryMany(ctx context.Context) (err error) {
+	l, p := c.slot.present()
+	keys := make([]string, 0, len(c.keys))
+	for _, i := range c.dice.Perm(len(c.keys))[:1+c.dice.IntN(len(c.keys))] {
+		keys = append(keys, c.keys[i])
+	}
+	call := time.Now()
+	leases, errs := l.AcquireMany(ctx, keys)
+	for i, key := range keys {
+		if c.told(key, call, leases[i], errs[i]); errs[i] != nil {
+			err = errs[i]
+		}
+	}
+	for range c.dice.IntN(3) {
+		time.Sleep(c.upTo(4 * time.Millisecond))
+		for _, h := range leases {
+			if h != nil {
+				c.reenter(l, h)
+				c.write(h)
+			}
+		}
+	}
+	switch c.dice.IntN(20) {
+	case 0:
+		p.stop(c.o.Lease + c.upTo(c.o.Lease/2))
+	case 1:
+		time.Sleep(c.o.Lease/2 + c.upTo(c.o.Lease))
+	case 2:
+		c.slot.kill(p)
+		return err
+	}
+	for _, h := range leases {
+		if h != nil {
+			c.write(h)
+		}
+	}
+	call = time.Now()
+	for i, err := range l.ReleaseMany(context.Background(), leases) {
+		if leases[i] != nil {
+			c.freed(leases[i], call, err)
+		}
+	}
+	return err
+}

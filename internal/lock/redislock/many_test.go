@@ -1,0 +1,179 @@
+package redislock
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lock"
+	"seckill/internal/testbed/testservers"
+)
+
+// users are n keys of different users, who share the buckets.
+func users(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = lock.UserKey(int64(70_000 + 7*i))
+	}
+	return keys
+}
+
+func TestEachMemberOfABatchHasAFenceOfItsOwnAndNoTwoTheSame(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	l, err := lock.New(New(c, Options{}), lock.Options{Lease: time.Minute})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close(context.Background())) }()
+	keys := users(2*perScript + 3)
+	leases, errs := l.AcquireMany(t.Context(), keys)
+	seen := map[uint64]string{}
+	for i, h := range leases {
+		require.NoError(t, errs[i])
+		value := c.Get(t.Context(), namesOf(keys[i]).lock).Val()
+		require.True(t, strings.HasSuffix(value, " "+strconv.FormatUint(h.Fence(), 10)), "%s: %s, %d", keys[i], value, h.Fence())
+		if i < perScript { // of one script; others may run in the same microsecond
+			require.Empty(t, seen[h.Fence()])
+			seen[h.Fence()] = keys[i]
+		}
+	}
+	for _, err := range l.ReleaseMany(t.Context(), leases) {
+		require.NoError(t, err)
+	}
+}
+
+// Counted by the servers: commands that the scripts call do not count.
+func TestABatchIsOneScriptForEachMaster(t *testing.T) {
+	const members, rounds = 50, 4
+	_, dial := clusterHarness(t)
+	for name, tc := range map[string]struct {
+		client  redis.UniversalClient
+		masters int
+	}{
+		"of a standalone server": {dialed(t, testservers.NewRedis(t).Addr()), 1},
+		"of a Cluster":           {dial(t, ""), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := lock.New(New(tc.client, Options{}), lock.Options{Lease: time.Minute})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, l.Close(context.Background())) }()
+			round := func() {
+				leases, errs := l.AcquireMany(t.Context(), users(members))
+				for _, err := range append(errs, l.ReleaseMany(t.Context(), leases)...) {
+					require.NoError(t, err)
+				}
+			}
+			round() // the servers have the scripts then
+			before := scriptsRun(t, tc.client)
+			for range rounds {
+				round()
+			}
+			require.Equal(t, 2*rounds*tc.masters, scriptsRun(t, tc.client)-before)
+		})
+	}
+}
+
+func TestAScriptForManyKeepsRedisBusyForLessThanFiveMilliseconds(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b, keys := New(c, Options{Fair: true}), users(perScript) // the dearest
+	least := time.Hour
+	for i := range 20 { // a busy machine may stop the server in the midst of it
+		token := strconv.Itoa(i)
+		require.NoError(t, c.ConfigResetStat(t.Context()).Err())
+		for _, a := range b.AcquireMany(t.Context(), keys, token, time.Minute) {
+			require.NoError(t, a.Err)
+		}
+		least = min(least, scriptTime(t, c))
+		for _, err := range b.ReleaseMany(t.Context(), keys, token) {
+			require.NoError(t, err)
+		}
+	}
+	t.Logf("%d members: %v", perScript, least)
+	require.Less(t, least, 5*time.Millisecond)
+}
+
+func TestAMemberWhoseSlotIsElsewhereGoesAlone(t *testing.T) {
+	_, dial := clusterHarness(t)
+	client := dial(t, "")
+	b, keys := New(client, Options{}), users(30)
+	var part []batched // as if all slots had been on one node a moment ago
+	for i, key := range keys {
+		part = append(part, batched{index: i, key: key, names: namesOf(key)})
+	}
+	answers := make([]lock.Answer, len(keys))
+	b.acquirePart(t.Context(), part, "token", time.Minute, answers)
+	for i, a := range answers {
+		require.NoError(t, a.Err)
+		require.Contains(t, client.Get(t.Context(), part[i].lock).Val(), fmt.Sprintf("token %d", a.Grant.Fence))
+	}
+	for _, err := range b.ReleaseMany(t.Context(), keys, "token") {
+		require.NoError(t, err)
+	}
+}
+
+func TestWhatGoesWrongWithOneMemberIsItsOwn(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b, keys := New(c, Options{}), users(3)
+	require.NoError(t, c.LPush(t.Context(), namesOf(keys[1]).lock, "no lock").Err())
+	answers := b.AcquireMany(t.Context(), keys, "token", time.Minute)
+	require.NoError(t, answers[0].Err)
+	require.ErrorContains(t, answers[1].Err, "WRONGTYPE")
+	require.NoError(t, answers[2].Err)
+	errs := b.ReleaseMany(t.Context(), keys, "token")
+	require.NoError(t, errs[0])
+	require.ErrorContains(t, errs[1], "WRONGTYPE")
+	require.NotErrorIs(t, errs[1], lock.ErrNotHeld)
+	require.NoError(t, errs[2])
+}
+
+// scriptsRun counts the scripts that all masters have run.
+func scriptsRun(t testing.TB, client redis.UniversalClient) int {
+	t.Helper()
+	total := 0
+	each(t, client, func(name string, calls int, _ time.Duration) {
+		if strings.HasPrefix(name, "eval") {
+			total += calls
+		}
+	})
+	return total
+}
+
+// scriptTime is how long the scripts took since the statistics were reset.
+func scriptTime(t testing.TB, client redis.UniversalClient) (total time.Duration) {
+	t.Helper()
+	each(t, client, func(name string, _ int, took time.Duration) {
+		if strings.HasPrefix(name, "eval") {
+			total += took
+		}
+	})
+	return total
+}
+
+// each calls f with what every master says of each command.
+func each(t testing.TB, client redis.UniversalClient, f func(name string, calls int, took time.Duration)) {
+	t.Helper()
+	var mu sync.Mutex
+	ask := func(ctx context.Context, c *redis.Client) error {
+		mu.Lock() // the masters are asked at once
+		defer mu.Unlock()
+		text, err := c.Info(ctx, "commandstats").Result()
+		for line := range strings.Lines(text) {
+			var calls, us int
+			name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+			if _, err := fmt.Sscanf(rest, "calls=%d,usec=%d,", &calls, &us); err == nil {
+				f(name, calls, time.Duration(us)*time.Microsecond)
+			}
+		}
+		return err
+	}
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		require.NoError(t, cluster.ForEachMaster(t.Context(), ask))
+		return
+	}
+	require.NoError(t, ask(t.Context(), client.(*redis.Client)))
+}
