@@ -29,7 +29,7 @@ type Reservation struct {
 	Err  error
 }
 
-// ErrAlone: a call for many leaves this member to a call of its own, which does it, or finds
+// ErrAlone says that a call for many leaves this member to a call of its own, which does it, or finds
 // out what was done.
 var ErrAlone = errors.New("order: not with others")
 

@@ -84,6 +84,9 @@ func TestMembersOfABatchAreRefusedEachForItsOwnReason(t *testing.T) {
 		require.Equal(t, another.OrderID, got[3].Hold.Attempt)
 		require.Equal(t, got[0], got[5])
 		s.wants(3, 10-2-2, 10-1-1)
+		all, err := s.ReadShards(t.Context(), s.load.CouponID, 2)
+		require.NoError(t, err)
+		require.Equal(t, []int64{4, 2}, []int64{all[0].Requests, all[1].Requests}, "nothing is written of those refused")
 		for i, got := range got {
 			if got.Err != nil {
 				require.Zero(t, got.Hold, "member %d", i)

@@ -11,7 +11,8 @@
 // on a Redis Cluster the shards spread over the masters. The scripts are in lua/;
 // each checks everything that can refuse before it writes anything, and is
 // idempotent by the request's or the order's id, so that a lost reply may be
-// answered by asking again.
+// answered by asking again. Those that every order needs do for each of many members
+// what they do for one (many.go).
 //
 // A shard does not promise that a hold becomes an order, and holds do not expire:
 // the instance that took one confirms or releases it, and the reconciler does so for an

@@ -1,11 +1,19 @@
--- Takes an entry out of the queue: what it asked for has ended.
+-- Takes entries out of the queue: what they asked for has ended.
 --
--- KEYS: stock meta holds open buyers requests returned queue …   ARGV: epoch, entry
--- Gives OK, NONE (it is out already) or STALE.
+-- KEYS: stock meta holds open buyers requests returned queue …   ARGV: epoch, entries
+-- Gives for each OK, NONE (it is out already) or STALE.
 local meta, queue = KEYS[2], KEYS[8]
-if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'STALE'} end
-redis.call('XACK', queue, 'orders', ARGV[2])
-if redis.call('XDEL', queue, ARGV[2]) == 0 then return {'NONE'} end
-redis.call('HINCRBY', meta, 'served', 1)
-redis.call('HINCRBY', meta, 'ops', 1)
-return {'OK'}
+local current = redis.call('HGET', meta, 'epoch')
+
+local function acknowledge(entry)
+  if current ~= ARGV[1] then return 'STALE' end
+  redis.call('XACK', queue, 'orders', entry)
+  if redis.call('XDEL', queue, entry) == 0 then return 'NONE' end
+  redis.call('HINCRBY', meta, 'served', 1)
+  redis.call('HINCRBY', meta, 'ops', 1)
+  return 'OK'
+end
+
+local answers = {}
+for i = 2, #ARGV do answers[#answers + 1] = acknowledge(ARGV[i]) end
+return answers
