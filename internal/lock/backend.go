@@ -68,8 +68,9 @@ type Raiser interface {
 type Notifier interface {
 	// Subscribe returns once messages are certain to arrive. The channel has
 	// room for one message. cancel may be called more than once and leaves no
-	// subscription behind.
-	Subscribe(ctx context.Context, key string) (freed <-chan struct{}, cancel func(), err error)
+	// subscription behind. token is what the waiter asks with: where waiters stand in
+	// line, a message may be for the first of them alone.
+	Subscribe(ctx context.Context, key, token string) (freed <-chan struct{}, cancel func(), err error)
 }
 
 // Queuer is a Backend that can serve the waiters of all processes in the order in

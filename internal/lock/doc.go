@@ -20,6 +20,9 @@
 // the first of them talks to the server. Across processes whoever asks first
 // after a release gets the key, unless the backend has a line of its own (Queuer).
 //
+// Many keys at once are DoMany: one trip to acquire what is free, one to release it, and
+// a lease of its own for each key.
+//
 // The promise about what is abandoned: a key that a call took when its caller
 // had given up or had asked again is free within a second of its taking or of
 // the server's return. See Cleaner.

@@ -139,7 +139,7 @@ func (w *waiter) subscribe() bool {
 	}
 	ctx, cancel := context.WithTimeout(w.wait, w.l.o.Timeout)
 	defer cancel()
-	freed, stop, err := n.Subscribe(ctx, w.key)
+	freed, stop, err := n.Subscribe(ctx, w.key, w.token)
 	if err != nil {
 		w.l.o.Logger.Debug("lock: cannot subscribe, polling instead", "key", w.key, "err", err)
 		return false

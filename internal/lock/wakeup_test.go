@@ -14,7 +14,7 @@ import (
 // deaf frees a key while somebody is about to subscribe, and never sends a message.
 type deaf struct{ *memory }
 
-func (d deaf) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+func (d deaf) Subscribe(ctx context.Context, key, token string) (<-chan struct{}, func(), error) {
 	return make(chan struct{}), func() {}, d.Release(ctx, key, "stranger")
 }
 

@@ -225,11 +225,11 @@ func tokenOf(t *testing.T, addr, key string) string {
 func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
 	b, err := Connect([]string{testservers.Etcd(t).Addr()}, Options{})
 	require.NoError(t, err)
-	_, _, err = b.Subscribe(t.Context(), t.Name())
+	_, _, err = b.Subscribe(t.Context(), t.Name(), "token")
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	require.NoError(t, b.Close(), "it may be repeated")
-	_, _, err = b.Subscribe(t.Context(), t.Name())
+	_, _, err = b.Subscribe(t.Context(), t.Name(), "token")
 	require.ErrorIs(t, err, errClosed)
 	_, err = b.Acquire(t.Context(), t.Name(), "one", time.Minute)
 	require.Error(t, err)

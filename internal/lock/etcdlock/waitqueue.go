@@ -22,7 +22,7 @@ var errClosed = errors.New("etcdlock: closed")
 // Subscribe puts an entry into the line of key and answers a channel that gets a
 // message when it is first in the line and the key is free. A waiter that dies
 // leaves the line after ten seconds at most; until then those behind it poll.
-func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}, func(), error) {
 	id := rand.Text()
 	p := queueEntry{b: b, key: key, name: b.queueDir(key) + id, lease: leaseID(key, id), freed: make(chan struct{}, 1)}
 	listening, cancel := context.WithCancel(b.ctx)

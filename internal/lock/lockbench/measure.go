@@ -21,6 +21,7 @@ const (
 type figures struct {
 	P50, P99     time.Duration // acquire and release, uncontended
 	Raw          time.Duration // two raw round trips, p50
+	Bare         time.Duration // the sections of a contest without any lock
 	One, Four    time.Duration // the contest within a process, and between four
 	AloneSent    float64       // commands per acquisition, uncontended
 	OneSent      float64       // the same in the contests
@@ -48,9 +49,7 @@ func (set *serverSet) measureAll(ctx context.Context, s settings) (_ *report, er
 	})
 	r := &report{settings: s, Environment: set.environment(ctx)}
 	rounds := make([][]figures, len(all))
-	var bare []time.Duration
 	for round := range s.rounds {
-		bare = append(bare, sections(s.workers*s.repeats))
 		for i, c := range all {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, s.rounds, c.name)
 			f, err := c.measure(ctx, s, round)
@@ -60,10 +59,12 @@ func (set *serverSet) measureAll(ctx context.Context, s settings) (_ *report, er
 			rounds[i] = append(rounds[i], f)
 		}
 	}
-	r.Bare = median(bare)
+	var bare []time.Duration
 	for i, c := range all {
-		r.Rows = append(r.Rows, rowOf(c, rounds[i], s))
+		r.Rows = append(r.Rows, rowOf(c, rounds[i]))
+		bare = append(bare, each(rounds[i], func(f figures) time.Duration { return f.Bare })...)
 	}
+	r.Bare = median(bare)
 	return r, err
 }
 
@@ -81,6 +82,7 @@ func (c candidate) measure(ctx context.Context, s settings, round int) (f figure
 	if err := c.alone(ctx, s, &f); err != nil {
 		return f, fmt.Errorf("alone: %w", err)
 	}
+	f.Bare = sections(s.workers * s.repeats)
 	key := "user:" + strconv.Itoa(100+round)
 	if f.One, f.OneSent, err = c.contest(ctx, s, 1, key, &f); err != nil {
 		return f, fmt.Errorf("in one process: %w", err)

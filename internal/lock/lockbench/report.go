@@ -15,7 +15,8 @@ import (
 // The targets, which are for the redis backend.
 const (
 	tripsTarget = 1.10 // of two raw round trips, alone
-	idealTarget = 1.15 // of the sections alone, in a contest
+	oneTarget   = 1.05 // of the sections without any lock, in one process
+	fourTarget  = 1.15 // the same, between four
 	sentTarget  = 2.50 // commands per acquisition
 )
 
@@ -37,9 +38,9 @@ type row struct {
 	RawUs     float64 `json:"raw_us"`
 	Trips     float64 `json:"of_two_round_trips"`
 	OneMs     float64 `json:"one_process_ms"`
-	One       float64 `json:"one_process_of_ideal"`
+	One       float64 `json:"one_process_of_sections"`
 	FourMs    float64 `json:"four_processes_ms"`
-	Four      float64 `json:"four_processes_of_ideal"`
+	Four      float64 `json:"four_processes_of_sections"`
 	AloneSent float64 `json:"commands_alone"`
 	OneSent   float64 `json:"commands_one_process"`
 	FourSent  float64 `json:"commands_four_processes"`
@@ -49,8 +50,9 @@ type row struct {
 	targets bool
 }
 
-func rowOf(c candidate, rounds []figures, s settings) row {
-	ideal := time.Duration(s.workers*s.repeats) * section
+// rowOf compares each contest with what its sections took without any lock a moment
+// before: a sleep is longer than it was asked to be, and no lock is to blame for that.
+func rowOf(c candidate, rounds []figures) row {
 	of := func(get func(figures) time.Duration) float64 { return float64(median(each(rounds, get))) }
 	sent := func(get func(figures) float64) float64 { return median(each(rounds, get)) }
 	r := row{
@@ -66,7 +68,8 @@ func rowOf(c candidate, rounds []figures, s settings) row {
 		OneSent:   sent(func(f figures) float64 { return f.OneSent }),
 		FourSent:  sent(func(f figures) float64 { return f.FourSent }),
 	}
-	r.One, r.Four = r.OneMs*1e6/float64(ideal), r.FourMs*1e6/float64(ideal)
+	r.One = sent(func(f figures) float64 { return float64(f.One) / float64(f.Bare) })
+	r.Four = sent(func(f figures) float64 { return float64(f.Four) / float64(f.Bare) })
 	for _, f := range rounds {
 		r.Sections, r.Overlaps = r.Sections+f.Acquisitions, r.Overlaps+f.Overlaps
 	}
@@ -106,8 +109,8 @@ func (r *report) markdown(w io.Writer) error {
 	fmt.Fprintf(&b, "- medians of %d rounds; contests: %d goroutines × %d sections of %v on one key, ideal %v; "+
 		"the sections alone, without a lock, took %v here\n\n", r.settings.rounds, r.settings.workers, r.settings.repeats,
 		section, time.Duration(n)*section, r.Bare.Round(time.Millisecond))
-	b.WriteString("| lock | alone p50, µs | p99, µs | of two round trips | 1 process, ms | of the ideal " +
-		"| 4 processes, ms | of the ideal | commands alone | 1 process | 4 processes |\n")
+	b.WriteString("| lock | alone p50, µs | p99, µs | of two round trips | 1 process, ms | of no lock " +
+		"| 4 processes, ms | of no lock | commands alone | 1 process | 4 processes |\n")
 	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.2f | %.0f | %.2f | %.0f | %.2f | %.1f | %.1f | %.1f |\n",
@@ -138,8 +141,8 @@ func (r *report) targets() string {
 			is, limit float64
 		}{
 			{"alone, of two raw round trips", x.Trips, tripsTarget},
-			{"contest in one process, of the ideal", x.One, idealTarget},
-			{"contest between four processes, of the ideal", x.Four, idealTarget},
+			{"contest in one process, of the sections without any lock", x.One, oneTarget},
+			{"contest between four processes, of the sections without any lock", x.Four, fourTarget},
 			{"commands per acquisition, one process", x.OneSent, sentTarget},
 			{"commands per acquisition, four processes", x.FourSent, sentTarget},
 		} {

@@ -39,10 +39,10 @@ func TestAnAcquireWhoseReplyWasLostIsAskedAgain(t *testing.T) {
 func TestAReleaseTellsThoseWhoSubscribedToItsKeyAndNoOthers(t *testing.T) {
 	b := New(dialed(t, testservers.Redis(t).Addr()), Options{})
 	key, neighbour := "user:1000064", "user:1000128" // of the same bucket
-	freed, cancel, err := b.Subscribe(t.Context(), key)
+	freed, cancel, err := b.Subscribe(t.Context(), key, "waiter")
 	require.NoError(t, err)
 	defer cancel()
-	others, stop, err := b.Subscribe(t.Context(), neighbour)
+	others, stop, err := b.Subscribe(t.Context(), neighbour, "waiter")
 	require.NoError(t, err)
 	defer stop()
 	for _, k := range []string{neighbour, key} {

@@ -10,7 +10,8 @@
 //	seckill:{lock:42}:fence     →  the last fence of this bucket, never expires
 //	seckill:{lock:42}:freed        channel: the name of each key that is released and was waited for
 //
-// In fair mode there is a line for each key that somebody waits for: see fair.go.
+// In fair mode there is a line for each key that somebody waits for: see fair.go. Many keys
+// at once are one script, or one for each master of a Cluster: see many.go.
 //
 // The 64 buckets spread the keys over a Cluster and keep the number of counters
 // small: one per bucket and not one per key, for they may never expire. Lock and

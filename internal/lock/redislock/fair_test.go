@@ -35,6 +35,35 @@ func TestWhatManyClientsSawInFairModeCouldHaveBeenAPerfectLock(t *testing.T) {
 	history.Check(t, history.Options{Server: h.Server, Dial: h.Dial, InTurn: true})
 }
 
+func TestInFairModeAReleaseWakesTheFirstInLineAlone(t *testing.T) {
+	b, key := New(dialed(t, testservers.Redis(t).Addr()), Options{Fair: true, PlaceTTL: time.Hour}), "user:line-of-three"
+	_, err := b.Acquire(t.Context(), key, "holder", time.Hour)
+	require.NoError(t, err)
+	tokens, freed := []string{"first", "second", "third"}, make([]<-chan struct{}, 3)
+	for i, token := range tokens {
+		_, err := b.AcquireInTurn(t.Context(), key, token, time.Hour)
+		require.ErrorIs(t, err, lock.ErrHeld)
+		var cancel func()
+		freed[i], cancel, err = b.Subscribe(t.Context(), key, token)
+		require.NoError(t, err)
+		defer cancel()
+	}
+	holder := "holder"
+	for i, token := range tokens {
+		require.NoError(t, b.Release(t.Context(), key, holder))
+		<-freed[i]
+		b.subscriptions.mu.Lock() // whoever else is told is told under it
+		for _, other := range freed {
+			require.Empty(t, other)
+		}
+		b.subscriptions.mu.Unlock()
+		_, err = b.AcquireInTurn(t.Context(), key, token, time.Hour)
+		require.NoError(t, err)
+		holder = token
+	}
+	require.NoError(t, b.Release(t.Context(), key, holder))
+}
+
 func fair(t testing.TB, addr string) locktest.Harness {
 	return fairly(t, harness(t, addr), func(t testing.TB, addr string) redis.UniversalClient { return dialed(t, addr) })
 }

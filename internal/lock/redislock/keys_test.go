@@ -99,7 +99,7 @@ func TestTheScriptsMayRunThroughAnAutomaticPipeline(t *testing.T) {
 func TestASubscriptionThatFailsLeavesNothing(t *testing.T) {
 	b := New(dialed(t, "127.0.0.1:1"), Options{})
 	for range 3 {
-		_, _, err := b.Subscribe(t.Context(), "user:1")
+		_, _, err := b.Subscribe(t.Context(), "user:1", "token")
 		require.Error(t, err)
 	}
 	require.Empty(t, b.subscriptions.byChannel)

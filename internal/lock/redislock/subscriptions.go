@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,23 +29,34 @@ type subscriptions struct {
 
 // subscription is one subscription. waiters and idle are guarded by the mutex of ears.
 type subscription struct {
-	waiters map[chan struct{}]string // to the Redis key each waits for
-	ready   chan struct{}            // closed when confirmed or failed
-	err     error                    // why it failed; read after ready
+	waiters map[chan struct{}]waiter
+	ready   chan struct{} // closed when confirmed or failed
+	err     error         // why it failed; read after ready
 	sub     *redis.PubSub
 	idle    *time.Timer // ends the subscription, unless there are waiters again
+}
+
+// waiter is the Redis key that is waited for, and by which token.
+type waiter struct{ key, token string }
+
+// means reports whether a message is for the waiter: it names the key, and in fair mode
+// behind it the token that is the first in line.
+func (w waiter) means(message string) bool {
+	rest, ok := strings.CutPrefix(message, w.key)
+	return ok && (rest == "" || rest == " "+w.token)
 }
 
 func newSubscriptions(client redis.UniversalClient, log *slog.Logger) *subscriptions {
 	return &subscriptions{client: client, log: log, byChannel: map[string]*subscription{}}
 }
 
-// Subscribe returns a channel that gets a message when key is released. It
-// returns after the server has confirmed, so nothing is missed from then on.
-func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+// Subscribe returns a channel that gets a message when key is released; in fair mode, when
+// it is and token is the first in line. It returns after the server has confirmed, so
+// nothing is missed from then on.
+func (b *Backend) Subscribe(ctx context.Context, key, token string) (<-chan struct{}, func(), error) {
 	n := b.namesOf(key)
 	freed := make(chan struct{}, 1)
-	e := b.subscriptions.add(ctx, n.channel, n.lock, freed)
+	e := b.subscriptions.add(ctx, n.channel, waiter{n.lock, token}, freed)
 	cancel := func() { b.subscriptions.remove(n.channel, e, freed) }
 	select {
 	case <-e.ready:
@@ -59,17 +71,17 @@ func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, f
 	}
 }
 
-func (s *subscriptions) add(ctx context.Context, channel, key string, freed chan struct{}) *subscription {
+func (s *subscriptions) add(ctx context.Context, channel string, w waiter, freed chan struct{}) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.byChannel[channel]
 	if !ok {
 		// The subscription outlives the waiter who happened to come first.
-		e = &subscription{waiters: map[chan struct{}]string{}, ready: make(chan struct{})}
+		e = &subscription{waiters: map[chan struct{}]waiter{}, ready: make(chan struct{})}
 		s.byChannel[channel] = e
 		go s.listen(context.WithoutCancel(ctx), channel, e)
 	}
-	e.waiters[freed] = key
+	e.waiters[freed] = w
 	return e
 }
 
@@ -135,11 +147,11 @@ func (s *subscriptions) listen(ctx context.Context, channel string, e *subscript
 	}
 }
 
-func (s *subscriptions) notify(e *subscription, key string) {
+func (s *subscriptions) notify(e *subscription, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for freed, of := range e.waiters {
-		if of == key {
+	for freed, w := range e.waiters {
+		if w.means(message) {
 			select {
 			case freed <- struct{}{}:
 			default: // it knows already

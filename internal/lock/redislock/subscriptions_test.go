@@ -15,7 +15,7 @@ func TestWaitersThatFollowEachOtherShareASubscription(t *testing.T) {
 	b := New(c, Options{})
 	key := "user:next"
 	for range 5 {
-		freed, cancel, err := b.Subscribe(t.Context(), key)
+		freed, cancel, err := b.Subscribe(t.Context(), key, "token")
 		require.NoError(t, err)
 		require.NoError(t, c.Publish(t.Context(), namesOf(key).channel, namesOf(key).lock).Err())
 		require.Eventually(t, func() bool { return len(freed) == 1 }, 5*time.Second, time.Millisecond, "it hears")

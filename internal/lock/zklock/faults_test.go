@@ -189,7 +189,7 @@ func TestWhatIsHeldAtCloseRunsOutAndTheRestEndsAtOnce(t *testing.T) {
 	o.freeWithin(t, t.Name(), 2*soon)
 	_, err = b.Acquire(t.Context(), t.Name(), "one", 4*time.Second)
 	require.ErrorIs(t, err, errClosed)
-	_, _, err = b.Subscribe(t.Context(), t.Name())
+	_, _, err = b.Subscribe(t.Context(), t.Name(), "token")
 	require.ErrorIs(t, err, errClosed)
 }
 
@@ -198,7 +198,7 @@ func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
 	o, dying := observe(t, addr), dial(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
 	require.NoError(t, err)
-	_, _, err = dying.Subscribe(t.Context(), t.Name())
+	_, _, err = dying.Subscribe(t.Context(), t.Name(), "token")
 	require.NoError(t, err)
 	got := waiting(t, o, dial(t, addr), 20*time.Second, t.Name(), 1)
 	require.NoError(t, dying.Close())

@@ -15,7 +15,7 @@ const pauseAfter = 50 * time.Millisecond
 // Subscribe puts a node into the line of key and answers a channel that gets a
 // message when it is first in the line and the key is free. A waiter that dies
 // leaves the line with its session; until then those behind it poll.
-func (b *Backend) Subscribe(ctx context.Context, key string) (<-chan struct{}, func(), error) {
+func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}, func(), error) {
 	s, err := b.anySession(nil)
 	if err != nil {
 		return nil, nil, err
