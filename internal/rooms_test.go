@@ -48,16 +48,25 @@ var rooms = map[string][]string{
 
 	"internal/testbed/testservers": {"internal/testbed/servers"},
 
+	"internal/app/core": {"internal/audit", "internal/coupon", "internal/order", "internal/stock", "internal/store"},
+	"internal/app": { // it puts the program together, of all but the tools
+		"internal/admission", "internal/api", "internal/app/core", "internal/audit", "internal/clock", "internal/config", "internal/coupon",
+		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
+		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
+		"internal/order", "internal/preflight", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
+	},
+
 	"internal/shoptest": {
-		"internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock", "internal/order",
-		"internal/redisconn", "internal/testbed/testservers", "internal/stock", "internal/store",
+		"internal/app/core", "internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock",
+		"internal/order", "internal/redisconn", "internal/testbed/testservers", "internal/stock", "internal/store",
 	},
 
 	"internal/lab": {
-		"internal/lab/harness", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
+		"internal/app/core", "internal/lab/harness", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
 		"internal/lock/redlock", "internal/order", "internal/testbed/servers", "internal/stock", "internal/store",
 	},
 	"internal/lab/harness": {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed/servers"},
+	"internal/lab/runner":  {"internal/api", "internal/lab", "internal/lab/harness"},
 	"internal/lab/report":  {"internal/lab/harness"},
 	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":       {"internal/faults", "internal/lock", "internal/testbed/servers"},

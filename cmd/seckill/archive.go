@@ -1,23 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/store"
+	"seckill/internal/app"
 )
 
-const (
-	// archiveStep is how many orders one transaction moves.
-	archiveStep = 500
-	// archiveAfter is the least time since the end of a sale: its shards are freed a day
-	// after it.
-	archiveAfter = 48 * time.Hour
-)
+// archiveAfter is the least time since the end of a sale: its shards are freed a day
+// after it.
+const archiveAfter = 48 * time.Hour
 
 func newArchive(c console) *cobra.Command {
 	cmd := &cobra.Command{
@@ -51,7 +46,7 @@ redlock keep one for each key).`,
 		case *age < archiveAfter:
 			return usage(fmt.Errorf("--older-than must be %s at least", archiveAfter))
 		}
-		s, err := openStore(cmd.Context(), cfg, nil, newLog(cfg.Log, c.err), nil)
+		s, err := app.OpenStore(cmd.Context(), cfg, newLog(cfg.Log, c.err))
 		if err != nil {
 			return err
 		}
@@ -59,69 +54,7 @@ redlock keep one for each key).`,
 		if err := s.CheckSchema(cmd.Context()); err != nil {
 			return err
 		}
-		before := time.Now().Add(-*age)
-		return errors.Join(archiveAll(cmd.Context(), c, s, before), purgeLocks(cmd.Context(), c, s, before))
+		return app.Archive(cmd.Context(), s, time.Now().Add(-*age), c.out)
 	}
 	return cmd
-}
-
-func archiveAll(ctx context.Context, c console, s *store.Store, before time.Time) error {
-	moved := false
-	for after, more := int64(0), true; more; {
-		page, err := s.Coupons().Archivable(ctx, before, after, couponPage)
-		if err != nil {
-			return err
-		}
-		for _, one := range page {
-			after = one.ID
-			all, err := archiveOne(ctx, s, one.ID, before)
-			if all != (store.Archived{}) {
-				moved = true
-				_, _ = fmt.Fprintf(c.out, "coupon %d: %d orders archived, %d void requests and %d fences deleted\n",
-					one.ID, all.Orders, all.Voids, all.Fences)
-			}
-			if err != nil {
-				return fmt.Errorf("archive coupon %d: %w", one.ID, err)
-			}
-		}
-		more = len(page) == couponPage
-	}
-	if !moved {
-		_, _ = fmt.Fprintln(c.out, "there is nothing to archive")
-	}
-	return nil
-}
-
-// purgeLocks deletes what locks have left in the database, at half of the speed too.
-func purgeLocks(ctx context.Context, c console, s *store.Store, before time.Time) error {
-	purged, err := s.PurgeLocks(ctx, before, func(took time.Duration) error { return rest(ctx, took) })
-	if purged > 0 {
-		_, _ = fmt.Fprintf(c.out, "%d rows of unused lock keys deleted\n", purged)
-	}
-	return err
-}
-
-// rest waits, unless ctx ends first.
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// archiveOne archives a coupon in steps, and rests after each for as long as it took.
-func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time) (all store.Archived, err error) {
-	for {
-		began := time.Now()
-		step, err := s.Archive(ctx, id, before, archiveStep)
-		all.Orders, all.Voids, all.Fences = all.Orders+step.Orders, all.Voids+step.Voids, all.Fences+step.Fences
-		if err != nil || step == (store.Archived{}) {
-			return all, err
-		}
-		if err := rest(ctx, time.Since(began)); err != nil {
-			return all, err
-		}
-	}
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"seckill/internal/app"
 	"seckill/internal/audit"
 )
 
@@ -39,48 +39,26 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := openCore(ctx, cfg, newLog(cfg.Log, c.err), anyServers)
+		a, err := app.OpenCore(ctx, cfg, newLog(cfg.Log, c.err))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, a.close(context.WithoutCancel(ctx))) }()
+		defer func() { err = errors.Join(err, a.Close(context.WithoutCancel(ctx))) }()
 		if ids == nil {
-			if ids, err = a.soldIDs(ctx); err != nil {
+			if ids, err = a.SoldCoupons(ctx); err != nil {
 				return err
 			}
 			if len(ids) == 0 {
 				_, _ = fmt.Fprintln(c.err, "no coupon's stock was ever loaded: nothing to audit")
 			}
 		}
-		check := a.auditor.Audit
+		check := a.Auditor.Audit
 		if *repair {
-			check = a.auditor.Repair
+			check = a.Auditor.Repair
 		}
 		return auditAll(ctx, c, ids, check, *asJSON)
 	}
 	return cmd
-}
-
-// couponPage is how many coupons are read at once.
-const couponPage = 1000
-
-// soldIDs lists the coupons whose stock was ever loaded, however long ago they ended:
-// only they have orders.
-func (a *app) soldIDs(ctx context.Context) ([]int64, error) {
-	ids := []int64{}
-	for after, more := int64(0), true; more; {
-		page, err := a.store.Coupons().List(ctx, after, couponPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range page {
-			if after = one.ID; one.Epoch > 0 {
-				ids = append(ids, one.ID)
-			}
-		}
-		more = len(page) == couponPage
-	}
-	return ids, nil
 }
 
 func couponIDs(text string) ([]int64, error) {
@@ -109,13 +87,8 @@ func auditAll(ctx context.Context, c console, ids []int64,
 			continue
 		}
 		clean = clean && report.Clean
-		if asJSON {
-			err = json.NewEncoder(c.out).Encode(report)
-		} else {
-			err = report.WriteText(c.out)
-		}
-		if err != nil {
-			return fmt.Errorf("print the report: %w", err)
+		if err := c.print(report, asJSON); err != nil {
+			return err
 		}
 	}
 	if failed == nil && !clean {

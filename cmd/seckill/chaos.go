@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -97,11 +96,7 @@ func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) 
 	o.Log = show.Printf
 	failed := chaos.Run(cmd.Context(), o)
 	sum := book.Summary()
-	if out.json {
-		if err := json.NewEncoder(c.out).Encode(sum); err != nil {
-			return fmt.Errorf("print the report: %w", err)
-		}
-	} else if err := sum.WriteText(c.out); err != nil {
+	if err := c.print(sum, out.json); err != nil {
 		return err
 	}
 	if out.page != "" {

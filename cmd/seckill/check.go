@@ -1,22 +1,13 @@
 package main
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
-	"time"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"seckill/internal/clock"
-	"seckill/internal/config"
+	"seckill/internal/app"
 	"seckill/internal/preflight"
-	"seckill/internal/redisconn"
 )
 
 func newCheck(c console) *cobra.Command {
@@ -39,7 +30,7 @@ The exit code is 1 if something is refused: then serve does not start.`,
 			return usage(errors.New("embedded stores have nothing to look at: set mysql.dsn and redis.addrs"))
 		}
 		var found preflight.Findings
-		if err := checkAlone(cmd.Context(), cfg, newLog(cfg.Log, c.err), &found); err != nil {
+		if err := app.Check(cmd.Context(), cfg, newLog(cfg.Log, c.err), &found); err != nil {
 			return err
 		}
 		if err := found.WriteText(c.out); err != nil {
@@ -51,108 +42,4 @@ The exit code is 1 if something is refused: then serve does not start.`,
 		return nil
 	}
 	return cmd
-}
-
-// checkWithin bounds all looks at the servers.
-const checkWithin = 10 * time.Second
-
-// checkAlone is check without an app: a server that does not answer is refused.
-func checkAlone(ctx context.Context, cfg config.Config, log *slog.Logger, found *preflight.Findings) error {
-	client, err := openRedis(ctx, cfg.Redis, nil, log, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(check(ctx, cfg, client, clock.New(nil), found), client.Close())
-}
-
-// check looks at Redis and the database, and sets the clock by them. Its error is that
-// one of them did not answer; what is wrong with them is found.
-func check(ctx context.Context, cfg config.Config, client redis.UniversalClient, own *clock.Clock, found *preflight.Findings) error {
-	ctx, cancel := context.WithTimeout(ctx, checkWithin)
-	defer cancel()
-	err := redisconn.EachPrimary(ctx, client, redisName(cfg.Redis), found.Redises(preflight.RedisUse{
-		Username: cfg.Redis.Username, Prefix: cfg.Redis.Prefix, PoolSize: cfg.Redis.PoolSize, Cluster: cfg.Redis.Mode == redisconn.Cluster,
-	}))
-	if err != nil {
-		return fmt.Errorf("look at Redis: %w", err)
-	}
-	db, err := openCheck(cfg)
-	if err != nil {
-		return err
-	}
-	err = found.MySQL(ctx, db, preflight.MySQLUse{Connections: connections(cfg)})
-	if err == nil {
-		err = readClocks(ctx, own, client, redisName(cfg.Redis), databaseTime(db), func(r clock.Reading) { found.Add(preflight.Clock(r)) })
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("look at the database: %w", err)
-	}
-	return nil
-}
-
-// openCheck opens a connection that is the check's alone.
-func openCheck(cfg config.Config) (*sql.DB, error) {
-	dsn, err := mysql.ParseDSN(cfg.MySQL.DSN.Reveal())
-	if err != nil {
-		return nil, usage(errors.New("mysql.dsn cannot be parsed")) // the driver's error may quote the password
-	}
-	dsn.ParseTime, dsn.Loc, dsn.Logger = true, time.UTC, &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
-	return db, nil
-}
-
-// longReads is how many connections an instance has for audits and loadings, beside the
-// pool of orders.
-const longReads = 2
-
-// connections is how many an instance may have to the database.
-func connections(cfg config.Config) int {
-	n := cfg.MySQL.MaxOpen + longReads
-	if cfg.Lock.Backend == "mysql" {
-		n += cfg.MySQL.MaxOpen
-	}
-	return n
-}
-
-// redisName names the one Redis that there is without a Cluster.
-func redisName(cfg config.Redis) string {
-	if cfg.Mode == redisconn.Sentinel {
-		return "master " + cfg.MasterName
-	}
-	return cfg.Addrs[0]
-}
-
-func databaseTime(db *sql.DB) func(context.Context) (time.Time, error) {
-	return func(ctx context.Context) (now time.Time, err error) {
-		err = db.QueryRowContext(ctx, "SELECT UTC_TIMESTAMP(6)").Scan(&now)
-		return now, err //nolint:wrapcheck // the clock says whose time it is
-	}
-}
-
-// readClocks reads the clocks of all servers, tells of each, and sets own by them.
-// A server that does not answer keeps none of the others from being read.
-func readClocks(ctx context.Context, own *clock.Clock, client redis.UniversalClient, name string,
-	database func(context.Context) (time.Time, error), tell func(clock.Reading),
-) error {
-	r, failed := own.Read(ctx, preflight.Database, database)
-	if failed == nil {
-		tell(r)
-	}
-	var one sync.Mutex
-	err := redisconn.EachPrimary(ctx, client, name, func(ctx context.Context, name string, node redis.UniversalClient) error {
-		r, err := own.Read(ctx, name, func(ctx context.Context) (time.Time, error) { return node.Time(ctx).Result() })
-		if err == nil {
-			one.Lock()
-			defer one.Unlock()
-			tell(r)
-		}
-		return err
-	})
-	own.Agree()
-	return errors.Join(failed, err)
 }

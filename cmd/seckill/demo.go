@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/api"
+	"seckill/internal/app"
 	"seckill/internal/config"
 	"seckill/internal/coupon"
 	"seckill/internal/rush"
@@ -98,30 +99,30 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := startServer(ctx, cfg, newLog(cfg.Log, c.err))
+	s, err := app.Start(ctx, cfg, newLog(cfg.Log, c.err), options())
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if stopped := s.stop(context.WithoutCancel(ctx)); stopped != nil {
+		if stopped := s.Stop(context.WithoutCancel(ctx)); stopped != nil {
 			err = errors.Join(err, fmt.Errorf("stop: %w", stopped))
 		}
 	}()
 	begins := time.Now().Add(d.opensIn)
-	err = s.sell(ctx, coupon.Coupon{
+	err = s.Sell(ctx, coupon.Coupon{
 		Title: "Flash sale", Total: d.stock, LimitPerUser: d.limit, PriceCents: 990,
 		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
 	})
 	if err != nil {
 		return err
 	}
-	admin, err := s.token(1, api.RoleAdmin)
+	admin, err := s.Token(1, api.RoleAdmin)
 	if err != nil {
 		return err
 	}
 	if !d.json {
 		_, _ = fmt.Fprintf(c.out, "%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
-			s.url, d.users, d.stock, d.shards, d.limit)
+			s.URL, d.users, d.stock, d.shards, d.limit)
 	}
 	if d.opensIn > 0 {
 		if !d.json {
@@ -134,22 +135,20 @@ func (d sale) run(ctx context.Context, c console) (err error) {
 		}
 	}
 	report, err := rush.Run(ctx, rush.Options{
-		URL: s.url, Users: d.users, Rate: d.rate, DoubleTapEvery: 3, Keys: true,
-		Token: rush.Signed(s.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, ProgressOutput: c.err,
+		URL: s.URL, Users: d.users, Rate: d.rate, DoubleTapEvery: 3, Keys: true,
+		Token: rush.Signed(s.Secret()), AdminToken: admin, ProgressOutput: c.err,
 	})
 	if err != nil {
 		return err
 	}
-	if err := printReport(c, report, d.json); err != nil {
+	if err := c.print(report, d.json); err != nil {
 		return err
 	}
 	if d.keep && ctx.Err() == nil {
-		s.printBanner(c)
+		printBanner(c, s)
 		_, _ = fmt.Fprintln(c.out, "Ctrl-C ends it")
-		select {
-		case <-ctx.Done():
-		case failed := <-s.failed:
-			return failed
+		if err := s.Wait(ctx); err != nil {
+			return err
 		}
 	}
 	if err := verdict(report, true); err != nil {

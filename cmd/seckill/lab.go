@@ -121,12 +121,12 @@ and no right one did.`,
 }
 
 func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experiment) (err error) {
-	var page *htmlFile
+	var page *report.File
 	if r.html != "" { // before the experiments, which take a while
-		if page, err = newHTMLFile(r.html); err != nil {
-			return err
+		if page, err = report.NewFile(r.html); err != nil {
+			return usage(fmt.Errorf("--html: %w", err))
 		}
-		defer page.discard()
+		defer page.Discard()
 	}
 	places := harness.NewServers(r.config)
 	defer func() { err = errors.Join(err, places.Close()) }()
@@ -145,7 +145,7 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 		return errors.New("stopped before every experiment was played")
 	}
 	if page != nil {
-		if err := page.write(results); err != nil {
+		if err := page.Write(results); err != nil {
 			return err
 		}
 	}

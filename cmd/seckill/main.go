@@ -1,12 +1,12 @@
 // Command seckill is a flash sale of coupons: the application, its load generator
 // and its auditor in one program.
 //
-//	main ─▶ run ─▶ one file per command ─▶ app.go builds from the bottom up
-//	                                        wire.go chooses the backends
+//	main ─▶ run ─▶ one file per command ─▶ internal/app
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"seckill/internal/app"
 )
 
 func main() {
@@ -36,9 +38,6 @@ const (
 	exitUsage = 2 // the command line or the configuration is wrong
 )
 
-// errUsage marks an error of the command line or the configuration.
-var errUsage = errors.New("usage")
-
 // errSilent is a failure whose message was printed already.
 var errSilent = errors.New("failed")
 
@@ -52,8 +51,8 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitOK
 	case errors.Is(err, errSilent):
 		return exitFail
-	case errors.Is(err, errUsage):
-		c.complain(strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
+	case isUsage(err):
+		c.complain(err.Error())
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not the fault of a store
 		c.complain("stopped before it was done")
@@ -61,6 +60,25 @@ func run(ctx context.Context, args []string, c console) int {
 	}
 	c.complain(err.Error())
 	return exitFail
+}
+
+func isUsage(err error) bool {
+	_, is := errors.AsType[*app.UsageError](err)
+	return is
+}
+
+// textWriter is a report that a command prints at its end.
+type textWriter interface{ WriteText(w io.Writer) error }
+
+// print prints a report, or one JSON object of it.
+func (c console) print(r textWriter, asJSON bool) error {
+	if !asJSON {
+		return r.WriteText(c.out)
+	}
+	if err := json.NewEncoder(c.out).Encode(r); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	return nil
 }
 
 // complain prints a message on one line, however many errors were joined.

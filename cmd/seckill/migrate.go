@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"seckill/internal/app"
 )
 
 func newMigrate(c console) *cobra.Command {
@@ -23,7 +25,7 @@ func newMigrate(c console) *cobra.Command {
 		if cfg.MySQL.DSN == "" {
 			return usage(errors.New("mysql.dsn is empty: the embedded database is migrated by itself; set SECKILL_MYSQL__DSN"))
 		}
-		s, err := openStore(cmd.Context(), cfg, nil, newLog(cfg.Log, c.err), nil)
+		s, err := app.OpenStore(cmd.Context(), cfg, newLog(cfg.Log, c.err))
 		if err != nil {
 			return err
 		}

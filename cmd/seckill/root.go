@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"seckill/internal/app"
 	"seckill/internal/config"
 )
 
 // usage marks err as a mistake of the command line or the configuration.
-func usage(err error) error { return fmt.Errorf("%w: %w", errUsage, err) }
+func usage(err error) error { return app.Usage(err) }
 
 func newRoot(c console) *cobra.Command {
 	root := &cobra.Command{
@@ -69,7 +70,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 func configFlag(cmd *cobra.Command, c console) func() (config.Config, error) {
 	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
 	return func() (config.Config, error) {
-		environ, err := armFaults(c.environ)
+		environ, err := app.ArmFaults(c.environ)
 		if err != nil {
 			return config.Config{}, usage(err)
 		}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,7 +65,7 @@ while auth.demo_login is on.`,
 		case err != nil:
 			return err
 		}
-		if err := printReport(c, report, asJSON); err != nil {
+		if err := c.print(report, asJSON); err != nil {
 			return err
 		}
 		return verdict(report, o.AdminToken != "")
@@ -75,27 +73,11 @@ while auth.demo_login is on.`,
 	return cmd
 }
 
-func printReport(c console, r rush.Report, asJSON bool) error {
-	if asJSON {
-		if err := json.NewEncoder(c.out).Encode(r); err != nil {
-			return fmt.Errorf("print the report: %w", err)
-		}
-		return nil
-	}
-	return r.WriteText(c.out)
-}
-
-// verdict returns the error that makes the exit code: a run whose audit was requested must
-// have been audited and be clean, and one without a secret must have found no violation.
+// verdict returns the error that makes the exit code.
 func verdict(r rush.Report, audited bool) error {
-	if len(r.Violations) > 0 || r.Audit == rush.AuditViolated {
+	err := r.Verdict(audited)
+	if errors.Is(err, rush.ErrViolated) {
 		return errSilent // the report lists them
 	}
-	if r.Stopped {
-		return errors.New("stopped before all buyers were sent")
-	}
-	if audited && r.Audit == rush.AuditNotRun {
-		return errors.New("the sale was not audited: " + strings.Join(r.Notes, "; "))
-	}
-	return nil
+	return err
 }

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"seckill/internal/app/core"
 	"seckill/internal/coupon"
 	"seckill/internal/lab/harness"
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 	"seckill/internal/store"
 )
 
@@ -75,20 +75,22 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 
 	client := run.Client(at.Redis)
 	prefix := "lab-" + strconv.FormatUint(rand.Uint64(), 36) + ":" //nolint:gosec // of this database alone, and no secret
-	units := stock.New(client, time.Hour).WithPrefix(prefix)
-	cache := coupon.NewCache(db.Coupons(), time.Hour, nil)
-	coupons := coupon.NewService(coupon.Deps{
-		Repository: db.Coupons(), Loader: db.Coupons(), Shards: loader{units, slices.Contains(off, counter)}, Announcer: units,
+	numbers := &ids{}
+	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
+	path := core.New(core.Options{
+		DB: db, Redis: client, Prefix: prefix, IDs: numbers, Log: quiet,
+		Tx:        &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}},
 		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
-		Cache:     cache, ShardCount: 4,
+		Loading:   func(s coupon.Shards) coupon.Shards { return loader{s, slices.Contains(off, counter)} },
+		Shards:    4, SoldOutTTL: time.Hour, CacheRefresh: time.Hour, PayWithin: time.Hour, Cleanup: longWait,
 	})
 	now := time.Now()
-	draft, err := coupons.Create(run.Ctx(), coupon.Coupon{
+	draft, err := path.Coupons.Create(run.Ctx(), coupon.Coupon{
 		Title: "lab", Total: crowdUnits, LimitPerUser: 1, BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
 	})
 	run.Must(err)
 	s := &application{b: run}
-	s.coupon, err = coupons.Publish(run.Ctx(), draft.ID)
+	s.coupon, err = path.Coupons.Publish(run.Ctx(), draft.ID)
 	run.Must(err)
 
 	pool := run.Pool(at.DSN, 2)
@@ -98,16 +100,11 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 			return n
 		}
 	}
-	numbers := &ids{}
-	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
-	tx := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
 		locker := run.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: longWait})
-		s.services = append(s.services, order.NewService(order.Deps{
-			Sales: cache, Stock: shards{units, slices.Contains(off, account)}, Unresolved: units, Restocker: units,
-			Locker: lockerWithout(off, leasesLost, locker.Locker, client), Tx: tx, Orders: db, IDs: numbers,
-			PayWithin: time.Hour, Cleanup: longWait, Log: quiet,
-		}))
+		d := path.Deps
+		d.Stock, d.Locker = shards{d.Stock, slices.Contains(off, account)}, lockerWithout(off, leasesLost, locker.Locker, client)
+		s.services = append(s.services, order.NewService(d))
 	}
 	return s
 }

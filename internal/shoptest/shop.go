@@ -16,7 +16,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,14 +25,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
+	"seckill/internal/app/core"
 	"seckill/internal/embedded"
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
-	"seckill/internal/stock"
 	"seckill/internal/store"
 	"seckill/internal/testbed/testservers"
 )
@@ -49,16 +46,11 @@ const (
 
 // Shop is one instance: the order service, the reconciler, the coupons and the auditor.
 type Shop struct {
-	Service    *order.Service
-	Reconciler *order.Reconciler
-	Coupons    *coupon.Service
-	Auditor    *audit.Auditor
+	*core.Core // a test may decorate Deps and ReconcilerDeps, and make other services of them
 
-	Deps           order.Deps           // what Service was made of; a test may decorate it and make another
-	ReconcilerDeps order.ReconcilerDeps // the same of Reconciler
+	Service *order.Service
 
 	DB    *store.Store
-	Stock *stock.Stock
 	Redis redis.UniversalClient
 	Raw   *sql.DB // the database behind the store's back; nil with the embedded stores
 
@@ -157,23 +149,17 @@ func (st *stores) instance(t testing.TB, w *Injector) *Shop {
 		client.AddHook(w)
 	}
 
-	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client, Stock: stock.New(client, time.Hour)} // no flag falls by itself
-	cache := coupon.NewCache(db.Coupons(), time.Second, slog.Default())
-	s.Coupons = coupon.NewService(coupon.Deps{
-		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.Stock, Announcer: s.Stock, Exclusive: st.exclusive,
-		Cache: cache, ShardCount: Shards,
+	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client}
+	s.Core = core.New(core.Options{
+		DB: db, Redis: client, Locker: s.Locker(t, Patient), Tx: st.commit(db), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
+		Shards: Shards, CacheRefresh: time.Second, PayWithin: PayWithin, Cleanup: Patient,
+		SoldOutTTL: time.Hour, // no flag falls by itself
+		Reconciler: func(d order.ReconcilerDeps) order.ReconcilerDeps {
+			d.Locker = s.Locker(t, 0)
+			return d
+		},
 	})
-	tx := st.commit(db)
-	s.Deps = order.Deps{
-		Sales: cache, Stock: s.Stock, Unresolved: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, Patient),
-		Tx: tx, Orders: db, IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Now: s.Now,
-	}
-	s.ReconcilerDeps = order.ReconcilerDeps{
-		Holds: s.Stock, Stock: s.Stock, Restocker: s.Stock, Locker: s.Locker(t, 0),
-		Tx: tx, Orders: db, Outbox: db, Sales: cache, Now: s.Now,
-	}
-	s.Service, s.Reconciler = order.NewService(s.Deps), order.NewReconciler(s.ReconcilerDeps)
-	s.Auditor = audit.New(db, s.Stock, s.Reconciler, s.Coupons, 0)
+	s.Service = order.NewService(s.Deps)
 	return s
 }
 

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"errors"
@@ -7,25 +7,24 @@ import (
 	"path/filepath"
 
 	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
 )
 
-// htmlFile is the file that --html names. It writes a regular file under a
+// File is the page that is written at the end of a run. It writes a regular file under a
 // temporary name and renames it, so that a page is complete or absent. Anything else, such
 // as /dev/stdout, it writes directly.
-type htmlFile struct {
+type File struct {
 	path string
 	file *os.File
 	part bool // file is to be renamed to path
 }
 
-// newHTMLFile opens the file. It fails if the path cannot be written.
-func newHTMLFile(path string) (*htmlFile, error) {
-	p := &htmlFile{path: path}
+// NewFile opens the page. It fails if the path cannot be written.
+func NewFile(path string) (*File, error) {
+	p := &File{path: path}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, usage(fmt.Errorf("--html: %s is a folder: name a file in it", path))
+		return nil, fmt.Errorf("%s is a folder: name a file in it", path)
 	case err == nil && !info.Mode().IsRegular():
 		p.file, err = os.OpenFile(path, os.O_WRONLY, 0)
 	default:
@@ -36,14 +35,14 @@ func newHTMLFile(path string) (*htmlFile, error) {
 		p.file, err = os.CreateTemp(filepath.Dir(p.path), ".lab-*.html")
 	}
 	if err != nil {
-		return nil, usage(fmt.Errorf("--html: %w", err))
+		return nil, err //nolint:wrapcheck // it names the path
 	}
 	return p, nil
 }
 
-// write writes the page to its path.
-func (p *htmlFile) write(results []harness.Result) error {
-	err := report.HTML(p.file, results)
+// Write writes the page to its path.
+func (p *File) Write(results []harness.Result) error {
+	err := HTML(p.file, results)
 	if p.part {
 		err = errors.Join(err, p.file.Chmod(0o644))
 	}
@@ -58,8 +57,8 @@ func (p *htmlFile) write(results []harness.Result) error {
 	return nil
 }
 
-// discard removes what is left of a page that was not written.
-func (p *htmlFile) discard() {
+// Discard removes what is left of a page that was not written.
+func (p *File) Discard() {
 	_ = p.file.Close() // closing it twice is harmless
 	if p.part {
 		_ = os.Remove(p.file.Name())

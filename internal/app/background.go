@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 
 // startBackground starts the background work. It ends before anything that it needs is
 // closed.
-func (a *app) startBackground(ctx context.Context) {
+func (a *App) startBackground(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() { adjustMemoryLimit(ctx) })
-	running.Go(func() { a.cache.Run(ctx) })
-	running.Go(func() { a.stock.Listen(ctx, a.cache.Forget) })
+	running.Go(func() { a.Cache.Run(ctx) })
+	running.Go(func() { a.Stock.Listen(ctx, a.Cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
 	running.Go(func() { a.watchClocks(ctx) })
 	running.Go(func() {
-		a.coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
+		a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
 	})
 	running.Go(func() {
-		a.reconciler.Run(ctx, order.Schedule{
+		a.Reconciler.Run(ctx, order.Schedule{
 			Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
 			Loaded: a.store.Coupons().Loaded, OnPass: a.metrics.ObservePass,
 		})
@@ -48,7 +48,7 @@ const (
 
 // freeEndedSales deletes from Redis what belongs to sales that ended long ago, on one instance
 // at a time, until ctx ends.
-func (a *app) freeEndedSales(ctx context.Context) {
+func (a *App) freeEndedSales(ctx context.Context) {
 	tick := time.NewTicker(freeInterval)
 	defer tick.Stop()
 	for {
@@ -61,7 +61,7 @@ func (a *app) freeEndedSales(ctx context.Context) {
 		err := a.leases.Do(ctx, "job:free", func(ctx context.Context, _ *lock.Lease) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, freeTimeout)
 			defer cancel()
-			freed, err = a.coupons.Free(ctx)
+			freed, err = a.Coupons.Free(ctx)
 			return err
 		}, lock.WithWait(0))
 		switch {
@@ -81,7 +81,7 @@ const workerConcurrency = 256
 
 // startWorkers starts the workers of the queues. They stop first, when the entries in hand are
 // finished.
-func (a *app) startWorkers(ctx context.Context) {
+func (a *App) startWorkers(ctx context.Context) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -99,7 +99,7 @@ func (a *app) startWorkers(ctx context.Context) {
 
 // queuedCoupons returns the coupons that may have requests in their queues: those on sale or
 // paused, and those whose sale ended less than a minute ago.
-func (a *app) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
+func (a *App) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
 		return a.clock.Now().Sub(c.EndsAt) > time.Minute

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // checkStart refuses servers that would cost units or orders later.
-func checkStart(ctx context.Context, a *app) error {
+func checkStart(ctx context.Context, a *App) error {
 	if a.embedded != nil {
 		return nil
 	}
@@ -18,16 +18,13 @@ func checkStart(ctx context.Context, a *app) error {
 		return err
 	}
 	if err := a.found.Err(); err != nil {
-		return usage(err)
+		return Usage(err)
 	}
 	return nil
 }
 
-// anyServers takes them as they are: an audit is asked for when something is wrong.
-func anyServers(context.Context, *app) error { return nil }
-
 // warn tells of what was found at the start and may be meant so.
-func (a *app) warn(ctx context.Context) {
+func (a *App) warn(ctx context.Context) {
 	for _, one := range a.found.Of(preflight.Warning) {
 		a.log.WarnContext(ctx, "a server is not set up as it should be", "server", one.Server,
 			"check", one.Name, "found", one.Found, "do", one.Do)
@@ -42,7 +39,7 @@ const (
 )
 
 // watchClocks holds the clock against those of the servers until ctx ends.
-func (a *app) watchClocks(ctx context.Context) {
+func (a *App) watchClocks(ctx context.Context) {
 	if a.embedded != nil {
 		return // they go by this one
 	}
@@ -59,7 +56,7 @@ func (a *app) watchClocks(ctx context.Context) {
 	}
 }
 
-func (a *app) lookAtClocks(ctx context.Context, told map[string]time.Time) {
+func (a *App) lookAtClocks(ctx context.Context, told map[string]time.Time) {
 	within, cancel := context.WithTimeout(ctx, clockWithin)
 	defer cancel()
 	there := map[string]bool{}
@@ -82,7 +79,7 @@ func (a *app) lookAtClocks(ctx context.Context, told map[string]time.Time) {
 }
 
 // sameTime is an error while the clocks are too far apart to serve by.
-func (a *app) sameTime() error {
+func (a *App) sameTime() error {
 	if f := preflight.Clock(a.clock.Worst()); f.Level == preflight.Refused {
 		return fmt.Errorf("clocks are apart: %s", f)
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -44,6 +44,11 @@ func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *
 		o.Mode, o.Addrs = redisconn.Single, []string{in.RedisAddr()}
 	}
 	return redisconn.Open(ctx, o)
+}
+
+// OpenStore connects to the configured database alone.
+func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
+	return openStore(ctx, cfg, nil, log, nil)
 }
 
 // openStore connects to the configured database, or to the embedded one.
@@ -131,7 +136,7 @@ func openLockBackend(
 	case "none":
 		return nolock.Backend{}, nothing, nil
 	}
-	return nil, nil, usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
+	return nil, nil, Usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
 }
 
 // openRedlock connects to each of the independent masters, of which a minority may be down.
@@ -177,5 +182,5 @@ func newIDs(
 	case "daily":
 		return idworker.NewDaily(client, prefix), nil
 	}
-	return nil, usage(fmt.Errorf("id.generator: %q is not built in", cfg.Generator))
+	return nil, Usage(fmt.Errorf("id.generator: %q is not built in", cfg.Generator))
 }

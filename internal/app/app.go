@@ -1,4 +1,11 @@
-package main
+// Package app is the application put together, once, for `seckill serve`, its demonstration
+// and its audit:
+//
+//	configuration ─▶ stores ─▶ locks ─▶ core ─▶ ids ─▶ orders ─▶ background ─▶ HTTP, health
+//
+// It is built from the bottom up, in Start or as far as OpenCore, and stopped from the top
+// down. wire.go has the only switches over backends.
+package app
 
 import (
 	"context"
@@ -12,7 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/audit"
+	"seckill/internal/app/core"
 	"seckill/internal/clock"
 	"seckill/internal/config"
 	"seckill/internal/coupon"
@@ -27,45 +34,43 @@ import (
 	"seckill/internal/store"
 )
 
-// app is the program without its listeners, built from the bottom up:
-//
-//	stores ─▶ lock ─▶ stock, coupons ─▶ ids ─▶ admission, orders ─▶ background work
-//
-// and stopped from the top down.
-type app struct {
+// App is the program without its listeners.
+type App struct {
+	*core.Core
+
 	cfg config.Config
 	log *slog.Logger
 
-	embedded   *embedded.Stores // nil with real stores
-	redis      redis.UniversalClient
-	scripts    redisconn.Pipelined // of redis, for the order path
-	store      *store.Store
-	tx         order.Transactor // of the store, by order.commit
-	locker     *lock.Locker     // of users and jobs, by lock.backend
-	leases     *lock.Locker     // of worker numbers and loadings, always in Redis
-	stock      *stock.Stock
-	cache      *coupon.Cache
-	coupons    *coupon.Service
-	reconciler *order.Reconciler
-	auditor    *audit.Auditor
-	orders     *order.Service
-	fleet      *stock.Instances
-	metrics    *metrics.Metrics
-	clock      *clock.Clock
-	found      preflight.Findings // at the start
+	embedded *embedded.Stores // nil with real stores
+	redis    redis.UniversalClient
+	scripts  redisconn.Pipelined // of redis, for the order path
+	store    *store.Store
+	tx       order.Transactor // of the store, by order.commit
+	locker   *lock.Locker     // of users and jobs, by lock.backend
+	leases   *lock.Locker     // of worker numbers and loadings, always in Redis
+	orders   *order.Service
+	fleet    *stock.Instances
+	metrics  *metrics.Metrics
+	clock    *clock.Clock
+	found    preflight.Findings // at the start
 
 	stops []func(ctx context.Context) error // in the order of building
 }
 
-// openCore builds everything but the order service: what audit and repair need. look is
-// called as soon as the stores have answered.
+// OpenCore builds everything but the order service: what audit and repair need. It takes the
+// servers as they are, because an audit is asked for when something is wrong.
+func OpenCore(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
+	return openCore(ctx, cfg, log, func(context.Context, *App) error { return nil })
+}
+
+// openCore calls look as soon as the stores have answered.
 func openCore(
-	ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *app) error,
-) (_ *app, err error) {
-	a := &app{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
+	ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *App) error,
+) (_ *App, err error) {
+	a := &App{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 		}
 	}()
 	if err := a.openStores(ctx); err != nil {
@@ -77,22 +82,17 @@ func openCore(
 	if err := a.openLocks(ctx); err != nil {
 		return nil, err
 	}
-	a.stock = stock.New(a.redis, cfg.Stock.SoldOutTTL).WithPrefix(cfg.Redis.Prefix).WithScripter(a.scripts)
-	a.fleet = stock.NewInstances(a.stock, strings.ToLower(rand.Text()[:4]))
-	a.cache = coupon.NewCache(a.store.Coupons(), cfg.Coupon.CacheRefresh, log)
-	a.coupons = coupon.NewService(coupon.Deps{
-		Repository: a.store.Coupons(), Loader: a.store.Coupons(), Shards: a.stock, Announcer: a.stock,
-		Exclusive: a.loadExclusively, Cache: a.cache, ShardCount: cfg.Stock.Shards, Now: a.clock.Now, Log: log,
+	a.Core = core.New(core.Options{
+		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker, Tx: a.tx,
+		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log, Reconciler: faultyReconciler,
+		Shards: cfg.Stock.Shards, SoldOutTTL: cfg.Stock.SoldOutTTL, CacheRefresh: cfg.Coupon.CacheRefresh,
+		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
-	a.reconciler = order.NewReconciler(faultyReconciler(order.ReconcilerDeps{
-		Holds: a.stock, Stock: a.stock, Restocker: a.stock, Locker: a.locker, Tx: a.store,
-		Orders: a.store, Outbox: a.store, Sales: a.cache, Now: a.clock.Now, Log: log,
-	}))
-	a.auditor = audit.New(a.store, a.stock, a.reconciler, a.coupons, cfg.Order.ReconcileAfter)
+	a.fleet = stock.NewInstances(a.Stock, strings.ToLower(rand.Text()[:4]))
 	return a, nil
 }
 
-func (a *app) openStores(ctx context.Context) (err error) {
+func (a *App) openStores(ctx context.Context) (err error) {
 	if a.cfg.Embedded() {
 		if a.embedded, err = embedded.Start(ctx); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (a *app) openStores(ctx context.Context) (err error) {
 
 // openLocks opens two lockers, so that what must be unique among all instances, such as a
 // worker number, is so whatever lock.backend the order path uses.
-func (a *app) openLocks(ctx context.Context) (err error) {
+func (a *App) openLocks(ctx context.Context) (err error) {
 	backend, closeBackend, err := openLockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
 	if a.locker, err = lock.New(faultyBackend(backend), o); err != nil {
-		return usage(err)
+		return Usage(err)
 	}
 	a.onStop(a.locker.Close)
 	if err := a.checkLock(ctx); err != nil {
@@ -139,7 +139,7 @@ func (a *app) openLocks(ctx context.Context) (err error) {
 	}
 	o.Hooks = lock.Hooks{}
 	if a.leases, err = lock.New(redislock.New(a.redis, redislock.Options{Prefix: a.cfg.Redis.Prefix, Logger: a.log}), o); err != nil {
-		return usage(err)
+		return Usage(err)
 	}
 	a.onStop(a.leases.Close)
 	return nil
@@ -156,7 +156,7 @@ const (
 // this program, are reported at start and not to the first buyer. Its key is one of a few,
 // because some backends keep a row for every key for ever. ErrHeld, by another instance,
 // proves as well that the servers answer.
-func (a *app) checkLock(ctx context.Context) error {
+func (a *App) checkLock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockStartTimeout)
 	defer cancel()
 	key := "start:" + rand.Text()[:1]
@@ -174,14 +174,14 @@ func (a *app) checkLock(ctx context.Context) error {
 }
 
 // openApp builds the order service too, and starts the background work.
-func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, err error) {
+func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, err error) {
 	a, err := openCore(ctx, cfg, log, checkStart)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, a.close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 		}
 	}()
 	if err := a.takeOwnership(ctx); err != nil {
@@ -195,20 +195,17 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *app, 
 		return nil, err
 	}
 	a.onStop(ids.Close)
-	instrumented, locker := a.metrics.Live.Instrument(a.metrics.Stock(a.stock), a.metrics.Locker(a.locker), stock.Home)
-	queue := newShardQueue(cfg.Order, a.stock)
-	a.orders = order.NewService(faultyService(order.Deps{
-		Admission: newAdmission(cfg, a.metrics),
-		Queue:     queue, QueueCapacity: cfg.Order.QueueCapacity, QueueMaxAge: cfg.Order.QueueMaxAge,
-		Sales: a.cache, Stock: instrumented, Unresolved: a.stock, Restocker: a.stock,
-		Locker: locker, Tx: a.metrics.Transactor(a.tx), Orders: a.store, IDs: ids,
-		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, Now: a.clock.Now, Log: log,
-	}))
+	d := a.Deps
+	d.IDs, d.Admission = ids, newAdmission(cfg, a.metrics)
+	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
+	d.Stock, d.Locker = a.metrics.Live.Instrument(a.metrics.Stock(a.Stock), a.metrics.Locker(a.locker), stock.Home)
+	d.Tx = a.metrics.Transactor(a.tx)
+	a.orders = order.NewService(faultyService(d))
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
-	a.metrics.WatchShards(a.cache.Known, a.stock.Left)
+	a.metrics.WatchShards(a.Cache.Known, a.Stock.Left)
 	a.startBackground(ctx)
-	if queue != nil {
-		a.metrics.WatchQueues(a.cache.Known, a.stock.Queues)
+	if d.Queue != nil {
+		a.metrics.WatchQueues(a.Cache.Known, a.Stock.Queues)
 		a.startWorkers(ctx)
 	}
 	return a, nil
@@ -220,14 +217,14 @@ const ownershipTimeout = 12 * time.Second
 // takeOwnership makes this database the one that Redis is loaded from. It waits for the
 // heartbeat of a database that has just stopped to expire. It fails if another database
 // uses this Redis, or if the Redis cannot tell that it has lost data.
-func (a *app) takeOwnership(ctx context.Context) error {
-	if err := a.stock.CheckServers(ctx); err != nil {
+func (a *App) takeOwnership(ctx context.Context) error {
+	if err := a.Stock.CheckServers(ctx); err != nil {
 		return ownershipError(err)
 	}
 	for until := time.Now().Add(ownershipTimeout); ; {
-		err := a.coupons.Heartbeat(ctx)
+		err := a.Coupons.Heartbeat(ctx)
 		if err == nil {
-			a.onStop(func(ctx context.Context) error { _ = a.stock.Disown(ctx); return nil }) // it expires anyway
+			a.onStop(func(ctx context.Context) error { _ = a.Stock.Disown(ctx); return nil }) // it expires anyway
 			return nil
 		}
 		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
@@ -244,7 +241,7 @@ func (a *app) takeOwnership(ctx context.Context) error {
 // ownershipError marks err as a usage error if only the operator can mend it.
 func ownershipError(err error) error {
 	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrInfoDenied) {
-		return usage(err)
+		return Usage(err)
 	}
 	return err
 }
@@ -252,24 +249,24 @@ func ownershipError(err error) error {
 // checkShards returns an error if a running sale was loaded over another number of shards
 // than stock.shards: the next publication would move its stock. A sale whose shards are
 // freed has none.
-func (a *app) checkShards(ctx context.Context) error {
+func (a *App) checkShards(ctx context.Context) error {
 	loaded, err := a.store.Coupons().Loaded(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range loaded {
 		if c.StateAt(a.clock.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
-			return usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
+			return Usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}
 	}
 	return nil
 }
 
-func (a *app) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }
+func (a *App) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }
 
-// close stops everything from the top down. It continues after an error, and joins them.
-func (a *app) close(ctx context.Context) error {
+// Close stops everything from the top down. It continues after an error, and joins them.
+func (a *App) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownTimeout)
 	defer cancel()
 	var err error
@@ -281,7 +278,7 @@ func (a *app) close(ctx context.Context) error {
 }
 
 // ping returns an error if a store does not answer within a second.
-func (a *app) ping(ctx context.Context) error {
+func (a *App) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := a.redis.Ping(ctx).Err(); err != nil {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // rushRunner implements api.Rush: it runs the load generator against the server that it is
 // part of, over real HTTP.
 type rushRunner struct {
-	server *server
+	server *Server
 
 	mu       sync.Mutex
 	stop     context.CancelFunc // of the rush that is under way, or nil
@@ -21,7 +21,7 @@ type rushRunner struct {
 	running  sync.WaitGroup
 }
 
-func newRushRunner(s *server) *rushRunner { return &rushRunner{server: s} }
+func newRushRunner(s *Server) *rushRunner { return &rushRunner{server: s} }
 
 // The buyers of each rush are new: their ids begin at a million of their own, far above
 // those of visitors.
@@ -33,7 +33,7 @@ const (
 // Start starts a rush, or returns api.ErrUnderWay. It signs the buyers' tokens with the
 // server's own secret, as the demo does.
 func (r *rushRunner) Start(o api.RushOrder) error {
-	admin, err := r.server.token(1, api.RoleAdmin)
+	admin, err := r.server.Token(1, api.RoleAdmin)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (r *rushRunner) Start(o api.RushOrder) error {
 		return api.ErrUnderWay
 	}
 	options := rush.Options{
-		URL: r.server.url, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
+		URL: r.server.URL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
 		Token: rush.Signed(r.server.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, OnProgress: r.setProgress,
 	}

@@ -1,6 +1,6 @@
 //go:build faults
 
-package main
+package app
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ const faultVariable = "SECKILL_FAULT="
 // points belongs to the process: a fault ends it.
 var points faults.Points
 
-// armFaults arms the faults of SECKILL_FAULT, and returns the other variables.
-func armFaults(environ []string) ([]string, error) {
+// ArmFaults arms the faults of SECKILL_FAULT, and returns the other variables.
+func ArmFaults(environ []string) ([]string, error) {
 	var rest []string
 	for _, v := range environ {
 		text, armed := strings.CutPrefix(v, faultVariable)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,16 +14,17 @@ import (
 	"seckill/internal/audit"
 )
 
-// server is the application with its two listeners.
-type server struct {
-	app       *app
+// Server is the application with its two listeners.
+type Server struct {
+	app       *App
 	api       *api.Server
 	public    *http.Server
 	admin     *http.Server
-	url       string
+	URL       string // of the page and the API
 	adminAddr string
+	version   string
 	draining  atomic.Bool
-	failed    chan error // why a listener ended before stop
+	failed    chan error // why a listener ended before Stop
 }
 
 // listeners are opened before anything else is built: a port in use is the most common
@@ -44,18 +45,22 @@ func listen(ctx context.Context, public, admin string) (l listeners, err error) 
 func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.Close()) }
 
 // newServer serves the app over HTTP. It takes ownership of the listeners.
-func newServer(a *app, l listeners) (*server, error) {
+func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
-	s := &server{app: a, url: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
+	s := &Server{app: a, URL: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
 	deps := api.Deps{
-		Coupons: a.coupons, Editor: a.coupons, Orders: a.orders, Payments: a.orders, Live: a.stock,
-		Auditor: auditReports{a.auditor}, SaleStatus: saleStatus{a},
+		Coupons: a.Coupons, Editor: a.Coupons, Orders: a.orders, Payments: a.orders, Live: a.Stock,
+		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a},
 	}
 	if a.embedded != nil {
-		rushes, experiments := newRushRunner(s), newLabRunner()
-		a.onStop(experiments.close)
+		rushes := newRushRunner(s)
+		if o.NewLab != nil {
+			experiments := o.NewLab()
+			a.onStop(func(context.Context) error { return experiments.Close() })
+			deps.Lab = experiments
+		}
 		a.onStop(rushes.close)
-		deps.Rush, deps.Lab = rushes, experiments
+		deps.Rush = rushes
 	}
 	var err error
 	s.api, err = api.New(api.Options{
@@ -85,7 +90,7 @@ func newServer(a *app, l listeners) (*server, error) {
 	return s, nil
 }
 
-func (s *server) serve(h *http.Server, l net.Listener) {
+func (s *Server) serve(h *http.Server, l net.Listener) {
 	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		s.failed <- err
 	}
@@ -93,7 +98,7 @@ func (s *server) serve(h *http.Server, l net.Listener) {
 
 // closeWhileDraining asks clients to close their connections while the server drains, instead
 // of cutting an idle connection just as a client writes to it.
-func (s *server) closeWhileDraining(next http.Handler) http.Handler {
+func (s *Server) closeWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header().Set("Connection", "close")
@@ -102,7 +107,7 @@ func (s *server) closeWhileDraining(next http.Handler) http.Handler {
 	})
 }
 
-func (s *server) ready(ctx context.Context) error {
+func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
@@ -113,10 +118,10 @@ func (s *server) ready(ctx context.Context) error {
 // that a load balancer needs to notice.
 const drainDelay = time.Second
 
-// stop ends the server so that no request is lost:
+// Stop ends the server so that no request is lost:
 //
 //	not ready ─▶ a moment for the load balancer ─▶ finish what is in flight ─▶ app
-func (s *server) stop(ctx context.Context) error {
+func (s *Server) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.app.cfg.HTTP.ShutdownTimeout)
 	defer cancel()
 	s.draining.Store(true)
@@ -126,7 +131,7 @@ func (s *server) stop(ctx context.Context) error {
 	}
 	s.api.Close() // event streams have no end of their own
 	err := s.public.Shutdown(ctx)
-	err = errors.Join(err, s.app.close(context.WithoutCancel(ctx)))
+	err = errors.Join(err, s.app.Close(context.WithoutCancel(ctx)))
 	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
 }
 

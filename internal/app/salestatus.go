@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 )
 
 // saleStatus implements api.SaleStatus: it shows how the app works at a sale.
-type saleStatus struct{ *app }
+type saleStatus struct{ *App }
 
 // LiveStats reads the holds from Redis; the rest is known to this instance.
 func (s saleStatus) LiveStats(ctx context.Context, c coupon.Coupon) (api.LiveStats, error) {
-	holds, err := s.stock.CountHolds(ctx, c.ID, c.Shards)
+	holds, err := s.Stock.CountHolds(ctx, c.ID, c.Shards)
 	if err != nil {
 		return api.LiveStats{}, err
 	}

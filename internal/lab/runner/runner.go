@@ -1,4 +1,5 @@
-package main
+// Package runner plays the lab for the page of the application.
+package runner
 
 import (
 	"context"
@@ -11,9 +12,9 @@ import (
 	"seckill/internal/lab/harness"
 )
 
-// labRunner plays the lab's experiments for the page, one at a time, on private servers
+// Runner plays the lab's experiments for the page, one at a time, on private servers
 // that are started when the first experiment needs them. It implements api.Lab.
-type labRunner struct {
+type Runner struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	places  *harness.Servers
@@ -24,9 +25,10 @@ type labRunner struct {
 	results map[string]harness.Result
 }
 
-func newLabRunner() *labRunner {
+// New returns a Runner that has started nothing yet.
+func New() *Runner {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &labRunner{
+	return &Runner{
 		ctx: ctx, cancel: cancel,
 		places: harness.NewServers(harness.Config{}), results: map[string]harness.Result{},
 	}
@@ -53,7 +55,7 @@ const (
 )
 
 // List returns all experiments, in the order in which they are best read.
-func (r *labRunner) List() any {
+func (r *Runner) List() any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []experimentJSON
@@ -90,7 +92,7 @@ func needs(e harness.Experiment) []string {
 }
 
 // state returns the state of an experiment, and the reason if it was not run or failed.
-func (r *labRunner) state(name string) (state string, why *harness.Text) {
+func (r *Runner) state(name string) (state string, why *harness.Text) {
 	result, played := r.results[name]
 	switch {
 	case r.playing == name:
@@ -109,7 +111,7 @@ func (r *labRunner) state(name string) (state string, why *harness.Text) {
 }
 
 // Start starts an experiment, or returns api.ErrUnderWay.
-func (r *labRunner) Start(name string) error {
+func (r *Runner) Start(name string) error {
 	e, err := lab.Find(name)
 	if err != nil {
 		return errors.Join(api.ErrNoExperiment, err)
@@ -133,7 +135,7 @@ func (r *labRunner) Start(name string) error {
 }
 
 // Result returns what became of an experiment, with its timelines.
-func (r *labRunner) Result(name string) (any, error) {
+func (r *Runner) Result(name string) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	result, played := r.results[name]
@@ -143,8 +145,8 @@ func (r *labRunner) Result(name string) (any, error) {
 	return result, nil
 }
 
-// close ends the experiment that is running and stops the servers.
-func (r *labRunner) close(context.Context) error {
+// Close ends the experiment that is running and stops the servers.
+func (r *Runner) Close() error {
 	r.cancel()
 	r.running.Wait()
 	return r.places.Close()

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 )
 
 // loadExclusively runs work while no other instance loads the coupon.
-func (a *app) loadExclusively(ctx context.Context, id int64, work func(context.Context) error) error {
+func (a *App) loadExclusively(ctx context.Context, id int64, work func(context.Context) error) error {
 	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
 		return work(ctx)
 	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.Lease)))

@@ -1,0 +1,19 @@
+//go:build !faults
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// extraCommands returns a hidden chaos command that names the build that has it.
+func extraCommands(console) []*cobra.Command {
+	return []*cobra.Command{{
+		Use: "chaos", Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usage(errors.New("chaos needs a build with fault points: make chaos, or go run -tags faults ./cmd/seckill chaos"))
+		},
+	}}
+}

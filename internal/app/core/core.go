@@ -1,0 +1,103 @@
+// Package core puts the order path together over stores that are open:
+//
+//	database ─┬─▶ coupons, cache ─┐
+//	          │                   ├─▶ dependencies of the order service
+//	Redis ────┴─▶ stock ──────────┤
+//	                              └─▶ reconciler ─▶ auditor
+//
+// It is the one place that says which part implements which interface of the domain. The
+// application, the audit, the lab and the tests' shop use it, and differ in what they hand
+// in. It starts nothing and closes nothing.
+package core
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/audit"
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+	"seckill/internal/store"
+)
+
+// Options are what the order path is made of.
+type Options struct {
+	DB        *store.Store
+	Redis     redis.UniversalClient
+	Scripter  stock.Scripter   // runs what every order needs; nil is Redis
+	Prefix    string           // of the keys in Redis; "" is stock.DefaultPrefix
+	Locker    order.Locker     // of users and jobs
+	Tx        order.Transactor // of orders that are placed; nil is DB
+	IDs       order.IDs        // may be set in Core.Deps later
+	Exclusive coupon.Exclusive // lets one load of a coupon run at a time
+	Now       func() time.Time // nil is time.Now
+	Log       *slog.Logger     // nil is slog.Default
+
+	Shards         int // of a new publication
+	SoldOutTTL     time.Duration
+	CacheRefresh   time.Duration
+	PayWithin      time.Duration
+	Cleanup        time.Duration // bounds what must be done even after a request is over
+	ReconcileAfter time.Duration
+
+	// Loading decorates the shards that a coupon is loaded into, and Reconciler what the
+	// reconciler is made of. nil decorates nothing.
+	Loading    func(coupon.Shards) coupon.Shards
+	Reconciler func(order.ReconcilerDeps) order.ReconcilerDeps
+}
+
+// Core is the order path but for its service, which is made of Deps: a caller may decorate
+// that before.
+type Core struct {
+	Stock      *stock.Stock
+	Cache      *coupon.Cache
+	Coupons    *coupon.Service
+	Reconciler *order.Reconciler
+	Auditor    *audit.Auditor
+
+	Deps           order.Deps
+	ReconcilerDeps order.ReconcilerDeps // what Reconciler was made of
+}
+
+// New puts the order path together.
+func New(o Options) *Core {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Tx == nil {
+		o.Tx = o.DB
+	}
+	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
+	if o.Scripter != nil {
+		c.Stock.WithScripter(o.Scripter)
+	}
+	if o.Prefix != "" {
+		c.Stock.WithPrefix(o.Prefix)
+	}
+	var shards coupon.Shards = c.Stock
+	if o.Loading != nil {
+		shards = o.Loading(shards)
+	}
+	c.Coupons = coupon.NewService(coupon.Deps{
+		Repository: o.DB.Coupons(), Loader: o.DB.Coupons(), Shards: shards, Announcer: c.Stock,
+		Exclusive: o.Exclusive, Cache: c.Cache, ShardCount: o.Shards, Now: o.Now, Log: o.Log,
+	})
+	c.ReconcilerDeps = order.ReconcilerDeps{
+		Holds: c.Stock, Stock: c.Stock, Restocker: c.Stock, Locker: o.Locker, Tx: o.DB,
+		Orders: o.DB, Outbox: o.DB, Sales: c.Cache, Now: o.Now, Log: o.Log,
+	}
+	if o.Reconciler != nil {
+		c.ReconcilerDeps = o.Reconciler(c.ReconcilerDeps)
+	}
+	c.Reconciler = order.NewReconciler(c.ReconcilerDeps)
+	c.Auditor = audit.New(o.DB, c.Stock, c.Reconciler, c.Coupons, o.ReconcileAfter)
+	c.Deps = order.Deps{
+		Sales: c.Cache, Stock: c.Stock, Unresolved: c.Stock, Restocker: c.Stock,
+		Locker: o.Locker, Tx: o.Tx, Orders: o.DB, IDs: o.IDs,
+		PayWithin: o.PayWithin, Cleanup: o.Cleanup, Now: o.Now, Log: o.Log,
+	}
+	return c
+}

@@ -1,0 +1,23 @@
+//go:build !faults
+
+package app
+
+import (
+	"net/http"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// An ordinary build has no fault points: faults.go has them, behind a build tag.
+
+// ArmFaults returns the variables as they are.
+func ArmFaults(environ []string) ([]string, error) { return environ, nil }
+
+func faultyBackend(b lock.Backend) lock.Backend { return b }
+
+func faultyService(p order.Deps) order.Deps { return p }
+
+func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return p }
+
+func faultyAdmin(h http.Handler) http.Handler { return h }

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"seckill/internal/api"
+	"seckill/internal/config"
+	"seckill/internal/coupon"
+)
+
+// Options are what the program adds to the configuration.
+type Options struct {
+	Version string     // for the log
+	NewLab  func() Lab // of the page with embedded stores; nil has none
+}
+
+// Lab plays experiments until it is closed.
+type Lab interface {
+	api.Lab
+	Close() error
+}
+
+// embeddedTimeout is the least timeout of a request with embedded stores.
+const embeddedTimeout = 8 * time.Second
+
+// Start opens the listeners, builds the app and serves.
+func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*Server, error) {
+	// Nobody knows a generated secret, so the demo login is the only way to a token.
+	if made := cfg.FillDevelopment(); len(made) > 0 {
+		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // the workload logs in from one address
+		log.Info("development mode: generated for this run", "keys", made, "demo_login", true)
+	}
+	if cfg.Embedded() {
+		// The stores share this machine with the program, and often with the workload: one
+		// that has not answered yet is busy and not down.
+		cfg.HTTP.RequestTimeout = max(cfg.HTTP.RequestTimeout, embeddedTimeout)
+		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedTimeout)
+	}
+	for _, warning := range cfg.Warnings() {
+		log.Warn(warning)
+	}
+	l, err := listen(ctx, cfg.HTTP.Addr, cfg.Admin.Addr)
+	if err != nil {
+		return nil, err
+	}
+	a, err := openApp(ctx, cfg, log)
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if a.embedded != nil {
+		log.Info(a.embedded.Notice())
+	}
+	s, err := newServer(a, l, o)
+	if err != nil {
+		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+	}
+	s.adminAddr, s.version = l.admin.Addr().String(), o.Version
+	a.warn(ctx)
+	return s, nil
+}
+
+// LogServing logs the addresses. It comes last in a start, so that a client that waits for
+// the line finds the demonstration's coupon on sale.
+func (s *Server) LogServing() {
+	s.app.log.Info("serving", "url", s.URL, "admin", s.adminAddr, "version", s.version, "instance", s.app.fleet.Name())
+}
+
+// OpenDemoSale puts one coupon on sale, with the id 1.
+func (s *Server) OpenDemoSale(ctx context.Context) error {
+	now := time.Now()
+	return s.Sell(ctx, coupon.Coupon{
+		Title: "Flash sale", Total: 1000, LimitPerUser: 1, PriceCents: 990,
+		BeginsAt: now.Add(-time.Second), EndsAt: now.Add(24 * time.Hour),
+	})
+}
+
+// Sell creates a coupon and puts it on sale.
+func (s *Server) Sell(ctx context.Context, c coupon.Coupon) error {
+	c, err := s.app.Coupons.Create(ctx, c)
+	if err != nil {
+		return fmt.Errorf("create the coupon: %w", err)
+	}
+	if _, err := s.app.Coupons.Publish(ctx, c.ID); err != nil {
+		return fmt.Errorf("publish the coupon: %w", err)
+	}
+	return nil
+}
+
+// Embedded reports whether the stores are in this process.
+func (s *Server) Embedded() bool { return s.app.embedded != nil }
+
+// Secret returns the secret that tokens are signed with, which may be generated.
+func (s *Server) Secret() string { return s.app.cfg.Auth.Secret.Reveal() }
+
+// Token returns a signed token.
+func (s *Server) Token(user int64, role string) (string, error) {
+	tokens, err := api.NewTokens([]byte(s.Secret()), s.app.cfg.Auth.TokenTTL)
+	if err != nil {
+		return "", err
+	}
+	text, _, err := tokens.Sign(user, role, 0)
+	return text, err
+}
+
+// Wait returns nil when ctx ends, or the reason for which a listener has failed.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case failed := <-s.failed:
+		return failed
+	}
+}
+
+// Run serves until ctx ends or a listener fails, and stops cleanly.
+func (s *Server) Run(ctx context.Context) error {
+	failed := s.Wait(ctx)
+	if failed == nil {
+		s.app.log.Info("stopping: finishing requests in flight")
+	}
+	err := errors.Join(failed, s.Stop(context.WithoutCancel(ctx)))
+	if err == nil {
+		s.app.log.Info("stopped")
+	}
+	return err
+}
