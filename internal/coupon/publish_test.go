@@ -67,7 +67,7 @@ func TestAPausedSaleGoesOnWhereItWas(t *testing.T) {
 // crashing are shards at which the instance dies.
 type crashing struct {
 	coupon.Shards
-	before, after error
+	before, after, opened error
 }
 
 func (c crashing) Fill(ctx context.Context, l coupon.Load) error {
@@ -75,6 +75,10 @@ func (c crashing) Fill(ctx context.Context, l coupon.Load) error {
 		return c.before
 	}
 	return errors.Join(c.Shards.Fill(ctx, l), c.after)
+}
+
+func (c crashing) Open(ctx context.Context, l coupon.Load) error {
+	return errors.Join(c.Shards.Open(ctx, l), c.opened)
 }
 
 // refusing is a repository that cannot be written.
@@ -91,6 +95,7 @@ func TestACrashBetweenTwoStepsLeavesTheSaleClosedUntilAnyInstanceFinishesIt(t *t
 		"before the shards": func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, before: errCrash} },
 		"after the shards":  func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, after: errCrash} },
 		"before it opens":   func(p *coupon.Deps) { p.Repository = refusing{p.Repository} },
+		"after it opens":    func(p *coupon.Deps) { p.Shards = crashing{Shards: p.Shards, opened: errCrash} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, s *shop) {

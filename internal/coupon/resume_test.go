@@ -191,10 +191,12 @@ func TestALoadingTakesAsLongAsItTakesWhileOthersAreLoaded(t *testing.T) {
 			p.Shards = blocked{p.Shards, large.ID, waiting, fill}
 		})
 		defer stop()
+		goOn := sync.OnceFunc(func() { close(fill) })
+		defer goOn() // first, or stop would wait for ever
 		require.False(t, <-waiting, "no deadline for the whole of it")
 		s.untilLoaded(t, small.ID)
 		require.True(t, s.now(t, large.ID).Loading)
-		close(fill)
+		goOn()
 		s.untilLoaded(t, large.ID)
 		stop()
 		require.Equal(t, large.Epoch+1, s.now(t, large.ID).Epoch)

@@ -50,45 +50,82 @@ func (r *testRun) verdict() Verdict {
 // timeout is how long one run may take. A mutant may well make a test hang.
 const timeout = 4 * time.Minute
 
-// test runs one killer, built as `make test` builds so that the cache is shared.
-func (o Options) test(ctx context.Context, k Killer, flags ...string) (*testRun, error) {
-	args := slices.Concat(o.Under, []string{
-		"go", "test", "-json", "-tags=nomsgpack", "-count=1", "-failfast",
-		"-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run,
-	}, flags)
-	if o.Race {
-		args = append(args, "-race")
+// wholeTimeout is for a run of all killers of a package.
+const wholeTimeout = 20 * time.Minute
+
+// command is one that says what tests did, as `go test -json` does.
+type command struct {
+	args, env []string
+	dir       string
+	flags     []string // of go, for the programs that the tests build
+}
+
+// buildFlags are those of `make test`, so that the cache is shared.
+func (o Options) buildFlags(overlay string, race bool) []string {
+	flags := []string{"-tags=nomsgpack", "-overlay=" + overlay}
+	if race {
+		flags = append(flags, "-race")
 	}
-	cmd := exec.CommandContext(ctx, args[0], append(args[1:], k.Package)...) //nolint:gosec // the patches are ours
-	cmd.Dir = o.Root
+	return flags
+}
+
+// test compiles the tests of one killer with an overlay and runs them.
+func (o Options) test(ctx context.Context, k Killer, race bool, overlay string) (*testRun, error) {
+	return o.start(ctx, k, command{
+		args: slices.Concat(
+			[]string{"go", "test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run},
+			o.buildFlags(overlay, race), []string{k.Package}),
+		dir: o.Root, flags: []string{"-overlay=" + overlay},
+	})
+}
+
+// start runs a command and reads what the tests did, until the first has failed: the others
+// would only take time, and a mutant makes many wait for what does not come. What the tests
+// cannot tidy up then is in a folder of their own, and their servers end with them.
+func (o Options) start(ctx context.Context, k Killer, c command) (*testRun, error) {
+	temp, err := os.MkdirTemp("", "mutant-")
+	if err != nil {
+		return nil, fmt.Errorf("mutation: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	c.args = slices.Concat(o.Under, c.args)
+	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...) //nolint:gosec // the patches are ours
+	cmd.Dir = c.dir
 	// Some tests build the program, which must have the mutant in it too.
 	// And a test that is named must not be left out of a sample.
-	cmd.Env = append(os.Environ(), "TEST_ALL=1", strings.TrimSpace("GOFLAGS="+os.Getenv("GOFLAGS")+" "+strings.Join(flags, " ")))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // go test ends its children
+	cmd.Env = slices.Concat(os.Environ(), c.env, []string{
+		"TEST_ALL=1", "TMPDIR=" + temp, strings.TrimSpace("GOFLAGS=" + os.Getenv("GOFLAGS") + " " + strings.Join(c.flags, " ")),
+	})
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // of what it starts, too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("mutation: go test: %w", err)
+		return nil, fmt.Errorf("mutation: run tests: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("mutation: go test: %w", err)
+		return nil, fmt.Errorf("mutation: run tests: %w", err)
 	}
 	r := &testRun{of: map[string]*strings.Builder{}}
 	readErr := r.read(out)
+	if r.firstFailed != "" {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // or what still writes would wait for us
 	err = cmd.Wait()
 	r.output.WriteString(complaints.String())
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("mutation: go test: %w", ctx.Err())
+		return nil, fmt.Errorf("mutation: run tests: %w", ctx.Err())
 	case readErr != nil:
-		return nil, fmt.Errorf("mutation: go test %s: %w\n%s", k, readErr, r.output.String())
+		return nil, fmt.Errorf("mutation: run tests %s: %w\n%s", k, readErr, r.output.String())
 	case err == nil || errors.As(err, &exit) && (r.failedBuild || r.firstFailed != ""):
 		return r, nil
 	default:
-		return nil, fmt.Errorf("mutation: go test %s: %w, and no test failed\n%s", k, err, r.output.String())
+		return nil, fmt.Errorf("mutation: run tests %s: %w, and no test failed\n%s", k, err, r.output.String())
 	}
 }
 
@@ -100,10 +137,11 @@ func (r *testRun) read(out io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			_, _ = io.Copy(io.Discard, out) // or go test would wait for us
 			return fmt.Errorf("read its output: %w", err)
 		}
-		r.note(e)
+		if r.note(e); r.firstFailed != "" {
+			return nil
+		}
 	}
 }
 

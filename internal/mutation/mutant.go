@@ -26,6 +26,8 @@ type Mutant struct {
 	Quick bool
 	// Tries is how often it must be killed in as many tries, if timing is in it.
 	Tries int
+	// Race marks one that only the race detector sees.
+	Race bool
 
 	file *gitdiff.File
 }
@@ -113,6 +115,8 @@ func (m *Mutant) readHeader(preamble string) error {
 			m.Killers = append(m.Killers, Killer{in, run})
 		case "Quick":
 			m.Quick = value == "yes"
+		case "Race":
+			m.Race = value == "yes"
 		case "Tries":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {

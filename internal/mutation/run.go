@@ -6,7 +6,10 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Options are the settings of a run.
@@ -22,13 +25,17 @@ type Options struct {
 	Tries int
 	// Budget is the time after which no mutant is begun. 0: no end.
 	Budget time.Duration
-	// Race tries with the race detector, as `make test` does.
+	// Parallel is how many are tried at once.
+	Parallel int
+	// Race tries all with the race detector; a mutant may ask for it.
 	Race bool
 	// Under is a command that go test is run by, such as nice.
 	Under []string
 }
 
 func (o Options) triesOf(m Mutant) int { return max(1, o.Tries, m.Tries) }
+
+func (o Options) raceOf(m Mutant) bool { return o.Race || m.Race }
 
 // Run tries the mutants that the results do not know, prints a line for each, and
 // reports whether every one is killed, now or earlier. Mutants that the budget leaves
@@ -48,44 +55,96 @@ func Run(ctx context.Context, o Options, all []Mutant) (bool, error) {
 }
 
 func (o Options) run(ctx context.Context, kept *results, all []Mutant) (killed, left int, err error) {
-	began := time.Now()
-	whole := newWhole(o, all)
+	var due []job
 	for i, m := range all {
 		one, known, err := kept.of(m, o)
-		switch {
-		case err != nil:
+		if err != nil {
 			return 0, 0, err
-		case known && !o.Fresh:
-		case o.Budget > 0 && time.Since(began) > o.Budget:
-			left++
-			continue
-		default:
-			if one, err = o.take(ctx, whole, m); err != nil {
-				return 0, 0, err
-			}
-			if err := kept.keep(one); err != nil {
-				return 0, 0, err
-			}
-			one.print(o.Out, i+1, len(all), m)
 		}
-		if one.Verdict == Killed {
+		switch {
+		case !known || o.Fresh:
+			hash, err := m.hash(o.Root)
+			if err != nil {
+				return 0, 0, err
+			}
+			due = append(due, job{m, hash, i + 1})
+		case one.Verdict == Killed:
 			killed++
 		}
 	}
-	return killed, left, nil
+	if len(due) == 0 {
+		return killed, 0, nil
+	}
+	more, left, err := o.takeAll(ctx, kept, due, len(all))
+	return killed + more, left, err
 }
 
-// take tries one mutant. Its hash is of before: what changes meanwhile is tried again.
-func (o Options) take(ctx context.Context, whole *whole, m Mutant) (Result, error) {
-	hash, err := m.hash(o.Root)
+// job is a mutant to be tried. Its hash is of before the run: what changes meanwhile is
+// tried again by the next.
+type job struct {
+	Mutant
+	hash string
+	n    int
+}
+
+// takeAll tries what is due, as many at once as Options say.
+func (o Options) takeAll(ctx context.Context, kept *results, due []job, of int) (killed, left int, err error) {
+	began := time.Now()
+	mutants := make([]Mutant, len(due))
+	for i, j := range due {
+		mutants[i] = j.Mutant
+	}
+	together, err := newTogether(ctx, o, mutants)
 	if err != nil {
-		return Result{}, err
+		return 0, 0, err
 	}
-	outcome, red, err := whole.red(ctx, m)
-	if err == nil && !red {
-		outcome, err = m.Try(ctx, o)
+	defer together.close()
+	whole := newWhole(together, mutants)
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(1, o.Parallel))
+	for _, j := range due {
+		group.Go(func() error {
+			if o.Budget > 0 && time.Since(began) > o.Budget {
+				mu.Lock()
+				defer mu.Unlock()
+				left++
+				return nil
+			}
+			outcome, err := o.take(ctx, together, whole, j.Mutant)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			one := Result{Name: j.Name(), Hash: j.hash, Outcome: outcome}
+			one.print(o.Out, j.n, of, j.Mutant)
+			if one.Verdict == Killed {
+				killed++
+			}
+			return kept.keep(one)
+		})
 	}
-	return Result{Name: m.Name(), Hash: hash, Outcome: outcome}, err
+	err = group.Wait()
+	return killed, left, err //nolint:wrapcheck // all are of this package
+}
+
+// take tries one mutant: among the others, and what the tests do not notice there once
+// more by itself and with the race detector.
+func (o Options) take(ctx context.Context, together *together, whole *whole, m Mutant) (Outcome, error) {
+	if outcome, red, err := whole.red(ctx, m); err != nil || red {
+		return outcome, err
+	}
+	if together.holds[m.Name()] {
+		outcome, err := m.try(ctx, o.triesOf(m), func(k Killer) (*testRun, error) {
+			return together.test(ctx, k, o.raceOf(m), &m)
+		})
+		if err != nil || outcome.Killed > 0 {
+			return outcome, err
+		}
+		o.Race = true
+	}
+	return m.Try(ctx, o)
 }
 
 func (r Result) print(out io.Writer, i, n int, m Mutant) {

@@ -42,8 +42,8 @@ type Outcome struct {
 	output string
 }
 
-// Try lays the mutant over the source below the root and runs each of its killers, as
-// often as the tries ask for. A mutant is killed if each killer is red in each try.
+// Try lays the mutant alone over the source below the root and runs each of its killers,
+// as often as the tries ask for. A mutant is killed if each killer is red in each try.
 // The error is for a context that ended.
 func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "seckill-mutant-")
@@ -58,10 +58,15 @@ func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	return m.try(ctx, o.triesOf(m), func(k Killer) (*testRun, error) { return o.test(ctx, k, o.raceOf(m), overlay) })
+}
+
+// try runs the killers, each by run, as often as is asked for.
+func (m Mutant) try(ctx context.Context, tries int, run func(Killer) (*testRun, error)) (Outcome, error) {
 	began := time.Now()
-	all := Outcome{Verdict: Killed, Tries: o.triesOf(m)}
-	for range all.Tries {
-		one, err := m.tryOnce(ctx, o, "-overlay="+overlay)
+	all := Outcome{Verdict: Killed, Tries: tries}
+	for range tries {
+		one, err := m.tryOnce(ctx, run)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -80,11 +85,11 @@ func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 }
 
 // tryOnce runs the killers until one is not red.
-func (m Mutant) tryOnce(ctx context.Context, o Options, overlay string) (first Outcome, err error) {
+func (m Mutant) tryOnce(ctx context.Context, test func(Killer) (*testRun, error)) (first Outcome, err error) {
 	for i, killer := range m.Killers {
-		run, err := o.test(ctx, killer, overlay)
+		run, err := test(killer)
 		if ctx.Err() != nil {
-			return first, err
+			return first, ctx.Err()
 		}
 		if err != nil {
 			return Outcome{Verdict: NotTried, By: killer.String(), Message: firstLine(err.Error()), output: err.Error()}, nil

@@ -4,19 +4,21 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // whole finds the mutants whose killers are red without them: such a test proves
 // nothing. All killers of a package are run at once; only if one is red is each mutant's
 // killer asked alone.
 type whole struct {
-	o        Options
+	t        *together
+	mu       sync.Mutex
 	patterns map[string][]string // of each package
 	green    map[string]bool     // packages, and killers asked alone
 }
 
-func newWhole(o Options, all []Mutant) *whole {
-	w := &whole{o: o, patterns: map[string][]string{}, green: map[string]bool{}}
+func newWhole(t *together, all []Mutant) *whole {
+	w := &whole{t: t, patterns: map[string][]string{}, green: map[string]bool{}}
 	for _, m := range all {
 		for _, k := range m.Killers {
 			if !slices.Contains(w.patterns[k.Package], k.Run) {
@@ -30,6 +32,8 @@ func newWhole(o Options, all []Mutant) *whole {
 // red returns the outcome of a mutant whose killers are red anyway, and reports whether
 // they are.
 func (w *whole) red(ctx context.Context, m Mutant) (Outcome, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, k := range m.Killers {
 		together := Killer{k.Package, strings.Join(w.patterns[k.Package], "|")}
 		_, green, err := w.ask(ctx, together)
@@ -50,7 +54,7 @@ func (w *whole) ask(ctx context.Context, k Killer) (Outcome, bool, error) {
 	if green, known := w.green[k.String()]; green || known && len(w.patterns[k.Package]) > 1 {
 		return Outcome{}, green, nil
 	}
-	run, err := w.o.test(ctx, k)
+	run, err := w.t.test(ctx, k, w.t.o.Race, nil)
 	if ctx.Err() != nil {
 		return Outcome{}, false, err
 	}

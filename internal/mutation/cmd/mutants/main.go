@@ -16,7 +16,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"seckill/internal/mutation"
@@ -40,11 +39,12 @@ func run(ctx context.Context) (bool, error) {
 	flag.BoolVar(&o.Fresh, "fresh", false, "try again what the results know already")
 	flag.IntVar(&o.Tries, "tries", 1, "how often to try each mutant; one with timing in it may ask for more")
 	flag.DurationVar(&o.Budget, "budget", 0, "the time after which no mutant is begun; 0 is no end")
-	flag.BoolVar(&o.Race, "race", true, "with the race detector")
+	flag.IntVar(&o.Parallel, "parallel", 2, "how many to try at once")
+	flag.BoolVar(&o.Race, "race", false, "all with the race detector, and not only those that need it")
 	under := flag.String("under", "", "the command that go test is run by, such as nice")
 	table := flag.String("table", "bin/mutants.md", "the file for the table")
 	quick := flag.Bool("quick", false, "only those that the ordinary tests try")
-	room := flag.String("room", "", "only those of this package, such as order")
+	rooms := flag.String("room", "", "only those of these packages and below them, in this order, such as order,store")
 	pattern := flag.String("run", "", "only those whose name matches the regexp")
 	flag.Parse()
 	o.Under = strings.Fields(*under)
@@ -56,12 +56,17 @@ func run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(m mutation.Mutant) bool {
-		in := *room == "" || m.Room() == *room || strings.HasPrefix(m.Room(), *room+"/")
-		return *quick && !m.Quick || !in || !name.MatchString(m.Name())
-	})
+	var some []mutation.Mutant
+	for room := range strings.SplitSeq(*rooms, ",") {
+		for _, m := range all {
+			in := room == "" || m.Room() == room || strings.HasPrefix(m.Room(), room+"/")
+			if in && (!*quick || m.Quick) && name.MatchString(m.Name()) {
+				some = append(some, m)
+			}
+		}
+	}
 	if len(some) == 0 {
-		return false, fmt.Errorf("no mutant is in -room %q and matches -run %q", *room, *pattern)
+		return false, fmt.Errorf("no mutant is in -room %q and matches -run %q", *rooms, *pattern)
 	}
 	ok, err := mutation.Run(ctx, o, some)
 	if err != nil {
