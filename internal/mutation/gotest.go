@@ -53,8 +53,8 @@ const timeout = 4 * time.Minute
 // wholeTimeout is for a run of all killers of a package.
 const wholeTimeout = 20 * time.Minute
 
-// command is one that says what tests did, as `go test -json` does.
-type command struct {
+// testCommand is one that says what tests did, as `go test -json` does.
+type testCommand struct {
 	args, env []string
 	dir       string
 	flags     []string // of go, for the programs that the tests build
@@ -71,7 +71,7 @@ func (o Options) buildFlags(overlay string, race bool) []string {
 
 // test compiles the tests of one killer with an overlay and runs them.
 func (o Options) test(ctx context.Context, k Killer, race bool, overlay string) (*testRun, error) {
-	return o.start(ctx, k, command{
+	return o.start(ctx, k, testCommand{
 		args: slices.Concat(
 			[]string{"go", "test", "-json", "-count=1", "-failfast", "-vet=off", "-timeout=" + timeout.String(), "-run=" + k.Run},
 			o.buildFlags(overlay, race), []string{k.Package}),
@@ -82,7 +82,7 @@ func (o Options) test(ctx context.Context, k Killer, race bool, overlay string) 
 // start runs a command and reads what the tests did, until the first has failed: the others
 // would only take time, and a mutant makes many wait for what does not come. What the tests
 // cannot tidy up then is in a folder of their own, and their servers end with them.
-func (o Options) start(ctx context.Context, k Killer, c command) (*testRun, error) {
+func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, error) {
 	temp, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
 		return nil, fmt.Errorf("mutation: %w", err)

@@ -2,6 +2,8 @@ package mutation
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +26,27 @@ func TestEveryMutantStillApplies(t *testing.T) {
 	for _, m := range kept(t) {
 		require.NoError(t, m.Applies(root), m.Path)
 	}
+}
+
+func TestTheTableHasARowForEveryMutantAndNoOther(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, TableFile))
+	require.NoError(t, err)
+	var rows []string
+	room := ""
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			room = strings.TrimSpace(name)
+		}
+		if cells := strings.Split(line, " | "); len(cells) > 3 && cells[0] != "| mutant" {
+			rows = append(rows, room+"/"+strings.TrimPrefix(cells[0], "| "))
+		}
+	}
+	var names []string
+	for _, m := range kept(t) {
+		names = append(names, m.Name())
+	}
+	require.Equal(t, names, rows, command)
+	require.Contains(t, string(text), command)
 }
 
 // The others are tried by `make mutants`.

@@ -67,16 +67,44 @@ func (r *results) keep(one Result) error {
 	if err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(r.path), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
-	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // it is for all to read
 	if err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
 	_, err = f.Write(append(line, '\n'))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("mutation: keep a result: %w", err)
+	}
+	return nil
+}
+
+// Tidy writes the file of results anew, with the last of each mutant alone, by name.
+func Tidy(o Options, all []Mutant) error {
+	kept, err := loadResults(o.Results)
+	if err != nil || o.Results == "" {
+		return err
+	}
+	var text bytes.Buffer
+	for _, m := range all {
+		one, ok := kept.last[m.Name()]
+		if !ok {
+			continue
+		}
+		line, err := json.Marshal(one)
+		if err != nil {
+			return fmt.Errorf("mutation: %w", err)
+		}
+		_, _ = text.Write(append(line, '\n'))
+	}
+	tidy := o.Results + ".tidy"
+	if err := os.WriteFile(tidy, text.Bytes(), 0o644); err != nil { //nolint:gosec // it is for all to read
+		return fmt.Errorf("mutation: %w", err)
+	}
+	if err := os.Rename(tidy, o.Results); err != nil {
+		return fmt.Errorf("mutation: %w", err)
 	}
 	return nil
 }

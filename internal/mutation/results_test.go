@@ -54,9 +54,16 @@ func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
 
 	table, err := Table(o, []Mutant{m, other})
 	require.NoError(t, err)
-	require.Contains(t, table, "2 mutants, 1 killed")
-	require.Contains(t, table, "| it | something. | 2 of 2 | TestTwice/of_one: tiny_test.go:8: odd |")
+	require.Contains(t, table, "The 2 planted bugs")
+	require.Contains(t, table, "1 killed,\n1 not, 0 never tried")
+	require.Contains(t, table, "| it | something. | 2 of 2 | `TestTwice/of_one`: `tiny_test.go:8: odd` |")
 	require.Contains(t, table, `| other | something. | SURVIVED, 0 of 1 \* |`)
+
+	require.NoError(t, Tidy(o, []Mutant{m, other}))
+	require.Zero(t, later(t, o, m), "what is known is still known")
+	lines, err := os.ReadFile(o.Results)
+	require.NoError(t, err)
+	require.Equal(t, 2, bytes.Count(lines, []byte("\n")), "one line for each")
 }
 
 func TestWhatTheBudgetLeavesOverIsNotKilled(t *testing.T) {

@@ -35,6 +35,8 @@ type Options struct {
 
 func (o Options) triesOf(m Mutant) int { return max(1, o.Tries, m.Tries) }
 
+func (o Options) over(began time.Time) bool { return o.Budget > 0 && time.Since(began) > o.Budget }
+
 func (o Options) raceOf(m Mutant) bool { return o.Race || m.Race }
 
 // Run tries the mutants that the results do not know, prints a line for each, and
@@ -55,6 +57,7 @@ func Run(ctx context.Context, o Options, all []Mutant) (bool, error) {
 }
 
 func (o Options) run(ctx context.Context, kept *results, all []Mutant) (killed, left int, err error) {
+	began := time.Now()
 	var due []job
 	for i, m := range all {
 		one, known, err := kept.of(m, o)
@@ -72,10 +75,10 @@ func (o Options) run(ctx context.Context, kept *results, all []Mutant) (killed, 
 			killed++
 		}
 	}
-	if len(due) == 0 {
-		return killed, 0, nil
+	if len(due) == 0 || o.over(began) {
+		return killed, len(due), nil
 	}
-	more, left, err := o.takeAll(ctx, kept, due, len(all))
+	more, left, err := o.takeAll(ctx, kept, due, len(all), began)
 	return killed + more, left, err
 }
 
@@ -88,24 +91,25 @@ type job struct {
 }
 
 // takeAll tries what is due, as many at once as Options say.
-func (o Options) takeAll(ctx context.Context, kept *results, due []job, of int) (killed, left int, err error) {
-	began := time.Now()
+func (o Options) takeAll(ctx context.Context, kept *results, due []job, of int, began time.Time) (killed, left int, err error) {
 	mutants := make([]Mutant, len(due))
 	for i, j := range due {
 		mutants[i] = j.Mutant
 	}
 	together, err := newTogether(ctx, o, mutants)
+	if together != nil {
+		defer together.close()
+	}
 	if err != nil {
 		return 0, 0, err
 	}
-	defer together.close()
 	whole := newWhole(together, mutants)
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, o.Parallel))
 	for _, j := range due {
 		group.Go(func() error {
-			if o.Budget > 0 && time.Since(began) > o.Budget {
+			if o.over(began) {
 				mu.Lock()
 				defer mu.Unlock()
 				left++

@@ -144,7 +144,7 @@ func (t *together) test(ctx context.Context, k Killer, race bool, m *Mutant) (*t
 	if m == nil {
 		limit = wholeTimeout
 	}
-	return t.o.start(ctx, k, command{
+	return t.o.start(ctx, k, testCommand{
 		args: []string{
 			t.convert, "-t", "-p", k.Package, file, "-test.v=test2json", "-test.paniconexit0", "-test.failfast",
 			"-test.timeout=" + limit.String(), "-test.run=" + k.Run,

@@ -5,7 +5,8 @@
 //
 // It is run at the root of the module. Without folders it takes every folder
 // testdata/mutants. The results are kept in a file as it goes: run again, it tries only
-// what has changed. At the end it writes them as a table in Markdown.
+// what has changed. At the end it writes them as a table in Markdown; with -budget 1ns it
+// does only that.
 package main
 
 import (
@@ -35,14 +36,14 @@ func main() {
 
 func run(ctx context.Context) (bool, error) {
 	o := mutation.Options{Root: ".", Out: os.Stdout}
-	flag.StringVar(&o.Results, "results", "bin/mutants.jsonl", "the file that keeps the results")
+	flag.StringVar(&o.Results, "results", mutation.ResultsFile, "the file that keeps the results")
 	flag.BoolVar(&o.Fresh, "fresh", false, "try again what the results know already")
 	flag.IntVar(&o.Tries, "tries", 1, "how often to try each mutant; one with timing in it may ask for more")
 	flag.DurationVar(&o.Budget, "budget", 0, "the time after which no mutant is begun; 0 is no end")
 	flag.IntVar(&o.Parallel, "parallel", 2, "how many to try at once")
 	flag.BoolVar(&o.Race, "race", false, "all with the race detector, and not only those that need it")
 	under := flag.String("under", "", "the command that go test is run by, such as nice")
-	table := flag.String("table", "bin/mutants.md", "the file for the table")
+	table := flag.String("table", mutation.TableFile, "the file for the table")
 	quick := flag.Bool("quick", false, "only those that the ordinary tests try")
 	rooms := flag.String("room", "", "only those of these packages and below them, in this order, such as order,store")
 	pattern := flag.String("run", "", "only those whose name matches the regexp")
@@ -72,6 +73,9 @@ func run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := mutation.Tidy(o, all); err != nil {
+		return false, err
+	}
 	text, err := mutation.Table(o, all)
 	if err != nil {
 		return false, err
@@ -90,10 +94,10 @@ func load(folders []string) ([]mutation.Mutant, error) {
 }
 
 func write(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("the table: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("the table: %w", err)
 	}
 	return nil
