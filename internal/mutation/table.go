@@ -8,8 +8,8 @@ import (
 // tableHead is what the document says of itself. It names its own command.
 const tableHead = `# Mutants
 
-The %d planted bugs that the tests are held against, and what became of each when it was last tried: %d killed,
-%d not, %d never tried. How they are kept and tried is in [TESTING](TESTING.md#mutants). Written by
+The %d planted bugs that the tests are held against, and what became of each when it was last tried: %d killed
+(%d of them since their last change), %d not, %d never tried. How they are kept and tried is in [TESTING](TESTING.md#mutants). Written by
 
 ` + "```sh\n%s\n```" + `
 
@@ -37,7 +37,7 @@ func Table(o Options, all []Mutant) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	killed, never, room := 0, 0, ""
+	killed, now, never, room := 0, 0, 0, ""
 	for _, m := range all {
 		if m.Room() != room {
 			room = m.Room()
@@ -50,12 +50,15 @@ func Table(o Options, all []Mutant) (string, error) {
 		switch one.Verdict {
 		case Killed:
 			killed++
+			if current {
+				now++
+			}
 		case "":
 			never++
 		}
 		_, _ = fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", m.short(), cell(m.Mutation), one.times(current), one.says())
 	}
-	return fmt.Sprintf(tableHead, len(all), killed, len(all)-killed-never, never, command) + text.String(), nil
+	return fmt.Sprintf(tableHead, len(all), killed, now, len(all)-killed-never, never, command) + text.String(), nil
 }
 
 // short is the name within the package.
