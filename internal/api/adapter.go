@@ -15,8 +15,9 @@ import (
 type access int
 
 const (
-	anyone access = iota
-	user          // any valid token; an administrator has a user id too
+	anyone  access = iota
+	visitor        // without a token, or with a good one: what is told may depend on the role
+	user           // any valid token; an administrator has a user id too
 	admin
 )
 
@@ -27,6 +28,8 @@ type routePolicy struct {
 	budget time.Duration
 	// buys marks purchase requests: see Server.enter.
 	buys bool
+	// shared marks what is the same for everyone but administrators, for a second.
+	shared bool
 	// admits, if set, refuses a request before anything of it is read.
 	admits func(c *gin.Context) error
 }
@@ -78,7 +81,7 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 		if p.refuses() { // before res is copied into an interface
 			return s.reject(c, err, p)
 		}
-		return s.answer(c, res, p)
+		return s.answer(c, res, p, d.shared && in.who.Role != RoleAdmin)
 	}
 }
 
@@ -104,7 +107,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 			return err
 		}
 	}
-	if d.who == anyone {
+	if d.who == anyone || d.who == visitor && len(c.Request.Header["Authorization"]) == 0 {
 		return nil
 	}
 	if *who, err = s.identify(c.Request.Header); err != nil {
@@ -120,7 +123,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 }
 
 // answer renders a handler's response or the problem p, and returns the problem's code, or "".
-func (s *Server) answer(c *gin.Context, res any, p problem) string {
+func (s *Server) answer(c *gin.Context, res any, p problem, shared bool) string {
 	text, err := json.Marshal(res)
 	if err != nil {
 		return s.refuse(c, fmt.Errorf("render %T: %w", res, err))
@@ -132,6 +135,10 @@ func (s *Server) answer(c *gin.Context, res any, p problem) string {
 	if p.status != 0 {
 		status = p.status
 		c.Writer.Header()["Retry-After"] = []string{p.retry}
+	}
+	if shared {
+		writeShared(c, text)
+		return p.code
 	}
 	write(c, status, typeJSON, text)
 	return p.code

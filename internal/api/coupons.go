@@ -32,18 +32,29 @@ func (s *Server) showCoupon(c coupon.Coupon) couponJSON {
 func wireTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // couponPath is a request that names a coupon and has no other parameters.
-type couponPath struct{ id int64 }
+type couponPath struct {
+	id int64
+	by Identity
+}
 
-func (r *couponPath) read(in *input) { r.id = in.id() }
+func (r *couponPath) read(in *input) { r.id, r.by = in.id(), in.who }
 
+// getCoupon shows a coupon from memory; to an administrator as the database has it, and a draft.
 func (s *Server) getCoupon(ctx context.Context, r couponPath) (couponJSON, error) {
-	c, err := s.deps.Coupons.Get(ctx, r.id)
+	get := s.deps.Coupons.Get
+	if r.by.Role == RoleAdmin {
+		get = s.deps.Editor.Read
+	}
+	c, err := get(ctx, r.id)
 	return s.showCoupon(c), err
 }
 
-type listRequest struct{ page page }
+type listRequest struct {
+	page page
+	by   Identity
+}
 
-func (r *listRequest) read(in *input) { r.page = in.page() }
+func (r *listRequest) read(in *input) { r.page, r.by = in.page(), in.who }
 
 type couponList struct {
 	Coupons    []couponJSON `json:"coupons"`
@@ -51,14 +62,18 @@ type couponList struct {
 }
 
 func (s *Server) listCoupons(ctx context.Context, r listRequest) (couponList, error) {
-	found, err := s.deps.Coupons.List(ctx, r.page.cursor, r.page.limit+1)
+	list := s.deps.Coupons.List
+	if r.by.Role == RoleAdmin {
+		list = s.deps.Editor.ReadAll
+	}
+	found, err := list(ctx, r.page.cursor, r.page.limit+1)
 	if err != nil {
 		return couponList{}, err
 	}
 	found, next := more(found, r.page.limit, func(c coupon.Coupon) int64 { return c.ID })
-	list := couponList{Coupons: make([]couponJSON, 0, len(found)), NextCursor: next}
+	shown := couponList{Coupons: make([]couponJSON, 0, len(found)), NextCursor: next}
 	for _, c := range found {
-		list.Coupons = append(list.Coupons, s.showCoupon(c))
+		shown.Coupons = append(shown.Coupons, s.showCoupon(c))
 	}
-	return list, nil
+	return shown, nil
 }

@@ -10,14 +10,17 @@ import (
 	"seckill/internal/order"
 )
 
-// Coupons reads coupons for any client. *coupon.Service implements it.
+// Coupons reads coupons for any client, from memory and without drafts. *coupon.Service
+// implements it.
 type Coupons interface {
 	Get(ctx context.Context, id int64) (coupon.Coupon, error)
 	List(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error)
 }
 
-// Editor changes coupons for an administrator. *coupon.Service implements it.
+// Editor reads and changes coupons for an administrator. *coupon.Service implements it.
 type Editor interface {
+	Read(ctx context.Context, id int64) (coupon.Coupon, error)
+	ReadAll(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error)
 	Create(ctx context.Context, c coupon.Coupon) (coupon.Coupon, error)
 	Patch(ctx context.Context, id int64, ch coupon.Change) (coupon.Coupon, error)
 	Publish(ctx context.Context, id int64) (coupon.Coupon, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -131,10 +132,23 @@ func (s *shop) Repair(ctx context.Context, id int64) (any, error) { return s.Aud
 type catalog struct{ *shop }
 
 func (s catalog) Get(ctx context.Context, id int64) (coupon.Coupon, error) {
-	return s.coupon(ctx, id, nil)
+	c, err := s.Read(ctx, id)
+	if err == nil && c.State == coupon.Draft {
+		return coupon.Coupon{}, coupon.ErrNotFound
+	}
+	return c, err
 }
 
 func (s catalog) List(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error) {
+	all, err := s.ReadAll(ctx, after, limit)
+	return slices.DeleteFunc(all, func(c coupon.Coupon) bool { return c.State == coupon.Draft }), err
+}
+
+func (s *shop) Read(ctx context.Context, id int64) (coupon.Coupon, error) {
+	return s.coupon(ctx, id, nil)
+}
+
+func (s *shop) ReadAll(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error) {
 	if err := s.answer(ctx); err != nil {
 		return nil, err
 	}

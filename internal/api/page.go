@@ -91,7 +91,7 @@ func fixed(kind string, text []byte) endpoint {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		if c.GetHeader("If-None-Match") == tag {
+		if hasTag(c.Request.Header["If-None-Match"], tag) {
 			c.Status(http.StatusNotModified)
 			c.Writer.WriteHeaderNow()
 			return ""

@@ -89,8 +89,8 @@ func (s *Server) routes() error {
 	on(http.MethodPost, v1+"/sessions", handle(s, routePolicy{admits: s.admitSession}, s.newSession))
 
 	get(v1+"/features", handle(s, routePolicy{}, s.features))
-	get(v1+"/coupons", handle(s, routePolicy{}, s.listCoupons))
-	get(v1+"/coupons/:id", handle(s, routePolicy{}, s.getCoupon))
+	get(v1+"/coupons", handle(s, routePolicy{who: visitor, shared: true}, s.listCoupons))
+	get(v1+"/coupons/:id", handle(s, routePolicy{who: visitor, shared: true}, s.getCoupon))
 	get(v1+"/coupons/:id/live", s.live)
 	s.engine.POST(v1+"/coupons/:id/orders",
 		s.observe(handle(s, routePolicy{who: user, buys: true}, s.place), s.o.ObservePurchase))

@@ -48,7 +48,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 			c := s.sell(t, 10)
 			s.buy(t, c, 1)
 			require.NoError(t, tc.broken(t, c))
-			before, err := s.coupons.Get(t.Context(), c.ID)
+			before, err := s.coupons.Read(t.Context(), c.ID)
 			require.NoError(t, err)
 			for range 3 {
 				r, err := s.Repair(t.Context(), c.ID)
@@ -56,7 +56,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 				require.True(t, r.Clean && r.Settled, "%+v", r)
 				require.EqualValues(t, 9, r.Redis)
 			}
-			after, err := s.coupons.Get(t.Context(), c.ID)
+			after, err := s.coupons.Read(t.Context(), c.ID)
 			require.NoError(t, err)
 			require.Equal(t, before.State, after.State)
 			require.Equal(t, before.Epoch+tc.loads, after.Epoch)
@@ -79,7 +79,7 @@ func TestRepairDoesNotLoadAgainAndAgainForWhatLoadingCannotMend(t *testing.T) {
 		require.False(t, r.Clean)
 		require.EqualValues(t, 8, r.Redis, "the shards sell what the database has")
 	}
-	after, err := s.coupons.Get(t.Context(), c.ID)
+	after, err := s.coupons.Read(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.Equal(t, c.Epoch+1, after.Epoch)
 }
@@ -99,7 +99,7 @@ func TestAnEndedSaleIsSettledAndNotLoaded(t *testing.T) {
 	r, err = s.Repair(t.Context(), c.ID)
 	require.NoError(t, err, "it cannot be mended, and is told")
 	require.False(t, r.Clean)
-	after, err := s.coupons.Get(t.Context(), c.ID)
+	after, err := s.coupons.Read(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.Equal(t, c.Epoch, after.Epoch)
 }

@@ -2,6 +2,7 @@ package coupon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,11 +20,19 @@ type Cache struct {
 	entries map[int64]Coupon
 	version map[int64]uint64 // incremented by Forget, so that a slow read cannot store what it read before
 	flights map[int64]*flight
+	unknown unknown
+	pages   map[pageKey]page
+	changes uint64 // counts the calls of Forget, as version does for one coupon
+	misses  readSlots
 }
 
 // Finder is the part of the Repository that a Cache reads.
 type Finder interface {
 	Find(ctx context.Context, ids ...int64) ([]Coupon, error)
+	// Newest returns the largest id of all coupons, or 0.
+	Newest(ctx context.Context) (int64, error)
+	// Announced reads up to limit coupons with an id above after, by id, without drafts.
+	Announced(ctx context.Context, after int64, limit int) ([]Coupon, error)
 }
 
 // flight is one read of the database that several callers wait for.
@@ -47,32 +56,66 @@ func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
 	return &Cache{
 		repo: repo, refresh: refresh, log: log,
 		entries: map[int64]Coupon{}, version: map[int64]uint64{}, flights: map[int64]*flight{},
+		unknown: unknown{gaps: map[int64]time.Time{}}, pages: map[pageKey]page{}, misses: make(readSlots, maxReads),
 	}
 }
 
 // Get returns the coupon from the cache, or reads it if it is not there; ErrNotFound if there is
-// no such coupon.
+// no such coupon. Random ids cost the database two reads a refresh at most, however many are
+// asked for.
 func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
+	found, err := c.lookup(id)
+	if err != errMiss { //nolint:errorlint // it is returned as it is
+		return found, err
+	}
+	if err := c.misses.enter(ctx); err != nil {
+		return Coupon{}, err
+	}
+	if found, err = c.lookup(id); err != errMiss { //nolint:errorlint // another caller has read meanwhile
+		c.misses.leave()
+		return found, err
+	}
+	return c.await(ctx, id, c.misses.leave)
+}
+
+// errMiss is the error of a lookup that a read must answer.
+var errMiss = errors.New("coupon: not in the cache")
+
+// lookup returns what is known of the coupon without a read.
+func (c *Cache) lookup(id int64) (Coupon, error) {
 	c.mu.RLock()
-	found, ok := c.entries[id]
-	c.mu.RUnlock()
-	if ok {
+	defer c.mu.RUnlock()
+	if found, ok := c.entries[id]; ok {
 		return found, nil
 	}
-	return c.Fresh(ctx, id)
+	if c.unknown.has(id, time.Now().Add(-c.refresh)) {
+		return Coupon{}, ErrNotFound
+	}
+	return Coupon{}, errMiss
 }
 
 // Fresh reads the coupon from the database. Concurrent callers share a read, so that many of
 // them cost one query after the other and not one query each.
 func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
+	return c.await(ctx, id, func() {})
+}
+
+// await returns what a read finds, and calls done when this caller needs no read any more: the
+// read may go on after the caller has left.
+func (c *Cache) await(ctx context.Context, id int64, done func()) (Coupon, error) {
 	c.mu.Lock()
 	f, joined := c.flights[id]
-	if !joined {
+	if joined {
+		done()
+	} else {
 		f = &flight{done: make(chan struct{})}
 		c.flights[id] = f
 		seen := c.version[id]
 		// The read outlives its first caller, because others may wait for it too.
-		go c.read(context.WithoutCancel(ctx), id, seen, f)
+		go func() {
+			defer done()
+			c.read(context.WithoutCancel(ctx), id, seen, f)
+		}()
 	}
 	c.mu.Unlock()
 	select {
@@ -89,7 +132,12 @@ const readTimeout = 2 * time.Second
 func (c *Cache) read(ctx context.Context, id int64, seen uint64, f *flight) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	begun := time.Now()
 	found, err := c.repo.Find(ctx, id)
+	newest := int64(0)
+	if err == nil && len(found) == 0 {
+		newest, err = c.repo.Newest(ctx)
+	}
 	switch {
 	case err != nil:
 		f.err = err
@@ -99,6 +147,9 @@ func (c *Cache) read(ctx context.Context, id int64, seen uint64, f *flight) {
 		f.coupon = found[0]
 	}
 	c.mu.Lock()
+	if errors.Is(f.err, ErrNotFound) && c.version[id] == seen {
+		c.unknown.put(id, newest, begun)
+	}
 	if c.flights[id] == f {
 		delete(c.flights, id)
 	}
@@ -127,6 +178,9 @@ func (c *Cache) Forget(id int64) {
 	}
 	delete(c.entries, id)
 	delete(c.flights, id)
+	c.unknown.forget(id)
+	clear(c.pages)
+	c.changes++
 }
 
 // Known returns the coupons that the cache holds.

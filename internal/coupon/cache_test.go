@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,6 +43,24 @@ func (b *books) Find(ctx context.Context, ids ...int64) ([]coupon.Coupon, error)
 		return nil, ctx.Err()
 	}
 	return found, away
+}
+
+func (b *books) Newest(ctx context.Context) (int64, error) {
+	b.mu.Lock()
+	newest := int64(0)
+	for id := range b.kept {
+		newest = max(newest, id)
+	}
+	b.mu.Unlock()
+	_, err := b.Find(ctx)
+	return newest, err
+}
+
+func (b *books) Announced(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error) {
+	b.mu.Lock()
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(b.kept)), func(id int64) bool { return id <= after })
+	b.mu.Unlock()
+	return b.Find(ctx, ids[:min(limit, len(ids))]...)
 }
 
 func (b *books) put(id int64, title string) {

@@ -29,7 +29,7 @@ type State string
 
 // The states of a coupon.
 const (
-	Draft  State = "draft"   // announced, its stock not loaded
+	Draft  State = "draft"   // not announced: only administrators see it
 	OnSale State = "on_sale" // open, inside its window and once its stock is loaded
 	Paused State = "paused"  // closed for now; a publication opens it again
 	Ended  State = "ended"   // over for good, by an administrator or by the clock
@@ -102,10 +102,13 @@ func (c Coupon) Check() error {
 	return nil
 }
 
-// Admits returns nil if a unit may be asked for at now, or else ErrNotStarted, ErrEnded or
-// ErrNotLoaded. The window includes its begin and excludes its end.
+// Admits returns nil if a unit may be asked for at now, or else ErrNotFound, which a draft is to
+// buyers, ErrNotStarted, ErrEnded or ErrNotLoaded. The window includes its begin and excludes its
+// end.
 func (c Coupon) Admits(now time.Time) error {
 	switch {
+	case c.State == Draft:
+		return ErrNotFound
 	case c.State == Ended || !now.Before(c.EndsAt):
 		return ErrEnded
 	case now.Before(c.BeginsAt):

@@ -44,7 +44,7 @@ func ExampleService_Publish() {
 	c = must(coupons.Pause(ctx, c.ID))
 	fmt.Println(c.State, c.Admits(time.Now()))
 	// Output:
-	// draft coupon: its stock is not loaded
+	// draft coupon: not found
 	// on_sale <nil>
 	// units in the shards: [3 3 2 2]
 	// paused coupon: its stock is not loaded

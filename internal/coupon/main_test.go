@@ -128,7 +128,7 @@ func (s *shop) published(t *testing.T, units int64) coupon.Coupon {
 // now is the coupon as the database has it.
 func (s *shop) now(t *testing.T, id int64) coupon.Coupon {
 	t.Helper()
-	c, err := s.Get(t.Context(), id)
+	c, err := s.Read(t.Context(), id)
 	require.NoError(t, err)
 	return c
 }
@@ -189,7 +189,7 @@ func (s *shop) balanced(t *testing.T, id int64) (sold int64) {
 		return err
 	})
 	require.NoError(t, err)
-	c, err := s.Get(t.Context(), id)
+	c, err := s.Read(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, c.Total, s.loaded(t, id)+sold, "R + A = T")
 	return sold

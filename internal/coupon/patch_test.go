@@ -116,7 +116,7 @@ func TestANewCouponIsADraftWhateverTheCallerSays(t *testing.T) {
 		in.Total = 0
 		_, err = s.Create(t.Context(), in)
 		require.ErrorIs(t, err, coupon.ErrInvalid)
-		listed, err := s.List(t.Context(), 0, 10)
+		listed, err := s.ReadAll(t.Context(), 0, 10)
 		require.NoError(t, err)
 		require.Equal(t, []coupon.Coupon{c}, listed)
 	})

@@ -16,7 +16,7 @@ import (
 func TestPublishingLoadsTheStockAndOpensTheSale(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.drafted(t, 10)
-		require.ErrorIs(t, c.Admits(during), coupon.ErrNotLoaded)
+		require.ErrorIs(t, c.Admits(during), coupon.ErrNotFound)
 		got, err := s.Publish(t.Context(), c.ID)
 		require.NoError(t, err)
 		c.State, c.Epoch, c.Shards = coupon.OnSale, 1, shards
@@ -235,7 +235,7 @@ func TestMendingWhileOrdersArePlacedLosesNoUnit(t *testing.T) {
 		for buyer := range int64(buyers) {
 			all = append(all, func() error {
 				for i := range int64(each) {
-					sale, err := s.Get(t.Context(), c.ID)
+					sale, err := s.Read(t.Context(), c.ID)
 					if err != nil {
 						return err
 					}

@@ -151,16 +151,35 @@ func (s *Service) Create(ctx context.Context, c Coupon) (Coupon, error) {
 	if err := c.Check(); err != nil {
 		return Coupon{}, err
 	}
-	return s.repo.Create(ctx, c)
+	c, err := s.repo.Create(ctx, c)
+	if err == nil {
+		s.cache.Forget(c.ID) // it may have been asked for before it was there
+	}
+	return c, err
 }
 
-// Get reads one coupon as the database has it, or ErrNotFound.
+// Get returns a coupon as anyone may see it, as of the last refresh; ErrNotFound if there is
+// none or it is a draft.
 func (s *Service) Get(ctx context.Context, id int64) (Coupon, error) {
+	c, err := s.cache.Get(ctx, id)
+	if err == nil && c.State == Draft {
+		return Coupon{}, ErrNotFound
+	}
+	return c, err
+}
+
+// List returns up to limit coupons with an id above after, by id, as anyone may see them.
+func (s *Service) List(ctx context.Context, after int64, limit int) ([]Coupon, error) {
+	return s.cache.List(ctx, after, limit)
+}
+
+// Read reads a coupon as the database has it, a draft too; ErrNotFound if there is none.
+func (s *Service) Read(ctx context.Context, id int64) (Coupon, error) {
 	return s.cache.Fresh(ctx, id)
 }
 
-// List reads up to limit coupons with an id above after, by id.
-func (s *Service) List(ctx context.Context, after int64, limit int) ([]Coupon, error) {
+// ReadAll reads up to limit coupons with an id above after, by id, drafts too.
+func (s *Service) ReadAll(ctx context.Context, after int64, limit int) ([]Coupon, error) {
 	return s.repo.List(ctx, after, limit)
 }
 

@@ -277,7 +277,7 @@ func lost(t *testing.T, x *scene) {
 // there is not, and the next publication opens it.
 func opened(t *testing.T, x *scene, told answer) {
 	t.Helper()
-	fresh, err := x.s.coupons.Get(t.Context(), x.c.ID)
+	fresh, err := x.s.coupons.Read(t.Context(), x.c.ID)
 	require.NoError(t, err)
 	if told.err == nil {
 		require.Equal(t, coupon.OnSale, fresh.State)

@@ -96,7 +96,7 @@ func TestAReturnAndALoadingCountTheUnitOnce(t *testing.T) {
 				return s.db.Coupons().Buyers(ctx, load.CouponID, load.Epoch, after)
 			}
 			require.NoError(t, s.stock.Load(t.Context(), load))
-			c, err = s.coupons.Get(t.Context(), c.ID)
+			c, err = s.coupons.Read(t.Context(), c.ID)
 			require.NoError(t, err)
 			return c
 		},

@@ -40,6 +40,18 @@ func (c Coupons) List(ctx context.Context, after int64, limit int) ([]coupon.Cou
 	return c.coupons(c.s.read.WithContext(ctx).Where("id > ?", after).Limit(limit))
 }
 
+// Announced reads up to limit coupons with an id above after, by id, without drafts.
+func (c Coupons) Announced(ctx context.Context, after int64, limit int) ([]coupon.Coupon, error) {
+	return c.coupons(c.s.read.WithContext(ctx).Where("id > ? AND state <> ?", after, coupon.Draft).Limit(limit))
+}
+
+// Newest returns the largest id of all coupons, or 0.
+func (c Coupons) Newest(ctx context.Context) (int64, error) {
+	var newest int64
+	err := c.s.read.WithContext(ctx).Model(&couponRow{}).Select("COALESCE(MAX(id), 0)").Scan(&newest).Error
+	return newest, wrap(err, "read the newest coupon")
+}
+
 // Loaded lists the coupons whose stock is or was in Redis, but those that ended more
 // than a day ago.
 func (c Coupons) Loaded(ctx context.Context) ([]coupon.Coupon, error) {

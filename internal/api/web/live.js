@@ -1,12 +1,12 @@
 // The chosen coupon's sale as it happens, and the list of coupons.
 import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell } from "./core.js";
-import { call } from "./server.js";
+import { call, isAdmin } from "./server.js";
 
 let stream = null;
 let trouble = "";  // the word for what is wrong with the stream
 
 export async function loadCoupons(cursor = "") {
-  const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""));
+  const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""), { as: isAdmin() ? "admin" : "" });
   if (a.status !== 200) return a.status ? notice(problem(a)) : undefined; // the stream reports silence
   const known = new Map(app.coupons.map((c) => [c.id, c]));
   const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
@@ -15,6 +15,7 @@ export async function loadCoupons(cursor = "") {
   const first = app.coupons.find((c) => c.state === "on_sale") ?? app.coupons[0];
   if (first && !chosen()) choose(first.id);
   tell("coupons");
+  if (!stream) watch(); // a draft has been announced
 }
 
 export function choose(id) {
@@ -58,7 +59,7 @@ export function stateOf(c) {
 export function watch() {
   stream?.close();
   stream = null;
-  if (!app.chosen || document.hidden) return;
+  if (!chosen() || chosen().state === "draft" || document.hidden) return;
   const mine = new EventSource(`/api/v1/coupons/${app.chosen}/live`);
   stream = mine;
   mine.addEventListener("sale", (m) => {
@@ -95,6 +96,7 @@ function wrong(word) {
 }
 
 on("coupons words", showCoupons);
+on("admin", () => loadCoupons()); // who sees drafts too
 on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
 on("words", () => trouble && notice(say(trouble)));
 $("more").addEventListener("click", () => loadCoupons(app.cursor));
