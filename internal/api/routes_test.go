@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 func jsonInto(rec *httptest.ResponseRecorder, into any) error {

@@ -80,7 +80,7 @@ func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
 		"a sale that was ended":               {by: user, method: "POST", path: buy(over), status: 410, code: "ended"},
 		"after the window":                    {by: user, method: "POST", path: buy(late), status: 410, code: "ended"},
 		"a key of another request":            {by: user, method: "POST", path: buy(small), header: []string{"Idempotency-Key", "first"}, status: 422, code: "key_reused"},
-		"a draft":                             {by: user, method: "POST", path: buy(draft), status: 503, code: "not_loaded"},
+		"a draft":                             {by: user, method: "POST", path: buy(draft), status: 404, code: "not_found"},
 		"a sale that is paused":               {by: user, method: "POST", path: buy(paused), status: 503, code: "not_loaded"},
 		"shards without their counters":       {by: user, method: "POST", path: buy(gone), status: 503, code: "not_loaded"},
 	} {
