@@ -12,13 +12,12 @@ import (
 )
 
 const (
-	askWithin   = time.Second           // for each step of a question: dial, write, read
-	settleEvery = 50 * time.Millisecond // between two looks at a group of servers
+	askWithin   = time.Second           // for each step of a request: dial, write, read
+	settleEvery = 50 * time.Millisecond // between two readings of a group of servers
 )
 
-// ask puts questions over a connection of its own. It dials itself, because the
-// client would write every refusal into its log, and a server that is coming up
-// refuses at first.
+// ask runs question over a connection of its own. It dials itself, because the client would log
+// every refusal, and a starting server refuses at first.
 func (r *Redis) ask(ctx context.Context, question func(*redis.Client) error) error {
 	conn, err := (&net.Dialer{Timeout: askWithin}).DialContext(ctx, "tcp", r.Addr())
 	if err != nil {
@@ -40,7 +39,7 @@ func (r *Redis) ask(ctx context.Context, question func(*redis.Client) error) err
 	return nil
 }
 
-// info is one section of INFO, by field.
+// info returns one section of INFO, by field.
 func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
 	var text string
 	err := r.ask(ctx, func(c *redis.Client) (err error) {
@@ -50,7 +49,7 @@ func (r *Redis) info(ctx context.Context, section string) (map[string]string, er
 	return fields(text), err
 }
 
-// fields reads lines of the form name:value.
+// fields parses lines of the form name:value.
 func fields(text string) map[string]string {
 	found := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -61,7 +60,7 @@ func fields(text string) map[string]string {
 	return found
 }
 
-// await asks again and again until check is nil or ctx ends.
+// await repeats check until it returns nil or ctx ends.
 func await(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()

@@ -13,14 +13,14 @@ import (
 //go:embed clock/clock.c
 var clockSource []byte
 
-// Clock is the time of day of a server, which can be moved while it runs. It works
-// for programs that ask the C library: Redis and MariaDB, and not for those in Go.
+// Clock is the time of day of a server, which can be moved while it runs. It works for programs
+// that ask the C library, as Redis and MariaDB do, not for those in Go.
 type Clock struct {
 	library, file string
 }
 
-// NewClock returns a clock that goes right, with its files in dir. It takes a C
-// compiler; one that is not installed is a *MissingError.
+// NewClock returns a clock that shows the right time, with its files in dir. It needs a C compiler;
+// one that is not installed is a *MissingError.
 func NewClock(ctx context.Context, dir string) (*Clock, error) {
 	compiler, err := look("gcc", "gcc")
 	if err != nil {
@@ -37,10 +37,10 @@ func NewClock(ctx context.Context, dir string) (*Clock, error) {
 	return c, c.Move(0)
 }
 
-// Move sets how far the clock is ahead of the right time, or, below zero, behind.
-// The servers see it at once.
+// Move sets how far the clock is ahead of the right time, or, below zero, behind. The servers see
+// it at once.
 func (c *Clock) Move(by time.Duration) error {
-	// Written in place, because the servers have the file in their memory.
+	// Written in place, because the servers have mapped the file.
 	file, err := os.OpenFile(c.file, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("move the clock: %w", err)
@@ -55,10 +55,10 @@ func (c *Clock) Move(by time.Duration) error {
 	return nil
 }
 
-// ByClock makes a server go by c.
+// ByClock makes a server use c.
 func ByClock(c *Clock) Setting { return Setting{clock: c} }
 
-// split parts the settings that a server knows from its environment.
+// split returns separately the settings that a server reads from its environment.
 func split(settings []Setting) (own []Setting, env []string) {
 	for _, s := range settings {
 		if s.clock == nil {

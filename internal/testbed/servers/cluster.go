@@ -19,17 +19,16 @@ const (
 	clusterSlots   = 16384
 )
 
-// Cluster is a Redis Cluster of three masters, each with a replica, unless it was made
-// of masters alone. A master that is away for 2 s is replaced by its replica.
+// Cluster is a Redis Cluster of three masters, each with a replica, unless it was started without
+// replicas. A master that is away for 2 s is replaced by its replica.
 type Cluster struct {
 	nodes   []*Redis
 	masters int
 }
 
-// StartCluster starts a Redis Cluster with its files in dir, from nothing: what
-// an earlier one left there is removed. It returns when every node finds the
-// cluster whole and every replica follows its master. The settings are given to
-// each node; ctx bounds the start.
+// StartCluster starts an empty Redis Cluster with its files in dir; files of an earlier one are
+// removed. It returns when every node sees the whole cluster and every replica follows its master.
+// The settings apply to each node; ctx bounds the start.
 func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluster, error) {
 	cli, err := look("redis-cli", "redis-tools")
 	if err != nil {
@@ -53,9 +52,9 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 	})
 }
 
-// StartMasters starts a Redis Cluster of so many masters, one or more, and no replica:
-// for a look at how work spreads, because the death of a master is the end of its
-// slots. The slots are dealt out as redis-cli does it, in ranges as equal as can be.
+// StartMasters starts a Redis Cluster of one or more masters without replicas, to measure how work
+// spreads: the death of a master is the end of its slots. Slots are assigned as redis-cli does it,
+// in ranges as equal as possible.
 func StartMasters(ctx context.Context, dir string, masters int, settings ...Setting) (*Cluster, error) {
 	return onFreePorts(ctx, masters, func(ports []int) (*Cluster, error) {
 		c := &Cluster{masters: masters}
@@ -73,7 +72,7 @@ func StartMasters(ctx context.Context, dir string, masters int, settings ...Sett
 	})
 }
 
-// join deals out the slots and brings the nodes together.
+// join assigns the slots and introduces the nodes to each other.
 func (c *Cluster) join(ctx context.Context) error {
 	first := 0
 	for n, node := range c.nodes {
@@ -82,7 +81,7 @@ func (c *Cluster) join(ctx context.Context) error {
 			if err := r.ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 				return err
 			}
-			// Epochs that differ, or two that meet would have to settle whose is the larger.
+			// Different epochs, or two nodes that meet would have to agree whose is larger.
 			if err := r.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", n+1).Err(); err != nil || n == 0 {
 				return err
 			}
@@ -96,7 +95,7 @@ func (c *Cluster) join(ctx context.Context) error {
 	return nil
 }
 
-// start starts the nodes, which know nothing of each other yet.
+// start starts the nodes, which do not know each other yet.
 func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
 	settings = append([]Setting{
 		Set("cluster-enabled", "yes"),
@@ -117,14 +116,14 @@ func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings [
 	return nil
 }
 
-// Nodes are the servers, running or not, in an order that does not change.
+// Nodes returns the servers, running or not, always in the same order.
 func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }
 
-// Addrs are the addresses of Nodes, in that order.
+// Addrs returns the addresses of Nodes, in that order.
 func (c *Cluster) Addrs() []string { return addrs(c.nodes) }
 
-// Masters are the nodes that own slots now, as the first node that answers
-// knows it. Just after a master's death it may still be among them.
+// Masters returns the nodes that own slots now, as the first responding node sees it. Just after a
+// master's death it may still be among them.
 func (c *Cluster) Masters(ctx context.Context) ([]*Redis, error) {
 	err := errors.New("no node of the cluster answers")
 	for _, n := range c.nodes {
@@ -138,12 +137,11 @@ func (c *Cluster) Masters(ctx context.Context) ([]*Redis, error) {
 	return nil, err
 }
 
-// Stop stops all nodes. They are replaceable, so it does not wait for their
-// files.
+// Stop stops all nodes. They are replaceable, so it does not wait for their files.
 func (c *Cluster) Stop() error { return killAll(c.nodes) }
 
-// whole is nil once every node sees the same: all slots served, all masters and all
-// replicas, each of which follows.
+// whole returns nil once every node sees the same cluster: all slots served, all masters and all
+// replicas, and every replica follows.
 func (c *Cluster) whole(ctx context.Context) error {
 	for _, n := range c.nodes {
 		view, err := n.clusterView(ctx)
@@ -160,7 +158,7 @@ func (c *Cluster) whole(ctx context.Context) error {
 	return nil
 }
 
-// attached is nil if the node is a replica that follows, or a master.
+// attached returns nil if the node is a master, or a replica that follows.
 func (r *Redis) attached(ctx context.Context) error {
 	info, err := r.info(ctx, "replication")
 	if err != nil {

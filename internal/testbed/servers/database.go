@@ -10,15 +10,14 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// DSN is what go-sql-driver needs to use the database, or, with an empty name,
-// no database: user root, 2 s to connect, 5 s for each read and write, times in
-// UTC.
+// DSN returns the data source name of the database for go-sql-driver, or of none if the name is
+// empty: user root, 2 s to connect, 5 s for each read and write, times in UTC.
 func (m *MariaDB) DSN(database string) string {
 	return "root@tcp(" + m.Addr() + ")/" + database +
 		"?charset=utf8mb4&parseTime=true&loc=UTC&timeout=2s&readTimeout=5s&writeTimeout=5s"
 }
 
-// CreateDatabase makes an empty utf8mb4 database whose name no other has.
+// CreateDatabase creates an empty utf8mb4 database with a unique name.
 func (m *MariaDB) CreateDatabase(ctx context.Context) (name string, err error) {
 	name = "db_" + strings.ToLower(rand.Text())
 	if err := m.exec(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4"); err != nil {
@@ -27,7 +26,7 @@ func (m *MariaDB) CreateDatabase(ctx context.Context) (name string, err error) {
 	return name, nil
 }
 
-// DropDatabase removes a database that CreateDatabase made, with all its data.
+// DropDatabase removes a database that CreateDatabase created, with all its data.
 func (m *MariaDB) DropDatabase(ctx context.Context, name string) error {
 	if err := m.exec(ctx, "DROP DATABASE IF EXISTS "+name); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)
@@ -43,7 +42,7 @@ func (m *MariaDB) exec(ctx context.Context, statement string) error {
 	if err != nil {
 		return fmt.Errorf("parse the DSN: %w", err)
 	}
-	config.Logger = &mysql.NopLogger{} // a server that is coming up refuses at first
+	config.Logger = &mysql.NopLogger{} // a starting server refuses at first
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return fmt.Errorf("use the DSN: %w", err)

@@ -11,14 +11,13 @@
 //	caller ──▶ Process ──▶ forker, one goroutine on one thread ──▶ server
 //	                       (the thread ends ─▶ the kernel kills the server)
 //
-// What is promised: a server that was returned has answered, and it was this
-// one and not another that happened to take the port. It lives until it is
-// stopped, or until the calling process dies in whatever way: then the kernel
-// kills it. It can be killed, paused and started again on the same port with
-// the same data. What is not promised: a port that nobody takes while the
-// server is down, and data that outlive the machine.
+// What is promised: a server that was returned has responded, and it was this one and not another
+// that happened to take the port. It lives until it is stopped, or until the calling process dies
+// in any way: then the kernel kills it. It can be killed, paused and started again on the same port
+// with the same data. What is not promised: that its port stays free while the server is down, and
+// data that outlive the machine.
 //
-// It is a room of its own because the tests, the benchmarks, the fault harness
-// and the experiments all need servers that may be killed, and none of these
-// may import another. Only Linux is served.
+// It is a package of its own because the tests, the benchmarks, the fault harness and the
+// experiments all need servers that may be killed, and none of these may import another. It
+// supports Linux only.
 package servers

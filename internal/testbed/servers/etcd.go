@@ -18,9 +18,9 @@ type Etcd struct {
 	*Process
 }
 
-// StartEtcd starts an etcd with its data in dir, which is made if it is not
-// there; data that an earlier one left there are kept. ctx bounds the start, not
-// the server's life. A program that is not installed is a *MissingError.
+// StartEtcd starts an etcd with its data in dir, which is created if it does not exist; existing
+// data is kept. ctx bounds the start, not the server's life. A program that is not installed is a
+// *MissingError.
 func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, error) {
 	server, err := look("etcd", etcdPackage)
 	if err != nil {
@@ -75,7 +75,7 @@ func (e *Etcd) healthy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", e.Addr(), err)
 	}
-	question.Close = true // a connection kept would end with the server
+	question.Close = true // a kept connection would end with the server
 	answer, err := http.DefaultClient.Do(question)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", e.Addr(), err)

@@ -10,10 +10,9 @@ import (
 
 // forker starts every child of this process from one thread.
 //
-// A child asks the kernel to be killed when its parent dies (Pdeathsig), but
-// for the kernel the parent is the thread that forked, and Go ends threads when
-// it likes. So one goroutine keeps one thread to itself for as long as a child
-// lives, and is gone when the last child is gone.
+// A child asks the kernel to be killed when its parent dies (Pdeathsig), but to the kernel the
+// parent is the thread that forked, and Go ends threads at any time. So one goroutine locks one
+// thread for as long as a child lives, and ends with the last child.
 type forker struct {
 	mu     sync.Mutex
 	living int
@@ -25,11 +24,11 @@ type job struct {
 	err chan error
 }
 
-// theForker serves the whole process, whoever starts servers in it.
+// theForker serves the whole process.
 var theForker forker
 
-// start starts cmd in its own process group. The channel is closed when the
-// program has ended and was reaped; cmd.ProcessState may be read from then on.
+// start starts cmd in its own process group. The channel is closed when the program has ended and
+// was reaped; cmd.ProcessState may be read from then on.
 func (f *forker) start(cmd *exec.Cmd) (<-chan struct{}, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := f.fork(cmd); err != nil {
@@ -63,7 +62,7 @@ func (f *forker) fork(cmd *exec.Cmd) error {
 	return err
 }
 
-// release lets the thread go with the last child.
+// release unlocks the thread with the last child.
 func (f *forker) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// listens reports whether the process with this id is the one that accepts
-// connections at addr. It is for servers that do not say who they are.
+// listens returns nil if the process with this id is the one that accepts connections at addr. It
+// is for servers that do not report their process id.
 func listens(pid int, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -35,7 +35,7 @@ func listens(pid int, addr string) error {
 	return fmt.Errorf("process %d does not listen on %s", pid, addr)
 }
 
-// socketsOf are the inodes of the sockets that a process has open.
+// socketsOf returns the inodes of the sockets that a process has open.
 func socketsOf(pid int) (map[string]bool, error) {
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(dir)
@@ -55,9 +55,9 @@ func socketsOf(pid int) (map[string]bool, error) {
 	return open, nil
 }
 
-// listeners reads a table of the kernel's: the inodes of those that listen on a
-// port. Its columns are number, local address, remote address, state, two queues,
-// timer, retransmits, user, timeouts, inode.
+// listeners returns, from a table of the kernel, the inodes of the sockets that listen on a port.
+// The columns are number, local address, remote address, state, two queues, timer, retransmits,
+// user, timeouts, inode.
 func listeners(table, port string) ([]string, error) {
 	const (
 		local, state, inode = 1, 3, 9

@@ -9,11 +9,11 @@ import (
 
 const logTail = 2000 // bytes of a log that an error shows
 
-// errPortTaken says that another program has the port; another port may do.
+// errPortTaken means that another program has the port; another port may do.
 var errPortTaken = errors.New("port is taken")
 
-// withLog adds to err the end of what was printed into the log from the given
-// offset on, and errPortTaken if that is what it says.
+// withLog adds to err the end of the log from the given offset on, and errPortTaken if the log says
+// so.
 func withLog(err error, log string, from int64) error {
 	text, readErr := os.ReadFile(log)
 	if readErr != nil {

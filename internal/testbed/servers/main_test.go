@@ -10,8 +10,8 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// victimDir makes this test program start servers in the folder that it names,
-// instead of running tests, and wait to be killed.
+// victimDir makes this test program start servers in the folder that it names, instead of running
+// tests, and wait to be killed.
 const victimDir = "SECKILL_TEST_VICTIM"
 
 func TestMain(m *testing.M) {

@@ -11,21 +11,21 @@ import (
 
 const mariaDBPackage = "mariadb-server"
 
-// MariaDB is a server without a password for root, reachable from this machine
-// only. Every commit is on disk before it is answered, as in production.
+// MariaDB is a server without a password for root, reachable from this machine only. Every commit
+// is on disk before the reply, as in production.
 type MariaDB struct {
 	*Process
 }
 
-// StartMariaDB starts a MariaDB with its data in dir, which is made if it is not
-// there; data that an earlier one left there are kept. ctx bounds the start, not
-// the server's life. A program that is not installed is a *MissingError.
+// StartMariaDB starts a MariaDB with its data in dir, which is created if it does not exist;
+// existing data is kept. ctx bounds the start, not the server's life. A program that is not
+// installed is a *MissingError.
 func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaDB, error) {
 	server, err := look("mariadbd", mariaDBPackage)
 	if err != nil {
 		return nil, err
 	}
-	// Whatever is relative would be so to MariaDB's data folder.
+	// A relative path would be relative to MariaDB's data folder.
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("find the folder of MariaDB: %w", err)
 	}
@@ -87,13 +87,12 @@ func mariaDBArgs(dir, data, pidFile string, port int, settings []Setting) []stri
 	return args
 }
 
-// tmpOf is where a MariaDB keeps its temporary tables. Each needs a place of its
-// own: one that starts removes all temporary tables that it finds there, those of
-// a server at work too.
+// tmpOf returns the folder of a MariaDB's temporary tables. Each server needs its own: at its start
+// it removes all temporary tables that it finds there, those of a running server too.
 func tmpOf(dir string) string { return filepath.Join(dir, "tmp") }
 
-// installMariaDB makes a data folder, unless there is one. It is made beside its
-// place and moved there, so that half of one is never taken for a whole.
+// installMariaDB creates a data folder, unless there is one. It is created beside its place and
+// moved there, so that an incomplete one is never used.
 func installMariaDB(ctx context.Context, dir, data string) error {
 	installer, err := look("mariadb-install-db", mariaDBPackage)
 	if err != nil {
@@ -122,8 +121,8 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 	return nil
 }
 
-// hasPID reports whether MariaDB has written this process id. It does so after it
-// has got its port, so whoever answers there is the server with this id.
+// hasPID returns nil if MariaDB has written this process id. It does so after it has bound its
+// port, so the server that responds there is the one with this id.
 func hasPID(file string, pid int) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -7,20 +7,19 @@ import (
 	"path/filepath"
 )
 
-// MissingError says that a program is not installed.
+// MissingError means that a program is not installed.
 type MissingError struct {
-	Program string // as it is called on the command line
+	Program string // its name on the command line
 	Package string // the Debian package that has it
 }
 
-// Error names the program and how to get it on Debian.
+// Error names the program and how to install it on Debian.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is not installed: apt-get install %s", e.Program, e.Package)
 }
 
-// look finds a program along PATH, and in each sbin beside a bin there, because
-// Debian keeps mariadbd in one and leaves it out of a user's PATH. The error is
-// a *MissingError.
+// look finds a program along PATH, and in each sbin beside a bin there, because Debian keeps
+// mariadbd in one and leaves it out of a user's PATH. The error is a *MissingError.
 func look(program, debian string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
@@ -36,15 +35,13 @@ func look(program, debian string) (string, error) {
 	return "", &MissingError{Program: program, Package: debian}
 }
 
-// LookRedis reports whether StartRedis would find its program. The error is a
-// *MissingError.
+// LookRedis returns nil if StartRedis would find its program. The error is a *MissingError.
 func LookRedis() error {
 	_, err := look("redis-server", redisPackage)
 	return err
 }
 
-// LookMariaDB reports whether StartMariaDB would find its programs. The error is a
-// *MissingError.
+// LookMariaDB returns nil if StartMariaDB would find its programs. The error is a *MissingError.
 func LookMariaDB() error {
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := look(program, mariaDBPackage); err != nil {
@@ -54,8 +51,8 @@ func LookMariaDB() error {
 	return nil
 }
 
-// LookChromium reports whether there is a browser for the tests of the page. The error
-// is a *MissingError.
+// LookChromium returns nil if there is a browser for the tests of the page. The error is a
+// *MissingError.
 func LookChromium() error {
 	_, err := look("chromium", "chromium")
 	return err

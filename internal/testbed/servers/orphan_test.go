@@ -18,8 +18,8 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// The first thread of a process never ends. Locked here it is the main
-// goroutine's, so that no goroutine of the tests below gets it.
+// The first thread of a process never ends. Locked here, it is the main goroutine's, so that no
+// goroutine of the tests below runs on it.
 func init() { runtime.LockOSThread() }
 
 func TestServersOfAKilledProcessAreKilled(t *testing.T) {
@@ -90,8 +90,8 @@ func TestServersStartedAtOnceGetPortsOfTheirOwn(t *testing.T) {
 	assert.Len(t, seen, many)
 }
 
-// dead reports whether a process that is not our child has ended: it is gone, or
-// whoever inherited it has not reaped it.
+// dead reports whether a process that is not our child has ended: it is gone, or its new parent has
+// not reaped it.
 func dead(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -9,27 +9,26 @@ import (
 	"sync"
 )
 
-// The ports lie below those that Linux gives to outgoing connections (32768 and
-// up), and so do the ports of the cluster bus. A port from up there could be
-// taken by any client while its server is down, and a client that dials it
+// The ports lie below those that Linux uses for outgoing connections (32768 and up), and so do the
+// ports of the cluster bus. Any client could take a port of that range while its server is down,
+// and a client that dials it again and again would at last reach itself.
 // again and again would at last reach itself.
 const (
 	firstPort = 12000
 	lastPort  = 21999
 	busOffset = 10000 // Redis Cluster's nodes talk on port + 10000
 	portTries = 5     // starts, each on other ports
-	pickTries = 1000  // ports looked at before there is said to be none
+	pickTries = 1000  // ports tried before giving up
 )
 
-// claimed belongs to the process: two starts at once must not choose the same.
+// claimed is shared by the process: two starts at once must not choose the same port.
 var claimed = struct {
 	sync.Mutex
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
-// freePorts returns n different ports of the loopback address on which nobody
-// listens, nor on the bus ports that belong to them. None is returned twice in
-// the life of the process.
+// freePorts returns n different ports of the loopback address without a listener, on them or on
+// their bus ports. It returns no port twice in the life of the process.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	claimed.Lock()
 	defer claimed.Unlock()

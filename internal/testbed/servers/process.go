@@ -17,20 +17,19 @@ import (
 
 const (
 	stopGrace  = 15 * time.Second      // for an orderly end, before SIGKILL
-	readyEvery = 10 * time.Millisecond // between two questions whether it answers
+	readyEvery = 10 * time.Millisecond // between two checks whether it responds
 )
 
-// ErrNotRunning says that the server was stopped, was killed, or died.
+// ErrNotRunning means that the server was stopped, was killed, or died.
 var ErrNotRunning = errors.New("server is not running")
 
-// Process is one server program. Its methods may be called from several
-// goroutines; they take turns.
+// Process is one server program. Its methods are safe for concurrent use, one at a time.
 type Process struct {
 	path string
 	args []string
-	env  []string // besides our own
+	env  []string // beyond our own
 	addr string
-	log  string // file that everything the program prints goes to
+	log  string // receives everything that the program prints
 	// ready returns nil once the program with this process id serves.
 	ready func(ctx context.Context, pid int) error
 
@@ -39,10 +38,10 @@ type Process struct {
 	gone <-chan struct{} // closed when cmd has ended; nil before the first start
 }
 
-// Addr is the server's address, host:port. A restart does not change it.
+// Addr returns the server's address, host:port. A restart does not change it.
 func (p *Process) Addr() string { return p.addr }
 
-// PID is the process id, or 0 if the server is not running.
+// PID returns the process id, or 0 if the server is not running.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,31 +51,31 @@ func (p *Process) PID() int {
 	return p.cmd.Process.Pid
 }
 
-// Stop asks the server to end in order and waits for it. It is nil if the server
-// was not running, and an error if it had to be killed after 15 seconds.
+// Stop stops the server in order and waits for it. It returns nil if the server was not running,
+// and an error if it had to be killed after 15 seconds.
 func (p *Process) Stop() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stop()
 }
 
-// Kill ends the server at once, as kill -9 does, and waits until it is gone. It
-// is nil if the server was not running.
+// Kill ends the server at once, as kill -9 does, and waits until it is gone. It returns nil if the
+// server was not running.
 func (p *Process) Kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kill()
 }
 
-// Pause stops the server in its tracks (SIGSTOP), and returns when it has stopped:
-// connections stay open and nothing is answered until Resume.
+// Pause stops the server with SIGSTOP and returns when it has stopped: connections stay open and no
+// request is answered until Resume.
 func (p *Process) Pause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	const told = runtime.GOOS == "linux" // elsewhere nobody says when
+	const told = runtime.GOOS == "linux" // elsewhere nothing reports it
 	for end := time.Now().Add(stopGrace); told && !Stopped(p.cmd.Process.Pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("%s did not stop within %s of SIGSTOP", p.path, stopGrace)
@@ -85,8 +84,8 @@ func (p *Process) Pause() error {
 	return nil
 }
 
-// Stopped reports whether a process was stopped, by SIGSTOP: all of its threads, which on
-// a busy machine run on for a while. Only Linux tells; elsewhere it is false.
+// Stopped reports whether SIGSTOP has stopped a process: all of its threads, which on a busy
+// machine run on for a while. It is false on systems other than Linux.
 func Stopped(pid int) bool {
 	stopped := func(stat string) bool {
 		text, err := os.ReadFile(stat)
@@ -101,17 +100,15 @@ func Stopped(pid int) bool {
 	return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(stat string) bool { return !stopped(stat) })
 }
 
-// Resume lets a paused server go on (SIGCONT). One that is not paused does not
-// notice.
+// Resume continues a paused server with SIGCONT. It has no effect on one that is not paused.
 func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.signal(syscall.SIGCONT)
 }
 
-// Restart stops the server if it runs, starts it on the same port with the same
-// data, and waits until it serves or ctx ends; in the latter case it is not
-// running.
+// Restart stops the server if it runs, starts it on the same port with the same data, and waits
+// until it serves or ctx ends; in the latter case it is not running.
 func (p *Process) Restart(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +118,7 @@ func (p *Process) Restart(ctx context.Context) error {
 	return p.start(ctx)
 }
 
-// start starts the program and waits until it serves. On an error nothing is
-// left running.
+// start starts the program and waits until it serves. On an error nothing is left running.
 func (p *Process) start(ctx context.Context) error {
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -181,7 +177,7 @@ func (p *Process) stop() error {
 	if !p.running() {
 		return nil
 	}
-	// The order counts: a paused program ends only once it goes on.
+	// The order matters: a paused program ends only once it continues.
 	if err := errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil && p.running() {
 		return fmt.Errorf("stop %s: %w", p.path, err)
 	}
@@ -204,7 +200,7 @@ func (p *Process) kill() error {
 	return nil
 }
 
-// signal reaches the whole group: Redis forks to write its files.
+// signal signals the whole group: Redis forks to write its files.
 func (p *Process) signal(sig syscall.Signal) error {
 	if !p.running() {
 		return fmt.Errorf("%s to %s on %s: %w", sig, p.path, p.addr, ErrNotRunning)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Program is one run of a program of ours: it logs in JSON on standard error, and its
-// line "serving" tells its addresses.
+// Program is one run of a program of ours: it logs in JSON on standard error, and its line
+// "serving" has its addresses.
 type Program struct {
 	URL   string // of what it serves, as http://host:port
 	Admin string // of its second listener, the same way; empty if it has none
@@ -27,11 +27,10 @@ type Program struct {
 	log bytes.Buffer
 }
 
-const programWithin = 30 * time.Second // to say that it serves, and to end
+const programWithin = 30 * time.Second // to serve, and to end
 
-// Serve starts cmd, whose standard error it takes, and waits until the program serves.
-// On an error nothing is left running. The program outlives ctx, and ends with this
-// process.
+// Serve starts cmd, whose standard error it takes, and waits until the program serves. On an error
+// nothing is left running. The program outlives ctx, and ends with this process.
 func Serve(ctx context.Context, cmd *exec.Cmd) (*Program, error) {
 	p := &Program{cmd: cmd}
 	cmd.Stderr = p
@@ -57,7 +56,7 @@ func Serve(ctx context.Context, cmd *exec.Cmd) (*Program, error) {
 	return p, nil
 }
 
-// Write keeps what the program says, but for the oldest.
+// Write implements io.Writer. It keeps the newest of what the program logs.
 func (p *Program) Write(text []byte) (int, error) {
 	const keep = 64 << 10
 	p.mu.Lock()
@@ -68,7 +67,7 @@ func (p *Program) Write(text []byte) (int, error) {
 	return p.log.Write(text) //nolint:wrapcheck // a buffer has no errors
 }
 
-// serves reads the addresses from the log.
+// serves reports whether the log has the addresses, and reads them.
 func (p *Program) serves() bool {
 	for line := range strings.Lines(p.Log()) {
 		var said struct {
@@ -87,26 +86,26 @@ func (p *Program) serves() bool {
 	return false
 }
 
-// Log is the end of what the program has said, 32 KiB of it at least.
+// Log returns the end of the program's log, at least 32 KiB of it.
 func (p *Program) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// Tail is the end of the log in one line, for an error.
+// Tail returns the end of the log in one line, for an error.
 func (p *Program) Tail() string {
 	text := strings.TrimSpace(p.Log())
 	return strings.ReplaceAll(text[max(0, len(text)-logTail):], "\n", " | ")
 }
 
-// PID is the process id.
+// PID returns the process id.
 func (p *Program) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends it; a program that has ended does not mind.
+// Signal sends a signal. It has no effect on a program that has ended.
 func (p *Program) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Ended reports whether the program has.
+// Ended reports whether the program has ended.
 func (p *Program) Ended() bool {
 	select {
 	case <-p.gone:
@@ -116,26 +115,26 @@ func (p *Program) Ended() bool {
 	}
 }
 
-// Stopped reports whether it was, by SIGSTOP.
+// Stopped reports whether SIGSTOP has stopped the program.
 func (p *Program) Stopped() bool { return Stopped(p.PID()) }
 
-// State is how the program ended, once it has.
+// State returns how the program ended, once it has.
 func (p *Program) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Killed reports whether the program, which has ended, did so by SIGKILL.
+// Killed reports whether the program, which has ended, was ended by SIGKILL.
 func (p *Program) Killed() bool {
 	status, ok := p.State().Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Stop ends the program in order and waits for it. It is nil if it had ended before,
-// and an error if it had to be killed or its exit code was not 0.
+// Stop ends the program in order and waits for it. It returns nil if it had ended before, and an
+// error if it had to be killed or its exit code was not 0.
 func (p *Program) Stop() error {
 	if p.Ended() {
 		return nil
 	}
 	p.Signal(syscall.SIGTERM)
-	p.Signal(syscall.SIGCONT) // a stopped one ends only once it goes on
+	p.Signal(syscall.SIGCONT) // a stopped one ends only once it continues
 	select {
 	case <-p.gone:
 	case <-time.After(programWithin):

@@ -19,31 +19,29 @@ type Redis struct {
 	*Process
 }
 
-// StartRedis starts a Redis with its files in dir, which is made if it is not
-// there. ctx bounds the start, not the server's life. A program that is not
-// installed is a *MissingError.
+// StartRedis starts a Redis with its files in dir, which is created if it does not exist. ctx
+// bounds the start, not the server's life. A program that is not installed is a *MissingError.
 func StartRedis(ctx context.Context, dir string, settings ...Setting) (*Redis, error) {
 	return onFreePorts(ctx, 1, func(ports []int) (*Redis, error) {
 		return startRedis(ctx, dir, ports[0], settings)
 	})
 }
 
-// startRedis starts a Redis on a port. Its settings are in a file, and not on
-// the command line, so that what Sentinel makes it write there holds after a
-// restart.
+// startRedis starts a Redis on a port. Its settings are in a file and not on the command line, so
+// that what Sentinel makes it write there holds after a restart.
 func startRedis(ctx context.Context, dir string, port int, settings []Setting) (*Redis, error) {
 	return startRedisMode(ctx, dir, port, append([]Setting{
 		Set("save", `""`),
-		// Every write reaches the kernel before it is answered, and so survives a
-		// kill; it is the machine's loss alone that it would not survive. With
-		// everysec a write may wait for a slow disk, and be lost by a kill.
+		// Every write reaches the kernel before the reply, and so survives a kill; only a failure
+		// of the machine loses it. With everysec a write may wait for a slow disk, and be lost by a
+		// kill.
 		Set("appendfsync", "no"),
 		Set("repl-diskless-sync-delay", "0"),
 	}, settings...))
 }
 
-// startRedisMode starts the program with these settings alone and the words
-// given, such as --sentinel.
+// startRedisMode starts the program with these settings alone and the arguments in words, such as
+// --sentinel.
 func startRedisMode(ctx context.Context, dir string, port int, settings []Setting, words ...string) (*Redis, error) {
 	server, err := look("redis-server", redisPackage)
 	if err != nil {
@@ -89,8 +87,8 @@ func writeConfig(file string, settings []Setting) error {
 	return nil
 }
 
-// serves reports whether the server with this process id answers. One that still
-// loads its data answers with an error.
+// serves returns nil if the server with this process id responds. One that is loading its data
+// responds with an error.
 func (r *Redis) serves(ctx context.Context, pid int) error {
 	info, err := r.info(ctx, "server")
 	if err != nil {
@@ -102,7 +100,7 @@ func (r *Redis) serves(ctx context.Context, pid int) error {
 	return r.ask(ctx, func(c *redis.Client) error { return c.Ping(ctx).Err() })
 }
 
-// spaced is an address as Redis writes it in its settings: host, space, port.
+// spaced returns an address as Redis writes it in its settings: host, space, port.
 func spaced(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// run runs a program to its end, its output into the log. If ctx ends first, the
-// program and its children are killed.
+// run runs a program to its end, with its output in the log. If ctx ends first, it kills the
+// program and its children.
 func run(ctx context.Context, log, path string, args ...string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

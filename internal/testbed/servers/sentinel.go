@@ -17,17 +17,16 @@ const (
 	sentinelData = 3 // a master and its two replicas
 )
 
-// Sentinel is a Redis master with two replicas, watched by three sentinels, two
-// of which must agree. A master that is away for 1 s is replaced by a replica.
+// Sentinel is a Redis master with two replicas, watched by three sentinels, two of which must
+// agree. A master that is away for 1 s is replaced by a replica.
 type Sentinel struct {
 	data      []*Redis
 	sentinels []*Redis
 }
 
-// StartSentinel starts the six servers with their files in dir. It returns when
-// the replicas follow and every sentinel knows them and the other sentinels, so
-// that a failover can succeed at once. The settings are given to the master and
-// the replicas; ctx bounds the start.
+// StartSentinel starts the six servers with their files in dir. It returns when the replicas follow
+// and every sentinel knows them and the other sentinels, so that a failover can succeed at once.
+// The settings apply to the master and the replicas; ctx bounds the start.
 func StartSentinel(ctx context.Context, dir string, settings ...Setting) (*Sentinel, error) {
 	return onFreePorts(ctx, sentinelData+sentinels, func(ports []int) (*Sentinel, error) {
 		s := &Sentinel{}
@@ -38,9 +37,8 @@ func StartSentinel(ctx context.Context, dir string, settings ...Setting) (*Senti
 	})
 }
 
-// start starts the master first, then its replicas, and the sentinels when these
-// follow: a sentinel finds replicas when it first asks the master, and then only
-// every ten seconds.
+// start starts the master first, then its replicas, and the sentinels when these follow: a sentinel
+// finds replicas when it first asks the master, and then only every ten seconds.
 func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
 	master := addrOf(ports[0])
 	for i, port := range ports[:sentinelData] {
@@ -71,18 +69,17 @@ func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings 
 	return await(ctx, s.acquainted)
 }
 
-// MasterName is what the sentinels call the master.
+// MasterName returns the name of the master at the sentinels.
 func (s *Sentinel) MasterName() string { return masterName }
 
-// SentinelAddrs are the addresses of the three sentinels.
+// SentinelAddrs returns the addresses of the three sentinels.
 func (s *Sentinel) SentinelAddrs() []string { return addrs(s.sentinels) }
 
-// Nodes are the master and the replicas of the beginning, in that order, running
-// or not.
+// Nodes returns the first master and its replicas, in that order, running or not.
 func (s *Sentinel) Nodes() []*Redis { return append([]*Redis(nil), s.data...) }
 
-// Master is the server that the first sentinel which answers takes for the
-// master. Just after the master's death that is still the dead one.
+// Master returns the master according to the first sentinel that responds. Just after the master's
+// death that is still the dead one.
 func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 	err := errors.New("no sentinel answers")
 	for _, n := range s.sentinels {
@@ -100,8 +97,8 @@ func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 	return nil, err
 }
 
-// KillMaster kills the master of the moment, as kill -9 does, and returns it, so
-// that it can be started again.
+// KillMaster kills the current master, as kill -9 does, and returns it, so that it can be started
+// again.
 func (s *Sentinel) KillMaster(ctx context.Context) (*Redis, error) {
 	master, err := s.Master(ctx)
 	if err != nil {
@@ -110,8 +107,8 @@ func (s *Sentinel) KillMaster(ctx context.Context) (*Redis, error) {
 	return master, master.Kill()
 }
 
-// Stop stops all six servers, the sentinels first, so that none fails over what
-// is being stopped. They are replaceable, so it does not wait for their files.
+// Stop stops all six servers, the sentinels first, so that they start no failover. They are
+// replaceable, so it does not wait for their files.
 func (s *Sentinel) Stop() error {
 	return errors.Join(killAll(s.sentinels), killAll(s.data))
 }
@@ -136,7 +133,7 @@ func (s *Sentinel) replicated(ctx context.Context) error {
 	return nil
 }
 
-// acquainted is nil once every sentinel knows all others and all replicas.
+// acquainted returns nil once every sentinel knows all others and all replicas.
 func (s *Sentinel) acquainted(ctx context.Context) error {
 	for _, n := range s.sentinels {
 		var pairs []string

@@ -22,7 +22,7 @@ const (
 	tick = 20 * time.Millisecond
 )
 
-// server is what every single server can do.
+// server is what every kind of server can do.
 type server interface {
 	Addr() string
 	PID() int

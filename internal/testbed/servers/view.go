@@ -35,8 +35,8 @@ func (r *Redis) clusterView(ctx context.Context) (view, error) {
 	return v, err
 }
 
-// add reads a line of CLUSTER NODES: id, ip:port@bus, flags, master, ping, pong,
-// epoch, link, and the slots.
+// add parses a line of CLUSTER NODES: id, ip:port@bus, flags, master, ping, pong, epoch, link, and
+// the slots.
 func (v *view) add(words []string) {
 	const slots = 8
 	if len(words) < slots {

@@ -18,7 +18,7 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// keeper is a server that keeps one word.
+// keeper is a server that stores one word.
 type keeper struct {
 	server
 	write func(ctx context.Context, word string) error
@@ -128,7 +128,7 @@ type nolog struct{}
 
 func (nolog) Printf(string, ...any) {}
 
-// client is a new client, closed when the test ends.
+// client returns a new client, closed when the test ends.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, MaxRetries: -1})

@@ -16,23 +16,22 @@ import (
 const (
 	zooKeeperPackage = "zookeeperd"
 	javaPackage      = "default-jre-headless"
-	// zooKeeperJar names in its manifest the libraries that it needs.
+	// zooKeeperJar names the libraries that it needs in its manifest.
 	zooKeeperJar = "/usr/share/java/zookeeper.jar"
 	// loggerJar makes it print why it does not start; it runs without it as well.
 	loggerJar = "/usr/share/java/slf4j-simple.jar"
 )
 
-// ZooKeeper is a single server, reachable from this machine only. Every write
-// reaches the kernel before it is answered, and so survives a kill.
+// ZooKeeper is a single server, reachable from this machine only. Every write reaches the kernel
+// before the reply, and so survives a kill.
 type ZooKeeper struct {
 	*Process
 }
 
-// StartZooKeeper starts a ZooKeeper with its data in dir, which is made if it is
-// not there; data that an earlier one left there are kept. The settings are those
-// of zoo.cfg; a tick is half a second, and sessions of 1 to 120 s are granted.
-// ctx bounds the start, not the server's life. A program that is not installed is
-// a *MissingError.
+// StartZooKeeper starts a ZooKeeper with its data in dir, which is created if it does not exist;
+// existing data is kept. The settings are those of zoo.cfg; a tick is half a second, and sessions
+// of 1 to 120 s are granted. ctx bounds the start, not the server's life. A program that is not
+// installed is a *MissingError.
 func StartZooKeeper(ctx context.Context, dir string, settings ...Setting) (*ZooKeeper, error) {
 	java, err := look("java", javaPackage)
 	if err != nil {
@@ -90,8 +89,7 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 	return z, nil
 }
 
-// writeZooConfig writes a file of Java properties. Of a name given twice the last
-// counts.
+// writeZooConfig writes a file of Java properties. Of a repeated name the last counts.
 func writeZooConfig(file string, settings []Setting) error {
 	var text strings.Builder
 	for _, s := range settings {
@@ -103,7 +101,7 @@ func writeZooConfig(file string, settings []Setting) error {
 	return nil
 }
 
-// serves asks for the server's state, which one that is still loading refuses.
+// serves asks for the server's state, which a server that is still loading refuses.
 func (z *ZooKeeper) serves(ctx context.Context) error {
 	conn, err := (&net.Dialer{Timeout: askWithin}).DialContext(ctx, "tcp", z.Addr())
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// built keeps the programs open for as long as the tests run, and sources are the files that
-// they were built from.
+// built keeps the programs open for as long as the tests run, and sources lists the files that they
+// were built from.
 var (
 	built   []*os.File
 	sources []string
 )
 
-// BuildFlags are the flags by which the tests were built, if they were by the Makefile:
-// with others a program that they start would be compiled from the ground up.
+// BuildFlags returns the flags by which the tests were built, if they were by the Makefile: with
+// others, a program that they start would be compiled from scratch.
 func BuildFlags(tags ...string) []string {
 	flags := []string{"-tags=" + strings.Join(append(tags, "nomsgpack"), ",")}
 	if race {
@@ -26,10 +26,9 @@ func BuildFlags(tags ...string) []string {
 	return flags
 }
 
-// Build compiles a program, with the race detector if the tests have it, and gives
-// the path to run it by. Its file is removed at once and it is run through its
-// descriptor, so that nothing stays behind however the tests end. It is for TestMain,
-// before Main.
+// Build compiles a program, with the race detector if the tests have it, and returns the path to
+// run it by. Its file is removed at once and it is run through its descriptor, so that nothing
+// stays behind however the tests end. It is for TestMain, before Main.
 func Build(pkg string, tags ...string) (path string, err error) {
 	dir, err := os.MkdirTemp("", "seckill-build-")
 	if err != nil {

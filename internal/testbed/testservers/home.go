@@ -10,15 +10,15 @@ import (
 
 const (
 	homes = "seckill-test-"
-	young = time.Minute // for which a folder without a lock may be one that is being made
+	young = time.Minute // the age up to which a folder without a lock may be in creation
 
 	memory = "/dev/shm" // a file system of Linux that is in memory
 	enough = 2 << 30    // bytes free, for the servers of a test process
 )
 
-// parent is where the data of the servers go: into memory if there is enough of it, where
-// a flush costs nothing. What survives a kill of the server is the same there, and what
-// survives a loss of power no test asks.
+// parent returns the folder for the data of the servers: in memory if there is enough of it, where
+// a flush costs nothing. What survives a kill of the server is the same there, and no test asks
+// what survives a loss of power.
 func parent() string {
 	var free syscall.Statfs_t
 	if syscall.Statfs(memory, &free) == nil && free.Bavail*uint64(free.Bsize) >= enough {
@@ -27,9 +27,8 @@ func parent() string {
 	return os.TempDir()
 }
 
-// makeHome makes the folder for the data of the shared servers in parent, and
-// removes those that test processes which were killed have left there. A folder
-// in use is known by the lock that its process holds on it, and that ends with
+// makeHome creates the folder for the data of the shared servers in parent, and removes those that
+// killed test processes have left. A folder in use is locked by its process, and the lock ends with
 // the process.
 func makeHome(parent string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(parent, homes+"*"))
@@ -49,7 +48,7 @@ func makeHome(parent string) (string, error) {
 	return dir, nil
 }
 
-// removeAbandoned tidies up if it can; the folder of another user it cannot.
+// removeAbandoned removes the folder if it may.
 func removeAbandoned(dir string) {
 	info, err := os.Stat(dir)
 	if err != nil || time.Since(info.ModTime()) < young {
@@ -63,8 +62,7 @@ func removeAbandoned(dir string) {
 	_ = syscall.Close(fd)
 }
 
-// lockDir locks a folder for as long as the descriptor is open: unless it is
-// closed, until the process ends.
+// lockDir locks a folder until the descriptor is closed or the process ends.
 func lockDir(dir string) (int, error) {
 	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {

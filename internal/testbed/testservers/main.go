@@ -13,22 +13,22 @@ import (
 	"go.uber.org/goleak"
 )
 
-// started are the shared servers of this process and the folder of their data.
+// started holds the shared servers of this process and the folder of their data.
 var started struct {
 	sync.Mutex
 	dir     string
 	servers []stopper
 }
 
-// faultProxy leaves out the goroutines of toxiproxy, which sometimes forgets one that
-// was passing data on when its connection was cut. They are not the program's.
+// faultProxy excludes the goroutines of toxiproxy, which sometimes leaks one that was passing data
+// on when its connection was cut. They are not the program's.
 var faultProxy = []goleak.Option{
 	goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
 	goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
 }
 
-// Main runs the tests of a package, stops the servers that they shared, looks
-// for goroutines that they left, and exits. Use it as the whole of TestMain.
+// Main runs the tests of a package, stops the servers that they shared, checks for goroutines that
+// they leaked, and exits. Use it as the whole of TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
 	err := stopAll()
@@ -50,7 +50,7 @@ func startAndKeep[S stopper](start starter[S]) (S, error) {
 	if err != nil {
 		return none, err
 	}
-	// Not a test's context: the server outlives the test that asked first.
+	// Not a test's context: the server outlives the first test that needs it.
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
 	s, err := start(ctx, filepath.Join(home, strconv.Itoa(len(started.servers))))
@@ -61,8 +61,8 @@ func startAndKeep[S stopper](start starter[S]) (S, error) {
 	return s, nil
 }
 
-// home is the folder of this process's servers, made when it is asked for first. Called
-// with the lock.
+// home returns the folder of this process's servers, created on first use. The caller must hold the
+// lock.
 func home() (string, error) {
 	if started.dir == "" {
 		dir, err := makeHome(parent())
@@ -74,7 +74,7 @@ func home() (string, error) {
 	return started.dir, nil
 }
 
-// dataDir is a folder for the data of a test's own server. It is removed after the test.
+// dataDir returns a folder for the data of a test's own server. It is removed after the test.
 func dataDir(t testing.TB) string {
 	t.Helper()
 	started.Lock()

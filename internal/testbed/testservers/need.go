@@ -7,11 +7,10 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// Need skips the test unless the programs that look finds may be started: -short leaves
-// out every test that wants a server, and a machine may have none. What was left out
-// is counted by `make quick`, and is a failure in `make test`. It is for tests that
-// start servers in another way than by this package, whose other functions ask by
-// themselves.
+// Need skips the test unless the programs that looks find may be started: -short leaves out every
+// test that wants a server, and a machine may have none. `make quick` counts what was left out, and
+// `make test` fails on it. It is for tests that start servers in another way than by this package,
+// whose other functions call it themselves.
 func Need(t testing.TB, looks ...func() error) {
 	t.Helper()
 	for _, look := range looks {
@@ -22,7 +21,7 @@ func Need(t testing.TB, looks ...func() error) {
 	}
 }
 
-// Servers is what Need asks for when a test starts both stores.
+// Servers is what a test that starts both stores passes to Need.
 func Servers() error { return errors.Join(servers.LookMariaDB(), servers.LookRedis()) }
 
 const leftOut = "-short leaves out what needs a server"

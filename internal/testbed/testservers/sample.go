@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// seed is drawn once a process, unless TEST_SEED names one.
+// seed is drawn once in a process, unless TEST_SEED sets it.
 var seed = func() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -18,12 +18,12 @@ var seed = func() uint64 {
 	return uint64(time.Now().UnixMilli())
 }()
 
-// All reports whether nothing is to be sampled: TEST_ALL is set, as by `make test-all`.
+// All reports whether TEST_ALL is set, as by `make test-all`: nothing is sampled.
 func All() bool { return os.Getenv("TEST_ALL") != "" }
 
-// Sample draws few of all, in their order, for what is many of a kind and too much for
-// every run. What is drawn follows from the test's name and a seed, which is logged:
-// TEST_SEED draws the same again. With TEST_ALL it returns all of them.
+// Sample draws few of all, in their order, where all are too many for every run. What is drawn
+// follows from the test's name and a seed, which is logged: TEST_SEED draws the same again. With
+// TEST_ALL it returns all of them.
 func Sample[T any](t testing.TB, few int, all []T) []T {
 	t.Helper()
 	if All() || few >= len(all) {

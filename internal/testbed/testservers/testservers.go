@@ -5,16 +5,14 @@
 //	func TestSomething(t *testing.T) {
 //		db, err := sql.Open("mysql", testservers.DSN(t)) // an empty database of its own
 //
-// There are two kinds. MariaDB, Redis, Cluster, Sentinel, Etcd and ZooKeeper are
-// shared by all tests of the process, started when the first test asks and stopped
-// by Main: a test uses keys of its own there, and leaves the server running. The
-// others, NewMariaDB and so on, are private, and end with their test, which may
-// kill, pause and restart them or flush them.
+// There are two kinds. MariaDB, Redis, Cluster, Sentinel, Etcd and ZooKeeper are shared by all
+// tests of the process, started on first use and stopped by Main: a test uses keys of its own
+// there, and leaves the server running. The others, NewMariaDB and so on, are private, and end with
+// their test, which may kill, pause and restart them or flush them.
 //
-// What is promised: the servers are real. A test that cannot have one, because it is
-// not installed or because of -short, is skipped and says so; `make test` installs them
-// and takes a skipped test for a failure. Main reports every goroutine that the tests
-// left.
+// What is promised: the servers are real. A test that cannot have one, because it is not installed
+// or because of -short, is skipped with the reason; `make test` installs them and treats a skipped
+// test as a failure. Main reports every goroutine that the tests leaked.
 package testservers
 
 import (
@@ -28,46 +26,45 @@ import (
 
 const startWithin = time.Minute
 
-// MariaDB is the process's shared MariaDB. Use DSN for a database of your own.
+// MariaDB returns the process's shared MariaDB. Use DSN for a database of your own.
 func MariaDB(t testing.TB) *servers.MariaDB {
 	t.Helper()
 	return get(t, mariaDB)
 }
 
-// Redis is the process's shared Redis, with the keys of other tests in it.
+// Redis returns the process's shared Redis, with the keys of other tests in it.
 func Redis(t testing.TB) *servers.Redis {
 	t.Helper()
 	return get(t, redis)
 }
 
-// Cluster is the process's shared Redis Cluster, with the keys of other tests in
-// it.
+// Cluster returns the process's shared Redis Cluster, with the keys of other tests in it.
 func Cluster(t testing.TB) *servers.Cluster {
 	t.Helper()
 	return get(t, cluster)
 }
 
-// Sentinel is the process's shared group of Redis servers watched by Sentinel,
-// with the keys of other tests in it.
+// Sentinel returns the process's shared Redis servers under Sentinel, with the keys of other tests
+// in them.
 func Sentinel(t testing.TB) *servers.Sentinel {
 	t.Helper()
 	return get(t, sentinel)
 }
 
-// Etcd is the process's shared etcd, with the keys of other tests in it.
+// Etcd returns the process's shared etcd, with the keys of other tests in it.
 func Etcd(t testing.TB) *servers.Etcd {
 	t.Helper()
 	return get(t, etcd)
 }
 
-// ZooKeeper is the process's shared ZooKeeper, with the nodes of other tests in it.
+// ZooKeeper returns the process's shared ZooKeeper, with the nodes of other tests in it.
 func ZooKeeper(t testing.TB) *servers.ZooKeeper {
 	t.Helper()
 	return get(t, zooKeeper)
 }
 
-// DSN leads to a new, empty database on the shared MariaDB. It is dropped when
-// the test ends.
+// DSN returns the data source name of a new, empty database on the shared MariaDB. It is dropped
+// when the test ends.
 func DSN(t testing.TB) string {
 	t.Helper()
 	m := MariaDB(t)
@@ -76,7 +73,7 @@ func DSN(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The test's context is over by now.
+		// The test's context has ended by now.
 		ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 		defer cancel()
 		if err := m.DropDatabase(ctx, name); err != nil {
@@ -86,44 +83,43 @@ func DSN(t testing.TB) string {
 	return m.DSN(name)
 }
 
-// NewMariaDB is a MariaDB for this test alone.
+// NewMariaDB starts a MariaDB for this test alone.
 func NewMariaDB(t testing.TB, settings ...servers.Setting) *servers.MariaDB {
 	t.Helper()
 	return private(t, servers.StartMariaDB, settings)
 }
 
-// NewRedis is a Redis for this test alone.
+// NewRedis starts a Redis for this test alone.
 func NewRedis(t testing.TB, settings ...servers.Setting) *servers.Redis {
 	t.Helper()
 	return private(t, servers.StartRedis, settings)
 }
 
-// NewCluster is a Redis Cluster for this test alone.
+// NewCluster starts a Redis Cluster for this test alone.
 func NewCluster(t testing.TB, settings ...servers.Setting) *servers.Cluster {
 	t.Helper()
 	return private(t, servers.StartCluster, settings)
 }
 
-// NewSentinel is a group of Redis servers for this test alone.
+// NewSentinel starts Redis servers under Sentinel for this test alone.
 func NewSentinel(t testing.TB, settings ...servers.Setting) *servers.Sentinel {
 	t.Helper()
 	return private(t, servers.StartSentinel, settings)
 }
 
-// NewEtcd is an etcd for this test alone.
+// NewEtcd starts an etcd for this test alone.
 func NewEtcd(t testing.TB, settings ...servers.Setting) *servers.Etcd {
 	t.Helper()
 	return private(t, servers.StartEtcd, settings)
 }
 
-// NewZooKeeper is a ZooKeeper for this test alone.
+// NewZooKeeper starts a ZooKeeper for this test alone.
 func NewZooKeeper(t testing.TB, settings ...servers.Setting) *servers.ZooKeeper {
 	t.Helper()
 	return private(t, servers.StartZooKeeper, settings)
 }
 
-// NewClock is a time of day to move for the servers that go by it: see
-// servers.ByClock.
+// NewClock returns a movable clock for the servers that use it: see servers.ByClock.
 func NewClock(t testing.TB) *servers.Clock {
 	t.Helper()
 	Need(t)
@@ -138,13 +134,13 @@ func Move(t testing.TB, c *servers.Clock, by time.Duration) {
 	check(t, c.Move(by))
 }
 
-// stopper is what every kind of server is.
+// stopper is what every kind of server has.
 type stopper interface{ Stop() error }
 
-// starter is what starts one.
+// starter starts a server.
 type starter[S stopper] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
 
-// The shared servers belong to the test process.
+// The shared servers of the test process.
 var (
 	mariaDB   = shared(servers.StartMariaDB)
 	redis     = shared(servers.StartRedis)
@@ -154,7 +150,7 @@ var (
 	zooKeeper = shared(servers.StartZooKeeper)
 )
 
-// shared starts a server when it is asked for the first time; Main stops it.
+// shared starts a server on first use; Main stops it.
 func shared[S stopper](start starter[S]) func() (S, error) {
 	return sync.OnceValues(func() (S, error) { return startAndKeep(start) })
 }
