@@ -24,7 +24,7 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 				return c, err
 			}
 		}
-		return s.load(ctx, c, true)
+		return s.load(ctx, c, PutOnSale)
 	})
 }
 
@@ -32,7 +32,7 @@ func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 // leaves the state of the coupon as it is. It repairs Redis.
 func (s *Service) Reload(ctx context.Context, id int64) (Coupon, error) {
 	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
-		return s.begin(ctx, c, false)
+		return s.begin(ctx, c, KeepState)
 	})
 }
 
@@ -71,54 +71,54 @@ func (s *Service) Heartbeat(ctx context.Context) error {
 	return s.shards.SetOwner(ctx, owner)
 }
 
-// load loads the coupon, and with open puts it on sale. As a rule one instance at a time does;
-// two that do it nevertheless do the same. A loading in progress is resumed, unless a shard
-// that may have been open is lost: then its epoch cannot be completed, and a new one begins.
-func (s *Service) load(ctx context.Context, c Coupon, open bool) (Coupon, error) {
+// load loads the coupon. As a rule one instance at a time does; two that do it nevertheless do
+// the same. A loading in progress is resumed, unless a shard that may have been open is lost:
+// then its epoch cannot be completed, and a new one begins.
+func (s *Service) load(ctx context.Context, c Coupon, then AfterLoad) (Coupon, error) {
 	if c.Loading && c.Shards > 0 && c.StateAt(s.now()) != Ended {
-		loaded, err := s.resume(ctx, c, open)
+		loaded, err := s.resume(ctx, c, then)
 		if !errors.Is(err, ErrTorn) {
 			return loaded, err
 		}
 	}
-	return s.begin(ctx, c, open)
+	return s.begin(ctx, c, then)
 }
 
 // begin loads a new epoch.
-func (s *Service) begin(ctx context.Context, c Coupon, open bool) (Coupon, error) {
+func (s *Service) begin(ctx context.Context, c Coupon, then AfterLoad) (Coupon, error) {
 	if c.StateAt(s.now()) == Ended {
 		return Coupon{}, fmt.Errorf("%w: it has ended", ErrConflict)
 	}
-	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.shardCount, open)
+	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.shardCount, then)
 	if err != nil {
 		return Coupon{}, err
 	}
 	s.changed(ctx, c.ID)
-	return s.fill(ctx, l, open)
+	return s.fill(ctx, l, then)
 }
 
 // resume continues a loading that was cut off, or that another instance is doing.
-func (s *Service) resume(ctx context.Context, c Coupon, open bool) (Coupon, error) {
-	if open && c.State != OnSale {
+func (s *Service) resume(ctx context.Context, c Coupon, then AfterLoad) (Coupon, error) {
+	if then == PutOnSale && c.State != OnSale {
 		_, err := s.recordProgress(ctx, c.ID, c.Epoch, func(c *Coupon) { c.State = OnSale })
 		if err != nil {
 			return Coupon{}, err
 		}
 	}
 	if c.Opening {
-		return s.open(ctx, Load{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards}, open)
+		return s.open(ctx, Load{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards}, then)
 	}
 	l, err := s.loader.Resume(ctx, c.ID, c.Epoch)
 	if err != nil {
 		return Coupon{}, err
 	}
-	return s.fill(ctx, l, open)
+	return s.fill(ctx, l, then)
 }
 
 // fill fills the shards and opens them. The database records that all are filled before the
 // first of them opens: until then the outbox has every unit restocked since the epoch began,
 // and any shard can be filled again; from then on none can.
-func (s *Service) fill(ctx context.Context, l Load, open bool) (_ Coupon, err error) {
+func (s *Service) fill(ctx context.Context, l Load, then AfterLoad) (_ Coupon, err error) {
 	defer func() {
 		if late := s.dropLate(ctx, l, err); late != nil {
 			err = errors.Join(err, late)
@@ -135,12 +135,12 @@ func (s *Service) fill(ctx context.Context, l Load, open bool) (_ Coupon, err er
 	if err != nil || over { // another instance finished it, and l lacks what was sold since
 		return c, err
 	}
-	return s.open(ctx, l, open)
+	return s.open(ctx, l, then)
 }
 
 // open opens shards that are filled, and then the sale. It does not open shards whose stock an
 // administrator has changed meanwhile.
-func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
+func (s *Service) open(ctx context.Context, l Load, then AfterLoad) (Coupon, error) {
 	if err := s.shards.Open(ctx, l); err != nil {
 		return Coupon{}, fmt.Errorf("open coupon %d: %w", l.CouponID, err)
 	}
@@ -149,7 +149,7 @@ func (s *Service) open(ctx context.Context, l Load, open bool) (Coupon, error) {
 		return Coupon{}, err
 	}
 	s.changed(ctx, l.CouponID)
-	if open && loaded.State != OnSale {
+	if then == PutOnSale && loaded.State != OnSale {
 		return Coupon{}, fmt.Errorf("%w: it was paused while it was being loaded", ErrConflict)
 	}
 	return loaded, nil

@@ -276,7 +276,7 @@ func TestAnEpochThatAnotherBeganIsNotOpened(t *testing.T) {
 		c := s.drafted(t, 10)
 		_, err := s.with(func(p *coupon.Deps) {
 			p.Shards = patching{p.Shards, func() {
-				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch+1, shards, false)
+				_, err := s.store.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch+1, shards, coupon.KeepState)
 				require.NoError(t, err)
 			}}
 		}).Publish(t.Context(), c.ID)

@@ -23,10 +23,10 @@ type Repository interface {
 // Loader begins epochs: it is the database's half of a publication.
 type Loader interface {
 	// NextEpoch begins a new epoch over so many shards and records that the coupon is
-	// Loading; with open it also puts the coupon on sale. When it returns, no order of an
+	// Loading, and on sale if that is to follow. When it returns, no order of an
 	// older epoch can be committed any more, and the Load has what is left to sell.
 	// ErrConflict if the coupon has ended or is not in the epoch seen.
-	NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (Load, error)
+	NextEpoch(ctx context.Context, id, seen int64, shards int, then AfterLoad) (Load, error)
 	// Resume reads what the loading of an epoch began with. ErrConflict if it is not
 	// being loaded, or is Opening.
 	Resume(ctx context.Context, id, epoch int64) (Load, error)
@@ -43,6 +43,15 @@ type Loader interface {
 	// before or earlier, or were ended by hand with an end in the future.
 	Freeable(ctx context.Context, before time.Time, limit int) ([]Coupon, error)
 }
+
+// AfterLoad is what a loading does to the state of the coupon.
+type AfterLoad bool
+
+// The values of AfterLoad.
+const (
+	KeepState AfterLoad = false // a draft stays a draft, a paused coupon paused
+	PutOnSale AfterLoad = true
+)
 
 // Load is what the shards are to hold when an epoch opens.
 type Load struct {

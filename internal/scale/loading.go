@@ -83,7 +83,7 @@ func (e *Env) begin(ctx context.Context, id int64) error {
 	if err != nil {
 		return fmt.Errorf("read the coupon: %w", err)
 	}
-	if _, err := e.store.Coupons().NextEpoch(ctx, id, c.Epoch, Shards, false); err != nil {
+	if _, err := e.store.Coupons().NextEpoch(ctx, id, c.Epoch, Shards, coupon.KeepState); err != nil {
 		return fmt.Errorf("begin an epoch: %w", err)
 	}
 	return nil

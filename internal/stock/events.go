@@ -14,8 +14,8 @@ import (
 const channel = "events"
 
 const (
-	changedEvent  = "changed"
-	returnedEvent = "returned"
+	changedEvent   = "changed"
+	restockedEvent = "returned"
 )
 
 // AnnounceChange tells every instance that the coupon has changed.
@@ -23,9 +23,9 @@ func (s *Stock) AnnounceChange(ctx context.Context, couponID int64) error {
 	return s.announce(ctx, changedEvent, couponID)
 }
 
-// AnnounceReturn tells every instance that the coupon has a unit again.
-func (s *Stock) AnnounceReturn(ctx context.Context, couponID int64) error {
-	return s.announce(ctx, returnedEvent, couponID)
+// AnnounceRestock tells every instance that a sold-out coupon has a unit again.
+func (s *Stock) AnnounceRestock(ctx context.Context, couponID int64) error {
+	return s.announce(ctx, restockedEvent, couponID)
 }
 
 func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
@@ -49,15 +49,15 @@ func parseEvent(text string) (event string, couponID int64, err error) {
 	return event, couponID, nil
 }
 
-// clearSoldOut lowers the flag here, and everywhere when the shard had been empty:
-// only then can anybody have seen all shards empty.
+// clearSoldOut removes the coupon from the sold-out cache here, and in every instance if the
+// shard was empty: only then can an instance have seen all shards empty.
 func (s *Stock) clearSoldOut(ctx context.Context, couponID int64, answer []string) error {
 	if len(answer) == 0 || answer[0] != "OK" {
 		return nil
 	}
 	s.soldOut.clear(couponID)
 	if len(answer) > 1 && answer[1] == "1" {
-		return s.AnnounceReturn(ctx, couponID)
+		return s.AnnounceRestock(ctx, couponID)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
 			switch event {
 			case changedEvent:
 				changed(couponID)
-			case returnedEvent:
+			case restockedEvent:
 				s.soldOut.clear(couponID)
 			}
 		}

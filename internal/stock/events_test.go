@@ -139,7 +139,7 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 		"PutTicket":      func() error { return s.PutUnresolved(ctx, order.Order{ID: 1}) },
 		"Ticket":         func() error { _, err := s.Unresolved(ctx, 1); return err },
 		"AnnounceChange": func() error { return s.AnnounceChange(ctx, id) },
-		"AnnounceReturn": func() error { return s.AnnounceReturn(ctx, id) },
+		"AnnounceRestock": func() error { return s.AnnounceRestock(ctx, id) },
 	} {
 		require.ErrorIs(t, call(), order.ErrUnavailable, name)
 	}

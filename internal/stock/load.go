@@ -163,7 +163,7 @@ func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 		return err
 	}
 	s.soldOut.clear(l.CouponID)
-	return s.AnnounceReturn(ctx, l.CouponID)
+	return s.AnnounceRestock(ctx, l.CouponID)
 }
 
 // Share is the part of the units that a shard gets: all shares differ by one at most.

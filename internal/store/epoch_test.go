@@ -26,7 +26,7 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.Void(t.Context(), wish(c, base+5, base+4)))
 
-			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 6, open)
+			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 6, coupon.AfterLoad(open))
 			require.NoError(t, err)
 			require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 6, Units: 7}, load)
 			require.Equal(t, map[int64]int{base + 1: 2, base + 3: 1}, buyersOf(t, s, load))
@@ -41,12 +41,12 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 			require.Equal(t, []int{2, 6}, []int{int(found[0].Epoch), found[0].Shards})
 			require.ErrorIs(t, place(t.Context(), s, c, wish(c, base+6, base+6)), order.ErrStaleEpoch)
 		}
-		_, err := s.Coupons().NextEpoch(t.Context(), 999, 1, 6, false)
+		_, err := s.Coupons().NextEpoch(t.Context(), 999, 1, 6, coupon.KeepState)
 		require.ErrorIs(t, err, coupon.ErrNotFound)
 
 		over := onSale(t, s, 10)
 		raw(t, s, "UPDATE coupons SET state = ? WHERE id = ?", coupon.Ended, over.ID)
-		_, err = s.Coupons().NextEpoch(t.Context(), over.ID, over.Epoch, 6, true)
+		_, err = s.Coupons().NextEpoch(t.Context(), over.ID, over.Epoch, 6, coupon.PutOnSale)
 		require.ErrorIs(t, err, coupon.ErrConflict)
 		found, err := s.Coupons().Find(t.Context(), over.ID)
 		require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestAnEpochDrawsALineThroughOrdersInProgress(t *testing.T) {
 			c := onSale(t, s, 100)
 			var load coupon.Load
 			all := []func() error{func() (err error) {
-				load, err = s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+				load, err = s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
 				return err
 			}}
 			for i := range int64(buyers) {
@@ -92,7 +92,7 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 		loads := make(chan coupon.Load, 1)
 		err := placeAnd(t.Context(), s, c, wish(c, 1, 1), func(context.Context) error {
 			untilItWaits(t, s, func() {
-				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+				load, _ := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
 				loads <- load
 			})
 			require.Empty(t, loads)

@@ -19,11 +19,11 @@ import (
 // The update locks the row, which every order takes its unit from at its end: an order
 // that did so before is committed, and Buyers will count it; one that comes after finds
 // another epoch and is rolled back.
-func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, open bool) (coupon.Load, error) {
+func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then coupon.AfterLoad) (coupon.Load, error) {
 	load := coupon.Load{CouponID: id, Shards: shards}
 	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
 		set := map[string]any{"epoch": coupon.EpochAfter(seen, c.s.now()), "shards": shards, "loading": loadFilling}
-		if open {
+		if then == coupon.PutOnSale {
 			set["state"] = coupon.OnSale
 		}
 		begun := db.WithContext(ctx).Model(&couponRow{}).

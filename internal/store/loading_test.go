@@ -52,7 +52,7 @@ func TestBuyersAreCountedAsOfTheEpochsBeginWheneverTheyAreRead(t *testing.T) {
 		require.NoError(t, err, "before the epoch: it is a return of the one before")
 		want := map[int64]int{-1: 1, 0: 1, 1: 1, 2: 2, 3: 1, 4: 1, 5: 1, 6: 1}
 
-		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
 		require.NoError(t, err)
 		require.Equal(t, int64(20-9), load.Units)
 		require.Equal(t, want, buyersOf(t, s, load))
@@ -74,7 +74,7 @@ func TestOnlyALoadingUnderWayIsResumed(t *testing.T) {
 		c := onSale(t, s, 5)
 		_, err := s.Coupons().Resume(t.Context(), c.ID, c.Epoch)
 		require.ErrorIs(t, err, coupon.ErrConflict, "it is loaded")
-		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
 		require.NoError(t, err)
 		_, err = s.Coupons().Resume(t.Context(), c.ID, c.Epoch)
 		require.ErrorIs(t, err, coupon.ErrConflict, "of another epoch")
@@ -84,7 +84,7 @@ func TestOnlyALoadingUnderWayIsResumed(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Coupons().Resume(t.Context(), c.ID, load.Epoch)
 		require.ErrorIs(t, err, coupon.ErrConflict, "some shards may be open: what came back may be in them")
-		_, err = s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
+		_, err = s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
 		require.ErrorIs(t, err, coupon.ErrConflict, "another has begun an epoch since")
 	})
 }

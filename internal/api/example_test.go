@@ -1,0 +1,33 @@
+package api_test
+
+import (
+	"fmt"
+	"time"
+
+	"seckill/internal/api"
+)
+
+// A token proves a user and a role. One that another secret signed proves nothing.
+func ExampleTokens_Verify() {
+	ours, err := api.NewTokens([]byte("a secret of at least 32 bytes, kept"), time.Hour)
+	if err != nil {
+		panic(err)
+	}
+	theirs, err := api.NewTokens([]byte("another secret that also is 32 bytes"), time.Hour)
+	if err != nil {
+		panic(err)
+	}
+
+	token, _, err := ours.Sign(42, api.RoleUser, 0)
+	if err != nil {
+		panic(err)
+	}
+	identity, err := ours.Verify(token)
+	fmt.Println("user", identity.UserID, identity.Role, err)
+
+	_, err = theirs.Verify(token)
+	fmt.Println("refused:", err != nil)
+	// Output:
+	// user 42 user <nil>
+	// refused: true
+}
