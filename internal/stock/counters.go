@@ -12,7 +12,7 @@ import (
 	"seckill/internal/order"
 )
 
-// Left reads the units in each shard.
+// Left returns the units in each shard.
 func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
 	left, err := s.left(ctx, couponID, shards)
 	if err != nil {
@@ -21,8 +21,8 @@ func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, 
 	return left, nil
 }
 
-// CountHolds counts what is open in each shard: holds, and the marks of buyers whose unit
-// a sibling lends.
+// CountHolds returns what is open in each shard: holds, and the marks of buyers whose unit a
+// sibling lends.
 func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]int64, error) {
 	cmds := make([]*redis.IntCmd, shards)
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -41,7 +41,7 @@ func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]i
 	return open, nil
 }
 
-// left reads what can be read: with an error, the shards that could not be are 0.
+// left returns the units in the shards that can be read; the others are 0, with an error.
 func (s *Stock) left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
 	cmds := make([]*redis.StringCmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {

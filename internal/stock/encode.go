@@ -9,10 +9,10 @@ import (
 	"seckill/internal/order"
 )
 
-// An order as a ticket or an entry of a queue has it: words with blanks between, as the
-// holds are. Each queued order is written and read twice, and kept in Redis twice, which
-// JSON with its names made a tenth of what such an order cost. The request is the last
-// word, so that it may have blanks.
+// An unresolved order and an entry of a queue keep an order as words separated by blanks, as holds
+// are kept. Each queued order is written and read twice, and kept in Redis twice, which JSON with
+// its names made a tenth of what such an order cost. The request is the last word, so that it may
+// contain blanks.
 
 const orderFields = 14
 

@@ -134,11 +134,11 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 			_, err := s.Traces(ctx, id, make([]Shard, 2), []order.Order{{ID: 1, UserID: 1, RequestID: "r"}})
 			return err
 		},
-		"Free":           func() error { _, err := s.Free(ctx, id, 1); return err },
-		"Applied":        func() error { _, err := s.Applied(ctx, []order.Restock{back(h)}); return err },
-		"PutTicket":      func() error { return s.PutUnresolved(ctx, order.Order{ID: 1}) },
-		"Ticket":         func() error { _, err := s.Unresolved(ctx, 1); return err },
-		"AnnounceChange": func() error { return s.AnnounceChange(ctx, id) },
+		"Free":            func() error { _, err := s.Free(ctx, id, 1); return err },
+		"Applied":         func() error { _, err := s.Applied(ctx, []order.Restock{back(h)}); return err },
+		"PutTicket":       func() error { return s.PutUnresolved(ctx, order.Order{ID: 1}) },
+		"Ticket":          func() error { _, err := s.Unresolved(ctx, 1); return err },
+		"AnnounceChange":  func() error { return s.AnnounceChange(ctx, id) },
 		"AnnounceRestock": func() error { return s.AnnounceRestock(ctx, id) },
 	} {
 		require.ErrorIs(t, call(), order.ErrUnavailable, name)

@@ -12,13 +12,13 @@ import (
 // MaxShards is the largest number of shards that a coupon can have had.
 const MaxShards = 1024
 
-// freeBatch is how many shards are looked for in one round trip.
+// freeBatch is how many shards are looked up in one round trip.
 const freeBatch = 128
 
-// Free drops all that Redis has of a coupon: also the shards of a time when there were
-// more of them. A shard of a later epoch than the given one stays, because the coupon
-// was loaded since, and so does one of another deployment. Each step is one shard, and is
-// over at once: another thread of the server frees the memory. Freed reports how many shards there were.
+// Free drops everything that Redis has of a coupon, also the shards of a time when there were more
+// of them. A shard of a later epoch stays, because the coupon was loaded since, and so does one of
+// another deployment. Each step is one shard and is short: another thread of the server frees the
+// memory. Freed is the number of shards dropped.
 func (s *Stock) Free(ctx context.Context, couponID, epoch int64) (freed int, err error) {
 	for first := 0; first < MaxShards; first += freeBatch {
 		there := make([]*redis.IntCmd, freeBatch)

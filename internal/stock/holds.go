@@ -11,22 +11,22 @@ import (
 	"seckill/internal/order"
 )
 
-// Held is an open hold as its shard has it.
+// Held is an open hold in its shard.
 type Held struct {
 	order.Hold
 	Unit bool // false for the mark of a buyer whose unit a sibling lends
 }
 
-// pageSize is how many holds, or fields of a hash, one command reads: about a millisecond
-// of the server's time.
+// pageSize is how many holds, or fields of a hash, one command reads: about a millisecond of the
+// server's time.
 const pageSize = 500
 
-// maxQueueWait is more than an entry of a queue may wait by any configuration.
+// maxQueueWait is longer than an entry of a queue may wait by any configuration.
 const maxQueueWait = 20 * time.Second
 
-// OpenHolds reads the holds of a shard a page at a time, in the order in which they grow
-// old. A hold whose unit was lent is on both of its shards. While the shard changes, a hold
-// may be missed or be given twice. The last pair has the error, if there is one.
+// OpenHolds returns the holds of a shard, read a page at a time, in the order in which they age. A
+// hold whose unit was lent is on both of its shards. While the shard changes, a hold may be missed
+// or returned twice. The last pair has the error, if there is one.
 func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[Held, error] {
 	return func(yield func(Held, error) bool) {
 		for skip := 0; ; {
@@ -47,7 +47,7 @@ func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int
 	}
 }
 
-// OldHolds is order.Holds'.
+// OldHolds implements order.Holds.
 func (s *Stock) OldHolds(
 	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int,
 ) ([]order.Hold, error) {
@@ -66,8 +66,8 @@ func (s *Stock) OldHolds(
 	}
 }
 
-// holds reads a page of a shard's index of ages, and says how many of the index it has
-// read. Holds that the index lacks are listed in it first.
+// holds reads a page of a shard's index of ages, and returns how many of the index it has read.
+// Holds that the index lacks are added to it first.
 func (s *Stock) holds(
 	ctx context.Context, couponID int64, shard, shards, skip, most int, age any,
 ) (page []Held, read int64, err error) {
@@ -89,7 +89,7 @@ func (s *Stock) holds(
 	}
 }
 
-// list puts what the index lacks into it.
+// list adds to the index what it lacks.
 func (s *Stock) list(ctx context.Context, couponID int64, shard int) error {
 	key := s.tag(couponID, shard) + "holds"
 	for cursor := uint64(0); ; {
@@ -128,8 +128,8 @@ func parseHolds(answer []string, couponID int64, k, shards int) (page []Held, la
 	return page, lacks, read, p.err
 }
 
-// parseHold reads the text of an order's hold: reserve.lua says what is in it. With now
-// in milliseconds the hold has an age.
+// parseHold parses the text of an order's hold, which reserve.lua describes. With now in
+// milliseconds the hold has an age.
 func parseHold(id, text string, now int64) (Held, error) {
 	f := strings.Fields(text)
 	if len(f) != 5 && len(f) != 6 {

@@ -13,27 +13,27 @@ import (
 	"seckill/internal/order"
 )
 
-// instancesKey holds what every instance said last.
+// instancesKey holds the last report of every instance.
 const instancesKey = "{fleet}:instances"
 
 // heartbeatScript is run by every instance once a heartbeatInterval.
 var heartbeatScript = lua("heartbeat", 1)
 
-// heartbeatInterval is the time between two words of an instance, and heartbeatTTL how long one
-// counts: an instance that missed three is not shown any more.
+// heartbeatInterval is how often an instance reports; one that has not reported for heartbeatTTL
+// (three intervals) is no longer listed.
 const (
 	heartbeatInterval = time.Second
 	heartbeatTTL      = 3500 * time.Millisecond
 )
 
-// Instance is what one instance of the fleet said of itself a moment ago.
+// Instance is the last report of an instance.
 type Instance struct {
 	Name    string
-	SoldOut []int64 // the coupons that it refuses without asking, in the order of their ids
+	SoldOut []int64 // the coupons that it refuses without I/O, ordered by id
 }
 
-// Instances lists this instance and the others, for display. Nothing is decided by it: an
-// instance that is not listed may well be alive.
+// Instances lists this instance and the others, for display. Nothing is decided by it: an instance
+// that is not listed may be alive.
 type Instances struct {
 	stock *Stock
 	name  string
@@ -42,17 +42,17 @@ type Instances struct {
 	peers []Instance
 }
 
-// NewInstances makes an instance of that name, which must be its own.
+// NewInstances returns the Instances of an instance with that name, which must be unique.
 func NewInstances(s *Stock, name string) *Instances { return &Instances{stock: s, name: name} }
 
-// Run tells and listens until ctx ends.
+// Run sends heartbeats until ctx ends.
 func (f *Instances) Run(ctx context.Context) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	for {
 		seen, err := f.Heartbeat(ctx)
 		if err != nil {
-			seen = nil // none was heard, and that is what is shown
+			seen = nil // none was received, and that is what is shown
 		}
 		f.mu.Lock()
 		f.peers = seen
@@ -65,8 +65,8 @@ func (f *Instances) Run(ctx context.Context) {
 	}
 }
 
-// Heartbeat tells what this instance calls sold out, and gives what every instance told, by
-// name. The error is order.ErrUnavailable.
+// Heartbeat reports what this instance has as sold out, and returns the reports of all instances,
+// by name. The error is order.ErrUnavailable.
 func (f *Instances) Heartbeat(ctx context.Context) ([]Instance, error) {
 	answer, err := heartbeatScript.Run(ctx, f.stock.client, []string{f.stock.prefix + instancesKey},
 		f.name, join(f.stock.soldOut.list()), heartbeatTTL.Milliseconds()).StringSlice()
@@ -81,8 +81,8 @@ func (f *Instances) Heartbeat(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
-// Peers is what the last Heartbeat of Run heard: nothing, if Redis is away. This instance
-// says of itself what is true now.
+// Peers returns what the last Heartbeat of Run received: nothing, if Redis is unavailable. This
+// instance's own report is up to date.
 func (f *Instances) Peers() []Instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *Instances) Peers() []Instance {
 	return all
 }
 
-// Name is this instance's.
+// Name returns this instance's name.
 func (f *Instances) Name() string { return f.name }
 
 func join(ids []int64) string {
@@ -106,7 +106,7 @@ func join(ids []int64) string {
 	return strings.Join(words, ",")
 }
 
-// split reads what join wrote, and leaves out what is no id.
+// split parses what join wrote, without what is no id.
 func split(text string) (ids []int64) {
 	for word := range strings.SplitSeq(text, ",") {
 		if id, err := strconv.ParseInt(word, 10, 64); err == nil {

@@ -13,15 +13,15 @@ import (
 	"seckill/internal/order"
 )
 
-// ErrInfoDenied says that a server does not tell which it is: it could come back with older
-// data, and nothing would show that.
+// ErrInfoDenied means that a server does not identify itself: it could come back with older data
+// unnoticed.
 var ErrInfoDenied = errors.New("stock: the user of redis.username may not use INFO: allow it")
 
-// buyersPerStep is how many buyers one command carries: few enough that it does not keep
-// other clients of the server waiting.
+// buyersPerStep is how many buyers one command carries: few enough that other clients of the server
+// do not wait.
 const buyersPerStep = 500
 
-// Load is Fill and Open.
+// Load calls Fill and Open.
 func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
 	if err := s.Fill(ctx, l); err != nil {
 		return err
@@ -33,12 +33,11 @@ func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
 //
 //	clear every shard ─▶ note the buyers, a page at a time ─▶ note that these are all
 //
-// How many shards there are is in the database's row, and changes with the epoch only.
-// An instance that believes in another number is of an older epoch, and sells nothing.
-// A shard that has the epoch or a newer one is not cleared, and each notes how far all
-// have come: a filling that was cut off, here or on another instance, goes on there. Two
-// at once note the same. A crash leaves shards without a counter, which is "not loaded"
-// and never "sold out".
+// The number of shards is in the database's row, and changes with the epoch only. An instance that
+// assumes another number is of an older epoch, and sells nothing. A shard that has the epoch or a
+// newer one is not cleared, and each notes how far all have come: an interrupted filling, here or
+// on another instance, goes on there. Two fillings at once note the same. A crash leaves shards
+// without a counter, which is "not loaded" and never "sold out".
 func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
 	begin := make([]step, l.Shards)
 	for shard := range begin {
@@ -63,7 +62,7 @@ func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
 	return err
 }
 
-// lastNoted is the last buyer that every shard has.
+// lastNoted returns the last buyer that every shard has.
 func lastNoted(begun [][]string) (int64, error) {
 	after := int64(math.MaxInt64)
 	for _, answer := range begun {
@@ -103,7 +102,7 @@ func (s *Stock) noteAll(ctx context.Context, l coupon.Load, after int64) error {
 	return ctx.Err()
 }
 
-// pageResult is a page that was read, or why it was not.
+// pageResult is a page that was read, or the error.
 type pageResult struct {
 	coupon.Page
 	err error
@@ -128,7 +127,7 @@ func readAhead(ctx context.Context, l coupon.Load, after int64, pages chan<- pag
 	}
 }
 
-// noteSteps are the steps that note a page. They tell of the pages before it, which every
+// noteSteps returns the steps that note a page. They also record the pages before it, which every
 // shard has by now.
 func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 	var all []step
@@ -151,9 +150,8 @@ func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 	return all
 }
 
-// Open opens the shards, each with its share. Those that are open stay as they are. If
-// one is not there to be opened, coupon.ErrTorn, also if others were opened just now:
-// no buyer is admitted yet.
+// Open opens the shards, each with its share. Open shards stay as they are. If one is missing, Open
+// returns coupon.ErrTorn, even if others were opened just now: no buyer is admitted yet.
 func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	steps := make([]step, l.Shards)
 	for shard := range steps {
@@ -166,7 +164,7 @@ func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	return s.AnnounceRestock(ctx, l.CouponID)
 }
 
-// Share is the part of the units that a shard gets: all shares differ by one at most.
+// Share returns the part of the units that a shard gets: shares differ by one at most.
 func Share(units int64, shards, shard int) int64 {
 	share := units / int64(shards)
 	if int64(shard) < units%int64(shards) {
@@ -175,15 +173,15 @@ func Share(units int64, shards, shard int) int64 {
 	return share
 }
 
-// step is a script's run on a shard: what it is given after the epoch.
+// step is a script's run on a shard: the arguments after the epoch.
 type step struct {
 	shard int
 	args  []any
 }
 
-// load runs a script of the loading on many shards at once, and once more if an answer
-// was lost: each of these scripts may be repeated. A newer epoch is coupon.ErrConflict, and
-// a shard that has lost this one coupon.ErrTorn.
+// load runs a script of the loading on many shards at once, and once more if a reply was lost: each
+// of these scripts may be repeated. A newer epoch is coupon.ErrConflict, and a shard that has lost
+// this one coupon.ErrTorn.
 func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
 	answers, err := s.runAll(ctx, sc, l, steps)
 	if err != nil && ctx.Err() == nil {
@@ -193,7 +191,7 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 		return nil, err
 	}
 	for i, answer := range answers {
-		shard := steps[i].shard //nolint:gosec // there is an answer to each step
+		shard := steps[i].shard //nolint:gosec // each step has an answer
 		switch answer[0] {
 		case "OLDER":
 			return nil, fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
@@ -206,8 +204,7 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 	return answers, nil
 }
 
-// stepsPerPipeline is how many scripts go to the servers together: their answers are waited for
-// as long as for one.
+// stepsPerPipeline is how many scripts are sent to the servers together, in one round trip.
 const stepsPerPipeline = 64
 
 func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
@@ -236,9 +233,8 @@ func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []st
 	return answers, nil
 }
 
-// Loaded reports whether every shard is open with the epoch, on the server that it was
-// loaded on. All are asked at once; one that does not answer is an error, whatever
-// the others say.
+// Loaded reports whether every shard is open with the epoch, on the server that it was loaded on.
+// All are asked at once; one that does not respond is an error, whatever the others return.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -12,17 +12,17 @@ import (
 // ownerKey holds which database the shards are loaded from.
 const ownerKey = "{fleet}:owner"
 
-// ownerTTL is how long a heartbeat counts: longer than the database of a fleet at work
-// is away for when another server takes its place.
+// ownerTTL is how long a heartbeat counts: longer than a database in use is away while another
+// server takes its place.
 const ownerTTL = 10 * time.Second
 
 var ownerScript = lua("owner", 1)
 
-// Owner tells which database was the last to note a heartbeat here. One that has been
-// silent for some seconds is not Alive.
+// Owner returns the database whose heartbeat was the last here. One that has been silent for some
+// seconds is not Alive.
 func (s *Stock) Owner(ctx context.Context) (coupon.Owner, error) { return s.owner(ctx) }
 
-// SetOwner notes a heartbeat of the database.
+// SetOwner records a heartbeat of the database.
 func (s *Stock) SetOwner(ctx context.Context, o coupon.Owner) error {
 	_, err := s.owner(ctx, o.Deployment, o.Server, o.Mark)
 	if err == nil {
@@ -31,8 +31,8 @@ func (s *Stock) SetOwner(ctx context.Context, o coupon.Owner) error {
 	return err
 }
 
-// Disown lets another database have this Redis at once. Other instances on the same one
-// take it back with their next heartbeat.
+// Disown frees this Redis for another database at once. Other instances on the same database own it
+// again with their next heartbeat.
 func (s *Stock) Disown(ctx context.Context) error {
 	if err := s.client.HSet(ctx, s.prefix+ownerKey, "at", 0).Err(); err != nil {
 		return fmt.Errorf("%w: disown Redis: %w", order.ErrUnavailable, err)
@@ -40,8 +40,8 @@ func (s *Stock) Disown(ctx context.Context) error {
 	return nil
 }
 
-// deploymentID is the id of the deployment whose database the shards are loaded from; empty before
-// the first heartbeat.
+// deploymentID returns the id of the deployment whose database the shards are loaded from; empty
+// before the first heartbeat.
 func (s *Stock) deploymentID() string {
 	id, _ := s.deployment.Load().(string)
 	return id

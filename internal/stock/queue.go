@@ -27,9 +27,9 @@ const maxDeadLetters = 1000
 //	  with the hold                    a consumer died │ ▲        └▶ DeadLetter: dead letters
 //	                                                   └─┘ ClaimAbandoned: XCLAIM
 //
-// An entry lives as long as its epoch: loading the shards anew, or the loss of Redis'
-// data, ends the queue. It does not promise an order of service between shards, nor
-// that an entry is given to one consumer only.
+// An entry lives as long as its epoch: loading the shards anew, or the loss of Redis' data, ends
+// the queue. What is not promised: an order of service between shards, and that an entry is
+// delivered to one consumer only.
 type Queue struct {
 	stock     *Stock
 	consumer  string
@@ -37,13 +37,13 @@ type Queue struct {
 	nextShard atomic.Uint64 // which shard is read first
 }
 
-// Queue gives the queues to a consumer of that name, unique in the fleet. What another
-// consumer has neither acknowledged nor been given again for idle is abandoned.
+// Queue returns the queues for a consumer with that name, which must be unique. An entry that
+// another consumer has not acknowledged within idle of its last delivery is abandoned.
 func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 	return &Queue{stock: s, consumer: consumer, idle: idle}
 }
 
-// encodeEntry is what a claim puts into the queue, or empty: the epoch, the number of
+// encodeEntry returns the entry of a request, or "" if nothing is queued: the epoch, the number of
 // shards, and the order.
 func encodeEntry(c order.ReserveRequest) string {
 	if c.Enqueue == nil {
@@ -52,8 +52,8 @@ func encodeEntry(c order.ReserveRequest) string {
 	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
 }
 
-// shardsOf lists which shards are asked for how many entries each, so that there are
-// not more than most: another one is the first each time.
+// shardsOf returns which shards are asked for how many entries each, at most most in all; the first
+// shard changes with each call.
 func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
 	first := int(q.nextShard.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards
 	for i := range min(most, c.Shards) {
@@ -90,7 +90,7 @@ func (q *Queue) Next(ctx context.Context, c coupon.Coupon, most int) ([]order.En
 	return all, failed
 }
 
-// empty says that there is nothing to read: no new entry, or no queue yet.
+// empty reports whether there is nothing to read: no new entry, or no queue yet.
 func empty(err error) bool {
 	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
 }
@@ -114,8 +114,8 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) (
 
 func firstOf(shards []int, _ int64) []int { return shards }
 
-// claim lists entries that have been pending for too long and takes them over with XCLAIM.
-// Each is taken over by one consumer only, because that begins its time anew.
+// claim lists entries that have been pending for too long and takes them over with XCLAIM. One
+// consumer takes over each, because that restarts its time.
 func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
 	stream := q.stock.tag(c.ID, shard) + "queue"
 	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
@@ -138,8 +138,7 @@ func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]
 	return all, err //nolint:wrapcheck // the caller does
 }
 
-// entry reads a message. Of one that cannot be read, the hold is looked up that its
-// shard has for it.
+// entry parses a message. For one that cannot be parsed, it looks up the hold in the shard.
 func (q *Queue) entry(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage, deliveries int) order.Entry {
 	e, err := parseEntry(m, c.ID, shard)
 	e.ID, e.Deliveries, e.Broken = m.ID, deliveries, err
@@ -173,14 +172,14 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 	}}, nil
 }
 
-// messageField is a field of a message, or empty.
+// messageField returns a field of a message, or "".
 func messageField(m redis.XMessage, field string) string {
 	s, _ := m.Values[field].(string)
 	return s
 }
 
-// holdOf is the hold of an entry that says no more than its order's id, with all its
-// shares; one without a RequestID if there is none.
+// holdOf returns the hold of an entry of which only the order's id is known, with all its shares;
+// without a RequestID if there is none.
 func (q *Queue) holdOf(ctx context.Context, c coupon.Coupon, shard int, m redis.XMessage) order.Hold {
 	none := order.Hold{CouponID: c.ID, Epoch: c.Epoch, Shards: c.Shards, Shard: shard}
 	id := messageField(m, "order")
@@ -196,8 +195,8 @@ func (q *Queue) holdOf(ctx context.Context, c coupon.Coupon, shard int, m redis.
 	return h.Hold
 }
 
-// resolvedTTL is how long the record of an unresolved order stays after the database has
-// the order: a reader that asked the database a moment before asks for the record next.
+// resolvedTTL is how long the record of an unresolved order stays after the database has the order:
+// a reader that asked the database a moment before asks for the record next.
 const resolvedTTL = 10 * time.Second
 
 // Ack implements order.Queue.
@@ -225,8 +224,8 @@ func (q *Queue) DeadLetter(ctx context.Context, e order.Entry, why error) error 
 	return err
 }
 
-// Ahead is order.Queue's: the entries that were queued before it and not acknowledged
-// since. Those behind it that were faster make it a little less.
+// Ahead implements order.Queue. It counts the entries that were queued before the order and are not
+// acknowledged; later ones that were faster make it a little less.
 func (q *Queue) Ahead(ctx context.Context, o order.Order) (int64, error) {
 	got := redis.NewStringCmd(ctx, "hget", q.stock.tag(o.CouponID, o.Shard)+"meta", "served")
 	served := int64(0)

@@ -12,7 +12,7 @@ import (
 	"seckill/internal/order"
 )
 
-// Queues tells how full a coupon's queues are.
+// Queues returns how full a coupon's queues are.
 func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.QueueStats, error) {
 	length, dead := make([]*redis.IntCmd, shards), make([]*redis.IntCmd, shards)
 	oldest := make([]*redis.XMessageSliceCmd, shards)
@@ -39,7 +39,7 @@ func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.Q
 	return w, nil
 }
 
-// queuedAt is the moment in the id of an entry, by the server's clock.
+// queuedAt returns the time in the id of an entry, by the server's clock.
 func queuedAt(id string) time.Time {
 	ms, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(ms, 10, 64)
@@ -49,7 +49,8 @@ func queuedAt(id string) time.Time {
 	return time.UnixMilli(n)
 }
 
-// QueuedOrders reads for which orders the queue of a shard has an entry, a page at a time.
+// QueuedOrders returns the orders that have an entry in the queue of a shard, read a page at a
+// time.
 func (s *Stock) QueuedOrders(ctx context.Context, couponID int64, shard int) (map[int64]bool, error) {
 	all := map[int64]bool{}
 	for after := "-"; ; {

@@ -11,11 +11,11 @@ import (
 
 var whichScript = onServer("which", 0)
 
-// CheckServers asks each server which it is, as the scripts do, and is ErrInfoDenied if one
-// may not say: it could come back with older data, and nothing would tell.
+// CheckServers asks each server for its identity, as the scripts do, and returns ErrInfoDenied if
+// one may not tell: it could come back with older data unnoticed.
 func (s *Stock) CheckServers(ctx context.Context) error {
 	if cluster, is := s.client.(*redis.ClusterClient); is {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { //nolint:wrapcheck // checkServer's
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { //nolint:wrapcheck // checkServer wraps it
 			return checkServer(ctx, node)
 		})
 	}

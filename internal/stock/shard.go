@@ -10,18 +10,18 @@ import (
 	"seckill/internal/order"
 )
 
-// Shard is what one shard had in all at one moment.
+// Shard is the content of one shard at one moment.
 type Shard struct {
 	Open     bool // it has a counter
 	Epoch    int64
 	Ops      int64 // grows with every write
 	Units    int64
 	Holds    int64
-	Requests int64 // that are remembered, those with a hold among them
+	Requests int64 // requests on record, those with a hold among them
 	Buyers   int64 // users with confirmed orders
 }
 
-// ReadShards reads every shard, each at one moment of its own.
+// ReadShards returns every shard, each as of a moment of its own.
 func (s *Stock) ReadShards(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
 	all := make([]Shard, shards)
 	for k := range all {
@@ -48,7 +48,7 @@ func parseShard(answer []string) (Shard, error) {
 	return shard, p.err
 }
 
-// parser reads numbers and keeps the first error; an empty text is 0.
+// parser parses numbers and keeps the first error; an empty text is 0.
 type parser struct{ err error }
 
 func (p *parser) number(text string) int64 {
@@ -62,7 +62,7 @@ func (p *parser) number(text string) int64 {
 	return n
 }
 
-// Applied reports of each return whether the shards have it.
+// Applied reports for each restock whether the shards have it.
 func (s *Stock) Applied(ctx context.Context, returns []order.Restock) ([]bool, error) {
 	cmds := make([]*redis.BoolCmd, len(returns))
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -76,7 +76,7 @@ func (s *Stock) Applied(ctx context.Context, returns []order.Restock) ([]bool, e
 	applied := make([]bool, len(returns))
 	for i, cmd := range cmds {
 		if cmd == nil {
-			continue // it was given back when there were no shards
+			continue // it went back when there were no shards
 		}
 		var err error
 		if applied[i], err = cmd.Result(); err != nil {

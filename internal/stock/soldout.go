@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// soldOutCache remember which coupons were seen empty in every shard, so that a refusal
-// costs no I/O. A flag falls when a unit is heard to have come back, and by itself
-// after a moment, in case that was not heard.
+// soldOutCache remembers which coupons were seen empty in every shard, so that a refusal costs no
+// I/O. An entry ends when a restock is announced, and by itself after a moment, in case the
+// announcement was lost.
 type soldOutCache struct {
 	ttl time.Duration
 	now func() time.Time
@@ -20,14 +20,14 @@ type soldOutCache struct {
 type soldOutEntry struct {
 	epoch   int64
 	until   time.Time
-	version uint64 // grows when the flag falls, so that an older look cannot raise it again
+	version uint64 // grows when the coupon is removed, so that an older reading cannot add it again
 }
 
 func newSoldOutCache(lasts time.Duration) *soldOutCache {
 	return &soldOutCache{ttl: lasts, now: time.Now, entries: map[int64]soldOutEntry{}}
 }
 
-// version is asked before looking at the shards and handed to raise after.
+// version is read before looking at the shards, and passed to add afterwards.
 func (f *soldOutCache) version(couponID int64) uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -55,7 +55,7 @@ func (f *soldOutCache) has(couponID, epoch int64) bool {
 	return have.epoch == epoch && f.now().Before(have.until)
 }
 
-// list lists the coupons whose flag is up, whatever their epoch.
+// list returns the coupons in the cache, whatever their epoch.
 func (f *soldOutCache) list() (ids []int64) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -69,6 +69,6 @@ func (f *soldOutCache) list() (ids []int64) {
 	return ids
 }
 
-// SoldOut says, without I/O, whether every shard was seen empty a moment ago and
-// no unit was heard to have come back since.
+// SoldOut reports, without I/O, whether every shard was seen empty a moment ago and no restock was
+// announced since.
 func (s *Stock) SoldOut(couponID, epoch int64) bool { return s.soldOut.has(couponID, epoch) }

@@ -1,5 +1,4 @@
-// Package stock keeps a coupon's units in N Redis counters, so that no single key
-// is hot.
+// Package stock keeps a coupon's units in N Redis counters, so that no single key is hot.
 //
 //	coupon 7, 4 shards          slot of {7:0} │ {7:1} │ {7:2} │ {7:3}
 //	                                  stock   │ stock │ stock │ stock
@@ -7,17 +6,15 @@
 //	               empty? a sibling   buyers  │ …     │ …     │ …
 //	               lends the unit     …
 //
-// All keys of a shard share its hash tag, so one script changes them together, and
-// on a Redis Cluster the shards spread over the masters. The scripts are in lua/;
-// each checks everything that can refuse before it writes anything, and is
-// idempotent by the request's or the order's id, so that a lost reply may be
-// answered by asking again. Those that every order needs do for each of many members
-// what they do for one (many.go).
+// All keys of a shard share its hash tag, so one script changes them together, and on a Redis
+// Cluster the shards spread over the masters. The scripts are in lua/. Each checks everything that
+// can refuse before it writes anything, and is idempotent by the request's or the order's id, so
+// that a call whose reply was lost may be repeated. Those that every order needs do for each of
+// many members what they do for one (many.go).
 //
-// A shard does not promise that a hold becomes an order, and holds do not expire:
-// the instance that took one confirms or releases it, and the reconciler does so for an
-// instance that died.
-// The database has the last word on what is sold.
+// What is not promised: that a hold becomes an order. Holds do not expire: the instance that took
+// one confirms or releases it, and the reconciler does so for an instance that died. The database
+// has the last word on what is sold.
 package stock
 
 import (
@@ -41,12 +38,12 @@ var files embed.FS
 // script is one atomic step on a shard.
 type script struct {
 	*redis.Script
-	keys int // of the shard's keys it names so many, from the first
+	keys int // it uses so many of the shard's keys, from the first
 }
 
 func lua(name string, keys int) script { return script{redis.NewScript(source(name)), keys} }
 
-// onServer is lua for a script that asks which server it runs on.
+// onServer is lua for a script that asks for the identity of its server.
 func onServer(name string, keys int) script {
 	return script{redis.NewScript(source("server") + source(name)), keys}
 }
@@ -81,47 +78,46 @@ var (
 // group or a Cluster.
 type Stock struct {
 	client   redis.UniversalClient
-	scripter Scripter // for what every order needs: the client, or pipelines of it
+	scripter Scripter // for the calls of every order: the client, or pipelines of it
 	soldOut  *soldOutCache
-	prefix   string // of every key and channel
+	prefix   string // begins every key and channel
 
-	deployment atomic.Value // the id of the database's, once a heartbeat has told it
+	deployment atomic.Value // the id of the database's, after the first heartbeat
 }
 
-// Scripter runs scripts, and commands of one key. With an error a command is not to be
-// looked at.
+// Scripter runs scripts, and commands with one key. With an error a command has no result.
 type Scripter interface {
 	redis.Scripter
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// New makes a Stock. A coupon that was seen empty is called sold out for
-// soldOutFor without asking again, unless a unit is heard to have come back.
+// New returns a Stock. A coupon that was seen empty counts as sold out for soldOutFor without I/O,
+// unless a restock is announced.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
 	return &Stock{client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix}
 }
 
-// WithScripter lets what every order needs run in pipelines of the same client, for
-// instance. It is called before the Stock is used.
+// WithScripter runs the calls of every order through path, in pipelines of the same client, for
+// instance. It must be called before the Stock is used.
 func (s *Stock) WithScripter(path Scripter) *Stock {
 	s.scripter = path
 	return s
 }
 
-// DefaultPrefix begins the names of all keys, unless WithPrefix gives another one.
+// DefaultPrefix begins the names of all keys, unless WithPrefix sets another one.
 const DefaultPrefix = "seckill:"
 
-// WithPrefix has all keys and channels begin with the prefix: deployments that share a Redis
-// need different ones. It is called before the Stock is used.
+// WithPrefix sets the prefix of all keys and channels: deployments that share a Redis need
+// different ones. It must be called before the Stock is used.
 func (s *Stock) WithPrefix(prefix string) *Stock {
 	s.prefix = prefix
 	return s
 }
 
-// Home is the shard on which a user is accounted and tries first.
+// Home returns the shard that accounts for a user and is asked first.
 func Home(userID int64, shards int) int {
-	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads ids that follow
-	// each other evenly over any number of shards.
+	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads consecutive ids evenly over any
+	// number of shards.
 	x := uint64(userID) + 0x9e3779b97f4a7c15 //nolint:gosec // its bits, whatever they mean
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -1,7 +1,7 @@
 -- Takes entries out of the queue: what they asked for has ended.
 --
 -- KEYS: stock meta holds open buyers requests returned queue …   ARGV: epoch, entries
--- Gives for each OK, NONE (it is out already) or STALE.
+-- Returns for each OK, NONE (it is out already) or STALE.
 local meta, queue = KEYS[2], KEYS[8]
 local current = redis.call('HGET', meta, 'epoch')
 

@@ -7,7 +7,7 @@
 -- The queue ends with its holds; dead letters stay for those who read them. What may be
 -- empty gets a mark, "epoch", because Redis has no empty keys: one that is missing was
 -- lost. The index of ages has none, because it is made again from the holds (list.lua).
--- Gives OK and a number below all buyers; BEGUN <noted> if the epoch was begun here before, with the last buyer that
+-- Returns OK and a number below all buyers; BEGUN <noted> if the epoch was begun here before, with the last buyer that
 --       all shards are known to have, or "all" (note.lua); OLDER if the shard has a newer
 --       epoch; or BLIND if the server does not say which it is.
 local nobody = '-9223372036854775808' -- no buyer's id is below it

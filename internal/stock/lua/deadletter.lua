@@ -1,9 +1,9 @@
--- Moves an entry from the queue to the dead letters, which people read: nobody will
--- try it again. The oldest ones make room.
+-- Moves an entry from the queue to the dead letters, which people read: no worker
+-- tries it again. The oldest ones make room.
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead
 -- ARGV: epoch, entry, why, how many dead letters are kept
--- Gives OK, NONE (it is out already) or STALE.
+-- Returns OK, NONE (it is out already) or STALE.
 local meta, queue, dead = KEYS[2], KEYS[8], KEYS[9]
 if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'STALE'} end
 local found = redis.call('XRANGE', queue, ARGV[2], ARGV[2])

@@ -3,7 +3,7 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: epoch, deployment
--- Gives OK, NEWER if the shard was loaded since, or OTHER if another deployment did that;
+-- Returns OK, NEWER if the shard was loaded since, or OTHER if another deployment did that;
 -- an older program did not note which.
 local current, of = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of'))
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'NEWER'} end

@@ -1,10 +1,10 @@
--- Says that an instance is alive and which coupons it calls sold out, and gives what
--- the others said.
+-- Records that an instance is alive and which coupons it has as sold out, and returns what
+-- the others recorded.
 --
 -- KEYS: instances
 -- ARGV: name of the instance, its coupons (ids with commas between), how many
---       milliseconds a word counts
--- Gives name and coupons in turn, of every instance that was heard within that time.
+--       milliseconds a record counts
+-- Returns name and coupons in turn, of every instance that has reported within that time.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %s', now, ARGV[2]))

@@ -4,7 +4,7 @@
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: how many are skipped, how many are read, age in ms (only those that are that
 --       old; empty: all)
--- Gives epoch, now in ms, how many the index lacks, how many of it were read, then order
+-- Returns epoch, now in ms, how many the index lacks, how many of it were read, then order
 -- and hold in turn. What the index has and holds has not is taken out of it.
 local holds, ages = KEYS[3], KEYS[10]
 local skip, most = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -2,7 +2,7 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: epoch, request, order, user, entry (for this shard's queue; empty: none), room, wait
--- Gives HELD <order>, with its number in the queue and how many have left that, if it
+-- Returns HELD <order>, with its number in the queue and how many have left that, if it
 --       is in it; or a refusal that has written nothing: NOTLOADED, STALE,
 --       DUPLICATE <order>, EMPTY, FULL.
 --

@@ -3,7 +3,7 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: for how many ms an entry of the queue may wait, then the orders
--- Gives OK. A hold that cannot be read is listed too, and never grows old: the audit
+-- Returns OK. A hold that cannot be read is listed too, and never grows old: the audit
 -- tells of it.
 local holds, ages = KEYS[3], KEYS[10]
 for i = 2, #ARGV do

@@ -1,9 +1,9 @@
--- Says whether the shard is open with the epoch, on the server that it was loaded on.
+-- Reports whether the shard is open with the epoch, on the server that it was loaded on.
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages: as many as
 -- clear.lua names, so that of a slot that is being moved both can be asked or none.
 -- ARGV: epoch, deployment
--- Gives YES, OTHER (another epoch, or another deployment's), MOVED (another server, or
+-- Returns YES, OTHER (another epoch, or another deployment's), MOVED (another server, or
 -- the same one after a restart: its data may be older than what was last written),
 -- CLOSED (no counter) or LOST (something that was loaded is gone, as by eviction).
 local current, of, here = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server'))

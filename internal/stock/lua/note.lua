@@ -4,7 +4,7 @@
 -- KEYS: stock meta holds open buyers …
 -- ARGV: epoch, deployment, the last buyer that every shard is known to have ("all": there
 --       are no more), then user and count in turn
--- Gives OK, OPEN (the epoch is open, its buyers were noted before and may have bought
+-- Returns OK, OPEN (the epoch is open, its buyers were noted before and may have bought
 -- more since), OLDER if the shard has a newer epoch, or TORN if it has lost this one.
 local current, of, noted = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted'))
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end

@@ -2,7 +2,7 @@
 -- opening once.
 --
 -- KEYS: stock meta …   ARGV: epoch, deployment
--- Gives OK, OLDER if the shard has a newer epoch, or TORN if it does not have all buyers
+-- Returns OK, OLDER if the shard has a newer epoch, or TORN if it does not have all buyers
 -- of this one, here: it was lost after it had been loaded, or another server took its
 -- place, or its counter is gone.
 local meta = redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'units', 'noted', 'opened')

@@ -1,9 +1,9 @@
--- Which database Redis is loaded from, and when that was last said.
+-- Keeps which database Redis is loaded from, and when that was last recorded.
 --
--- KEYS: owner   ARGV: how many milliseconds a word counts; and to say it, deployment,
+-- KEYS: owner   ARGV: how many milliseconds a record counts; and to set it, deployment,
 --       server, mark
--- Gives deployment, server, mark and whether the word counts ("1"), each empty if
--- nothing was ever said. A mark of the same deployment never falls.
+-- Returns deployment, server, mark and whether the record counts ("1"), each empty if
+-- there is none. A mark of the same deployment never falls.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local deployment, server, mark, at = unpack(redis.call('HMGET', KEYS[1], 'deployment', 'server', 'mark', 'at'))

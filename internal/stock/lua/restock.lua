@@ -1,7 +1,7 @@
 -- Puts the unit of an ended order back, once, on its buyer's home shard.
 --
 -- KEYS: stock meta holds open buyers requests returned   ARGV: epoch, order, user
--- Gives OK <units left>, NONE (it is back already), CONTAINED (a newer epoch was
+-- Returns OK <units left>, NONE (it is back already), CONTAINED (a newer epoch was
 -- loaded with it) or NOTLOADED (the epoch is not there, or not there yet).
 local stock, meta, buyers, returned = KEYS[1], KEYS[2], KEYS[5], KEYS[7]
 local epoch, order, user = ARGV[1], ARGV[2], ARGV[3]

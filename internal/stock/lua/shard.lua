@@ -1,9 +1,9 @@
 -- Reads what a shard has in all, at one moment.
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
--- Gives epoch, ops, stock (each empty if it is not there), and how many holds, requests
+-- Returns epoch, ops, stock (each empty if it is not there), and how many holds, requests
 -- and buyers there are. ops grows with every write, so that two readings with the same
--- ops say that nothing happened between them. A field called epoch is the mark of a hash
+-- ops mean that nothing happened between them. A field called epoch is the mark of a hash
 -- and no entry of it.
 local function entries(key) return tostring(redis.call('HLEN', key) - redis.call('HEXISTS', key, 'epoch')) end
 

@@ -1,4 +1,4 @@
--- Gives which server this is, or nothing.
+-- Returns which server this is, or nothing.
 --
 -- KEYS: none
 return server() or ''
