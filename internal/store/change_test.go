@@ -121,7 +121,7 @@ func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 5)
 		o := placed(t, s, c, 1, 1)
-		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 2, coupon.KeepState)
+		load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 2, false)
 		require.NoError(t, err)
 		moved, err := cancelOrder(t.Context(), s, o)
 		require.NoError(t, err)

@@ -48,7 +48,7 @@ func TestAServerThatDiesIsUnavailableAndWorksAgainWhenItIsBack(t *testing.T) {
 	_, getErr := s.Get(t.Context(), 1, 1)
 	_, listErr := s.List(t.Context(), 1, 0, 5)
 	_, findErr := s.Coupons().Find(t.Context(), c.ID)
-	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
+	_, changeErr := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, false)
 	_, booksErr := booksOf(t.Context(), s, c.ID)
 	_, dueErr := s.DueRestocks(t.Context(), 0, 5)
 	for what, err := range map[string]error{
