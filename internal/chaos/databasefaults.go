@@ -31,7 +31,7 @@ func databaseKillInCommit(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	defer hangUp(conn)
-	_ = sleep(ctx, txTimeout/4) // nobody has given up yet
+	_ = sleep(ctx, txTimeout/4) // no caller has given up yet
 	return killAndRestart(ctx, r)
 }
 
@@ -40,8 +40,7 @@ func databaseStop(ctx context.Context, r *round) (bool, error) {
 	return true, stopAndGoOn(ctx, r.bed.maria.Process)
 }
 
-// session is somebody else at the database, who begins something and takes long to
-// end it.
+// session is another client of the database, which begins something and is slow to end it.
 func session(statements ...string) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
@@ -58,8 +57,8 @@ func session(statements ...string) func(context.Context, *round) (bool, error) {
 	}
 }
 
-// another is a session of somebody else, in which the statements were executed. A
-// question mark is the round's coupon.
+// another opens a session of another client, in which the statements were executed. A question mark
+// stands for the round's coupon.
 func (r *round) another(ctx context.Context, statements []string) (*sql.Conn, error) {
 	conn, err := r.bed.db.Conn(ctx)
 	if err != nil {
@@ -78,5 +77,5 @@ func (r *round) another(ctx context.Context, statements []string) (*sql.Conn, er
 	return conn, nil
 }
 
-// hangUp ends a session for good: whatever it holds goes with the connection.
+// hangUp ends a session for good: what it holds ends with the connection.
 func hangUp(conn *sql.Conn) { _ = conn.Raw(func(any) error { return errBadConn }) }

@@ -2,8 +2,8 @@ package chaos
 
 import "context"
 
-// checkLockOrder asks the instances which rules about the locks of users they have broken: no
-// data tell.
+// checkLockOrder asks the instances which rules about users' locks they have broken: the data
+// cannot show it.
 func (r *round) checkLockOrder(ctx context.Context) {
 	for _, i := range r.bed.fleet {
 		state, err := i.state(ctx)

@@ -11,8 +11,8 @@ import (
 	"seckill/internal/lock"
 )
 
-// manualFaults are faults that change Redis by hand: they take the locks of an instance that
-// is stopped, let its holds get lost, or add to the counters.
+// manualFaults are faults that change Redis directly: they take the locks of a stopped instance,
+// lose its holds, or add to the counters.
 func manualFaults() []Fault {
 	unlock := stepFault{point: "unlock.before", pass: 60}
 	reserved := stepFault{point: "lock.before", pass: 60}
@@ -23,10 +23,10 @@ func manualFaults() []Fault {
 	}
 }
 
-// reached is how long an instance is stopped at the least, so that whileStopped sees it.
+// reached is the least time for which an instance is stopped, so that whileStopped sees it.
 const reached = 400 * time.Millisecond
 
-// whileStopped does something while an instance is stopped, and returns when it goes on.
+// whileStopped runs do while an instance is stopped, and returns when it continues.
 func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) {
 	for r.nurse.ill.Load() == 0 {
 		if r.through() && r.nurse.cases.Load() == 0 || !sleep(ctx, time.Millisecond) {
@@ -47,14 +47,14 @@ func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) 
 	return true, ctx.Err()
 }
 
-// intruder is whoever has a user's lock next.
+// intruder is the next holder of a user's lock.
 const (
 	intruder      = "somebody else"
 	intruderLease = 8 * time.Second
 )
 
-// passedOn takes the locks of a stopped instance as soon as their leases have run out.
-// When it goes on, it gives back what is not its own any more: that must be nothing.
+// passedOn takes the locks of a stopped instance as soon as their leases have ended. When it
+// continues, it must not release what is no longer its own.
 func passedOn(ctx context.Context, r *round) (bool, error) {
 	taken := map[string]bool{}
 	rdb := r.bed.rdb
@@ -78,14 +78,14 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 	if !struck {
 		return false, err
 	}
-	_ = sleep(ctx, briefly/2) // what was on its way has arrived
+	_ = sleep(ctx, briefly/2) // what was under way has arrived
 	for key, ours := range taken {
 		if !ours { // it never became free
 			continue
 		}
 		switch holder, err := rdb.GetDel(ctx, key).Result(); {
 		case errors.Is(err, redis.Nil):
-			r.rec.problem("%s was given back by somebody who did not have it", key)
+			r.rec.problem("%s was released by a caller that did not hold it", key)
 		case err != nil:
 			return false, fmt.Errorf("give a lock back: %w", err)
 		case holder != intruder:
@@ -95,9 +95,9 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 	return true, nil
 }
 
-// flushedUnderAHold lets Redis lose its data while an instance that has just reserved is
-// stopped. It goes on when the other one has loaded the stock again, and has the rest of
-// its time to commit what it holds no more.
+// flushedUnderAHold lets Redis lose its data while an instance that has just reserved is stopped.
+// The instance continues when the other one has loaded the stock again, and has the rest of its
+// time to commit what it no longer holds.
 func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	return whileStopped(ctx, r, func() error {
 		before, err := r.bed.readState(ctx, r.coupon)
@@ -116,8 +116,8 @@ func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	})
 }
 
-// countedTooHigh lets the shards admit twice as many as there are: the database has the
-// last word. When the crowd is through, it takes away what it has added, wherever it is.
+// countedTooHigh lets the shards admit twice as many as there are: the database has the last word.
+// After the workload it takes away what it has added, wherever that is.
 func countedTooHigh(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	var counters []string

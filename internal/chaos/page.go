@@ -12,7 +12,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// WritePage writes the sum as one HTML file that loads nothing from elsewhere.
+// WritePage writes the summary as one self-contained HTML file.
 func (s Summary) WritePage(path string) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -22,7 +22,7 @@ func NewProgress(out io.Writer, o Options) *Progress {
 	return &Progress{out: out, total: o.withDefaults().Rounds, began: time.Now()}
 }
 
-// Round tells of one round.
+// Round prints the line of one round.
 func (p *Progress) Round(r Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

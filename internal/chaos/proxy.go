@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// proxy stands between the fleet and a server, and does what networks do.
+// proxy stands between the instances and a server, and behaves as networks do.
 type proxy struct{ p *toxiproxy.Proxy }
 
 func newProxy(upstream string) (*proxy, error) {
@@ -26,7 +26,7 @@ func (p *proxy) addr() string { return p.p.Listen }
 
 func (p *proxy) close() { p.p.Stop() }
 
-// point cuts every connection and leads new ones to another server.
+// point cuts every connection and forwards new ones to another server.
 func (p *proxy) point(upstream string) error {
 	p.p.Stop()
 	p.p.Upstream = upstream
@@ -36,7 +36,7 @@ func (p *proxy) point(upstream string) error {
 	return nil
 }
 
-// The ways of a network.
+// The faults of a network.
 const (
 	cutting    = `{"name":"a","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`
 	noRequests = `{"name":"a","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`
@@ -46,7 +46,7 @@ const (
 	lame       = `{"name":"b","type":"latency","stream":"downstream","attributes":{"latency":30,"jitter":30}}`
 )
 
-// add makes the network bad until the function returned is called.
+// add makes the network bad until the returned function is called.
 func (p *proxy) add(toxics ...string) (func(), error) {
 	end := func() { p.p.Toxics.ResetToxics(context.Background()) }
 	for _, t := range toxics {

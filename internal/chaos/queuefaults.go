@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// queueFaults are faults of the queues themselves, which change Redis by hand: they write
-// entries that cannot be read, or take entries and never serve them.
+// queueFaults are faults of the queues themselves, which change Redis directly: they write entries
+// that cannot be read, or take entries and never serve them.
 func queueFaults() []Fault {
 	deadLetter := func(action string) func(r *round) map[int]string {
-		return func(*round) map[int]string { // whoever comes to it
+		return func(*round) map[int]string { // whichever instance comes to it
 			return map[int]string{0: "dead-letter." + action + ":1", 1: "dead-letter." + action + ":1"}
 		}
 	}
@@ -42,14 +42,14 @@ func (r *round) queues() (all []string) {
 	return all
 }
 
-// poisoned writes entries that nobody can read while the crowd comes: of no order, and
-// beside an entry that there is, for the same hold. Each must end as a dead letter.
+// poisoned writes unreadable entries while the workload runs: of no order, and beside an existing
+// entry, for the same hold. Each must end as a dead letter.
 func poisoned(ctx context.Context, r *round) (bool, error) {
 	const pause, most = 15 * time.Millisecond, 40
 	written := int64(0)
 	for n := 0; written < most && !r.through() && sleep(ctx, pause); n++ {
 		queue := r.queues()[n%shards]
-		order, attempt := "7", "7" // of nobody
+		order, attempt := "7", "7" // of no order
 		if n%2 == 0 {
 			found, err := r.bed.rdb.XRevRangeN(ctx, queue, "+", "-", 1).Result()
 			if err != nil {
@@ -88,7 +88,7 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 	return written > 0, ctx.Err()
 }
 
-// deadLetters counts the dead letters of the coupon.
+// deadLetters returns the number of dead letters of the coupon.
 func (r *round) deadLetters(ctx context.Context) (n int64, err error) {
 	for _, queue := range r.queues() {
 		dead, err := r.bed.rdb.XLen(ctx, strings.TrimSuffix(queue, "queue")+"dead").Result()
@@ -100,8 +100,8 @@ func (r *round) deadLetters(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// takenAway is a consumer that takes entries and is never heard of again. With so many
-// deliveries noted for them, nobody tries them any more: they are given up.
+// takenAway is a consumer that takes entries and disappears. With that many recorded deliveries, no
+// worker tries them again: they are given up.
 func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error) {
 	const pause, name = time.Millisecond, "somebody who is gone"
 	return func(ctx context.Context, r *round) (bool, error) {
@@ -119,7 +119,7 @@ func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error)
 				if deliveries == 0 {
 					continue
 				}
-				// XClaimArgs does not know of the count.
+				// XClaimArgs lacks the count.
 				if err := r.bed.rdb.Do(ctx, "XCLAIM", queue, consumers, name, 0, m.ID, "RETRYCOUNT", deliveries).Err(); err != nil {
 					return false, fmt.Errorf("note deliveries: %w", err)
 				}

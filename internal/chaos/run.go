@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options say what is to be played.
+// Options configure a run.
 type Options struct {
 	Program  string  // a seckill that was built with the tag faults
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
@@ -17,14 +17,14 @@ type Options struct {
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
 	Requests int     // taps in a round; default 1000
-	// AtRestWithin is how long after the last fault something may still be open;
-	// default 30 s, which is what the program promises.
+	// AtRestWithin is how long after the last fault something may still be open; default 30 s,
+	// which is what the program promises.
 	AtRestWithin time.Duration
 	Parallel     int // rounds at once, each with stores of its own; default 2
 
-	// Each is told of every round as it ends, one after the other; may be nil.
+	// Each is called with every round as it ends, one after the other; may be nil.
 	Each func(Result)
-	// Log is told what happens besides; may be nil.
+	// Log receives everything else; may be nil.
 	Log func(format string, args ...any)
 }
 
@@ -62,11 +62,11 @@ type job struct {
 	seed uint64
 }
 
-// roundsPerEnvironment bounds how many rounds an environment is used for. A new one begins with empty
-// tables.
+// roundsPerEnvironment bounds how many rounds an environment is used for. A new one begins with
+// empty tables.
 const roundsPerEnvironment = 40
 
-// batches deals the rounds out: rounds of one kind of environment go together.
+// batches distributes the rounds: rounds of one kind of environment go together.
 func (o Options) batches() [][]job {
 	open := map[kind][]job{}
 	var order []kind
@@ -93,8 +93,8 @@ func (o Options) batches() [][]job {
 	return full
 }
 
-// Run plays all rounds and ends what it started. When ctx ends, the rounds that are
-// being played are given up. The error is for what kept rounds from being played.
+// Run plays all rounds and ends what it started. When ctx ends, the rounds in progress are
+// abandoned. The error is for what kept rounds from being played.
 func Run(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	if len(o.Faults) == 0 {
@@ -143,7 +143,7 @@ func (l *worker) play(ctx context.Context, batch []job, told *sync.Mutex) error 
 	for _, j := range batch {
 		result, err := l.try(ctx, j)
 		if ctx.Err() != nil {
-			return nil // what an end that was asked for has broken is no error
+			return nil // an interrupted run breaks rounds without an error
 		}
 		if err != nil {
 			return fmt.Errorf("%s, seed %d: %w", j.cell.Name, j.seed, err)
@@ -184,7 +184,7 @@ func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.AtRestWithin)
 }
 
-// leave ends the environment. That something on it does not end in order is worth a word.
+// leave ends the environment, and logs what did not end in order.
 func (l *worker) leave(ctx context.Context) {
 	if l.bed == nil {
 		return

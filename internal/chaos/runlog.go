@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// RunLog keeps the results of all rounds, of this run and, if it has a file, of every
-// run before that wrote into it.
+// RunLog keeps the results of all rounds: of this run and, if it has a file, of every earlier run
+// that wrote to it.
 type RunLog struct {
 	mu   sync.Mutex
 	file *os.File
@@ -23,8 +23,8 @@ type RunLog struct {
 // maxLine bounds a line of the file: a result with its logs.
 const maxLine = 4 << 20
 
-// OpenRunLog reads the results in a file of JSON lines, and appends to it. An empty
-// path keeps them in memory alone.
+// OpenRunLog reads the results in a file of JSON lines, and appends to it. With an empty path they
+// are kept in memory only.
 func OpenRunLog(path string) (*RunLog, error) {
 	if path == "" {
 		return &RunLog{}, nil
@@ -58,7 +58,7 @@ func (b *RunLog) read(r io.Reader) error {
 	return lines.Err()
 }
 
-// Add records a result. An error of the file is told by Close.
+// Add records a result. Close returns an error of the file.
 func (b *RunLog) Add(r Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *RunLog) Summary() Summary {
 	return summarize(b.all)
 }
 
-// Close closes the file, and tells what could not be written.
+// Close closes the file, and returns what could not be written.
 func (b *RunLog) Close() error {
 	if b.file == nil {
 		return nil

@@ -15,14 +15,14 @@ import (
 	"seckill/internal/testbed/servers"
 )
 
-// How long things stay bad.
+// How long a fault lasts.
 const (
 	briefly = 700 * time.Millisecond
 	longer  = 1600 * time.Millisecond // longer than a lease, a transaction and a client's timeout
 )
 
-// storeFaults are the faults of whole components, and of whole instances. Each strikes
-// when a random part of the stock is sold.
+// storeFaults are the faults of whole components and whole instances. Each strikes when a random
+// part of the stock is sold.
 func storeFaults() []Fault {
 	cells := []Fault{
 		{Name: "nothing", harm: nothing},
@@ -66,14 +66,13 @@ func storeFaults() []Fault {
 	return cells
 }
 
-// nothing goes wrong.
+// nothing does nothing.
 func nothing(ctx context.Context, r *round) (bool, error) {
 	<-r.done
 	return true, ctx.Err()
 }
 
-// signal sends a signal to an instance, wherever it is in the path. The nurse does the
-// rest.
+// signal sends a signal to an instance, wherever it is in the path. The supervisor does the rest.
 func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
@@ -85,11 +84,11 @@ func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
 	}
 }
 
-// exitTimeout is what an instance is given to end in order.
+// exitTimeout is how long an instance may take to end in order.
 const exitTimeout = 15 * time.Second
 
-// terminate ends an instance in order, and brings a new one. No request that it was
-// given may be without its answer.
+// terminate ends an instance in order, and starts a new one. No request in progress may be without
+// its answer.
 func terminate(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	i := r.bed.fleet[r.rng.IntN(instances)]
