@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .PHONY: help run build release quick test test-all lint mutants breaks chaos bench loadtest up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
-# MessagePack is a seventh of the first build, and nobody here speaks it.
+# MessagePack is a seventh of the first build, and is not used.
 TAGS := nomsgpack
 
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.

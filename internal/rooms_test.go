@@ -89,7 +89,7 @@ var rooms = map[string][]string{
 	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest"},
 }
 
-// libraries belong to one room each: nobody else may import them.
+// libraries belong to one room each: no other may import them.
 var libraries = map[string][]string{
 	"github.com/gin-gonic/gin":          {"internal/api", "internal/api/web", "internal/bench/cmd/bare"},
 	"gorm.io/gorm":                      {"internal/store"},

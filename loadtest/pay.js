@@ -1,5 +1,5 @@
 // What happens to orders afterwards: some are paid, some are cancelled and their unit
-// is sold to somebody else, and some do neither for now. There are fewer units than
+// is sold to another buyer, and some do neither for now. There are fewer units than
 // buyers, so that every unit that comes back is wanted.
 import { check } from 'k6';
 import { Counter } from 'k6/metrics';

@@ -1,4 +1,4 @@
-// What every script needs to know of the shop: where it is, who comes, what is on
+// What every script needs to know of the shop: where it is, its buyers, what is on
 // sale, and how an answer is judged. Tokens are made beforehand (seckill token
 // --users FROM-TO), one a line, so that logging in is not a part of the load.
 //

@@ -33,8 +33,8 @@ export const options = {
   },
 };
 
-// Everybody may come again all the time. A quarter cancel, half pay, and the others let
-// their time run out; but nobody does whose order would expire only after the end, when
+// Every buyer may come again all the time. A quarter cancel, half pay, and the others let
+// their time run out; but no buyer does whose order would expire only after the end, when
 // the audit wants a quiet moment.
 export const setup = () => sell(10000000, { limit: 1000 });
 

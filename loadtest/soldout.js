@@ -1,4 +1,4 @@
-// The storm after the last unit is gone: nearly all who come are told no, which has
+// The storm after the last unit is gone: nearly all buyers are refused, which has
 // to be cheap, and every unit is sold nevertheless.
 import { arrivals, buy, nth, peak, seconds, sell, soldAll, verdicts } from './shop.js';
 

@@ -1,5 +1,5 @@
 // The opening second: a few impatient ones are told that it has not begun, then
-// everybody taps at once, then come those who were late.
+// all buyers tap at once, then the late ones come.
 import { arrivals, buy, nth, peak, seconds, sell, soldAll, verdicts } from './shop.js';
 
 const waiting = 5; // seconds from the publication to the opening

@@ -1,5 +1,5 @@
 // One user taps again and again, in several windows at once, without a key that
-// would say that it is all the same wish: one order, and no harm to the others who
+// would say that it is all the same wish: one order, and no harm to the other buyers who
 // buy meanwhile.
 import { arrivals, audit, buy, nth, peak, seconds, sell, verdicts } from './shop.js';
 

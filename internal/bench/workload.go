@@ -189,4 +189,4 @@ var errNothing = errors.New("none of the answers that it is about came")
 
 // anywhere returns a first user id that no earlier workload of the same deployment is likely to
 // have: the shards are chosen by it, and no path should always have a lucky choice.
-func anywhere() int64 { return 1_000_000 + rand.Int64N(1<<40) } //nolint:gosec // nobody guesses it
+func anywhere() int64 { return 1_000_000 + rand.Int64N(1<<40) } //nolint:gosec // not a secret

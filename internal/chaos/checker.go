@@ -15,7 +15,7 @@ import (
 // check compares what the buyers were told with what the stores hold, when everything
 // has come to rest.
 //
-//	202s to their end ─▶ rest ─▶ orders that nobody knows of ─▶ read back ─▶ ask again
+//	202s to their end ─▶ rest ─▶ orders that no buyer knows of ─▶ read back ─▶ ask again
 //	  ─▶ late buyers take what is left ─▶ rest ─▶ the last look
 func (r *round) check(ctx context.Context) Result {
 	r.endDoubts(ctx)
@@ -116,7 +116,7 @@ func (r *round) audited(ctx context.Context) error {
 	return nil
 }
 
-// adopt asks again for whoever has an order that nobody was told of: the same key
+// adopt asks again for every owner of an order who was not told of it: the same key
 // must lead to it.
 func (r *round) adopt(ctx context.Context, t storeState) {
 	strangers := map[int64]bool{}

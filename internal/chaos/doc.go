@@ -14,7 +14,7 @@
 // record of its own and the stores are read beside the program, so that the program is
 // not its own judge; its audit must agree.
 //
-// The same seed plans the same round: who comes, the limit, the point's pass. What the
+// The same seed plans the same round: the buyers, the limit, the point's pass. What the
 // processes and the network do in it is not repeated. And a round that finds nothing
 // proves nothing by itself: the harness is trusted because it has been seen to catch
 // bugs that were planted.

@@ -22,7 +22,7 @@ type Fault struct {
 	pause time.Duration // of an instance that is stopped; 0: paused
 	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
-	once  bool          // everybody taps once and no more: what is under the fault has no other way
+	once  bool          // every buyer taps once: what is under the fault has no other way
 	queue bool          // has a meaning in queue mode only
 }
 
@@ -179,7 +179,7 @@ func (s stepFault) arm(action string) func(r *round) map[int]string {
 }
 
 // specs are the faults of each instance. A reply is lost again and again, because
-// that harms nobody else.
+// that harms no other request.
 func (s stepFault) specs(rng *rand.Rand, action string, wishes int) map[int]string {
 	const usual = 800 // wishes, for which the passes are meant
 	pass := max(1, s.pass*wishes/usual)
@@ -208,7 +208,7 @@ const (
 	waitForWork  = 4 * time.Second
 )
 
-// await returns when the fault has struck and everybody is well again. Lost replies go
+// await returns when the fault has struck and every instance is well again. Lost replies go
 // on for as long as the crowd comes.
 func (s stepFault) await(action string) func(ctx context.Context, r *round) (bool, error) {
 	patience := waitForPoint

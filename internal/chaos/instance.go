@@ -18,7 +18,7 @@ import (
 )
 
 // instance is one `seckill serve`, which may die and be started again. A new process
-// has new addresses: a port that nobody listens on could be taken by anybody.
+// has new addresses: a port without a listener could be taken by any program.
 type instance struct {
 	name    string
 	program string

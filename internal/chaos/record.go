@@ -44,7 +44,7 @@ func (o *acknowledged) allows(status string, now time.Time) bool {
 	return status == o.want && !o.refused
 }
 
-// record is what the crowd was told. It believes nobody and asks nobody.
+// record is what the buyers were told. It relies on nothing else.
 type record struct {
 	mu       sync.Mutex
 	asked    int // taps
@@ -52,7 +52,7 @@ type record struct {
 	lost     int // requests without an answer
 	doubts   int // answers 202
 	refused  map[string]int
-	open     int // taps of which nobody can say how they ended
+	open     int // taps whose end is unknown
 	byOrder  map[int64]*acknowledged
 	first    time.Time // when the first order was acknowledged after the last fault
 	healed   time.Time

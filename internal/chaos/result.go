@@ -18,7 +18,7 @@ type Result struct {
 	Acknowledged int            `json:"acknowledged"`   // different orders that buyers were told of
 	Committed    int            `json:"committed"`      // orders in the database
 	Doubts       int            `json:"doubts"`         // answers 202, in queue mode those of queued requests too
-	Open         int            `json:"open"`           // taps of which nobody can say how they ended
+	Open         int            `json:"open"`           // taps whose end is unknown
 	Unanswered   int            `json:"unanswered"`     // requests whose answer was lost
 	Repeats      int            `json:"repeats"`        // requests sent again
 	Refused      map[string]int `json:"refused"`        // by code

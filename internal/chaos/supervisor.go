@@ -14,7 +14,7 @@ type supervisor struct {
 	bed   *environment
 	rec   *record
 	pause time.Duration
-	hand  sync.Mutex // of whoever does something while an instance is stopped: it goes on after that
+	hand  sync.Mutex // held while something is done to a stopped instance, which goes on after that
 
 	cases  atomic.Int64 // kills and stops that were seen
 	ill    atomic.Int64 // instances that are down or stopped now
@@ -33,7 +33,7 @@ func (n *supervisor) begin(ctx context.Context) {
 	}
 }
 
-// end returns when everything is well, and nobody looks any more.
+// end returns when everything is well, and ends the watch.
 func (n *supervisor) end() {
 	n.leave()
 	n.rounds.Wait()

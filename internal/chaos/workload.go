@@ -20,7 +20,7 @@ type workload struct {
 	coupon string
 	wishes []*purchase
 	races  bool // pay in the moment in which the order expires
-	once   bool // nobody taps twice, comes back, pays or cancels
+	once   bool // no buyer taps twice, comes back, pays or cancels
 	later  sync.WaitGroup
 }
 
@@ -30,7 +30,7 @@ const (
 	comeBack     = 20 // of 100 buyers, how many have a second wish
 	payPercent   = 12
 	cancelUpTo   = 24 // from payPercent on
-	keeps        = 99 // a lot of somebody who keeps the order as it is
+	keeps        = 99 // a lot of a buyer who keeps the order as it is
 )
 
 // plan makes wishes with so many taps in all.
@@ -126,7 +126,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			return true // followed to its end when the faults are over
 		case a.status == 0:
 			c.rec.count(&c.rec.lost)
-		case a.code == "conflict" && !givenUp: // for ever: whoever asks once more is told the same
+		case a.code == "conflict" && !givenUp: // for ever: the same request is told the same
 			givenUp = true
 			c.rec.mu.Lock()
 			w.gone = true

@@ -120,7 +120,7 @@ type Order struct {
 	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes
 }
 
-// Admission is how many orders are made at once, and who waits for that.
+// Admission limits how many orders are made at once, and how many requests wait.
 type Admission struct {
 	MaxConcurrent int           `key:"max_concurrent" min:"1" max:"100000"` // orders at once
 	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // requests that wait; more are refused

@@ -16,7 +16,7 @@ const (
 // mapped is where IPv4 addresses hide in IPv6.
 var mapped = netip.MustParsePrefix("::ffff:0:0/96")
 
-// checkProxies refuses proxies that trust everybody: whoever is trusted can
+// checkProxies refuses proxies that trust every address: a trusted client can
 // claim any client address, and with it escape the limits per address.
 func checkProxies(wrong *problems, proxies []string) {
 	const key = "http.trusted_proxies"

@@ -46,7 +46,7 @@ type Cleaner struct {
 	empty   chan struct{} // closed when nothing is left after closing
 }
 
-// owned is a key and who may have it: the keys of a batch share their token.
+// owned is a key and its token: the keys of a batch share their token.
 type owned struct{ key, token string }
 
 // abandoned is one acquisition whose calls were abandoned.

@@ -17,7 +17,7 @@
 //	process 2   goroutine d ── asks, sleeps, is woken, asks …
 //
 // In a process the callers of one key queue in the order they came, and only
-// the first of them talks to the server. Across processes whoever asks first
+// the first of them talks to the server. Across processes the caller that asks first
 // after a release gets the key, unless the backend has a line of its own (Queuer).
 //
 // Many keys at once are DoMany: one trip to acquire what is free, one to release it, and
@@ -28,7 +28,7 @@
 // the server's return. See Cleaner.
 //
 // The promise about loss: the context given to the work ends, with cause
-// ErrLost, before anybody else can acquire the key. This also holds when the
+// ErrLost, before another caller can acquire the key. This also holds when the
 // server cannot be reached, because the end of the lease is reckoned locally,
 // from the start of the last confirmed call and less a margin. It does not hold
 // for a process that is stopped as a whole; that is what the fence is for.

@@ -49,7 +49,7 @@ func newHeldLease(
 	return h
 }
 
-// end tells those who work with the lease.
+// end ends the lease for the work that uses it.
 func (h *heldLease) end(cause error) {
 	h.cancel(cause)
 	h.of.left(cause)

@@ -28,7 +28,7 @@ func (l *Lease) Fence() uint64 {
 	return l.h.fence
 }
 
-// Context ends with cause ErrLost before anybody else can acquire the key, with
+// Context ends with cause ErrLost before another caller can acquire the key, with
 // ErrClosed when the Locker is closed, and with ErrNotHeld after Release. It
 // carries the lease: Do and Acquire of the same key on it are re-entrant.
 func (l *Lease) Context() context.Context {

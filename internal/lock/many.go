@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// AcquireMany takes each of keys that nobody has, at once and without waiting for any,
+// AcquireMany takes each of keys that is free, at once and without waiting for any,
 // and answers in their order: a lease for what was given, and an error, as of Acquire,
 // for what was not. Wait does not apply. A key that another holder has, in this process or
 // elsewhere, is an ErrNotAcquired, and its caller may wait for it alone with Do; so is a
 // key that is named twice, for the second.
 //
 //	keys ─▶ local queue, no waiting ─▶ one script for many ─▶ leases with fences of their own
-//	             └ ErrNotAcquired             └ ErrNotAcquired; ErrUnavailable: nobody knows, freed after it
+//	             └ ErrNotAcquired             └ ErrNotAcquired; ErrUnavailable: unknown, freed after it
 //
 // Each lease is as good as one of Acquire: its own fence, context and loss. Those of one
 // call are renewed together and may be released so (ReleaseMany) or one by one.

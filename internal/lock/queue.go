@@ -27,7 +27,7 @@ func (q *queue) tryEnter(key string) bool {
 	return true
 }
 
-// enter goes in, waiting behind those who came earlier. It answers ctx's error
+// enter enters the queue behind earlier callers and waits. It returns ctx's error
 // or ErrClosed if one of them ended the wait; then nothing of the caller is left.
 func (q *queue) enter(ctx context.Context, key string, closing <-chan struct{}) error {
 	q.mu.Lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // Pipeline runs scripts and commands of many callers in common pipelines of the client:
-// what is asked while one is under way is the next one. A caller alone waits for nobody.
+// what is asked while one is under way is the next one. A single caller does not wait.
 //
 // The rules are the client's. Nothing is sent twice, because a pipeline is not
 // repeated, and a reply that is lost is an error of each of its commands, all of which

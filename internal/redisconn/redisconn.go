@@ -119,7 +119,7 @@ func (o Options) client() (redis.UniversalClient, error) {
 
 // What all three have in common:
 //   - never, written -1, is how often a command is sent again by itself;
-//   - resp2 has no push messages, which nobody here reads, and spares a look
+//   - resp2 has no push messages, which are not read here, and spares a look
 //     for them before every reply;
 //   - the identity and the maintenance notifications cost round trips on every
 //     new connection, and old servers refuse them.

@@ -147,7 +147,7 @@ func (w *Injector) redis(ctx context.Context, name string, cmds []redis.Cmder, d
 		return do()
 	}
 	if arrives {
-		_ = do() // nobody hears of it
+		_ = do() // its result is lost
 	}
 	for _, cmd := range cmds {
 		cmd.SetErr(errReset)

@@ -96,7 +96,7 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 			defer func() { at.carrier.fate = nil }()
 			do()
 		}
-		// Nobody is told anything but what is so.
+		// No caller is told anything but what is so.
 		honest := func(i int, err error) {
 			if err != nil {
 				require.ErrorIs(r, err, order.ErrUnavailable, "member %d", i)

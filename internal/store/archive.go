@@ -32,7 +32,7 @@ func (c Coupons) Archivable(ctx context.Context, before time.Time, after int64, 
 
 // Archive moves up to most orders of an ended coupon to orders_archive, in one short
 // transaction, and deletes the void ones; one that waits for its payment stays. The fences
-// of users who have no other orders go after it, if they are older than before: a lock
+// of users without other orders go after it, if they are older than before: a lock
 // that was given one has long ended. Nothing is left to archive when the result is zero.
 func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, most int) (Archived, error) {
 	var done Archived

@@ -24,7 +24,7 @@ type groupTx struct {
 	dialect dialect
 }
 
-// checkFencesAndSlots raises everybody's fence, and finds whose was larger and which slots are free.
+// checkFencesAndSlots raises every user's fence, and finds the users with a larger one and the free slots.
 func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest) error {
 	fences, slots := withStep(group, stepFence), withStep(group, stepSlot)
 	seen, used := make(map[int64]uint64, len(fences)), map[slotKey][]int{}
@@ -78,7 +78,7 @@ var upsertFenceSQL = map[dialect]string{
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = MAX(fence, excluded.fence)",
 }
 
-// upsertFences raises everybody's fence and reads into seen what there is then. From
+// upsertFences raises every user's fence and reads into seen what there is then. From
 // there on the rows are locked: a later holder of a user's lock waits for this
 // transaction.
 func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []statement {

@@ -130,7 +130,7 @@ func (c Coupons) buyers(ctx context.Context, id, epoch, after int64, limit int) 
 	return coupon.Page{Buyers: mergeBuyers(all), Through: *end}, wrap(rows.Err(), "count the buyers of coupon %d", id)
 }
 
-// mergeBuyers adds up the entries of one user, who has one for the orders and one for the outbox.
+// mergeBuyers adds up the entries of a user: one for the orders and one for the outbox.
 func mergeBuyers(all []coupon.Buyer) []coupon.Buyer {
 	slices.SortFunc(all, func(a, b coupon.Buyer) int { return cmp.Compare(a.UserID, b.UserID) })
 	kept := all[:0]

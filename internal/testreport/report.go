@@ -199,7 +199,7 @@ func (r *report) end() {
 }
 
 func (r *report) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.out, format+"\n", args...) // the exit code tells what nobody could read
+	_, _ = fmt.Fprintf(r.out, format+"\n", args...) // the exit code tells the same
 	r.printed = r.now()
 }
 

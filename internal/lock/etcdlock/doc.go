@@ -7,7 +7,7 @@
 //	holder ◀── watches ── first in line ◀── watches ── second ◀── watches ── third …
 //
 // Every waiter watches its predecessor alone, so a release wakes one of them and
-// not the herd. The line orders the waking and not the taking: whoever asks in
+// not the herd. The line orders the waking and not the taking: a caller that asks in
 // the moment of the release may be given the key first.
 //
 // An acquisition has one token and one etcd lease, whose id is made from the key
@@ -26,7 +26,7 @@
 // An etcd lease lasts whole seconds, and at least one and a half election
 // timeouts (2 s by default). Leases are rounded up. The holder keeps to the
 // length that it asked for: it renews and hears of a loss by that, so the news
-// comes no later than with an exact server, and earlier than anybody else can
+// comes no later than with an exact server, and earlier than another caller can
 // acquire. The price is paid after a crash: the key of a holder that died is free
 // only after the rounded lease, and the half second or so in which etcd looks for
 // what ran out. A lease below 2 s buys no earlier freedom.
@@ -35,7 +35,7 @@
 //
 // Grants, renewals and releases are agreed upon by a majority, so a grant that
 // was answered survives a failover. A new leader gives every lease its full
-// length anew: keys of dead holders stay longer then, and nobody loses early. A
+// length anew: keys of dead holders stay longer then, and no holder loses early. A
 // minority answers nothing.
 //
 // # History

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tidyWithin bounds what nobody waits for.
+// tidyWithin bounds the cleanup that no caller waits for.
 const tidyWithin = time.Second
 
 // leaseID is the etcd lease of one acquisition: 63 bits of a hash, never zero.

@@ -87,7 +87,7 @@ func (p *queueEntry) enter(ctx context.Context) error {
 	return nil
 }
 
-// leave ends the lease, and so wakes who stands behind.
+// leave ends the lease, and so wakes the next waiter.
 func (p *queueEntry) leave() {
 	p.b.revokeAlone(context.Background(), p.lease)
 }

@@ -9,7 +9,7 @@
 //	          one after the other, so that both see the same machine
 //
 // A process is a Locker, or what the other library has in its place, with
-// connections of its own. Every section asks a gate who else is inside; one overlap
+// connections of its own. Every section asks a gate whether another is inside; one overlap
 // and the command fails, whatever the speed was.
 //
 // Commands are counted where the server gets them: on the wire for Redis, by the

@@ -2,7 +2,7 @@ package main
 
 import "sync/atomic"
 
-// gate counts who is inside. A counter that two holders could both write would
+// gate counts the holders inside. A counter that two holders could both write would
 // prove less: the race detector takes every call to a server for an order.
 type gate struct {
 	inside, overlaps atomic.Int64

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// gate counts who is inside. An unguarded counter would prove nothing: the race
+// gate counts the holders inside. An unguarded counter would prove nothing: the race
 // detector takes every call on a socket for synchronisation.
 type gate struct {
 	t  testing.TB

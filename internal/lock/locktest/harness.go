@@ -49,7 +49,7 @@ type Harness struct {
 	Subscriptions func(t testing.TB) int
 	// Kept is how many things the server keeps in all, of whatever keys, KeptAtMost how many
 	// more than before those may be that outlive their keys, and Purge drops what keys leave
-	// that nobody has used for a while; nil if they leave nothing. Nil: nothing is counted.
+	// that were not used for a while; nil if they leave nothing. Nil: nothing is counted.
 	Kept       func(t testing.TB) int
 	KeptAtMost int
 	Purge      func(t testing.TB)

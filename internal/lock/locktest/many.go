@@ -90,7 +90,7 @@ func (s suite) many(t *testing.T) {
 					}))
 					continue
 				}
-				// Whoever is refused leaves the batch and goes on alone.
+				// A refused caller leaves the batch and goes on alone.
 				for at, err := range l.DoMany(t.Context(), keys, func(_ context.Context, held []*lock.Lease) []error {
 					for _, h := range held {
 						if h != nil {

@@ -65,7 +65,7 @@ func (p *Proxy) Join() {
 }
 
 // Reset breaks every connection, and each new one at once. Unlike Cut it keeps the
-// port, which somebody else could take in the meantime.
+// port, which another program could take in the meantime.
 func (p *Proxy) Reset() (end func()) {
 	return p.add(`{"name":"reset","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`)
 }
@@ -128,7 +128,7 @@ var (
 	counters  sync.Map // from a proxy's number to its *counter
 )
 
-// counterOf returns one that nobody has set if the proxy is gone.
+// counterOf returns an unset one if the proxy is gone.
 func counterOf(proxy int64) *counter {
 	c, _ := counters.LoadOrStore(proxy, &counter{})
 	return c.(*counter)

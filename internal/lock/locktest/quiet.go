@@ -21,7 +21,7 @@ func (s suite) nobodyListens(t testing.TB) {
 	}
 }
 
-// isLeftFree is staysFree after calls that nobody waits for any more: one that was still
+// isLeftFree is staysFree after calls whose callers gave up: one that was still
 // in a pipeline may take the key, and is swept within a second.
 func (s suite) isLeftFree(t testing.TB, key string) {
 	t.Helper()
@@ -35,7 +35,7 @@ func (s suite) isLeftFree(t testing.TB, key string) {
 	}
 }
 
-// staysFree holds if nobody takes the key behind our back for a while
+// staysFree holds if no other client takes the key for a while
 // in which anything left over would have done so.
 func (s suite) staysFree(t testing.TB, key string) {
 	t.Helper()

@@ -37,7 +37,7 @@ func CutsASilentConnection(t *testing.T, dial func(addr string) (net.Conn, error
 }
 
 // late is a context that ends and whose functions (context.AfterFunc) are not run yet:
-// who waits for the end of any context may find it so, for a moment.
+// a caller that waits for the end of any context may find it so, for a moment.
 type late struct {
 	context.Context
 

@@ -108,7 +108,7 @@ func (s suite) work(t *testing.T) {
 		err := l.Do(ctx, key, func(ctx context.Context, _ *lock.Lease) error {
 			cancel()
 			<-ctx.Done()
-			n := calls.renews.Load() // it is renewed as long as somebody works
+			n := calls.renews.Load() // it is renewed as long as the work goes on
 			eventually(t, func() bool { return calls.renews.Load() >= n+5 }, 20*length, time.Millisecond)
 			assert.NotEmpty(t, s.Value(t, key))
 			return errWork

@@ -29,7 +29,7 @@
 // them apart, if the data failed over with it. A server's clock that jumps ends
 // leases early or late. A name that is lost with its connection is free before its
 // holder can hear of it, which takes up to NamedOptions.Watch. No form sends
-// messages: who waits asks again, except for RowLock, whose waiters the server wakes.
+// messages: a waiter asks again, except with RowLock, whose waiters the server wakes.
 //
 // A row stays for every key that was ever locked, because its counter may not start
 // again. Keys are compared byte by byte.

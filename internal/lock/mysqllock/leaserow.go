@@ -131,7 +131,7 @@ func (r *LeaseRow) exec(ctx context.Context, statement string, args ...any) (cha
 	return 0, err //nolint:wrapcheck // the callers wrap it
 }
 
-// remaining is how long another's lease lasts; sql.ErrNoRows if nobody else has one.
+// remaining is how long another's lease lasts; sql.ErrNoRows if no other holder has one.
 func (r *LeaseRow) remaining(ctx context.Context, key, token string) (time.Duration, error) {
 	var us int64
 	if err := r.db.QueryRowContext(ctx, holderSQL, key, token).Scan(&us); err != nil {

@@ -40,7 +40,7 @@ type NamedOptions struct {
 	// nothing.
 	Fencer Fencer
 	// Conns is how many connections there may be: one for each key that is held, and
-	// a few for those who ask. Default 16. A call that finds none waits, and then fails. Two
+	// a few for those that ask. Default 16. A call that finds none waits, and then fails. Two
 	// more watch what is held.
 	Conns int
 	// Watch is the time between two looks at what is held. Default 100 ms.
@@ -69,7 +69,7 @@ var (
 )
 
 // NewNamed returns a Named with a pool of its own, because work that needs a
-// connection while all are pinned by those who wait for it would wait for ever.
+// connection while all are pinned by callers that wait for it would wait for ever.
 func NewNamed(dsn string, o NamedOptions) (*Named, error) {
 	c, err := parse(dsn)
 	if err != nil {

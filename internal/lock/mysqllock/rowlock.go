@@ -24,7 +24,7 @@ const (
 
 // RowLock runs work in a transaction that has a row of lock_fences locked. It is no
 // lock.Backend: there is no lease. The lock lasts exactly as long as the transaction,
-// and whoever loses the one has lost the other, so the fence is for writes that go
+// and a holder that loses the one has lost the other, so the fence is for writes that go
 // elsewhere.
 //
 //	begin ─▶ SELECT … FOR UPDATE ─▶ count, committed ─▶ work ─▶ commit, which also frees
@@ -41,7 +41,7 @@ type RowLock struct{ db, fences *sql.DB }
 // Closing them is the caller's.
 func NewRowLock(db, fences *sql.DB) *RowLock { return &RowLock{db, fences} }
 
-// Do runs work while nobody else does so under the same key, at READ COMMITTED, and
+// Do runs work while no other caller does so under the same key, at READ COMMITTED, and
 // commits. An error of work, or a panic, rolls back.
 //
 // The row is made beforehand, in a transaction of its own: FOR UPDATE on a row that

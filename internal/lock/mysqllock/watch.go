@@ -41,7 +41,7 @@ func (n *Named) watch() {
 	}
 }
 
-// lost asks who has each name.
+// lost asks which session has each name.
 func (n *Named) lost(at []*pinned) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

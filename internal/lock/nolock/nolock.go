@@ -1,4 +1,4 @@
-// Package nolock is a lock that lets everybody in.
+// Package nolock is a lock that admits every caller.
 //
 // It exists to show that the data stays right without a lock, and how: by the fence,
 // the unique slot and the conditional update. It protects nothing.
@@ -11,11 +11,11 @@ import (
 	"seckill/internal/lock"
 )
 
-// Backend grants every lock to everybody.
+// Backend grants every lock to every caller.
 type Backend struct{}
 
 // Acquire grants, with the clock for a fence: it grows, mostly, so that the database
-// refuses neither everybody nor nobody.
+// refuses neither all fences nor none.
 func (Backend) Acquire(context.Context, string, string, time.Duration) (lock.Grant, error) {
 	return lock.Grant{Fence: uint64(time.Now().UnixMicro())}, nil
 }

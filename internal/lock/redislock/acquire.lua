@@ -1,6 +1,6 @@
 -- Takes a key, or says how long another still has it.
 -- KEYS: lock, fence counter of the bucket
--- ARGV: token, lease in ms, more than 0 for somebody who waits
+-- ARGV: token, lease in ms, more than 0 for a caller that waits
 -- Answers {1, fence} or {0, remaining ms; negative when it never ends}.
 local value = redis.call('GET', KEYS[1])
 if value then
@@ -9,7 +9,7 @@ if value then
 		redis.call('PEXPIRE', KEYS[1], ARGV[2])
 		return {1, string.match(value, '^%d+', #ARGV[1] + 2)}
 	end
-	-- Whoever waits leaves a mark, for the release to tell of; it goes with the value.
+	-- A waiter leaves a mark, which the release reports; it goes with the value.
 	if tonumber(ARGV[3]) > 0 and string.sub(value, -7) ~= ' waited' then
 		redis.call('APPEND', KEYS[1], ' waited')
 	end

@@ -10,7 +10,7 @@
 //	seckill:{lock:42}:fence     →  the last fence of this bucket, never expires
 //	seckill:{lock:42}:freed        channel: the name of each key that is released and was waited for
 //
-// In fair mode there is a line for each key that somebody waits for: see fair.go. Many keys
+// In fair mode there is a line for each key that callers wait for: see fair.go. Many keys
 // at once are one script, or one for each master of a Cluster: see many.go.
 //
 // The 64 buckets spread the keys over a Cluster and keep the number of counters

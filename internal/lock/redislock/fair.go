@@ -20,7 +20,7 @@ import (
 // Only the first in line is given a free key. A place lasts for Options.PlaceTTL
 // after its token last asked, so a waiter that died holds the others up no longer
 // than that, whatever happens to the server's clock meanwhile: a place that lasts longer
-// is shortened. Both are gone when nobody waits.
+// is shortened. Both are gone when no caller waits.
 var (
 	//go:embed turn.lua
 	turnSource string
@@ -33,14 +33,14 @@ var (
 
 var _ lock.Queuer = (*Backend)(nil)
 
-// AcquireInTurn is Acquire for somebody who waits, and wants to hear of the release.
+// AcquireInTurn is Acquire for a caller that waits, and is to be woken by the release.
 // In fair mode, token gets a place in line, or keeps the one it has.
 func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	return b.acquire(ctx, key, token, lease, b.o.PlaceTTL)
 }
 
 // ask runs the script that acquires. place is how long a refused token has one in
-// line; zero for somebody who does not wait.
+// line; zero for a caller that does not wait.
 func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	if !b.o.Fair {
 		return acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease), millis(place)).Slice()

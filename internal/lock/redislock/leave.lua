@@ -1,5 +1,5 @@
 -- Gives up a place in line; release.lua follows in the same script. If the key is
--- free, the next in line may have been waiting for nobody else.
+-- free, the next in line may have been waiting for no other.
 -- KEYS: lock, line, places    ARGV: token, channel of the bucket
 if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
 	redis.call('HDEL', KEYS[3], ARGV[1])

@@ -1,8 +1,8 @@
--- Frees a key, if it is still the caller's, and wakes those who wait for it, if any do:
+-- Frees a key, if it is still the caller's, and wakes its waiters, if there are any:
 -- a message costs a call, and on a Cluster goes to every node. Where they stand in line, it
 -- is for the first alone.
 -- KEYS: lock, and in fair mode the line    ARGV: token, channel of the bucket
--- Answers {1}, {0} when nobody has the key, or {-1, remaining ms} when another has.
+-- Returns {1}, {0} when the key is free, or {-1, remaining ms} when another has.
 local value = redis.call('GET', KEYS[1])
 if not value then
 	return {0}

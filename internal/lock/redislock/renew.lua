@@ -1,6 +1,6 @@
 -- Makes a lease last longer, if it is still the caller's.
 -- KEYS: lock    ARGV: token, lease in ms
--- Answers {1}, {0} when nobody has the key, or {-1, remaining ms} when another has.
+-- Returns {1}, {0} when the key is free, or {-1, remaining ms} when another has.
 local value = redis.call('GET', KEYS[1])
 if not value then
 	return {0}

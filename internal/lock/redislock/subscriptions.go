@@ -13,7 +13,7 @@ import (
 // idleTimeout is how long a subscription outlives its last waiter.
 const idleTimeout = 100 * time.Millisecond
 
-// subscriptions listens for released keys: one connection per bucket in which somebody
+// subscriptions listens for released keys: one connection per bucket in which a caller
 // waits, opened for the first waiter and closed a moment after the last. Where many
 // want one key, the next one comes within that moment, and finds it open.
 //
@@ -76,7 +76,7 @@ func (s *subscriptions) add(ctx context.Context, channel string, w waiter, freed
 	defer s.mu.Unlock()
 	e, ok := s.byChannel[channel]
 	if !ok {
-		// The subscription outlives the waiter who happened to come first.
+		// The subscription outlives the waiter that happened to come first.
 		e = &subscription{waiters: map[chan struct{}]waiter{}, ready: make(chan struct{})}
 		s.byChannel[channel] = e
 		go s.listen(context.WithoutCancel(ctx), channel, e)
@@ -103,7 +103,7 @@ func (s *subscriptions) remove(channel string, e *subscription, freed chan struc
 	}
 }
 
-// end takes away a subscription that nobody uses.
+// end removes an unused subscription.
 func (s *subscriptions) end(channel string, e *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *subscriptions) listen(ctx context.Context, channel string, e *subscript
 	defer func() { _ = sub.Close() }()
 	s.mu.Lock()
 	e.sub = sub
-	abandoned := s.byChannel[channel] != e // nobody wanted it for long enough
+	abandoned := s.byChannel[channel] != e // it was unused for long enough
 	s.mu.Unlock()
 	if abandoned {
 		e.err = context.Canceled

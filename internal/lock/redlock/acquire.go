@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	rounds   = 8                    // of a contest in which nobody has a majority
+	rounds   = 8                    // of a contest without a majority
 	firstGap = time.Millisecond     // between two rounds; it doubles
 	longGap  = 8 * time.Millisecond // and ends here
 )
@@ -23,7 +23,7 @@ const (
 // long, or if the fence could not be had.
 //
 // Asked again with the same token, by the process that was granted it, it gives the
-// same fence. Nobody else has the token, so nobody else can ask.
+// same fence. No other caller has the token, so no other can ask.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	if lease < minLease || lease > maxLease {
 		return lock.Grant{}, fmt.Errorf("redlock: acquire: a lease of %v is not between %v and %v", lease, minLease, maxLease)
@@ -67,7 +67,7 @@ func (b *Backend) contest(ctx context.Context, key, token string, lease time.Dur
 	}
 }
 
-// sleep leaves the others time to withdraw, and is longer for those who did. It is
+// sleep leaves the others time to withdraw, and is longer for those that did. It is
 // false if ctx ended.
 func sleep(ctx context.Context, leads bool, gap time.Duration) bool {
 	if !leads {

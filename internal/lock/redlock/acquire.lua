@@ -1,4 +1,4 @@
--- Takes a key on this node, or says who has it.
+-- Takes a key on this node, or returns its holder.
 -- KEYS: lock    ARGV: token, lease in ms, number of the question
 -- Answers {"taken"}, {"kept"} if the token had it already, or
 -- {"other", remaining ms; negative when it never ends, the other's token}.

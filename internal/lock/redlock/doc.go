@@ -18,7 +18,7 @@
 //
 // It has no honest fence of its own, because no counter of a minority would go on
 // growing, and none of a majority could be read in one step. So the fence is a row
-// in the database, raised for each grant: whoever was let in wrongly has another
+// in the database, raised for each grant: a holder that was admitted wrongly has another
 // number than the holder, and the database refuses the smaller one.
 //
 // What it costs. An acquisition is one round trip to all nodes at once, as slow as
@@ -26,7 +26,7 @@
 // each. A node that refuses connections costs nothing; one that does not answer
 // costs every call the timeout of a node. Callers that meet may split the votes;
 // then the one with the most keeps them and asks again, and the others withdraw.
-// There are no messages: who waits asks again and again.
+// There are no messages: a waiter asks again and again.
 //
 // A node that was silent may give its vote late. The vote is taken back in the background,
 // if it comes within half a minute: see late.go.

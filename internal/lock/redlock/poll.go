@@ -128,7 +128,7 @@ func (p poll) rival() (token string, votes int) {
 	return token, votes
 }
 
-// held says how long it takes at most until a majority is free, if nobody renews.
+// held returns how long it takes at most until a majority is free, if no holder renews.
 func (p poll) held(key string) *lock.HeldError {
 	e := &lock.HeldError{Key: key}
 	var remaining []time.Duration

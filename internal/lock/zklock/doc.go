@@ -8,9 +8,9 @@
 //
 // Every node of a key is ephemeral and sequential, and has a name that no other
 // has. So a call that is repeated after a lost reply finds its own node by the
-// token in the name, and nobody can delete another's. Every waiter watches its
+// token in the name, and no client can delete another's. Every waiter watches its
 // predecessor alone: a release wakes one of them and not the herd. The line orders
-// the waking and not the taking: whoever asks in the moment of the release may be
+// the waking and not the taking: a caller that asks in the moment of the release may be
 // given the key first. The folders are containers, which ZooKeeper removes when
 // they are empty.
 //
@@ -40,7 +40,7 @@
 //
 // A session lives on when a lease ends, for it may have other keys. So a lease
 // that is not renewed, because its work's outcome is unknown or because its create
-// was answered to nobody, is ended by the Backend: it deletes the node when the
+// lost its reply, is ended by the Backend: it deletes the node when the
 // lease is over, and tries until it is certain. No orphan blocks its own session.
 //
 // Renewal asks the leader (sync) and then whether the node is still there and ours.

@@ -14,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// everybody may do everything: who may connect is for the network to say.
+// every client may do everything: the network decides which may connect.
 var everybody = zk.WorldACL(zk.PermAll)
 
 func (b *Backend) held(key string) string { return b.o.Root + "/held/" + escape(key) }
@@ -91,7 +91,7 @@ func (s *session) enter(ctx context.Context, dir, token string, e *entry) (strin
 	}
 }
 
-// create is call, with an eye on the answer that nobody waits for any more.
+// create is call, and handles a reply that arrives after its caller gave up.
 func (s *session) create(ctx context.Context, dir, token string, e *entry) (string, error) {
 	if err := s.ready(ctx); err != nil {
 		return "", err

@@ -47,7 +47,7 @@ type place struct {
 	freed chan struct{}
 }
 
-// leave deletes the node, and so wakes who stands behind.
+// leave deletes the node, and so wakes the next waiter.
 func (p *place) leave() {
 	defer p.b.done(p.s)
 	_ = p.s.removeAtLast(p.b.ctx, p.b.line(p.key), p.token) // or it ends with the session
@@ -74,7 +74,7 @@ func (p *place) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mine, there := line.of(p.token) // also one whose create was answered to nobody
+	mine, there := line.of(p.token) // also one whose create lost its reply
 	if !there {
 		_, err = p.s.enter(ctx, p.b.line(p.key), p.token, nil)
 		return err

@@ -132,7 +132,7 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	}
 	if err != nil && !errors.Is(err, lock.ErrHeld) {
 		if e := b.entryOf(acquisition{key, token}); e != nil && ctx.Err() != nil {
-			e.expire() // nobody is there to be given it
+			e.expire() // no caller waits for it any more
 		}
 		return lock.Grant{}, fmt.Errorf("zklock: acquire: %w", err)
 	}
@@ -262,7 +262,7 @@ func (b *Backend) release(ctx context.Context, s *session, e *entry, c acquisiti
 	if e != nil {
 		path, id = e.grantedAs()
 	}
-	if path == "" { // of a call that was never answered, or of nobody
+	if path == "" { // of a call without a reply, or of none
 		now, err := s.list(ctx, b.held(c.key))
 		if err != nil {
 			return err

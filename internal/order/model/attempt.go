@@ -89,7 +89,7 @@ func (m *Sale) attempt(s State, i int8, tell func(Action, State)) {
 }
 
 // ask reads the sale. What is read may be old by the time that it is used, because
-// everybody else may act in between; so no cache is modelled.
+// every other process may act in between; so no cache is modelled.
 func (m *Sale) ask(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
 	said := "on sale"

@@ -9,20 +9,20 @@ type Bugs uint32
 // the planted bugs.
 const (
 	NoCount     Bugs = 1 << iota // the shard's script does not count the user's units
-	LyingLock                    // the lock lets everybody in
+	LyingLock                    // the lock admits every caller
 	NoFence                      // the fence row is not asked
 	NoSlotIndex                  // the index on coupon, user and slot is not unique
 
 	NoRequestIndex        // the index on the request id is not unique
 	UnlockBeforeCommit    // the lease is released with the transaction open
-	UnlockInDoubt         // the lease is released although nobody knows the outcome
+	UnlockInDoubt         // the lease is released although the outcome is unknown
 	GiveBackOnCommitError // a failed commit is taken for a rollback
 	ReserveNotByRequest   // the shard does not know a request that it has seen
 	KeyIgnored            // asking again with the same key is a new request
 	NoReconciler          // what the dead leave is left
 	ReconcilerWithoutVoid // the reconciler looks for the order and writes nothing
 	NoConditionalUpdate   // the stock is lowered whatever it is
-	ReleaseWithoutOwner   // a release frees the key, whoever has it
+	ReleaseWithoutOwner   // a release frees the key of any holder
 	AnswerBeforeCommit    // 201 is said before the commit
 	ReturnedTwice         // the shard does not remember what came back
 	SnapshotBeforeLock    // the orders are counted before the lock is held

@@ -1,7 +1,7 @@
 // Package model is the order path as a machine so small that every state of it can be
 // looked at.
 //
-//	state ──every action of everybody──▶ states ──▶ … until there is no new one
+//	state ──every possible action──▶ states ──▶ … until there is no new one
 //	        clients, instances, reconciler,        in each: I1 to I10
 //	        relays, loader, database, Redis        from each: a way to rest
 //	        and the adversary
@@ -17,7 +17,7 @@
 // Each action is a line of the real path, named in place.go's words: the scripts of
 // stock/lua with home shards, marks, lent units, shares of a hold and epochs
 // (scripts.go); the transaction statement by statement with the row locks that others
-// wait for, unique indexes and a COMMIT of which nobody heard (tx.go, transact.go); the
+// wait for, unique indexes and a COMMIT whose reply is lost (tx.go, transact.go); the
 // lock with its lease and its fences (locks.go); void orders, tickets, the look for an
 // earlier order (attempt.go, redis.go); the reconciler (reconciler.go), payment, cancellation,
 // expiry and the outbox (relay.go), loadings that count the buyers one by one, are cut off
@@ -39,7 +39,7 @@
 //
 // # Reading a trace
 //
-// A line is an action: who did what → what was answered, and the numbers after it, in
+// A line is an action: its actor and what it did → what was answered, and the numbers after it, in
 // the letters of the invariants: D and A in the database, the units in both shards, the
 // open holds h, the returns G on their way. "!" marks the adversary. The last line names
 // the promise that does not hold any more; the action above it broke it. Traces are the

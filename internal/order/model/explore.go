@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// Action is one step of the system: who did what, and what was answered.
+// Action is one step of the system: its actor, what it did, and the answer.
 type Action struct {
 	Who, Did, Said string
 	Fault          bool // done by the adversary: nothing that must happen may depend on it

@@ -78,7 +78,7 @@ func (m *Sale) free(s *State, i int8) {
 	}
 }
 
-// leases tells which locks may run out. That one of nobody, or of a holder that
+// leases returns which locks may run out. That one without a holder, or of a holder that
 // leaves it to run out, does so is no fault.
 func (m *Sale) leases(s State, tell func(Action, State)) {
 	for u := range int8(users) {

@@ -188,7 +188,7 @@ func (m *Sale) refuse(a *attempt, why outcome) {
 }
 
 // unheard goes on without an answer: a hold that cannot be ended is left to the
-// reconciler, and so is one that nobody knows of.
+// reconciler, and so is one that no process knows of.
 func (m *Sale) unheard(s *State, i int8) {
 	a := &s.tries[i]
 	a.twice = false

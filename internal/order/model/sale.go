@@ -33,7 +33,7 @@ const (
 
 // Faults bounds what the adversary does, of each kind so often.
 type Faults struct {
-	Crashes   int8 // kill -9 of whoever is at work, at any line
+	Crashes   int8 // kill -9 of any process, at any line
 	Losses    int8 // a call whose answer is lost: it was done, was not, or comes late
 	Waits     int8 // error 1205 or 1213 in a transaction
 	Leases    int8 // a lease that ends while its holder works and does not know it
@@ -80,7 +80,7 @@ func (m *Sale) Start() State {
 	return s
 }
 
-// Next tells what everybody may do now.
+// Next returns every action that is possible now.
 func (m *Sale) Next(s State, tell func(Action, State)) {
 	for i := range m.wishes() {
 		m.attempt(s, i, tell)

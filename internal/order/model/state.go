@@ -8,7 +8,7 @@ const (
 )
 
 // State is all that is true at one moment: the shards, the locks, the database, how
-// far everybody has come, and what the adversary may still do. It is compared as a
+// far every process has come, and what the adversary may still do. It is compared as a
 // whole, so whatever no longer matters is set to zero.
 type State struct {
 	redis      [shards]shard

@@ -1,6 +1,6 @@
 package model
 
-// stage is how far a transaction is. What it has written is seen by nobody else
+// stage is how far a transaction is. What it has written is seen by no other
 // before its commit; what it has locked, others wait for.
 type stage uint8
 
@@ -9,7 +9,7 @@ const (
 	begun          // it has the user's fence row, and has counted
 	inserted       // and the entries of its order in the unique indexes
 	taken          // and the coupon's row
-	doubtful       // its COMMIT was sent and nobody heard the answer: the server decides
+	doubtful       // its COMMIT was sent and the reply was lost: the server decides
 )
 
 // fenced reports whether a transaction of another attempt has the user's fence row.
@@ -97,7 +97,7 @@ func (m *Sale) insertable(s *State, i, o, slot int8) word {
 // again: the transaction is rolled back and run once more.
 const again word = "again"
 
-// commit makes what the transaction of attempt i wrote true for everybody.
+// commit makes what the transaction of attempt i wrote visible to all.
 func (m *Sale) commit(s *State, i int8) {
 	t := &s.tries[i]
 	u := m.user(i)

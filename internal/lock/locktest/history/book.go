@@ -92,7 +92,7 @@ const (
 )
 
 // close adds what only the end tells: when each lease that was not released has
-// run out, and the grants that came too late to be handed to anybody.
+// run out, and the grants that came too late for their callers.
 func (b *book) close(lease time.Duration) []porcupine.Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -137,7 +137,7 @@ func (c *client) freed(h *lock.Lease, call time.Time, err error) {
 	}
 }
 
-// tryUnknown does work that does not know what came of it: nobody may come in
+// tryUnknown does work that does not know what came of it: no other client may enter
 // before the lease has run out.
 func (c *client) tryUnknown(ctx context.Context, key string, wait time.Duration) error {
 	l, _ := c.slot.present()

@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind is what happened, as far as somebody was told.
+// kind is what happened, as far as a client was told.
 type kind string
 
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // event is one operation on one key. Tenure tells one grant from all others: its
-// fence, or a negative number if nobody was told the fence.
+// fence, or a negative number if no client was told the fence.
 type event struct {
 	kind   kind
 	key    string
@@ -49,7 +49,7 @@ type state struct {
 // step returns in which states a perfect lock may be after e; none if it could
 // not have answered so. An acquire without an answer has two operations, perhaps
 // and ended; taken in the wrong order they would hold the key for ever, so a
-// history must end with somebody who acquires it.
+// history must end with a client that acquires it.
 func step(s state, e event) []state {
 	after := func(holder int64) []state { return []state{{holder, s.last, s.register}} }
 	same := []state{s}
