@@ -5,11 +5,13 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -97,20 +99,106 @@ func camel(name string) (parts []string) {
 
 // phrases that the standard library does not use, with what it says.
 var phrases = map[*regexp.Regexp]string{
-	regexp.MustCompile(`\b(says|tells) (whether|if)\b`): "reports whether",
-	regexp.MustCompile(`^// \w+ is \w+\.\w+'s\.$`):      "implements",
+	regexp.MustCompile(`\b(says|tells|answers) (whether|if)\b`): "reports whether",
+	regexp.MustCompile(`^// \w+ is \w+\.\w+'s\.`):             "implements",
 }
 
+// firstWords are what the first line of a doc comment does not say.
+var firstWords = regexp.MustCompile(`^// \w+ gives `)
+
 func TestCommentsSpeakAsTheStandardLibraryDoes(t *testing.T) {
-	eachSource(t, func(_ string, fset *token.FileSet, file *ast.File) {
+	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
 		for _, group := range file.Comments {
+			if first := group.List[0]; !strings.HasSuffix(path, "_test.go") && first.Pos() == group.Pos() && firstWords.MatchString(first.Text) &&
+				!strings.Contains(first.Text, " gives up") {
+				t.Errorf("%s: %q: write \"returns\"", fset.Position(first.Pos()), first.Text)
+			}
 			for _, c := range group.List {
 				for phrase, better := range phrases {
 					if phrase.MatchString(c.Text) {
 						t.Errorf("%s: %q: write %q", fset.Position(c.Pos()), c.Text, better)
 					}
 				}
+				if at := fset.Position(c.Pos()); at.Column+utf8.RuneCountInString(c.Text) > 121 && !strings.Contains(c.Text, "nolint") &&
+					!strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(c.Text, "//\t") && at.Column < 10 {
+					t.Errorf("%s: a comment beyond column 120", at)
+				}
 			}
 		}
 	})
 }
+
+func TestAFunctionThatReturnsABoolReportsWhether(t *testing.T) {
+	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, d := range file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Doc == nil || !f.Name.IsExported() || f.Type.Results == nil || len(f.Type.Results.List) != 1 {
+				continue
+			}
+			if result, named := f.Type.Results.List[0].Type.(*ast.Ident); !named || result.Name != "bool" {
+				continue
+			}
+			if doc := f.Doc.Text(); !strings.Contains(strings.ReplaceAll(doc, "\n", " "), "reports whether") && !strings.Contains(doc, "implements") {
+				t.Errorf("%s: %s: %q", fset.Position(f.Pos()), f.Name.Name, doc)
+			}
+		}
+	})
+}
+
+// Programs are it: these words are of people, and "who" follows one of the people of the
+// glossary.
+var (
+	people  = regexp.MustCompile(`\b([Nn]obody|[Ww]hoever|[Ss]omebody|[Ee]verybody|[Aa]nybody)\b`)
+	who     = regexp.MustCompile(`(?i)\bwhom?\b`)
+	persons = regexp.MustCompile(`(?i)\b(buyer|user|visitor|administrator|operator|owner|reader|person|people|author)s?\b`)
+)
+
+// ofPeople are comments that may use such a word all the same.
+var ofPeople = map[string]string{
+	"Mutation: a release frees the key whoever holds it.": "quotes a mutant",
+	"nobody is the self of an insert":                     "nobody is a name",
+}
+
+func TestProgramsAreIt(t *testing.T) {
+	check := func(at, text string) {
+		for quoted := range ofPeople {
+			text = strings.ReplaceAll(text, quoted, "")
+		}
+		if word := people.FindString(text); word != "" {
+			t.Errorf("%s: %q is of people: say what it is in %q", at, word, text)
+		}
+		for _, place := range who.FindAllStringIndex(text, -1) {
+			before := strings.Fields(text[:place[0]])
+			if !persons.MatchString(strings.Join(before[max(0, len(before)-10):], " ")) {
+				t.Errorf("%s: who, of what is no person: %q", at, text)
+			}
+		}
+	}
+	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for _, group := range file.Comments {
+			check(fset.Position(group.Pos()).String(), strings.ReplaceAll(group.Text(), "\n", " "))
+		}
+	})
+	for _, pattern := range []string{
+		"../Makefile", "../.ci/*", "../loadtest/*.js", "../configs/*.yaml", "api/web/*.js", "*/lua/*.lua", "*/*/*.lua", "*/*.lua",
+	} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, comment := range lineComments.FindAllString(string(text), -1) {
+				check(file, comment)
+			}
+		}
+	}
+}
+
+// lineComments are the whole-line comments of everything that is not Go, a block at a time.
+var lineComments = regexp.MustCompile(`(?m)(^[ \t]*(//|--|#).*\n)+`)

@@ -23,7 +23,7 @@ func checkStart(ctx context.Context, a *App) error {
 	return nil
 }
 
-// warn tells of what was found at the start and may be meant so.
+// warn logs what was found at the start and may be meant so.
 func (a *App) warn(ctx context.Context) {
 	for _, one := range a.found.Of(preflight.Warning) {
 		a.log.WarnContext(ctx, "a server is not set up as it should be", "server", one.Server,

@@ -95,7 +95,7 @@ func (i *instance) arm(ctx context.Context, spec string) error {
 	return err
 }
 
-// state tells what has struck since the faults were armed.
+// state returns what has struck since the faults were armed.
 func (i *instance) state(ctx context.Context) (faults.State, error) {
 	return i.faults(ctx, http.MethodGet, "")
 }

@@ -31,7 +31,7 @@ type Reading struct {
 // Apart returns the least that the clocks certainly differ.
 func (r Reading) Apart() time.Duration { return max(0, r.Ahead.Abs()-r.Within) }
 
-// Clock tells the time that most clocks agree on, and its own before it was asked for.
+// Clock returns the time that most clocks agree on, and its own before that is known.
 type Clock struct {
 	own func() time.Time
 

@@ -203,7 +203,7 @@ func (c *Cleaner) forget(a *abandoned) {
 	c.finish()
 }
 
-// Close gives each abandoned key the rest of its first second, and waits for that. It may
+// Close waits until each abandoned key has had its first second. It may
 // be repeated.
 func (c *Cleaner) Close(ctx context.Context) error {
 	c.mu.Lock()

@@ -49,5 +49,5 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lock: %q is held by another for up to %v", e.Key, e.Remaining)
 }
 
-// Is makes a HeldError both ErrHeld and ErrNotAcquired.
+// Is reports whether target is ErrHeld or ErrNotAcquired: a HeldError is both.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld || target == ErrNotAcquired }

@@ -123,7 +123,7 @@ func (h *heldLease) lose(why string) {
 	}
 }
 
-// markLost tells the holder, and reports whether it was the first to do so.
+// markLost notifies the holder, and reports whether it was the first to do so.
 func (h *heldLease) markLost() bool {
 	if h.isLost.Swap(true) {
 		return false

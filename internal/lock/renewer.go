@@ -115,7 +115,7 @@ func (k *renewer) run() {
 	}
 }
 
-// lose tells all holders first. Their leases end at the server soon, and a log or a hook
+// lose notifies all holders first. Their leases end at the server soon, and a log or a hook
 // may be slow.
 func (k *renewer) lose(lost []*heldLease) {
 	lost = slices.DeleteFunc(lost, func(h *heldLease) bool { return !h.markLost() })

@@ -71,7 +71,7 @@ type noAnswerError struct{ cause string }
 
 func (e noAnswerError) Error() string { return ErrNoAnswer.Error() + ": " + e.cause }
 
-// Is makes errors.Is(err, ErrNoAnswer) true.
+// Is reports whether target is ErrNoAnswer.
 func (e noAnswerError) Is(target error) bool { return target == ErrNoAnswer }
 
 func renamed(err error) error {

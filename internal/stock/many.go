@@ -44,7 +44,7 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 	return all
 }
 
-// endEmpty answers those whose home is empty: sold out if every shard is. Whom a sibling may
+// endEmpty answers those whose home is empty: sold out if every shard is. A request to which a sibling may
 // lend a unit goes alone.
 func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, all []order.Reservation) {
 	type load struct {

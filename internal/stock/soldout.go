@@ -69,6 +69,6 @@ func (f *soldOutCache) list() (ids []int64) {
 	return ids
 }
 
-// SoldOut reports, without I/O, whether every shard was seen empty a moment ago and no restock was
+// SoldOut reports whether, as far as is known without I/O, every shard was seen empty a moment ago and no restock was
 // announced since.
 func (s *Stock) SoldOut(couponID, epoch int64) bool { return s.soldOut.has(couponID, epoch) }

@@ -18,7 +18,7 @@ import (
 // coupon.Loader.
 type Coupons struct{ s *Store }
 
-// Coupons gives that part.
+// Coupons returns that part.
 func (s *Store) Coupons() Coupons { return Coupons{s} }
 
 // Create stores a coupon and gives it its id.

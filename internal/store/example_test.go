@@ -66,7 +66,7 @@ func ExampleStore_GroupCommitter() {
 		}
 	}
 	fmt.Println(placed, "orders,", soldOut, "sold out")
-	fmt.Println("units left:", must(db.Coupons().Find(ctx, c.ID)).Left)
+	fmt.Println("units left:", must(db.Coupons().Find(ctx, c.ID))[0].Left)
 	// Output:
 	// 30 orders, 10 sold out
 	// units left: 0

@@ -49,7 +49,7 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	return ordersOf(rows), nil
 }
 
-// restockSQL gives each coupon back what is given of it, w (coupon, units). The rows are
+// restockSQL returns to each coupon what is given of it, w (coupon, units). The rows are
 // locked one by one in the order of w.
 var restockSQL = map[dialect]func(w string) string{
 	mysqlDialect: func(w string) string {

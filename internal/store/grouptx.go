@@ -17,7 +17,7 @@ import (
 // together (trip.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
 //
-// A trip sets the outcome of the members whom it refuses. An error of its own is the
+// A trip sets the outcome of the members that it refuses. An error of its own is the
 // whole transaction's.
 type groupTx struct {
 	conn    gorm.ConnPool

@@ -34,7 +34,7 @@ var lockFenceStatements = map[dialect]lockFenceSQL{
 	},
 }
 
-// NextFence gives the next fence of a lock key: larger than every earlier one of the
+// NextFence returns the next fence of a lock key: larger than every earlier one of the
 // key, durable before it is given, and in one round trip. It is for locks that have
 // no counter of their own which would survive their servers. It costs a commit.
 func (s *Store) NextFence(ctx context.Context, key string) (uint64, error) {

@@ -24,7 +24,7 @@ type Snapshot interface {
 	Orders(ctx context.Context, page func(context.Context, []SnapshotOrder) error) (Totals, error)
 	// Outbox reads the outbox.
 	Outbox(ctx context.Context, page func(context.Context, []order.Restock) error) error
-	// OrdersByRequest tells what became of some requests, whatever coupon they were for: id,
+	// OrdersByRequest returns what became of some requests, whatever coupon they were for: id,
 	// user, coupon and status. One that has no row is left out.
 	OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error)
 }
@@ -151,7 +151,7 @@ func (l *snapshot) readPages(
 	return nil
 }
 
-// withPageTimeout gives a page its time.
+// withPageTimeout bounds the time of a page.
 func withPageTimeout(ctx context.Context, read func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()

@@ -153,7 +153,7 @@ func (r *report) printFailures(pkg string) {
 	}
 }
 
-// breakSilence tells what is going on if nothing has been printed for a while.
+// breakSilence prints what is running if nothing has been printed for a while.
 func (r *report) breakSilence() {
 	if r.now().Sub(r.printed) < silence {
 		return

@@ -90,7 +90,7 @@ func (set *serverSet) ourEtcd() (*process, error) {
 	return ours(b, b.Close)
 }
 
-// theirEtcd gives every worker a session of its own, for two mutexes of one session
+// theirEtcd opens a session for every worker, for two mutexes of one session
 // do not exclude each other. The session is made before the clock starts.
 func (set *serverSet) theirEtcd() (*process, error) {
 	c, err := set.dialEtcd()

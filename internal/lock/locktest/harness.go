@@ -37,7 +37,7 @@ type Harness struct {
 	// Remaining is how long the present lease of key lasts by the server's word.
 	// Nil: the server does not tell.
 	Remaining func(t testing.TB, key string) time.Duration
-	// Overwrite gives the key to a stranger, by hand, past every backend.
+	// Overwrite makes another token the holder, past every backend.
 	Overwrite func(t testing.TB, key string)
 	// Delete removes the key by hand.
 	Delete func(t testing.TB, key string)
@@ -69,7 +69,7 @@ type Capabilities struct {
 	WakesOne          bool          // and of many processes one alone
 	Steps             bool          // an acquire takes several round trips: one that is cut short may not have written yet
 	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
-	TellsTaken        bool          // ErrNotHeld tells an expired key from one that another has
+	TellsTaken        bool          // ErrNotHeld distinguishes an expired key from one that another holds
 	Session           bool          // a key belongs to a connection, and is free as soon as the server sees that cut
 	AtOnce            int           // so many keys at most may be held at once; 0 is any number
 	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond

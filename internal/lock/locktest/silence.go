@@ -12,7 +12,7 @@ import (
 
 // CutsASilentConnection holds a backend to cutting a connection on which a call was given
 // up and nothing is answered, also if the call learns of the end of its context before
-// the one who is to cut does. watch guards a call, whose end is done.
+// the function that is to cut does. watch guards a call, whose end is done.
 func CutsASilentConnection(t *testing.T, dial func(addr string) (net.Conn, error), watch func(context.Context) (done func())) {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")

@@ -156,7 +156,7 @@ func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
 	return nil
 }
 
-// owned tells the answers of the scripts that compare the owner apart.
+// owned interprets the replies of the scripts that compare the owner.
 func owned(doing, key string, r []any, err error) error {
 	switch {
 	case err != nil:

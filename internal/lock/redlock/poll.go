@@ -87,7 +87,7 @@ func (p poll) count(says ...string) (n int) {
 // answered is how many nodes said anything.
 func (p poll) answered() int { return p.count("taken", "kept", "free", "other") }
 
-// owned tells the answers of the scripts that compare the owner apart. As long as
+// owned interprets the replies of the scripts that compare the owner. As long as
 // the silent nodes could make the difference, nothing is certain.
 func (p poll) owned(doing, key string) error {
 	if p.count("kept") >= p.quorum {

@@ -135,7 +135,7 @@ func (w *connManager) watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
 	return func() {
-		// Who waits for ctx may learn of its end before the function does, and stop it.
+		// A caller that waits for ctx may learn of its end before the function does, and stop it.
 		if stop() && ctx.Err() != nil {
 			w.cutSilent(start, checks)
 		}

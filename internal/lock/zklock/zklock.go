@@ -225,7 +225,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 	}
 }
 
-// notHeld tells a key that ran out from one that another has.
+// notHeld distinguishes a key that ran out from one that another holds.
 func (b *Backend) notHeld(ctx context.Context, s *session, key, token string) error {
 	now, err := s.list(ctx, b.held(key))
 	if err != nil {

@@ -63,7 +63,7 @@ type attempt struct {
 	late     call // a command still on its way
 }
 
-// attempt tells what attempt i does next.
+// attempt returns what attempt i may do next.
 func (m *Sale) attempt(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
 	m.arrivals(s, i, tell)

@@ -12,7 +12,7 @@ type Action struct {
 // said of a state.
 type System[S comparable] interface {
 	Start() S
-	// Next tells every state that one action leads to.
+	// Next returns every state that one action leads to.
 	Next(s S, tell func(Action, S))
 	// Violated names the promise that s breaks, or is "".
 	Violated(s S) string

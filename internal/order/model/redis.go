@@ -60,7 +60,7 @@ func (m *Sale) perform(s *State, i int8, c call) (word, int8) {
 	return m.release(sh, c.epoch, c.order, i), c.order
 }
 
-// callRedis tells all that can become of the attempt's next command.
+// callRedis returns all that can become of the attempt's next command.
 func (m *Sale) callRedis(s State, i int8, tell func(Action, State)) {
 	c := m.call(&s, i)
 	a := Action{Who: m.name(i), Did: c.String()}
@@ -96,7 +96,7 @@ func (m *Sale) callRedis(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// arrivals tells what becomes of a command that was on its way for longer than its
+// arrivals returns what becomes of a command that was on its way for longer than its
 // sender waited.
 func (m *Sale) arrivals(s State, i int8, tell func(Action, State)) {
 	c := s.tries[i].late

@@ -76,7 +76,7 @@ func (m *Sale) pick(s State, n int8, tell func(Action, State)) {
 	}
 }
 
-// change tells what may become of the order of attempt i. The state is asked for and
+// change returns what may become of the order of attempt i. The state is asked for and
 // written by one statement; the unit goes back with it, and the coupon's row is locked
 // for that.
 func (m *Sale) change(s State, i int8, tell func(Action, State)) {

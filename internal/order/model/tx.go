@@ -62,7 +62,7 @@ func (m *Sale) answered(s *State, i int8) (o int8, found bool) {
 	return 0, false
 }
 
-// count gives the user's live orders, and the lowest slot that none of them has.
+// count returns the user's live orders, and the lowest slot that none of them has.
 func (m *Sale) count(s *State, u int8) (live, slot int8) {
 	var used set
 	for o, r := range s.db.rows {

@@ -4,7 +4,7 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: epoch, deployment whose database it is loaded from, units that it opens with
--- The queue ends with its holds; dead letters stay for those who read them. What may be
+-- The queue ends with its holds; dead letters stay for their readers. What may be
 -- empty gets a mark, "epoch", because Redis has no empty keys: one that is missing was
 -- lost. The index of ages has none, because it is made again from the holds (list.lua).
 -- Returns OK and a number below all buyers; BEGUN <noted> if the epoch was begun here before, with the last buyer that

@@ -98,7 +98,7 @@ func Check(t testing.TB, o Options) {
 }
 
 // live lets the clients and the network do what they like, and ends with a client
-// for whom every key must be free.
+// that must find every key free.
 func (r *run) live(seed uint64) {
 	dice := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
 	ctx, cancel := context.WithTimeout(context.Background(), r.o.For)
