@@ -100,7 +100,7 @@ func camel(name string) (parts []string) {
 // phrases that the standard library does not use, with what it says.
 var phrases = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\b(says|tells|answers) (whether|if)\b`): "reports whether",
-	regexp.MustCompile(`^// \w+ is \w+\.\w+'s\.`):             "implements",
+	regexp.MustCompile(`^// \w+ is \w+\.\w+'s\.`):               "implements",
 }
 
 // firstWords are what the first line of a doc comment does not say.
