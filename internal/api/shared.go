@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// forASecond lets caches between here and the client answer for a second, but not whoever
+// forASecond lets caches between here and the client answer for a second, but not a client that
 // sends a token: an administrator sees more.
 var (
 	forASecond = []string{"public, max-age=1"}

@@ -29,7 +29,7 @@ const embeddedTimeout = 8 * time.Second
 
 // Start opens the listeners, builds the app and serves.
 func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*Server, error) {
-	// Nobody knows a generated secret, so the demo login is the only way to a token.
+	// A generated secret is unknown, so the demo login is the only way to a token.
 	if made := cfg.FillDevelopment(); len(made) > 0 {
 		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // the workload logs in from one address
 		log.Info("development mode: generated for this run", "keys", made, "demo_login", true)

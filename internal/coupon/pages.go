@@ -82,7 +82,7 @@ func (c *Cache) keep(key pageKey, p page, changes uint64) {
 	c.pages[key] = p
 }
 
-// readSlots bounds the reads of what is not in a Cache, so that whoever asks for it leaves the
+// readSlots bounds the reads of what is not in a Cache, so that a client that asks for it leaves the
 // database's connections to orders and payments.
 type readSlots chan struct{}
 
