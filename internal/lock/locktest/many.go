@@ -270,7 +270,7 @@ func (s suite) many(t *testing.T) {
 		}
 		p := NewProxy(t, s.Server)
 		l := s.lockerAt(t, p.Addr())
-		s.warm(t, l)
+		s.warmMany(t, l)
 		keys := someKeys(5)
 		end := p.LoseReplies(1)
 		leases, errs := l.AcquireMany(t.Context(), keys)
@@ -282,6 +282,7 @@ func (s suite) many(t *testing.T) {
 			}
 			require.NotEmpty(t, s.Value(t, keys[i]))
 		}
+		s.warmMany(t, l) // so that it is the reply to a release
 		defer p.LoseReplies(1)()
 		for i, err := range l.ReleaseMany(t.Context(), leases) {
 			if leases[i] != nil {
@@ -296,8 +297,8 @@ func (s suite) many(t *testing.T) {
 			return
 		}
 		p, keys := NewStallProxy(t, s.Server), someKeys(20)
-		l := s.lockerAt(t, p.Addr(), lease(s.scaled(60*time.Second)), timeout(300*time.Millisecond))
-		s.warm(t, l)
+		l := s.lockerAt(t, p.Addr(), lease(s.scaled(90*time.Second)), timeout(300*time.Millisecond))
+		s.warmMany(t, l)
 		goOn := p.Stall()
 		leases, errs := l.AcquireMany(t.Context(), keys)
 		goOn()
@@ -314,8 +315,8 @@ func (s suite) many(t *testing.T) {
 			return
 		}
 		p, keys := NewStallProxy(t, s.Server), someKeys(20)
-		l := s.lockerAt(t, p.Addr(), lease(s.scaled(60*time.Second)))
-		s.warm(t, l)
+		l := s.lockerAt(t, p.Addr(), lease(s.scaled(90*time.Second)))
+		s.warmMany(t, l)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		goOn := p.Stall()
@@ -400,6 +401,13 @@ func (s suite) staysHeld(t testing.TB, leases []*lock.Lease, during time.Duratio
 		}
 	}
 	return true
+}
+
+// warmMany is warm for batches: the server has their scripts then, too.
+func (s suite) warmMany(t testing.TB, l *lock.Locker) {
+	t.Helper()
+	s.warm(t, l)
+	l.ReleaseMany(t.Context(), s.mustAcquireMany(t, l, someKeys(2)))
 }
 
 func (s suite) areFree(t testing.TB, keys []string) {

@@ -19,7 +19,7 @@ end
 -- when the counter was lost with the data. Numbers here are doubles, exact below
 -- 2^53; a counter that was raised beyond is read back as a string.
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2] + (KEYS.ahead or 0) -- a script's clock stands still
+local now = time[1] * 1000000 + time[2] + (KEYS.ahead or 0) -- the clock may stand still in a script
 local fence
 if now > tonumber(redis.call('GET', KEYS[2]) or '0') then
 	fence = string.format('%.0f', now)
