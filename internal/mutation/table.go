@@ -20,7 +20,7 @@ written.
 `
 
 const (
-	// ResultsFile keeps the results, below the root, so that who has a copy of the source
+	// ResultsFile keeps the results, below the root, so that every copy of the source
 	// has them, too.
 	ResultsFile = "internal/mutation/testdata/results.jsonl"
 	// TableFile is the document that is written from them.
