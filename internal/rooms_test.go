@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"internal/lab/runner":  {"internal/api", "internal/lab", "internal/lab/harness"},
 	"internal/lab/report":  {"internal/lab/harness"},
 	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":       {"internal/faults", "internal/lock", "internal/testbed/servers"},
+	"internal/chaos":       {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/testbed/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},

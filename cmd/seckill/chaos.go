@@ -22,9 +22,11 @@ func newChaos(c console) *cobra.Command {
 		Short: "Break real processes and servers under load, and audit what is left",
 		Long: `Starts private servers and several instances of this program, sends crowds of buyers,
 and breaks something in every round: an instance is killed, stopped or loses a reply at a
-point of the order path, or a store goes away, loses its data or stalls. After each round
-every acknowledged order must be there, nothing oversold, nobody above the limit, and
-Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
+point of the order path, or a store goes away, loses its data or stalls, the database is
+set back, a key is evicted, a clock is set, a right is taken, or another deployment comes to
+the same Redis. After each round every
+acknowledged order must be there, but for those that were lost with the database itself,
+nothing oversold, nobody above the limit, and Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
 
 A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.`,
 		Example: "  seckill chaos\n  seckill chaos --rounds 500 --log runs.jsonl\n" +

@@ -67,7 +67,7 @@ func OpenCore(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, e
 func openCore(
 	ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *App) error,
 ) (_ *App, err error) {
-	a := &App{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(nil)}
+	a := &App{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(ownClock)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))

@@ -36,6 +36,9 @@ func ArmFaults(environ []string) ([]string, error) {
 	return rest, nil
 }
 
+// ownClock is the time of day, which a fault may set.
+var ownClock = points.Now
+
 func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
 
 func faultyService(p order.Deps) order.Deps { return points.Service(p) }

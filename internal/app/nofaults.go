@@ -4,6 +4,7 @@ package app
 
 import (
 	"net/http"
+	"time"
 
 	"seckill/internal/lock"
 	"seckill/internal/order"
@@ -13,6 +14,9 @@ import (
 
 // ArmFaults returns the variables as they are.
 func ArmFaults(environ []string) ([]string, error) { return environ, nil }
+
+// ownClock is the machine's.
+var ownClock func() time.Time
 
 func faultyBackend(b lock.Backend) lock.Backend { return b }
 

@@ -57,7 +57,7 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 ) (*store.Store, error) {
 	o := store.Options{
 		MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
-		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away,
+		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away, Now: ownClock,
 	}
 	if in != nil {
 		o.SQLite = in.SQLiteDSN()
@@ -178,7 +178,7 @@ func newIDs(
 ) (idGenerator, error) {
 	switch cfg.Generator {
 	case "snowflake":
-		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log})
+		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log, Now: ownClock})
 	case "daily":
 		return idworker.NewDaily(client, prefix), nil
 	}

@@ -47,6 +47,8 @@ type Repairer interface {
 
 // Reloader loads the shards from the database. *coupon.Service implements it.
 type Reloader interface {
+	// Heartbeat is coupon.ErrForeign if Redis is in use by another database.
+	Heartbeat(ctx context.Context) error
 	Reload(ctx context.Context, couponID int64) (coupon.Coupon, error)
 }
 
@@ -107,8 +109,12 @@ func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 //	reconcile old holds ─▶ relay the outbox ─▶ is Redis still wrong, or not loaded? load a new epoch
 //
 // It changes nothing that is right or only unsettled, because loading closes the sale for a moment.
-// An ended sale is reconciled and not loaded.
+// An ended sale is reconciled and not loaded. By a copy of
+// the database nothing is repaired: the holds are those of orders that it does not have.
 func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
+	if err := a.reloader.Heartbeat(ctx); err != nil {
+		return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
+	}
 	c, err := a.database.Coupon(ctx, couponID)
 	if err != nil {
 		return Report{}, err

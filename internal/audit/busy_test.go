@@ -25,6 +25,7 @@ type busy struct {
 	looks, restsAfter int64
 	takes             time.Duration // to read a snapshot
 	settle, relay     error
+	foreign           error
 	reloaded          int
 }
 
@@ -77,6 +78,8 @@ func (b *busy) Reconcile(context.Context, coupon.Coupon, time.Duration) (int, er
 }
 
 func (b *busy) Relay(context.Context) (int, error) { return 0, b.relay }
+
+func (b *busy) Heartbeat(context.Context) error { return b.foreign }
 
 func (b *busy) Reload(context.Context, int64) (coupon.Coupon, error) {
 	b.reloaded++
@@ -174,4 +177,12 @@ func TestTheReportIsReadByPeopleAndPrograms(t *testing.T) {
 		require.NoError(t, altered.WriteText(&text))
 		require.Contains(t, text.String(), want)
 	}
+}
+
+// The holds in Redis are those of orders that a copy of the database does not have.
+func TestNothingIsRepairedByTheDatabaseOfAnotherDeployment(t *testing.T) {
+	b := &busy{foreign: coupon.ErrForeign, settle: errors.New("it settles")}
+	_, err := audit.New(b, b, b, b, 0).Repair(t.Context(), 1)
+	require.ErrorIs(t, err, coupon.ErrForeign)
+	require.Zero(t, b.looks)
 }

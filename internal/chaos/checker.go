@@ -35,6 +35,7 @@ func (r *round) check(ctx context.Context) Result {
 		}
 	}
 	r.checkLockOrder(ctx)
+	r.checkTimes()
 	result := r.compare(t)
 	result.Settled = settled
 	r.retire(ctx)
@@ -146,8 +147,11 @@ func (r *round) readBack(ctx context.Context) {
 	r.each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
 			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
+			if (a.status == http.StatusNotFound || a.order.Status == "void") && r.rec.lostWithTheDatabase(o) {
+				return
+			}
 			if a.status == http.StatusOK && a.order.ID == strconv.FormatInt(o.id, 10) {
-				if !o.allows(a.order.Status, time.Now()) {
+				if !r.rec.allows(o, a.order.Status, time.Now()) {
 					r.rec.problem("order %d of user %d should be %s and reads %s", o.id, o.wish.user, o.want, a.order.Status)
 				}
 				return
@@ -174,7 +178,7 @@ func (r *round) askAgain(ctx context.Context) {
 		if !r.insist(ctx, o.wish, func() time.Time { return until }) {
 			r.rec.problem("order %d: asking again with the same key gets no answer", o.id)
 		}
-		if len(o.wish.ids) == 0 || !slices.Contains(o.wish.ids, o.id) {
+		if (len(o.wish.ids) == 0 || !slices.Contains(o.wish.ids, o.id)) && !r.rec.lostWithTheDatabase(o) {
 			r.rec.problem("order %d: asking again with the same key does not lead to it", o.id)
 		}
 	})
@@ -230,10 +234,12 @@ func (r *round) compare(t storeState) Result {
 	now := time.Now()
 	for id, o := range rec.byOrder {
 		switch row, there := t.orders[id]; {
+		case !there && rec.undone(o):
+			res.Undone++
 		case !there || row.user != o.wish.user:
 			res.Lost++
 			rec.problemLocked("lost: order %d of user %d was acknowledged and is not in the database", id, o.wish.user)
-		case !o.allows(row.status, now):
+		case !rec.allows(o, row.status, now):
 			res.Lost++
 			rec.problemLocked("lost: order %d of user %d should be %s and is %s", id, o.wish.user, o.want, row.status)
 		}

@@ -46,6 +46,7 @@ type answer struct {
 	place  string // Location
 	order  orderJSON
 	body   []byte
+	asked  time.Time
 }
 
 // open reports whether the order of an answer is not decided yet.
@@ -73,12 +74,13 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	asked := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return answer{}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a := answer{status: resp.StatusCode, place: resp.Header.Get("Location")}
+	a := answer{status: resp.StatusCode, place: resp.Header.Get("Location"), asked: asked}
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
 		return answer{}
 	}

@@ -14,6 +14,10 @@
 // record of its own and the stores are read beside the program, so that the program is
 // not its own judge; its audit must agree.
 //
+// The fleet has the rights at its stores that it is told to need, and no others. A database
+// that is set back takes with it what was acknowledged since its copy was made (history.go):
+// the checker reads from the copy which orders those are not.
+//
 // The same seed plans the same round: the buyers, the limit, the point's pass. What the
 // processes and the network do in it is not repeated. And a round that finds nothing
 // proves nothing by itself: the harness is trusted because it has been seen to catch

@@ -63,8 +63,9 @@ type environment struct {
 	toR   *proxy
 	fleet []*instance
 
-	turn  atomic.Int64
-	users int64 // the last user id that was given out
+	turn   atomic.Int64
+	users  int64 // the last user id that was given out
+	copies int   // of the database
 }
 
 const (
@@ -93,7 +94,14 @@ func (b *environment) open(ctx context.Context, program, lock string) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(ctx, program, b.dir, env); err != nil {
+	root, err := withDatabase(env, b.maria.DSN(b.dbase))
+	if err != nil {
+		return err
+	}
+	if err := migrate(ctx, program, b.dir, root); err != nil {
+		return err
+	}
+	if err := b.grant(ctx); err != nil {
 		return err
 	}
 	errs := make([]error, instances)
@@ -114,20 +122,13 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 	if b.dbase, err = b.maria.CreateDatabase(ctx); err != nil {
 		return err
 	}
-	cfg, err := mysql.ParseDSN(b.maria.DSN(b.dbase))
-	if err != nil {
-		return fmt.Errorf("read the DSN: %w", err)
+	if err := b.openDatabase(b.maria); err != nil {
+		return err
 	}
-	cfg.Logger = &mysql.NopLogger{} // connections are broken on purpose
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	b.db = sql.OpenDB(connector)
 	if b.kind == cluster {
 		return b.openCluster(ctx)
 	}
-	if b.redis, err = servers.StartRedis(ctx, b.redisDir(), servers.AppendOnly()); err != nil {
+	if b.redis, err = servers.StartRedis(ctx, b.redisDir(), servers.AppendOnly(), redisUser()); err != nil {
 		return err
 	}
 	b.rdb = redis.NewClient(&redis.Options{Addr: b.redis.Addr()})
@@ -148,7 +149,7 @@ func (b *environment) openCluster(ctx context.Context) (err error) {
 }
 
 func (b *environment) openProxies(ctx context.Context) (err error) {
-	b.spare, err = servers.StartRedis(ctx, b.redisDir()+"2", servers.AppendOnly(), servers.ReplicaOf(b.redis.Addr()))
+	b.spare, err = servers.StartRedis(ctx, b.redisDir()+"2", servers.AppendOnly(), redisUser(), servers.ReplicaOf(b.redis.Addr()))
 	if err != nil {
 		return err
 	}
@@ -165,6 +166,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN: %w", err)
 	}
+	cfg.User, cfg.Passwd = user, user
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = time.Second, time.Second, time.Second
 	addrs, mode := "", "single"
 	switch b.kind {
@@ -186,6 +188,9 @@ func (b *environment) environ(lock string) ([]string, error) {
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock,
 		"SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
+	}
+	if b.kind != cluster {
+		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)
 	}
 	if lock == "none" {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")

@@ -40,7 +40,8 @@ func Faults(mode, pattern string) ([]Fault, error) {
 		return nil, fmt.Errorf("the pattern of cells: %w", err)
 	}
 	var some []Fault
-	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults()) {
+	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
+		historyFaults(), evictions(), clockFaults(), rightsFaults()) {
 		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}

@@ -100,12 +100,16 @@ func (i *instance) state(ctx context.Context) (faults.State, error) {
 	return i.faults(ctx, http.MethodGet, "")
 }
 
-func (i *instance) faults(ctx context.Context, method, body string) (s faults.State, err error) {
+func (i *instance) faults(ctx context.Context, method, body string) (faults.State, error) {
+	return i.tell(ctx, method, faults.Path, body)
+}
+
+func (i *instance) tell(ctx context.Context, method, path, body string) (s faults.State, err error) {
 	l := i.now()
 	if l == nil || l.Ended() {
 		return s, errors.New("it does not run")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, l.Admin+faults.Path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, l.Admin+path, strings.NewReader(body))
 	if err != nil {
 		return s, fmt.Errorf("faults of %s: %w", i.name, err)
 	}

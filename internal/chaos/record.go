@@ -16,8 +16,9 @@ type purchase struct {
 	taps  int // how many times the buyer taps at once
 	lot   int // 0 to 99: whether the order will be paid, cancelled or left
 	ids   []int64
-	gone  bool   // it was answered that this request will never be an order
-	place string // of a 202 that is not ended
+	gone  bool      // it was answered that this request will never be an order
+	since time.Time // when that was asked
+	place string    // of a 202 that is not ended
 }
 
 // acknowledged is an order that was acknowledged: it must be there for ever.
@@ -28,6 +29,9 @@ type acknowledged struct {
 	sure    bool   // and was told that it happened
 	refused bool   // or was told that it cannot
 	expires time.Time
+
+	first           time.Time // when it was acknowledged
+	asked, followed time.Time // when the last request began that was answered with it, and the one that made it sure
 }
 
 // allows reports whether the order may be in this state now.
@@ -56,6 +60,7 @@ type record struct {
 	byOrder  map[int64]*acknowledged
 	first    time.Time // when the first order was acknowledged after the last fault
 	healed   time.Time
+	history  *history // nil unless the database was set back
 	slowest  time.Duration
 	problems []string
 }
@@ -78,20 +83,25 @@ func (r *record) problemLocked(format string, args ...any) {
 	}
 }
 
-// acknowledge records an order, and returns it if it is new.
-func (r *record) acknowledge(w *purchase, id int64, expires time.Time) *acknowledged {
+// acknowledge records an order that was asked for at that time, and returns it if it is new.
+func (r *record) acknowledge(w *purchase, id int64, expires, asked time.Time) *acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.first.IsZero() && !r.healed.IsZero() {
 		r.first = time.Now()
 	}
 	if slices.Contains(w.ids, id) {
+		if o := r.byOrder[id]; o != nil && asked.After(o.asked) {
+			o.asked = asked
+		}
 		return nil
 	}
-	if len(w.ids) > 0 {
-		r.problemLocked("two orders for one request: user %d was given order %d and then %d", w.user, w.ids[0], id)
+	for _, before := range w.ids {
+		if !r.undone(r.byOrder[before]) {
+			r.problemLocked("two orders for one request: user %d was given order %d and then %d", w.user, before, id)
+		}
 	}
-	if w.gone {
+	if w.gone && !r.history.after(w.since) {
 		r.problemLocked("a request that was given up has an order: %d of user %d", id, w.user)
 	}
 	w.ids = append(w.ids, id)
@@ -99,7 +109,7 @@ func (r *record) acknowledge(w *purchase, id int64, expires time.Time) *acknowle
 		r.problemLocked("one order for two requests: %d for user %d and user %d", id, other.wish.user, w.user)
 		return nil
 	}
-	o := &acknowledged{id: id, wish: w, expires: expires}
+	o := &acknowledged{id: id, wish: w, expires: expires, first: time.Now(), asked: asked}
 	r.byOrder[id] = o
 	return o
 }

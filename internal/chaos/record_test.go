@@ -21,20 +21,20 @@ func TestTheRecordNoticesWhatMayNotBeSaid(t *testing.T) {
 	}{
 		"the same order again is no news": {func(r *record) {
 			w := &purchase{user: 1}
-			r.acknowledge(w, 10, time.Time{})
-			r.acknowledge(w, 10, time.Time{})
+			r.acknowledge(w, 10, time.Time{}, time.Time{})
+			r.acknowledge(w, 10, time.Time{}, time.Time{})
 		}, ""},
 		"two orders for one request": {func(r *record) {
 			w := &purchase{user: 1}
-			r.acknowledge(w, 10, time.Time{})
-			r.acknowledge(w, 11, time.Time{})
+			r.acknowledge(w, 10, time.Time{}, time.Time{})
+			r.acknowledge(w, 11, time.Time{}, time.Time{})
 		}, "two orders for one request"},
 		"one order for two requests": {func(r *record) {
-			r.acknowledge(&purchase{user: 1}, 10, time.Time{})
-			r.acknowledge(&purchase{user: 2}, 10, time.Time{})
+			r.acknowledge(&purchase{user: 1}, 10, time.Time{}, time.Time{})
+			r.acknowledge(&purchase{user: 2}, 10, time.Time{}, time.Time{})
 		}, "one order for two requests"},
 		"an order for a request that was given up": {func(r *record) {
-			r.acknowledge(&purchase{user: 1, gone: true}, 10, time.Time{})
+			r.acknowledge(&purchase{user: 1, gone: true}, 10, time.Time{}, time.Time{})
 		}, "given up"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,10 +25,11 @@ type Result struct {
 	Lost         int            `json:"lost"`           // acknowledged, and not there or not as told
 	Oversold     int            `json:"oversold"`
 	AboveLimit   int            `json:"above_limit"`
-	Leaked       int            `json:"leaked"`       // units by which Redis and the database differ at the end
-	Settled      time.Duration  `json:"settled_ns"`   // from the last fault until everything was at rest
-	Recovered    time.Duration  `json:"recovered_ns"` // from the last fault to the next order; 0: none was left to sell
-	Slowest      time.Duration  `json:"slowest_ns"`   // of all answers
+	Undone       int            `json:"undone,omitempty"` // acknowledged, and lost with the database that was set back
+	Leaked       int            `json:"leaked"`           // units by which Redis and the database differ at the end
+	Settled      time.Duration  `json:"settled_ns"`       // from the last fault until everything was at rest
+	Recovered    time.Duration  `json:"recovered_ns"`     // from the last fault to the next order; 0: none was left to sell
+	Slowest      time.Duration  `json:"slowest_ns"`       // of all answers
 	Seconds      float64        `json:"seconds"`
 	Problems     []string       `json:"problems,omitempty"` // every broken promise that was found
 	Logs         []string       `json:"logs,omitempty"`     // what the instances said, if there is a problem

@@ -17,6 +17,7 @@ type round struct {
 	rng   *rand.Rand
 	nurse *supervisor
 	done  chan struct{} // closed when the first part of the crowd has its answers
+	began time.Time
 	bound time.Duration // within which everything must be settled after the last fault
 	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
 }
@@ -30,7 +31,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
-	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound}
+	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began}
 	r.workload = &workload{client: newClient(b), rec: newRecord(), races: cell.races, once: cell.once}
 	defer r.http.CloseIdleConnections()
 	var err error

@@ -129,7 +129,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 		case a.code == "conflict" && !givenUp: // for ever: the same request is told the same
 			givenUp = true
 			c.rec.mu.Lock()
-			w.gone = true
+			w.gone, w.since = true, a.asked
 			c.rec.mu.Unlock()
 		case !a.again():
 			c.rec.refuse(a.code)
@@ -162,7 +162,9 @@ func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	c.rec.mu.Lock()
 	w.place = ""
 	void := a.order.Status == "void" || a.status == http.StatusNotFound
-	w.gone = w.gone || void
+	if void {
+		w.gone, w.since = true, a.asked
+	}
 	c.rec.mu.Unlock()
 	if !void {
 		c.own(ctx, w, a)
@@ -176,7 +178,7 @@ func (c *workload) own(ctx context.Context, w *purchase, a answer) {
 		c.rec.problem("user %d asked for coupon %s and was answered %d: %s", w.user, c.coupon, a.status, a.body)
 		return
 	}
-	o := c.rec.acknowledge(w, id, a.order.ExpiresAt)
+	o := c.rec.acknowledge(w, id, a.order.ExpiresAt, a.asked)
 	if o == nil {
 		return
 	}
@@ -212,7 +214,7 @@ func (c *workload) follow(ctx context.Context, o *acknowledged, want, verb strin
 		switch a := c.ask(ctx, c.bed.pick(), http.MethodPost, path, o.wish.token, "", ""); {
 		case a.status == http.StatusOK && a.order.Status == want:
 			c.rec.mu.Lock()
-			o.sure = true
+			o.sure, o.followed = true, a.asked
 			c.rec.mu.Unlock()
 			return
 		case a.status == http.StatusOK:

@@ -36,11 +36,12 @@ type Clock struct {
 	own func() time.Time
 
 	mu       sync.Mutex
-	from, is time.Time          // the same moment, on the own clock and on that of most
+	from, is time.Time          // the same moment, by the monotonic clock and by that of most
 	latest   map[string]Reading // by server
 }
 
-// New makes a Clock over the instance's own one; nil is time.Now.
+// New makes a Clock over the instance's own one, which may be set at any time; nil is
+// time.Now.
 func New(own func() time.Time) *Clock {
 	if own == nil {
 		own = time.Now
@@ -50,13 +51,12 @@ func New(own func() time.Time) *Clock {
 
 // Now returns the time.
 func (c *Clock) Now() time.Time {
-	now := c.own()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.from.IsZero() {
-		return now
+		return c.own()
 	}
-	return c.is.Add(now.Sub(c.from))
+	return c.is.Add(time.Since(c.from))
 }
 
 // attempts is how often a server is asked: the quickest answer tells best, and the first
@@ -67,15 +67,15 @@ const attempts = 3
 func (c *Clock) Read(ctx context.Context, server string, ask func(context.Context) (time.Time, error)) (Reading, error) {
 	var best Reading
 	for try := range attempts {
-		began := c.own()
+		own, began := c.own(), time.Now()
 		at, err := ask(ctx)
 		if err != nil {
 			return Reading{}, fmt.Errorf("the time of %s: %w", server, err)
 		}
-		within := c.own().Sub(began) / 2
+		within := time.Since(began) / 2
 		if try == 0 || within < best.Within {
 			// Round(0) leaves the time of day, which is what is compared.
-			best = Reading{Server: server, Ahead: began.Add(within).Round(0).Sub(at), Within: within}
+			best = Reading{Server: server, Ahead: own.Add(within).Round(0).Sub(at), Within: within}
 		}
 	}
 	c.mu.Lock()
@@ -106,8 +106,7 @@ func (c *Clock) Agree() {
 	if middle.Abs() < near {
 		middle = 0
 	}
-	c.from = c.own()
-	c.is = c.from.Round(0).Add(-middle)
+	c.from, c.is = time.Now(), c.own().Round(0).Add(-middle)
 }
 
 // Worst returns the latest reading of the server whose clock is farthest from this one.

@@ -106,3 +106,26 @@ func TestTheWorstOfTheServersIsTold(t *testing.T) {
 	require.ErrorIs(t, err, away)
 	require.Equal(t, "b", c.Worst().Server, "what is known of it is not forgotten")
 }
+
+// What passes is counted by the monotonic clock, which nobody sets.
+func TestATimeOfDayThatIsSetWhileItRunsChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set time.Duration
+		c := clock.New(func() time.Time { return time.Now().Add(set) })
+		read := func() (worst time.Duration) {
+			for _, server := range []string{"redis", "database"} {
+				_, err := c.Read(t.Context(), server, asked(0, 0))
+				require.NoError(t, err)
+			}
+			c.Agree()
+			return c.Worst().Ahead
+		}
+		require.Zero(t, read())
+		for _, set = range []time.Duration{16 * time.Second, -time.Hour, 0} {
+			time.Sleep(time.Minute)
+			require.Equal(t, time.Now().UnixNano(), c.Now().UnixNano(), "before it was read")
+			require.Equal(t, set, read())
+			require.Equal(t, time.Now().UnixNano(), c.Now().UnixNano(), "and after")
+		}
+	})
+}

@@ -16,17 +16,18 @@ const maxSpec = 16 << 10
 //
 //	PUT /faults     arms the faults in the body, as Parse reads them, and forgets the others
 //	GET /faults     returns the State
+//	PUT /faults/clock   sets the time of day ahead by the duration in the body, or back
 func (p *Points) Handler(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { p.tell(w) })
 	mux.HandleFunc("PUT "+Path, func(w http.ResponseWriter, r *http.Request) {
-		text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
+		text, err := spec(r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		all, err := Parse(string(text))
+		all, err := Parse(text)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -34,7 +35,20 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 		p.Arm(all...)
 		p.tell(w)
 	})
+	mux.HandleFunc("PUT "+ClockPath, func(w http.ResponseWriter, r *http.Request) {
+		text, err := spec(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		p.setClock(w, text)
+	})
 	return mux
+}
+
+func spec(r *http.Request) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
+	return string(text), err //nolint:wrapcheck // it is told as it is
 }
 
 func (p *Points) tell(w http.ResponseWriter) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,7 @@ type Points struct {
 	passes map[string]int // since the faults were armed
 	struck map[string]int // faults by their text: how often each struck
 
+	ahead   atomic.Int64 // of the right time, in nanoseconds: what Now says
 	witness witness
 
 	die func(Action) // replaces the signal in tests; may be nil

@@ -128,3 +128,24 @@ func TestTheSameKeyForTwoCouponsAtOnceBuysOneOfThem(t *testing.T) {
 		s.settled(t, one, int64(min(1, bought[one.ID])))
 	}
 }
+
+// A database that was set back lacks an order that Redis still knows. Until the epoch ends the
+// request is not refused for ever, but to be asked again.
+func TestARequestWhoseOrderWasLostWithTheDatabaseMayBeAskedAgain(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 5, 1)
+	o := s.buy(t, c, 7, "k")
+	for _, statement := range []string{"DELETE FROM orders WHERE id = ?", "UPDATE coupons SET stock = stock + 1 WHERE id = ?"} {
+		id := o.ID
+		if statement[0] == 'U' {
+			id = c.ID
+		}
+		_, err := s.raw.ExecContext(t.Context(), statement, id)
+		require.NoError(t, err)
+	}
+	_, err := s.Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	s.reload(t, c)
+	again := s.buy(t, c, 7, "k")
+	require.NotEqual(t, o.ID, again.ID)
+}

@@ -190,8 +190,13 @@ func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, 
 		return Order{}, refusal
 	}
 	o, err := s.resultOf(ctx, requestID(r, 0), r.CouponID, r.UserID)
-	if errors.Is(err, ErrNotFound) {
-		return Order{}, refusal
+	switch {
+	case !errors.Is(err, ErrNotFound):
+		return o, err
+	case errors.Is(refusal, ErrDuplicate):
+		// Redis knows an order that the database does not: that was set back, and the epoch
+		// is about to end. The next one knows no such request.
+		return Order{}, fmt.Errorf("%w: the request is known and its order is not to be found", ErrUnavailable)
 	}
-	return o, err
+	return Order{}, refusal
 }

@@ -165,3 +165,9 @@ func TestNoCommandOfAScriptIsForgotten(t *testing.T) {
 	}))
 	require.Greater(t, files, 50)
 }
+
+// A command that was renamed is missing as one that is forbidden.
+func TestAServerWhoseInfoWasRenamedIsRefusedByName(t *testing.T) {
+	r := testservers.NewRedis(t, servers.Set("rename-command", "INFO hidden"))
+	requireFound(t, lookAtRedis(t, client(t, r.Addr(), ""), use), "rights", preflight.Refused, "INFO", "unknown command")
+}

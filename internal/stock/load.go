@@ -235,6 +235,7 @@ func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []st
 
 // Loaded reports whether every shard is open with the epoch, on the server that it was loaded on.
 // All are asked at once; one that does not respond is an error, whatever the others return.
+// One in which a script was cut short is not as it was loaded.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -243,7 +244,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 		}
 		return nil
 	})
-	loaded := shards > 0
+	loaded := shards > 0 && !s.isHalfDone(couponID, epoch)
 	for shard, answer := range answers {
 		said, err := answer.Text()
 		if err != nil {

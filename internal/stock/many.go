@@ -143,6 +143,9 @@ func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(m
 		s.send(ctx, lost, sc.keys, sc.Eval) // which a server understands that has forgotten the script, too
 	}
 	for _, r := range b {
+		if r.err != nil {
+			s.cutShort(ctx, r.couponID, r.err)
+		}
 		for i, member := range r.members {
 			if r.err != nil {
 				answered(member, r.shard, nil, r.failure())

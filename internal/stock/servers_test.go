@@ -8,6 +8,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
+	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -38,6 +39,15 @@ func TestAServerThatMayNotSayWhichItIsIsNeverTheSame(t *testing.T) {
 	s.requireLoaded(false)
 	require.NoError(t, s.Load(t.Context(), s.load))
 	s.requireLoaded(true)
+}
+
+// Where INFO has another name the scripts cannot ask either, and say so.
+func TestAServerWhoseInfoWasRenamedIsNeverTheSame(t *testing.T) {
+	r := testservers.NewRedis(t, servers.Set("rename-command", "INFO hidden"))
+	s := closed(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 4, 2)
+	require.ErrorIs(t, s.CheckServers(t.Context()), ErrInfoDenied)
+	require.ErrorIs(t, s.Load(t.Context(), s.load), ErrInfoDenied)
+	s.requireLoaded(false)
 }
 
 func TestAMissingKeyOfALoadedShardIsNoticed(t *testing.T) {

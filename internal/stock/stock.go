@@ -22,7 +22,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,6 +84,8 @@ type Stock struct {
 	soldOut  *soldOutCache
 	prefix   string // begins every key and channel
 
+	log        *slog.Logger
+	halfDone   sync.Map     // coupon to the epoch in which a script was cut short
 	deployment atomic.Value // the id of the database's, after the first heartbeat
 }
 
@@ -94,7 +98,8 @@ type Scripter interface {
 // New returns a Stock. A coupon that was seen empty counts as sold out for soldOutFor without I/O,
 // unless a restock is announced.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix}
+	return &Stock{client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
+		log: slog.New(slog.DiscardHandler)}
 }
 
 // WithScripter runs the calls of every order through path, in pipelines of the same client, for
@@ -159,6 +164,9 @@ func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, sha
 ) {
 	k := s.keys(couponID, shard, sc.keys)
 	answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
+	if err != nil { // what is run once more takes its own writes for done
+		s.cutShort(ctx, couponID, err)
+	}
 	if twice = err != nil && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	}

@@ -135,6 +135,12 @@ func TestAUnitGoesBackWithAnEntryInTheOutbox(t *testing.T) {
 
 		err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { _, err := tx.Restock(ctx, o); return err })
 		require.Error(t, err, "a second time is refused")
+		before := due[0]
+		before.Epoch--
+		require.NoError(t, s.Delivered(t.Context(), before))
+		still, err := s.DueRestocks(t.Context(), 0, 10)
+		require.NoError(t, err)
+		require.Equal(t, due, still, "what an older epoch has got is not what this one is owed")
 		require.NoError(t, s.Delivered(t.Context(), due[0]))
 		require.NoError(t, s.Delivered(t.Context(), due[0]), "noted twice is noted once")
 		owed, err := s.DueRestocks(t.Context(), 0, 10)

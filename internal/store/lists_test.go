@@ -107,7 +107,7 @@ func TestDueReturnsAreReadInPages(t *testing.T) {
 			_, err := cancelOrder(t.Context(), s, placed(t, s, c, id, id))
 			require.NoError(t, err)
 		}
-		require.NoError(t, s.Delivered(t.Context(), order.Restock{OrderID: 2, UserID: 2}))
+		require.NoError(t, s.Delivered(t.Context(), order.Restock{OrderID: 2, UserID: 2, Epoch: c.Epoch}))
 		for after, want := range map[int64][]int64{0: {1, 3}, 3: {4, 5}, 5: nil} {
 			page, err := s.DueRestocks(t.Context(), after, 2)
 			require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"seckill/internal/order"
@@ -80,14 +81,16 @@ func (s *Store) DueRestocks(ctx context.Context, after int64, limit int) ([]orde
 	return due, wrap(err, "list due returns")
 }
 
-// Delivered deletes rows of the outbox: the shards have their units.
+// Delivered deletes rows of the outbox: the shards have their units. A row of another epoch
+// stays: the database was set back meanwhile, and the order was cancelled anew.
 func (s *Store) Delivered(ctx context.Context, of ...order.Restock) error {
 	for some := range slices.Chunk(of, keysPerStatement) {
-		args := make([]any, 0, 2*len(some))
+		args := make([]any, 0, 3*len(some))
 		for _, r := range some {
-			args = append(args, r.OrderID, r.UserID)
+			args = append(args, r.OrderID, r.UserID, r.Epoch)
 		}
-		of := s.write.WithContext(ctx).Where(keyCondition("order_id", len(some)), args...)
+		one := "(order_id = ? AND user_id = ? AND epoch = ?)"
+		of := s.write.WithContext(ctx).Where(strings.Repeat(one+" OR ", len(some)-1)+one, args...)
 		if err := of.Delete(&returnRow{}).Error; err != nil {
 			return wrap(err, "note the return of %d orders", len(some))
 		}

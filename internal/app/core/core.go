@@ -70,7 +70,7 @@ func New(o Options) *Core {
 	if o.Tx == nil {
 		o.Tx = o.DB
 	}
-	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
+	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
 	if o.Scripter != nil {
 		c.Stock.WithScripter(o.Scripter)
 	}

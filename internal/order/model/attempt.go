@@ -60,6 +60,7 @@ type attempt struct {
 	ticket   bool // other instances can be asked about the order in doubt
 	unlocked bool
 	twice    bool // its command was sent twice
+	undone   bool // what it knows of the database was lost when that was set back
 	late     call // a command still on its way
 }
 
@@ -198,7 +199,7 @@ func (m *Sale) forget(s *State, i int8) {
 	if a.at < done {
 		return
 	}
-	keep := attempt{at: a.at, got: a.got, late: a.late, ticket: a.ticket, told: a.told}
+	keep := attempt{at: a.at, got: a.got, late: a.late, ticket: a.ticket, told: a.told, undone: a.undone}
 	if keep.told || keep.ticket {
 		keep.result = a.result
 	}

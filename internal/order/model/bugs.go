@@ -3,7 +3,7 @@ package model
 import "strings"
 
 // Bugs is a set of things that are broken on purpose.
-type Bugs uint32
+type Bugs uint64
 
 // The four lines of defence against a second order of one user, each left out, and
 // the planted bugs.
@@ -40,6 +40,9 @@ const (
 	OutboxNotCounted      // a loading counts the buyers without what came back since it began
 	UnitsOfNow            // a loading goes on with the stock of now
 	FilledAgain           // a loading fills a shard again that may have been open
+	EpochsCountOn         // an epoch is the one before and one more, and not unique
+	MarkNotCompared       // no heartbeat notices that the database was set back
+	ForgottenWhatever     // a row of the outbox goes, whatever epoch is owed its unit
 )
 
 // Lines are the four lines of defence.
@@ -54,7 +57,8 @@ var bugNames = []string{
 	"outbox without epoch", "reload that adds blindly", "release for all", "sold out at home",
 	"cancelled whatever it is", "return without confirmation", "doubt that stays",
 	"every command is sent again", "outbox not counted",
-	"resumed with the units of now", "filled again after it was open",
+	"resumed with the units of now", "filled again after it was open", "epochs that are not unique",
+	"mark not compared", "return forgotten whatever its epoch",
 }
 
 // Has reports whether one of b is in the set.

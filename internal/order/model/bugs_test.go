@@ -135,6 +135,20 @@ var bugs = []struct {
 			Faults: model.Faults{Crashes: 1, Wipes: 1},
 		}, last: "opens the sale",
 	},
+	{
+		planted: model.EpochsCountOn, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, Faults: model.Faults{SetBacks: 1}}, last: "opens the sale",
+	},
+	{
+		planted: model.MarkNotCompared, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Faults: model.Faults{SetBacks: 1}}, last: "is set back",
+	},
+	{
+		planted: model.ForgottenWhatever, violated: model.I4,
+		sale: model.Sale{
+			Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: model.Cancel, Faults: model.Faults{SetBacks: 1},
+		}, last: "opens the sale",
+	},
 }
 
 // The same bug as it costs a unit: three have to meet for that, and the sale as a whole

@@ -24,7 +24,8 @@
 // and gone on with (loader.go). The adversary kills, loses
 // answers before and after the work is done, lets commands arrive late, ends leases while
 // their holder works, empties a shard or sets it back to what a lagging replica has
-// (adversary.go).
+// (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
+// a replica that lacks the last writes does (history.go).
 //
 // # What is not
 //
@@ -33,8 +34,8 @@
 // and the network does not alter anything. An attempt that begins anew after a stale
 // epoch keeps its id. The commands of the reconciler, the relay and the loader are done or
 // not done, never late. Not modelled are the flags and caches that only save work, queue
-// mode and group commit; a database that is set back, which ends every epoch and so is one
-// more loading. What holds here is true of the order of things; that the code
+// mode and group commit; a database that is set back to a state younger than the last
+// heartbeat, which none can notice; two databases at once. What holds here is true of the order of things; that the code
 // keeps to this order is for the tests of the real stores to say.
 //
 // # Reading a trace

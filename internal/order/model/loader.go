@@ -71,8 +71,7 @@ func (m *Sale) beginEpoch(s State, tell func(Action, State)) {
 	if m.rowLocked(&s) {
 		return
 	}
-	s.db.epoch++
-	s.db.onSale, s.db.opening = false, false
+	m.nextEpoch(&s)
 	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
 	tell(Action{Who: "the loader", Did: "begins an epoch: the sale is closed"}, s)
 }
@@ -158,11 +157,20 @@ func (m *Sale) loadBuyers(s State, tell func(Action, State)) {
 		}
 	case filled:
 		act.Did = "writes down that the shards are filled"
+		if w.epoch != s.db.epoch {
+			act.Said = "another epoch: given up"
+			s.loader = loader{}
+			break
+		}
 		s.db.opening = true
 		*w = loader{at: opening0, epoch: w.epoch}
 	case reopening:
 		act.Did = "opens the sale"
-		s.db.onSale, s.db.opening = true, false
+		if w.epoch == s.db.epoch {
+			s.db.onSale, s.db.opening = true, false
+		} else {
+			act.Said = "another epoch: given up"
+		}
 		s.loader = loader{}
 	default:
 		m.beginEpoch(s, tell)

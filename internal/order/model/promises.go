@@ -29,7 +29,7 @@ var promises = map[string]string{
 	I4:  "R + h + G + A = T, while Redis has lost nothing",
 	I5:  "no shard is below zero",
 	I6:  "the shards say sold out only when every one was seen empty",
-	I7:  "a 201 is a row for ever",
+	I7:  "a 201 is a row for ever, unless the database is set back to before it",
 	I8:  "one order at most per request, and the same answer each time",
 	I9:  "pending ─▶ paid | cancelled | expired, and nothing after that",
 	I10: "a lease is released by its owner alone, after a known outcome",
@@ -71,9 +71,9 @@ func (m *Sale) answersViolated(s *State) string {
 	for i := range m.wishes() {
 		a := &s.tries[i]
 		switch {
-		case a.told && !s.db.rows[a.result].status.order():
+		case a.told && !a.undone && !s.db.rows[a.result].status.order():
 			return I7
-		case orders[i] > 1, a.got == voided && a.at == done && orders[m.intent(i)] > 0, m.toldOtherwise(s, i):
+		case orders[i] > 1, a.got == voided && a.at == done && !a.undone && orders[m.intent(i)] > 0, m.toldOtherwise(s, i):
 			return I8
 		case a.got == soldOut && a.saw != everyShard:
 			return I6
@@ -87,7 +87,7 @@ func (m *Sale) answersViolated(s *State) string {
 func (m *Sale) toldOtherwise(s *State, i int8) bool {
 	a := &s.tries[i]
 	for j := range i {
-		if b := &s.tries[j]; a.told && b.told && m.intent(i) == m.intent(j) && a.result != b.result {
+		if b := &s.tries[j]; a.told && b.told && !a.undone && !b.undone && m.intent(i) == m.intent(j) && a.result != b.result {
 			return true
 		}
 	}
@@ -108,7 +108,7 @@ func (m *Sale) aboveLimit(s *State) bool {
 // comparable reports whether Redis and the database speak of the same loading, and
 // nothing of it was lost.
 func (m *Sale) comparable(s *State) bool {
-	return !s.unsound() && s.db.onSale && s.loader.at == loaded
+	return !s.unsound() && !s.behind && s.db.onSale && s.loader.at == loaded
 }
 
 // AtRest reports whether nothing is open any more and Redis agrees with the database:

@@ -44,7 +44,9 @@ func (m *Sale) relay(s State, n int8, tell func(Action, State)) {
 		}
 	default:
 		act.Did = "forgets the return of the unit"
-		s.db.due[w.order] = 0
+		if s.db.due[w.order] == w.epoch || m.has(ForgottenWhatever) {
+			s.db.due[w.order] = 0
+		}
 		s.relays[n] = relay{}
 	}
 	tell(act, s)

@@ -39,6 +39,7 @@ type Faults struct {
 	Leases    int8 // a lease that ends while its holder works and does not know it
 	Failovers int8 // of a shard to a replica that lags
 	Wipes     int8 // a shard that loses everything
+	SetBacks  int8 // of the database to an earlier state, older than the last heartbeat
 }
 
 // request numbers the requests of the wishes by their first wish.
@@ -74,6 +75,7 @@ func (m *Sale) share(units, k int8) int8 {
 func (m *Sale) Start() State {
 	s := State{left: m.Faults, reloads: m.Reloads}
 	s.db = database{stock: m.Units, epoch: 1, onSale: true}
+	s.newest = 1
 	for k := range int8(shards) {
 		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k)}
 	}
@@ -93,6 +95,8 @@ func (m *Sale) Next(s State, tell func(Action, State)) {
 		m.relay(s, n, tell)
 	}
 	m.reload(s, tell)
+	m.heartbeat(s, tell)
 	m.leases(s, tell)
 	m.disasters(s, tell)
+	m.setBack(s, tell)
 }

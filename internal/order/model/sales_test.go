@@ -88,6 +88,21 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		"one key twice and another": {
 			Units: 2, Limit: 1, Wishes: three,
 		},
+		"one buyer, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, Faults: faults{SetBacks: 1, Crashes: 1},
+		},
+		"one buyer in doubt, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: once, Faults: faults{SetBacks: 1, Losses: 2},
+		},
+		"one buyer, a reload, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, Reloads: 1, Faults: faults{SetBacks: 1},
+		},
+		"the same key twice at once, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: again, Faults: faults{SetBacks: 1},
+		},
+		"two keys of a user, and the database is set back": {
+			Units: 2, Limit: 1, Wishes: other, Faults: faults{SetBacks: 1},
+		},
 		"two keys of a user and another buyer": {
 			Units: 2, Limit: 1, Wishes: crowd, Homes: [2]int8{0, 1},
 		},

@@ -16,6 +16,10 @@ type State struct {
 	lags       [shards]bool
 	locks      [users]lease
 	db         database
+	copied     database // the earlier state that the database may be set back to
+	hasCopy    bool
+	behind     bool  // the database was set back, and no heartbeat has noticed it
+	newest     uint8 // the largest epoch that was ever begun
 	tries      [attempts]attempt
 	reconciler reconciler
 	relays     [2]relay

@@ -43,7 +43,7 @@ func (r *Redis) ask(ctx context.Context, question func(*redis.Client) error) err
 func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
 	var text string
 	err := r.ask(ctx, func(c *redis.Client) (err error) {
-		text, err = c.Info(ctx, section).Result()
+		text, err = c.Do(ctx, r.infoCommand, section).Text()
 		return err //nolint:wrapcheck // ask wraps it
 	})
 	return fields(text), err

@@ -15,6 +15,7 @@ const mariaDBPackage = "mariadb-server"
 // is on disk before the reply, as in production.
 type MariaDB struct {
 	*Process
+	data string // folder
 }
 
 // StartMariaDB starts a MariaDB with its data in dir, which is created if it does not exist;
@@ -29,7 +30,7 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("find the folder of MariaDB: %w", err)
 	}
-	data := filepath.Join(dir, "my")
+	data := dataOf(dir)
 	if err := os.MkdirAll(tmpOf(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of MariaDB: %w", err)
 	}
@@ -44,7 +45,7 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 func startMariaDB(ctx context.Context, server, dir, data string, port int, settings []Setting) (*MariaDB, error) {
 	pidFile := filepath.Join(dir, "my.pid")
 	settings, env := split(settings)
-	m := &MariaDB{Process: &Process{
+	m := &MariaDB{data: data, Process: &Process{
 		path: server,
 		args: mariaDBArgs(dir, data, pidFile, port, settings),
 		env:  env,

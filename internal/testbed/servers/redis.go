@@ -17,6 +17,7 @@ const redisPackage = "redis-server"
 // Redis is one server without a password, reachable from this machine only.
 type Redis struct {
 	*Process
+	infoCommand string // what INFO is called
 }
 
 // StartRedis starts a Redis with its files in dir, which is created if it does not exist. ctx
@@ -62,13 +63,18 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	}, settings...)); err != nil {
 		return nil, err
 	}
-	r := &Redis{&Process{
+	r := &Redis{infoCommand: "INFO", Process: &Process{
 		path: server,
 		args: append([]string{file}, words...),
 		env:  env,
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "redis.log"),
 	}}
+	for _, s := range settings {
+		if name, renamed := strings.CutPrefix(s.Value, "INFO "); renamed && s.Name == "rename-command" {
+			r.infoCommand = name
+		}
+	}
 	r.ready = func(ctx context.Context, pid int) error { return r.serves(ctx, pid) }
 	if err := r.start(ctx); err != nil {
 		return nil, err

@@ -1,0 +1,101 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"seckill/internal/faults"
+)
+
+// clockFaults set the time of day of an instance's machine: it must not be ready, and what
+// it does nevertheless must not come too early. Redis and the database are right.
+func clockFaults() []Fault {
+	return []Fault{
+		{Name: "clock:seconds-apart", kind: expiring, harm: clockApart(6*time.Second, time.Minute)},
+		{Name: "clock:minutes-apart", kind: expiring, harm: clockApart(time.Minute, time.Hour)},
+	}
+}
+
+// toNotice is how long an instance may take to notice that its clock was set.
+const toNotice = 10 * time.Second
+
+func clockApart(least, most time.Duration) func(ctx context.Context, r *round) (bool, error) {
+	return func(ctx context.Context, r *round) (bool, error) {
+		i := r.bed.fleet[r.rng.IntN(instances)]
+		by := (least + time.Duration(r.rng.Int64N(int64(most-least)))).Round(time.Second)
+		if r.rng.IntN(2) == 0 {
+			by = -by
+		}
+		r.onTheWay(ctx, r.rng.IntN(60))
+		if err := i.setClock(ctx, by); err != nil {
+			return false, err
+		}
+		if said := i.readiness(ctx, http.StatusServiceUnavailable); !strings.Contains(said, "clocks are apart") {
+			r.rec.problem("the clock of %s is %s ahead, and its readiness is %s", i.name, by, said)
+		}
+		// It is still asked: a load balancer takes its time.
+		<-r.done
+		_ = sleep(ctx, 4*workEvery) // it expires orders, too
+		if err := i.setClock(ctx, 0); err != nil {
+			return false, err
+		}
+		if said := i.readiness(ctx, http.StatusOK); !strings.HasPrefix(said, "200") {
+			r.rec.problem("the clock of %s is right again, and its readiness is %s", i.name, said)
+		}
+		return true, ctx.Err()
+	}
+}
+
+func (i *instance) setClock(ctx context.Context, by time.Duration) error {
+	_, err := i.tell(ctx, http.MethodPut, faults.ClockPath, by.String())
+	return err
+}
+
+// readiness waits for an answer of the status, and gives the last one.
+func (i *instance) readiness(ctx context.Context, want int) (said string) {
+	for until := time.Now().Add(toNotice); time.Now().Before(until) && sleep(ctx, 20*time.Millisecond); {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.now().Admin+"/readyz", http.NoBody)
+		if err != nil {
+			return err.Error()
+		}
+		resp, err := admins.Do(req)
+		if err != nil {
+			said = err.Error()
+			continue
+		}
+		text, _ := io.ReadAll(resp.Body) // what was read is told
+		_ = resp.Body.Close()
+		if said = fmt.Sprintf("%d: %s", resp.StatusCode, text); resp.StatusCode == want {
+			return said
+		}
+	}
+	return said
+}
+
+// checkTimes holds the times until which orders may be paid against the crowd's clock, and
+// that no request was given up although nothing but a clock was wrong.
+func (r *round) checkTimes() {
+	if r.bed.kind != expiring {
+		return
+	}
+	const unsure = time.Second // answers take their time
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	for id, o := range r.rec.byOrder {
+		if o.expires.Before(r.began.Add(payWithin-unsure)) || o.expires.After(o.first.Add(payWithin+unsure)) {
+			r.rec.problemLocked("order %d was acknowledged at %s and may be paid until %s", id, o.first.UTC(), o.expires)
+		}
+	}
+	if !strings.HasPrefix(r.fault.Name, "clock:") || r.bed.mode == Queue {
+		return // where what waits for too long is void
+	}
+	for _, w := range r.wishes {
+		if w.gone {
+			r.rec.problemLocked("a request of user %d was given up, and nothing but a clock was wrong", w.user)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// rightsFaults take a right from the user of the fleet while it is at work, and give it back:
+// that must be named in a log, cost nothing, and be over by itself.
+func rightsFaults() []Fault {
+	commands := []string{"get", "hget", "hmget", "hincrby", "hdel", "hexists", "exists", "decr", "zadd", "zrem", "time", "evalsha"}
+	return []Fault{
+		{Name: "rights:redis-command", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
+			return without(ctx, r, commands[r.rng.IntN(len(commands))])
+		}},
+		// Which is missed when a unit has left its counter and is in no hold yet.
+		{Name: "rights:redis-hset", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) { return without(ctx, r, "hset") }},
+		{Name: "rights:redis-info", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) { return without(ctx, r, "info") }},
+		{Name: "rights:database", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
+			return withoutStatement(ctx, r, statements[r.rng.IntN(len(statements))])
+		}},
+		{Name: "rights:database-stock", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
+			return withoutStatement(ctx, r, [2]string{"UPDATE", "coupons"})
+		}},
+	}
+}
+
+// without takes a command away. It may be missed in the middle of a script, when half of
+// that is done.
+func without(ctx context.Context, r *round, command string) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	began := time.Now()
+	may := func(sign string) error {
+		if err := r.bed.rdb.Do(ctx, "ACL", "SETUSER", user, sign+command).Err(); err != nil {
+			return fmt.Errorf("change the rights in Redis: %w", err)
+		}
+		return nil
+	}
+	if err := may("-"); err != nil {
+		return false, err
+	}
+	words := []string{"'" + command + "' command", "executing the script can't run this command"}
+	if command == "info" { // the scripts ask whether they may
+		words = []string{"INFO"}
+	}
+	r.named(ctx, began, words...)
+	return true, may("+")
+}
+
+// statements are those that an order and the background work make, by their tables.
+var statements = [][2]string{
+	{"SELECT", "orders"}, {"INSERT", "orders"}, {"UPDATE", "orders"}, {"SELECT", "coupons"},
+	{"INSERT", "fences"}, {"SELECT", "fences"}, {"SELECT", "stock_returns"}, {"SELECT", "deployment"}, {"UPDATE", "deployment"},
+}
+
+func withoutStatement(ctx context.Context, r *round, one [2]string) (bool, error) {
+	r.onTheWay(ctx, 10+r.rng.IntN(70))
+	began := time.Now()
+	do := func(text string) error {
+		if _, err := r.bed.db.ExecContext(ctx, fmt.Sprintf(text, one[0], one[1], user)); err != nil {
+			return fmt.Errorf("change the rights in the database: %w", err)
+		}
+		return nil
+	}
+	if err := do("REVOKE %s ON %s FROM %s"); err != nil {
+		return false, err
+	}
+	r.named(ctx, began, "command denied")
+	return true, do("GRANT %s ON %s TO %s")
+}
+
+// toName is how long a missing right may stay without a word in any log.
+const toName = 6 * time.Second
+
+// named waits, for at least longer, until an instance has named what it may not do any more.
+func (r *round) named(ctx context.Context, since time.Time, words ...string) {
+	for sleep(ctx, 50*time.Millisecond) {
+		told := false
+		for _, i := range r.bed.fleet {
+			told = told || complained(i.now().Log(), since, words)
+		}
+		switch took := time.Since(since); {
+		case told && took > longer:
+			return
+		case took > toName:
+			r.rec.problem("no instance has named what it may not do: %s", words[0])
+			return
+		}
+	}
+}
+
+// complained reports whether a log has one of the words since then, in a line that is no mere
+// information.
+func complained(log string, since time.Time, words []string) bool {
+	for line := range strings.Lines(log) {
+		var said struct {
+			Time  time.Time `json:"time"`
+			Level string    `json:"level"`
+		}
+		has := slices.ContainsFunc(words, func(word string) bool { return strings.Contains(line, word) })
+		if has && json.Unmarshal([]byte(line), &said) == nil &&
+			said.Level != "INFO" && said.Time.After(since) {
+			return true
+		}
+	}
+	return false
+}

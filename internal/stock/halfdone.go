@@ -1,0 +1,56 @@
+package stock
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+)
+
+// A script that may not use one of its commands, because a right was taken from the user of
+// Redis while the program runs, ends in its middle, and what it has written stays: a unit may
+// be out of its counter and in no hold. So the coupon counts as not loaded from then on, and
+// is loaded again, in another epoch.
+
+// WithLog has the log tell of scripts that were cut short. It is called before the Stock is
+// used.
+func (s *Stock) WithLog(log *slog.Logger) *Stock {
+	s.log = log
+	return s
+}
+
+// epochUnknown is the epoch of a coupon that was cut short a moment ago.
+const epochUnknown = int64(0)
+
+// isHalfDone reports whether a script was cut short in this epoch of the coupon, or may have
+// been.
+func (s *Stock) isHalfDone(couponID, epoch int64) bool {
+	noted, is := s.halfDone.Load(couponID)
+	switch {
+	case !is:
+		return false
+	case noted == epochUnknown:
+		s.halfDone.CompareAndSwap(couponID, epochUnknown, epoch)
+	case noted != epoch:
+		s.halfDone.CompareAndDelete(couponID, noted)
+		return false
+	}
+	return true
+}
+
+// cutShort notes an error that a script may have met in its middle. What a script is refused
+// as a whole is none: the memory is full, the server is a replica or cannot write its files,
+// all of which it is told at its first write.
+func (s *Stock) cutShort(ctx context.Context, couponID int64, err error) {
+	text := err.Error()
+	if !strings.Contains(text, "user_script") {
+		return
+	}
+	for _, whole := range []string{"OOM", "MISCONF", "READONLY", "NOREPLICAS"} {
+		if strings.Contains(text, whole) {
+			return
+		}
+	}
+	if _, known := s.halfDone.Swap(couponID, epochUnknown); !known {
+		s.log.WarnContext(ctx, "a script was cut short: the stock will be loaded again", "coupon", couponID, "error", err)
+	}
+}

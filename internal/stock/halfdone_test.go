@@ -1,0 +1,60 @@
+package stock
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+	"seckill/internal/redisconn"
+	"seckill/internal/testbed/testservers"
+)
+
+// A script that is refused a command in its middle has written a part: what it leaves is
+// loaded again, once the right is back.
+func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
+	r := testservers.NewRedis(t)
+	all := dial(t, redisconn.Options{Addrs: []string{r.Addr()}})
+	may := func(rights ...any) {
+		t.Helper()
+		require.NoError(t, all.Do(t.Context(), append([]any{"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"}, rights...)...).Err())
+	}
+	may()
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 40, 2)
+	var log bytes.Buffer
+	s.WithLog(slog.New(slog.NewTextHandler(&log, nil)))
+	for _, command := range []string{"decr", "hset", "zadd", "hincrby", "hget"} {
+		log.Reset()
+		s.requireLoaded(true)
+		may("-" + command)
+		for user := range int64(3) {
+			_, err := s.Reserve(t.Context(), s.claim(user, s.request()))
+			if command != "hincrby" { // missed so late that it seems to be done when it is run again
+				require.ErrorIs(t, err, order.ErrUnavailable, command)
+			}
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "cut short"), "once an epoch")
+		require.Contains(t, log.String(), "can't run this command")
+		may()
+		s.requireLoaded(false)
+		s.requireLoaded(false)
+		s.load.Epoch++
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.requireLoaded(true)
+	}
+}
+
+// A full Redis refuses a script at its first write, as a whole.
+func TestAScriptThatWasRefusedAsAWholeLeavesTheStockAsItIs(t *testing.T) {
+	r := testservers.NewRedis(t)
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 4, 2)
+	require.NoError(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	_, err := s.Reserve(t.Context(), s.claim(1, s.request()))
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	require.ErrorContains(t, err, "OOM")
+	require.NoError(t, s.client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	s.requireLoaded(true)
+}

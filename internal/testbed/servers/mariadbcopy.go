@@ -1,0 +1,79 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Copy copies the data as they are at one moment into dir, which is made if it is not
+// there, as a snapshot of the disk does: the server is stopped in its tracks meanwhile.
+// StartMariaDB starts another server on the copy, and SetBack this one.
+func (m *MariaDB) Copy(dir string) error {
+	if err := m.Pause(); err != nil {
+		return err
+	}
+	err := copyFiles(m.data, dataOf(dir))
+	return errors.Join(err, m.Resume())
+}
+
+// SetBack ends the server at once, if it runs, and starts it on the copy in dir, at the same
+// address. The copy is used up.
+func (m *MariaDB) SetBack(ctx context.Context, dir string) error {
+	if err := m.Kill(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(m.data); err != nil {
+		return fmt.Errorf("remove the data of MariaDB: %w", err)
+	}
+	if err := os.Rename(dataOf(dir), m.data); err != nil {
+		return fmt.Errorf("move the copy into place: %w", err)
+	}
+	return m.Restart(ctx)
+}
+
+// dataOf is where a MariaDB keeps its data.
+func dataOf(dir string) string { return filepath.Join(dir, "my") }
+
+// copyFiles copies folders and files. Sockets are the server's own, and so are temporary
+// tables, which it makes anew.
+func copyFiles(from, to string) error {
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err //nolint:wrapcheck // as below
+		}
+		switch at := filepath.Join(to, rel); {
+		case e.IsDir():
+			return os.MkdirAll(at, 0o700)
+		case e.Type().IsRegular() && e.Name() != "ibtmp1":
+			return copyFile(path, at)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("copy the data of MariaDB: %w", err)
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err //nolint:wrapcheck // copyFiles'
+	}
+	defer func() { _ = in.Close() }() // only read
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // copyFiles'
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
