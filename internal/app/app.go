@@ -250,7 +250,7 @@ func ownershipError(err error) error {
 // than stock.shards: the next publication would move its stock. A sale whose shards are
 // freed has none.
 func (a *App) checkShards(ctx context.Context) error {
-	loaded, err := a.store.Coupons().Loaded(ctx)
+	loaded, err := a.loadedCoupons(ctx)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *App) startBackground(ctx context.Context) {
 	running.Go(func() {
 		a.Reconciler.Run(ctx, order.Schedule{
 			Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
-			Loaded: a.store.Coupons().Loaded, OnPass: a.metrics.ObservePass,
+			Loaded: a.loadedCoupons, OnPass: a.metrics.ObservePass,
 		})
 	})
 	running.Go(func() { a.freeEndedSales(ctx) })
@@ -40,16 +40,16 @@ func (a *App) startBackground(ctx context.Context) {
 }
 
 const (
-	// freeInterval is the time between passes that free the shards of ended sales, and
-	// freeTimeout bounds a pass.
-	freeInterval = time.Minute
-	freeTimeout  = 30 * time.Second
+	// freeEvery is how many ticks of order.background_interval lie between passes that free the
+	// shards of ended sales, and freeTimeout bounds a pass.
+	freeEvery   = 60
+	freeTimeout = 30 * time.Second
 )
 
 // freeEndedSales deletes from Redis what belongs to sales that ended long ago, on one instance
 // at a time, until ctx ends.
 func (a *App) freeEndedSales(ctx context.Context) {
-	tick := time.NewTicker(freeInterval)
+	tick := time.NewTicker(freeEvery * a.cfg.Order.BackgroundInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -97,10 +97,15 @@ func (a *App) startWorkers(ctx context.Context) {
 	})
 }
 
+// loadedCoupons returns the coupons whose stock is in Redis, by the time of most clocks.
+func (a *App) loadedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
+	return a.store.Coupons().Loaded(ctx, a.clock.Now())
+}
+
 // queuedCoupons returns the coupons that may have requests in their queues: those on sale or
 // paused, and those whose sale ended less than a minute ago.
 func (a *App) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
-	loaded, err := a.store.Coupons().Loaded(ctx)
+	loaded, err := a.loadedCoupons(ctx)
 	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
 		return a.clock.Now().Sub(c.EndsAt) > time.Minute
 	}), err

@@ -25,7 +25,7 @@ const (
 // be cut off anywhere, and may run on several instances at once.
 func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 	now := s.now()
-	spent, err := s.loader.Freeable(ctx, now.Add(-Retention), maxFreedPerPass)
+	spent, err := s.loader.Freeable(ctx, now, maxFreedPerPass)
 	if err != nil {
 		return 0, err
 	}

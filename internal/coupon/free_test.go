@@ -148,7 +148,7 @@ type old struct {
 	then func()
 }
 
-func (o old) Freeable(ctx context.Context, before time.Time, limit int) ([]coupon.Coupon, error) {
+func (o old) Freeable(ctx context.Context, now time.Time, limit int) ([]coupon.Coupon, error) {
 	defer o.then()
-	return o.Loader.Freeable(ctx, before, limit)
+	return o.Loader.Freeable(ctx, now, limit)
 }

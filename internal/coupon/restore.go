@@ -96,7 +96,7 @@ func (w *restorer) list(ctx context.Context) ([]Coupon, error) {
 	if err := w.Heartbeat(ctx); err != nil {
 		return nil, fmt.Errorf("heartbeat: %w", err)
 	}
-	all, err := w.loader.Loaded(ctx)
+	all, err := w.loader.Loaded(ctx, w.now())
 	if err != nil {
 		return nil, fmt.Errorf("list the coupons: %w", err)
 	}

@@ -170,9 +170,9 @@ type counted struct {
 	n *atomic.Int64
 }
 
-func (c counted) Loaded(ctx context.Context) ([]coupon.Coupon, error) {
+func (c counted) Loaded(ctx context.Context, now time.Time) ([]coupon.Coupon, error) {
 	c.n.Add(1)
-	return c.Loader.Loaded(ctx)
+	return c.Loader.Loaded(ctx, now)
 }
 
 // away are shards of which one does not answer.

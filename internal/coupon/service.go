@@ -37,11 +37,12 @@ type Loader interface {
 	// rows are older than what Redis knows, or on another server than before, it ends every
 	// epoch first. ErrForeign if another database is using this Redis.
 	Heartbeat(ctx context.Context, known Owner) (Owner, error)
-	// Loaded lists the coupons whose stock is, or should be, in the shards.
-	Loaded(ctx context.Context) ([]Coupon, error)
-	// Freeable lists up to limit coupons that still have shards although they ended at
-	// before or earlier, or were ended by hand with an end in the future.
-	Freeable(ctx context.Context, before time.Time, limit int) ([]Coupon, error)
+	// Loaded lists the coupons whose stock is, or should be, in the shards: not those that at
+	// now ended more than Retention ago.
+	Loaded(ctx context.Context, now time.Time) ([]Coupon, error)
+	// Freeable lists up to limit coupons that still have shards although at now they ended
+	// Retention ago or earlier, or were ended by hand with an end in the future.
+	Freeable(ctx context.Context, now time.Time, limit int) ([]Coupon, error)
 }
 
 // AfterLoad is what a loading does to the state of the coupon.

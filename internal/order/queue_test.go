@@ -46,7 +46,8 @@ func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) 
 	for _, one := range all {
 		running.Go(func() {
 			one.RunWorkers(ctx, order.WorkerConfig{
-				Loaded: s.db.Coupons().Loaded, MaxAge: 15 * time.Second, AttemptTimeout: patient, Concurrency: 32,
+				Loaded: func(ctx context.Context) ([]coupon.Coupon, error) { return s.db.Coupons().Loaded(ctx, time.Now()) },
+				MaxAge: 15 * time.Second, AttemptTimeout: patient, Concurrency: 32,
 			})
 		})
 	}

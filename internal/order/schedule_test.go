@@ -50,7 +50,7 @@ func TestTheBackgroundWorkOfTwoInstancesEndsWhatIsOpen(t *testing.T) {
 		Loaded: func(ctx context.Context) ([]coupon.Coupon, error) {
 			most.Store(max(most.Load(), inside.Add(1)))
 			defer inside.Add(-1)
-			return s.db.Coupons().Loaded(ctx)
+			return s.db.Coupons().Loaded(ctx, time.Now())
 		},
 		OnPass: func(job string, n int, err error) {
 			if err == nil && n > 0 {

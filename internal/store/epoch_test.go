@@ -105,34 +105,45 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 	})
 }
 
+// The time is the one that is told, whatever the machine's clock says.
 func TestWhatIsOrWasLoadedIsListedForADayAfterItsEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
-		now := time.Now()
-		var want []int64
+		now := begins.AddDate(10, 0, 0)
+		var listed, freed []int64
 		for _, tc := range []struct {
-			epoch  int64
-			ends   time.Time
-			state  coupon.State
-			listed bool
+			epoch      int64
+			ends       time.Time
+			state      coupon.State
+			list, free bool
 		}{
-			{0, now.Add(time.Hour), coupon.Draft, false},
-			{1, now.Add(time.Hour), coupon.OnSale, true},
-			{3, now.Add(time.Hour), coupon.Paused, true},
-			{1, now.Add(-23 * time.Hour), coupon.Ended, true},
-			{1, now.Add(-25 * time.Hour), coupon.Ended, false},
+			{0, now.Add(time.Hour), coupon.Draft, false, false},
+			{1, now.Add(time.Hour), coupon.OnSale, true, false},
+			{3, now.Add(time.Hour), coupon.Paused, true, false},
+			{1, now.Add(time.Hour), coupon.Ended, true, true},
+			{1, now.Add(-23 * time.Hour), coupon.Ended, true, false},
+			{1, now.Add(-25 * time.Hour), coupon.Ended, false, true},
 		} {
 			c := onSale(t, s, 1)
 			raw(t, s, "UPDATE coupons SET epoch = ?, ends_at = ?, state = ? WHERE id = ?", tc.epoch, tc.ends.UTC(), tc.state, c.ID)
-			if tc.listed {
-				want = append(want, c.ID)
+			if tc.list {
+				listed = append(listed, c.ID)
+			}
+			if tc.free {
+				freed = append(freed, c.ID)
 			}
 		}
-		loaded, err := s.Coupons().Loaded(t.Context())
+		loaded, err := s.Coupons().Loaded(t.Context(), now)
 		require.NoError(t, err)
-		var got []int64
-		for _, c := range loaded {
-			got = append(got, c.ID)
-		}
-		require.Equal(t, want, got)
+		require.Equal(t, listed, idsOf(loaded))
+		spent, err := s.Coupons().Freeable(t.Context(), now, 10)
+		require.NoError(t, err)
+		require.Equal(t, freed, idsOf(spent))
 	})
+}
+
+func idsOf(all []coupon.Coupon) (ids []int64) {
+	for _, c := range all {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
