@@ -49,16 +49,16 @@ func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, m
 		if err != nil || len(rows) == 0 {
 			return wrap(err, "read orders of coupon %d", couponID)
 		}
-		these, args := keyCondition("id", len(rows)), make([]any, 0, 2*len(rows))
+		args := make([]any, 0, 2*len(rows))
 		for _, r := range rows {
 			args, users = append(args, r.ID, r.UserID), append(users, r.UserID)
 		}
 		moved := db.WithContext(ctx).Exec("INSERT INTO orders_archive ("+orderColumns+") SELECT "+orderColumns+
-			" FROM orders WHERE status <> '"+string(order.Void)+"' AND ("+these+")", args...)
+			" FROM "+keyedRows(s.dialect, "orders", "id", len(rows))+" WHERE status <> '"+string(order.Void)+"'", args...)
 		if moved.Error != nil {
 			return fmt.Errorf("archive orders of coupon %d: %w", couponID, moved.Error)
 		}
-		if err := db.WithContext(ctx).Where(these, args...).Delete(&orderRow{}).Error; err != nil {
+		if err := db.WithContext(ctx).Exec(deleteKeyed(s.dialect, "orders", "id", len(rows)), args...).Error; err != nil {
 			return fmt.Errorf("delete archived orders of coupon %d: %w", couponID, err)
 		}
 		done.Orders, done.Voids = moved.RowsAffected, int64(len(rows))-moved.RowsAffected

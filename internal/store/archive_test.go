@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -114,4 +116,26 @@ func TestWhatIsNotOverIsNotArchived(t *testing.T) {
 		})
 		require.NoError(t, err)
 	})
+}
+
+// A statement that names each row with an OR is planned in a time that grows with the cube of
+// their number: for so many it took more than a minute.
+func TestAStatementAboutManyOrdersIsPlannedAtOnce(t *testing.T) {
+	const many = 4000
+	s := onMariaDB(t)
+	c := onSale(t, s, 2*many)
+	raw(t, s, fmt.Sprintf(`INSERT INTO orders (id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)
+		SELECT seq, %d, seq, 1, 'pending', 1, CONCAT('m', seq), 0, 1, '2020-01-01', '2020-01-01' FROM seq_1_to_%d`, c.ID, many))
+	s.txTimeout = 20 * time.Second
+
+	err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		expired, err := tx.Expire(ctx, begins, 0, many)
+		require.Len(t, expired, many)
+		return err
+	})
+	require.NoError(t, err)
+	raw(t, s, fmt.Sprintf("UPDATE coupons SET shards = 0, ends_at = '2020-01-02' WHERE id = %d", c.ID))
+	step, err := s.Archive(t.Context(), c.ID, c.EndsAt, many)
+	require.NoError(t, err)
+	require.EqualValues(t, many, step.Orders)
 }

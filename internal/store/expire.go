@@ -35,8 +35,7 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	for _, r := range rows {
 		args = append(args, r.ID, r.UserID)
 	}
-	res := db.Model(&orderRow{}).Where(keyCondition("id", len(rows)), args...).
-		UpdateColumns(map[string]any{"status": order.Expired, "slot": nil})
+	res := db.Exec(updateKeyed(dialect(db.Name()), "orders", "id", "status = '"+string(order.Expired)+"', slot = NULL", len(rows)), args...)
 	if res.Error != nil {
 		return nil, fmt.Errorf("expire %d orders: %w", len(rows), res.Error)
 	}
