@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint mutants breaks chaos bench loadtest up down
+.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench loadtest up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -58,6 +58,10 @@ breaks:
 chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
 	go build -tags $(TAGS),faults -o bin/seckill-chaos ./cmd/seckill
 	bin/seckill-chaos chaos --html bin/chaos.html $(CHAOS)
+
+scale: ## a sale of 1,000,000 buyers end to end, and of half of them; SCALE="-buyers 20000 -phases sale,audit" for less
+	@mkdir -p bin
+	go run -tags $(TAGS) ./internal/scale/cmd/scale -o bin/scale.md $(SCALE)
 
 bench: ## every path of the program in one table, then the parts, and the locks beside well-known ones; BENCH=-quick to try it
 	@mkdir -p bin

@@ -76,9 +76,7 @@ var rooms = map[string][]string{
 	"internal/bench/cmd/shop":  {"internal/bench"},
 	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with
 
-	"internal/scale": {
-		"internal/coupon", "internal/order", "internal/redisconn", "internal/testbed/servers", "internal/stock", "internal/store",
-	},
+	"internal/scale":           {"internal/rush", "internal/stock", "internal/testbed/servers"},
 	"internal/scale/cmd/scale": {"internal/scale"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it

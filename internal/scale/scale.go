@@ -1,157 +1,158 @@
-// Package scale plays the way back at the size of a large sale, and measures it.
+// Package scale plays a sale of many buyers end to end, on real servers and with the
+// program as it is shipped, and measures what each phase costs:
 //
-//	MariaDB ─▶ a million orders, filled in by SQL ─▶ publication ─▶ FLUSHALL, restore
-//	                                                      └ another coupon sells meanwhile
+//	calm ─▶ sale ─▶ audit ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive
+//	  └─────────────── another coupon sells on, and tells how long its orders take ───────┘
 //
-// The orders are filled in by SQL and not bought: what is measured is what a sale of that
-// size costs afterwards, and buying it would take most of an hour. All else is the
-// program's own code on real servers.
+// It is played for half of the buyers and for all of them, each time on fresh stores. What
+// is held against bounds is in judge.go: one call of Redis, the growth of a phase, the
+// program's memory, and every audit.
+//
+// What is not bought or waited for is filled in by SQL, and the table says so. A phase can be
+// played alone: then the sale before it is filled in. Nothing is left behind, however a
+// run ends: the kernel ends the servers, and the next run removes a folder that was left.
+//
+// It does not promise times: the generator and the servers share one machine.
 package scale
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"runtime"
+	"io"
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"seckill/internal/coupon"
-	"seckill/internal/redisconn"
-	"seckill/internal/stock"
-	"seckill/internal/store"
-	"seckill/internal/testbed/servers"
 )
 
-// Shards is how many shards the coupons have.
-const Shards = 8
+// Options are how large a run is, and what of it is played.
+type Options struct {
+	Buyers int64    // of the larger of the two sales
+	Phases []string // by name; none: all
+	Limits Limits
+	// Busy says that the machine does other work: growth is judged by processor time then, and
+	// not by the clock on the wall, and calls of Redis by the 99th of 100: the longest of them
+	// waited for a core.
+	Busy bool
 
-// Env is the servers of a run and the program's code on them.
-type Env struct {
-	dir     string
-	maria   *servers.MariaDB
-	redis   *servers.Redis
-	client  redis.UniversalClient
-	store   *store.Store
-	stock   *stock.Stock
-	coupons *coupon.Service
-	raw     *sql.DB // fills in
-	stops   []func() error
+	Root    string        // the module, to build the program from
+	Program string        // or the program, built
+	Tick    time.Duration // order.background_interval; 0 is a second
+	Calm    time.Duration // how long the other coupon sells alone; 0 is five seconds
+	Servers Starter       // nil starts a MariaDB and a Redis for each sale
+	Log     io.Writer     // is told of each phase that is done; nil: nobody is
+	// OnRow is called with the report as it is after each phase; may be nil.
+	OnRow func(*Report) error
 }
 
-// timeouts are those that README.md recommends.
-const timeouts = "timeout=2s&readTimeout=2s&writeTimeout=2s"
+// ErrOptions says that the options make no sense.
+var ErrOptions = errors.New("wrong options")
 
-// Open starts the servers.
-func Open(ctx context.Context) (_ *Env, err error) {
-	e := &Env{}
-	if e.dir, err = os.MkdirTemp("", "seckill-scale-"); err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
+func (o Options) withDefaults() (Options, error) {
+	if o.Buyers < 200 || o.Buyers > 20_000_000 {
+		return o, fmt.Errorf("%w: buyers must be from 200 to 20000000", ErrOptions)
 	}
-	e.stops = append(e.stops, func() error { return os.RemoveAll(e.dir) })
-	if err := e.start(ctx); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
-func (e *Env) start(ctx context.Context) (err error) {
-	if e.maria, err = servers.StartMariaDB(ctx, filepath.Join(e.dir, "db"), servers.Set("innodb-buffer-pool-size", "512M")); err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.maria.Stop)
-	if e.redis, err = servers.StartRedis(ctx, filepath.Join(e.dir, "redis")); err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.redis.Stop)
-	name, err := e.maria.CreateDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	if e.client, err = redisconn.Open(ctx, redisconn.Options{Addrs: []string{e.redis.Addr()}}); err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.client.Close)
-	e.store, err = store.Open(ctx, store.Options{
-		MySQL: fmt.Sprintf("root@tcp(%s)/%s?%s", e.maria.Addr(), name, timeouts), MaxOpen: 64, MaxIdle: 64,
-		MaxLife: 5 * time.Minute, TxTimeout: 2 * time.Second,
-	})
-	if err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.store.Close)
-	if _, err := e.store.Migrate(ctx); err != nil {
-		return err
-	}
-	dsn := fmt.Sprintf("root@tcp(%s)/%s?timeout=2s&multiStatements=true&interpolateParams=true", e.maria.Addr(), name)
-	if e.raw, err = sql.Open("mysql", dsn); err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	e.stops = append(e.stops, e.raw.Close)
-	e.stock = stock.New(e.client, time.Second)
-	quiet := slog.New(slog.DiscardHandler)
-	e.coupons = coupon.NewService(coupon.Deps{
-		Repository: e.store.Coupons(), Loader: e.store.Coupons(), Shards: e.stock, Announcer: e.stock,
-		Exclusive: alone, Cache: coupon.NewCache(e.store.Coupons(), time.Second, quiet), ShardCount: Shards, Log: quiet,
-	})
-	return nil
-}
-
-// alone is the lock of loadings where there is one instance.
-func alone(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) }
-
-// Close stops everything, the last first.
-func (e *Env) Close() (err error) {
-	for _, stop := range slices.Backward(e.stops) {
-		err = errors.Join(err, stop())
-	}
-	e.stops = nil
-	return err
-}
-
-// Sell announces a coupon of so many units.
-func (e *Env) Sell(ctx context.Context, units int64) (coupon.Coupon, error) {
-	now := time.Now()
-	c, err := e.coupons.Create(ctx, coupon.Coupon{
-		Title: "Half price", Total: units, LimitPerUser: 1, PriceCents: 199, BeginsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour),
-	})
-	if err != nil {
-		return coupon.Coupon{}, fmt.Errorf("announce: %w", err)
-	}
-	return c, nil
-}
-
-// filled is how many orders one statement fills in.
-const filled = 50_000
-
-// Fill fills in so many paid orders of as many users, by SQL, and takes their units from
-// the coupon's row.
-func (e *Env) Fill(ctx context.Context, id, orders int64) error {
-	const insert = `INSERT INTO orders
-		(id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)
-		SELECT n.seq, ?, n.seq * 7919, 1, 'paid', 199, CONCAT('filled:', n.seq), 0, 1, NOW(3), NOW(3) FROM seq_%d_to_%d AS n;
-		INSERT INTO fences (user_id, fence) SELECT n.seq * 7919, 1 FROM seq_%[1]d_to_%[2]d AS n`
-	for from := int64(1); from <= orders; from += filled {
-		to := min(from+filled-1, orders)
-		if _, err := e.raw.ExecContext(ctx, fmt.Sprintf(insert, from, to), id); err != nil {
-			return fmt.Errorf("fill in orders %d to %d: %w", from, to, err)
+	for _, name := range o.Phases {
+		if !slices.Contains(Names(), name) {
+			return o, fmt.Errorf("%w: there is no phase %q among %s", ErrOptions, name, strings.Join(Names(), ", "))
 		}
 	}
-	if _, err := e.raw.ExecContext(ctx, "UPDATE coupons SET stock = total - ? WHERE id = ?", orders, id); err != nil {
-		return fmt.Errorf("take the units: %w", err)
+	if o.Tick == 0 {
+		o.Tick = time.Second
+	}
+	if o.Calm == 0 {
+		o.Calm = 5 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o, nil
+}
+
+func (o Options) wants(name string) bool {
+	return len(o.Phases) == 0 || slices.Contains(o.Phases, name)
+}
+
+// Run plays both sales. The report has what was measured until an error.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Began: time.Now(), Load: loadAverage(), Limits: o.Limits, Busy: o.Busy}
+	h, err := openHouse(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	for i, buyers := range []int64{o.Buyers / 2, o.Buyers} {
+		r.Sales = append(r.Sales, Sale{Buyers: buyers})
+		if err = playSale(ctx, h, o, r, i); err != nil {
+			err = fmt.Errorf("%d buyers: %w", buyers, err)
+			break
+		}
+	}
+	r.LoadAfter = loadAverage()
+	return r, errors.Join(err, h.close())
+}
+
+// phaseTimeout bounds a phase that does not come to its end.
+const phaseTimeout = time.Hour
+
+// playSale plays the phases of the i-th sale of the report.
+func playSale(ctx context.Context, h *house, o Options, r *Report, i int) (err error) {
+	s, err := h.open(ctx, r.Sales[i].Buyers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	for _, p := range phases {
+		if !o.wants(p.name) {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, phaseTimeout)
+		row, err := s.take(within, p)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		r.Sales[i].Rows = append(r.Sales[i].Rows, row)
+		_, _ = fmt.Fprintf(o.Log, "%s  %d buyers: %s\n", time.Now().UTC().Format("15:04:05"), s.buyers, row)
+		if o.OnRow != nil {
+			if err := o.OnRow(r); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// Peak is the memory that the Go runtime has asked the system for.
-func Peak() int64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.Sys) //nolint:gosec // not so much
+// take measures one phase, and then has the sale audited if the phase changes it.
+func (s *sale) take(ctx context.Context, p phase) (row Row, err error) {
+	row.Phase = p.name
+	if row.Filled, err = s.sellBefore(ctx, p); err != nil {
+		return row, fmt.Errorf("the sale before it: %w", err)
+	}
+	if p.prepare != nil {
+		filled, err := p.prepare(s, ctx)
+		if err != nil {
+			return row, fmt.Errorf("prepare: %w", err)
+		}
+		row.Filled = strings.Join(slices.DeleteFunc([]string{row.Filled, filled}, func(s string) bool { return s == "" }), "; ")
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return row, err
+	}
+	err = p.play(s, ctx, &row)
+	if err = errors.Join(err, w.stop(ctx, &row)); err != nil {
+		return row, err
+	}
+	if p.audited {
+		var audit Row
+		err := s.audit(ctx, &audit)
+		row.Violated = append(row.Violated, audit.Violated...)
+		return row, err
+	}
+	return row, nil
 }

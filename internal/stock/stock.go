@@ -50,6 +50,21 @@ func onServer(name string, keys int) script {
 	return script{redis.NewScript(source("server") + source(name)), keys}
 }
 
+// ScriptName is the name of the script with this SHA-1, or empty: servers tell of a script by
+// that alone.
+func ScriptName(sha string) string {
+	for name, sc := range map[string]script{
+		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
+		"clear": clearScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
+		"holds": holdsScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
+	} {
+		if sc.Hash() == sha {
+			return name
+		}
+	}
+	return ""
+}
+
 func source(name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {

@@ -1,24 +1,30 @@
-// Command scale loads coupons with many buyers on servers that it starts, and prints
-// what that took:
+// Command scale plays a sale of many buyers end to end on private servers and prints what
+// each phase cost. It exits with 1, and a line that names the phase, if a bound is broken.
 //
-//	go run ./internal/scale/cmd/scale [orders…]
+//	go run ./internal/scale/cmd/scale [-buyers N] [-phases word,word] [-busy] [-o FILE]
+//
+// It is run at the root of the module.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/signal"
-	"strconv"
-	"text/tabwriter"
-	"time"
+	"strings"
+	"syscall"
 
 	"seckill/internal/scale"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	err := run(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -26,42 +32,40 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		args = []string{"100000", "200000"}
+func run(ctx context.Context) error {
+	o := scale.Options{Log: os.Stderr, Root: "."}
+	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; the other has half of them")
+	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: growth is judged by processor time, and calls of Redis by p99")
+	flag.StringVar(&o.Program, "program", "", "the program, built; without it, it is built here")
+	names := flag.String("phases", "", "only these, parted by commas, of "+strings.Join(scale.Names(), ", "))
+	out := flag.String("o", "", "write the table as Markdown to this file, after each phase anew")
+	flag.Parse()
+	if *names != "" {
+		o.Phases = strings.Split(*names, ",")
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(out, "orders (by SQL)\tfilled in\tepoch begun\tpublished\trestored\tmemory\tothers p50\tp99\trefused\tnoted\t")
-	for _, arg := range args {
-		orders, err := strconv.ParseInt(arg, 10, 64)
-		if err != nil {
-			return fmt.Errorf("orders: %w", err)
-		}
-		l, err := play(ctx, orders)
-		if err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(out, "%d\t%v\t%v\t%v\t%v\t%d MiB\t%v\t%v\t%d of %d\t%d\t\n", l.Orders, short(l.FillIn), short(l.Begin),
-			short(l.Publish), short(l.Restore), l.Memory>>20, short(l.Others.P50), short(l.Others.P99),
-			l.Others.Refused, l.Others.Orders, l.Noted)
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
+	if *out != "" {
+		o.OnRow = func(r *scale.Report) error { return into(*out, r.WriteMarkdown) }
 	}
-	return out.Flush() //nolint:wrapcheck // to the terminal
+	r, err := scale.Run(ctx, o)
+	if r == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("stopped; nothing is left running or on the disk")
+	}
+	err = errors.Join(err, r.WriteText(os.Stdout))
+	if *out != "" {
+		err = errors.Join(err, into(*out, r.WriteMarkdown))
+	}
+	return errors.Join(err, r.Verdict())
 }
 
-func play(ctx context.Context, orders int64) (l scale.Loading, err error) {
-	e, err := scale.Open(ctx)
+// into writes a file.
+func into(file string, write func(io.Writer) error) error {
+	f, err := os.Create(file)
 	if err != nil {
-		return l, err
+		return err //nolint:wrapcheck // it names the file
 	}
-	defer func() { err = firstOf(err, e.Close()) }()
-	return e.PlayLoading(ctx, orders)
+	return errors.Join(write(f), f.Close())
 }
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-func short(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }

@@ -1,0 +1,112 @@
+package scale
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Limits are what a run is held against. The zero value of a field is its default.
+type Limits struct {
+	Call   time.Duration // of one call of Redis; default 5 ms
+	Growth float64       // of the time of a phase with twice the buyers; default 2.2
+	// A phase that is quicker than Short is not said to grow: what it takes is mostly the
+	// same whatever the size. Default a second.
+	Short time.Duration
+	// Memory is how much larger the program may be with twice the buyers, besides a fourth of
+	// what it was: what the garbage collector makes of it. Default 32 MiB.
+	Memory int64
+}
+
+func (l Limits) withDefaults() Limits {
+	for field, value := range map[*time.Duration]time.Duration{&l.Call: 5 * time.Millisecond, &l.Short: time.Second} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if l.Growth == 0 {
+		l.Growth = 2.2
+	}
+	if l.Memory == 0 {
+		l.Memory = 32 << 20
+	}
+	return l
+}
+
+// ErrBroken says that a bound was broken.
+var ErrBroken = errors.New("a bound is broken")
+
+// Broken lists the bounds that were broken, each with its phase.
+func (r *Report) Broken() (all []string) {
+	for _, s := range r.Sales {
+		for _, row := range s.Rows {
+			tell := func(format string, args ...any) {
+				all = append(all, fmt.Sprintf("%s, %d buyers: ", row.Phase, s.Buyers)+fmt.Sprintf(format, args...))
+			}
+			for _, v := range row.Violated {
+				tell("%s", strings.ReplaceAll(strings.TrimSpace(v), "\n", " | "))
+			}
+			switch {
+			case r.Busy && row.Call.P99 > r.Limits.Call:
+				tell("of the calls of a command of Redis, one of 100 takes %s or more, above %s", row.Call.P99, r.Limits.Call)
+			case !r.Busy && row.Call.Took > r.Limits.Call:
+				tell("one call kept Redis busy for %s, above %s: %s", row.Call.Took, r.Limits.Call, row.Call.What)
+			}
+		}
+	}
+	for _, p := range r.pairs() {
+		if g := r.growth(p); g > r.Limits.Growth {
+			all = append(all, fmt.Sprintf("%s: twice the buyers cost %.1f times as much, above %.1f: %s, and %s of processor time",
+				p.whole.Phase, g, r.Limits.Growth, short(p.whole.Took), short(p.whole.CPU)))
+		}
+		if is, most := p.whole.Memory.Program, p.half.Memory.Program*5/4+r.Limits.Memory; is > most {
+			all = append(all, fmt.Sprintf("%s: the memory of the program grows with the sale: %s MiB for half of the buyers, %s for all",
+				p.whole.Phase, mib(p.half.Memory.Program), mib(is)))
+		}
+	}
+	return all
+}
+
+// Verdict is nil if every bound holds.
+func (r *Report) Verdict() error {
+	broken := r.Broken()
+	if len(broken) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrBroken, strings.Join(broken, "; "))
+}
+
+// pair is a phase of both sales.
+type pair struct{ half, whole Row }
+
+func (r *Report) pairs() (all []pair) {
+	if len(r.Sales) < 2 {
+		return nil
+	}
+	for _, whole := range r.Sales[1].Rows {
+		for _, half := range r.Sales[0].Rows {
+			if half.Phase == whole.Phase && whole.Items > 0 {
+				all = append(all, pair{half, whole})
+			}
+		}
+	}
+	return all
+}
+
+// growth is how much more the phase costs for twice the buyers, by what is judged: the wall's
+// clock, or processor time where the clock tells of other work. What is shorter than Short
+// counts as that long.
+func (r *Report) growth(p pair) float64 {
+	if r.Busy {
+		return over(p.whole.CPU, max(p.half.CPU, r.Limits.Short))
+	}
+	return over(p.whole.Took, max(p.half.Took, r.Limits.Short))
+}
+
+func over(a, b time.Duration) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a.Seconds() / b.Seconds()
+}

@@ -1,0 +1,59 @@
+package scale
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
+	const mib = 1 << 20
+	for name, tc := range map[string]struct {
+		half, whole Row
+		busy        bool
+		says        string // "": all bounds hold
+	}{
+		"all is well":         {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4400 * time.Millisecond, Call: Call{Took: 5 * time.Millisecond}}},
+		"a call of Redis":     {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms: script holds"},
+		"growth":              {half: Row{Took: 2 * time.Second}, whole: Row{Took: 5 * time.Second}, says: "restore: twice the buyers cost 2.5 times as much, above 2.2"},
+		"a short phase":       {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 2 * time.Second}},
+		"a short phase grown": {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 3 * time.Second}, says: "restore: twice the buyers cost 3.0 times as much"},
+		"other work":          {half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: 9 * time.Second, CPU: 2 * time.Second}, busy: true},
+		"growth beside other work": {
+			half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: time.Second, CPU: 3 * time.Second}, busy: true,
+			says: "restore: twice the buyers cost 3.0 times as much",
+		},
+		"a call that waited for a core": {whole: Row{Call: Call{Took: time.Second, P99: 5 * time.Millisecond}}, busy: true},
+		"calls beside other work": {
+			whole: Row{Call: Call{Took: time.Second, P99: 6 * time.Millisecond}}, busy: true,
+			says: "restore, 2 buyers: of the calls of a command of Redis, one of 100 takes 6ms or more, above 5ms",
+		},
+		"memory that grows": {
+			half: Row{Memory: Memory{Program: 60 * mib}}, whole: Row{Memory: Memory{Program: 108 * mib}},
+			says: "restore: the memory of the program grows with the sale: 60 MiB for half of the buyers, 108 for all",
+		},
+		"memory that does not": {half: Row{Memory: Memory{Program: 60 * mib}}, whole: Row{Memory: Memory{Program: 107 * mib}}},
+		"memory of a server":   {half: Row{Memory: Memory{Redis: mib}}, whole: Row{Memory: Memory{Redis: 900 * mib, Database: 900 * mib}}},
+		"an audit":             {whole: Row{Violated: []string{"the audit is not clean:\nI1"}}, says: "restore, 2 buyers: the audit is not clean: | I1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.half.Phase, tc.whole.Phase, tc.half.Items, tc.whole.Items = "restore", "restore", 1, 2
+			r := Report{Limits: Limits{}.withDefaults(), Busy: tc.busy, Sales: []Sale{{1, []Row{tc.half}}, {2, []Row{tc.whole}}}}
+			if tc.says == "" {
+				require.NoError(t, r.Verdict())
+				return
+			}
+			require.ErrorIs(t, r.Verdict(), ErrBroken)
+			require.ErrorContains(t, r.Verdict(), tc.says)
+			require.Len(t, r.Broken(), 1)
+		})
+	}
+}
+
+func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+	for _, o := range []Options{{Buyers: 100}, {Buyers: 1 << 40}, {Buyers: 1000, Phases: []string{"rest"}}} {
+		_, err := Run(t.Context(), o)
+		require.ErrorIs(t, err, ErrOptions)
+	}
+}

@@ -1,0 +1,244 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"seckill/internal/stock"
+)
+
+// phase is a part of the life of a sale.
+type phase struct {
+	name    string
+	first   bool // there is no sale before it
+	audited bool // the sale is audited after it
+	// prepare fills in what is not waited for, and says what. It is not measured.
+	prepare func(*sale, context.Context) (string, error)
+	// play plays the phase, and notes how long it took and for how many.
+	play func(*sale, context.Context, *Row) error
+}
+
+// phases are in the order in which a sale has them.
+var phases = []phase{
+	{name: "calm", first: true, play: (*sale).calm},
+	{name: "sale", first: true, play: (*sale).sell},
+	{name: "audit", play: (*sale).audit},
+	{name: "publication", audited: true, play: (*sale).publishMore},
+	{name: "restore", audited: true, play: (*sale).restore},
+	{name: "settling", audited: true, prepare: (*sale).leaveHolds, play: (*sale).settle},
+	{name: "expiry", audited: true, prepare: (*sale).overdue, play: (*sale).expire},
+	{name: "end", play: (*sale).end},
+	{name: "archive", audited: true, prepare: (*sale).growOld, play: (*sale).archive},
+}
+
+// Names are the names of the phases.
+func Names() (all []string) {
+	for _, p := range phases {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+// calm lets the other coupon sell alone.
+func (s *sale) calm(ctx context.Context, _ *Row) error {
+	select {
+	case <-time.After(s.Calm):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sell sells to every buyer, over HTTP.
+func (s *sale) sell(ctx context.Context, r *Row) (err error) {
+	s.sold = true
+	if s.coupon, err = s.publish(ctx, s.units()); err != nil {
+		return err
+	}
+	return s.rush(ctx, r)
+}
+
+// audit runs `seckill audit` over the coupon.
+func (s *sale) audit(ctx context.Context, r *Row) error {
+	r.Items = s.buyers
+	out, err := timed(&r.Took, func() (string, error) { return s.run(ctx, r, "audit", "--coupon", s.coupon) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil || !strings.Contains(out, "audit: clean\n") {
+		r.Violated = append(r.Violated, fmt.Sprintf("the audit is not clean: %v: %s", err, out))
+	}
+	return nil
+}
+
+// publishMore stops the sale, raises the stock and publishes it again.
+func (s *sale) publishMore(ctx context.Context, r *Row) error {
+	r.Items = s.buyers
+	publication := "/" + s.coupon + "/publication"
+	_, err := timed(&r.Took, func() (string, error) {
+		if err := s.call(ctx, http.MethodDelete, publication, nil, nil); err != nil {
+			return "", err
+		}
+		if err := s.call(ctx, http.MethodPatch, "/"+s.coupon, map[string]any{"stock": s.units() + s.buyers/10}, nil); err != nil {
+			return "", err
+		}
+		return "", s.load(ctx, s.coupon)
+	})
+	return err
+}
+
+// restore empties Redis and waits until the program has noticed and loaded the coupon.
+func (s *sale) restore(ctx context.Context, r *Row) error {
+	r.Items = s.buyers
+	before, err := s.row(ctx, s.coupon)
+	if err != nil {
+		return err
+	}
+	if err := s.client.FlushAllAsync(ctx).Err(); err != nil {
+		return fmt.Errorf("empty Redis: %w", err)
+	}
+	_, err = timed(&r.Took, func() (string, error) {
+		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
+			is, err := s.row(ctx, s.coupon)
+			return is.epoch > before.epoch && !is.loading, err
+		})
+	})
+	return err
+}
+
+// settle waits until no hold is open.
+func (s *sale) settle(ctx context.Context, r *Row) error {
+	r.Items = s.openHolds()
+	_, err := timed(&r.Took, func() (string, error) {
+		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
+			open := int64(0)
+			for shard := range shards {
+				n, err := s.client.ZCard(ctx, s.key(shard, "ages")).Result()
+				if err != nil {
+					return false, fmt.Errorf("count the holds: %w", err)
+				}
+				open += n
+			}
+			return open == 0, nil
+		})
+	})
+	return err
+}
+
+// expire waits until the overdue orders have expired and the shards have their units.
+func (s *sale) expire(ctx context.Context, r *Row) error {
+	r.Items = s.buyers / 2
+	_, err := timed(&r.Took, func() (string, error) {
+		return "", s.await(ctx, func(ctx context.Context) (left bool, err error) {
+			err = s.raw.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orders FORCE INDEX (orders_due)
+				WHERE status = 'pending' AND expires_at <= UTC_TIMESTAMP(3))
+				OR EXISTS (SELECT 1 FROM stock_returns WHERE coupon_id = ?)`, s.coupon).Scan(&left)
+			if err != nil {
+				return false, fmt.Errorf("look for overdue orders: %w", err)
+			}
+			return !left, nil
+		})
+	})
+	return err
+}
+
+// end ends the sale a day ago and waits until its shards are freed. The time counts from the
+// first that is gone: when the job looks next has nothing to do with the sale.
+func (s *sale) end(ctx context.Context, r *Row) error {
+	r.Items = s.buyers
+	keys := make([]string, shards)
+	for shard := range keys {
+		keys[shard] = s.key(shard, "meta")
+	}
+	had, err := s.memoryOfRedis(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.endNow(ctx); err != nil {
+		return err
+	}
+	if err := s.endLongAgo(ctx, "25 HOUR"); err != nil {
+		return err
+	}
+	err = s.await(ctx, func(ctx context.Context) (bool, error) {
+		there, err := s.client.Exists(ctx, keys...).Result()
+		return there < shards, err //nolint:wrapcheck // below
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the job: %w", err)
+	}
+	_, err = timed(&r.Took, func() (string, error) {
+		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
+			is, err := s.row(ctx, s.coupon)
+			if err != nil || is.shards > 0 {
+				return false, err
+			}
+			info, err := s.client.InfoMap(ctx, "memory").Result()
+			return info["Memory"]["lazyfree_pending_objects"] == "0", err //nolint:wrapcheck // below
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("wait until all is freed: %w", err)
+	}
+	has, err := s.memoryOfRedis(ctx)
+	r.note("Redis kept %d MiB before and %d after", had>>20, has>>20)
+	r.Filled = "the end is 25 hours ago"
+	return err
+}
+
+// endNow ends the sale, unless it has ended.
+func (s *sale) endNow(ctx context.Context) error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	return s.call(ctx, http.MethodPatch, "/"+s.coupon, map[string]any{"state": "ended"}, nil)
+}
+
+// archive runs `seckill archive` once the shards are freed.
+func (s *sale) archive(ctx context.Context, r *Row) error {
+	err := s.await(ctx, func(ctx context.Context) (bool, error) {
+		is, err := s.row(ctx, s.coupon)
+		return is.shards == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = timed(&r.Took, func() (string, error) { return s.run(ctx, r, "archive", "--older-than", "48h") })
+	if err != nil {
+		return err
+	}
+	var left int64
+	const count = "SELECT (SELECT COUNT(*) FROM orders_archive WHERE coupon_id = ?), (SELECT COUNT(*) FROM orders WHERE coupon_id = ?)"
+	if err := s.raw.QueryRowContext(ctx, count, s.coupon, s.coupon).Scan(&r.Items, &left); err != nil {
+		return fmt.Errorf("count the archive: %w", err)
+	}
+	if left > 0 {
+		r.Violated = append(r.Violated, fmt.Sprintf("%d orders were not archived", left))
+	}
+	return nil
+}
+
+// key is a key of a shard of the coupon.
+func (s *sale) key(shard int, name string) string {
+	return stock.DefaultPrefix + "{" + s.coupon + ":" + strconv.Itoa(shard) + "}:" + name
+}
+
+func (s *sale) memoryOfRedis(ctx context.Context) (int64, error) {
+	info, err := s.client.InfoMap(ctx, "memory").Result()
+	if err != nil {
+		return 0, fmt.Errorf("read the memory of Redis: %w", err)
+	}
+	return strconv.ParseInt(info["Memory"]["used_memory"], 10, 64) //nolint:wrapcheck // it says what it could not read
+}
+
+func timed[T any](took *time.Duration, do func() (T, error)) (T, error) {
+	began := time.Now()
+	done, err := do()
+	*took = time.Since(began)
+	return done, err
+}
