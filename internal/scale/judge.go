@@ -48,8 +48,8 @@ func (r *Report) Broken() (all []string) {
 				tell("%s", strings.ReplaceAll(strings.TrimSpace(v), "\n", " | "))
 			}
 			switch {
-			case r.Busy && row.Call.P99 > r.Limits.Call:
-				tell("of the calls of a command of Redis, one of 100 takes %s or more, above %s", row.Call.P99, r.Limits.Call)
+			case r.Busy && row.Call.Median > r.Limits.Call:
+				tell("every second call of a command keeps Redis busy for %s or more, above %s", row.Call.Median, r.Limits.Call)
 			case !r.Busy && row.Call.Took > r.Limits.Call:
 				tell("one call kept Redis busy for %s, above %s: %s", row.Call.Took, r.Limits.Call, row.Call.What)
 			}

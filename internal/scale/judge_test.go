@@ -24,10 +24,10 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 			half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: time.Second, CPU: 3 * time.Second}, busy: true,
 			says: "restore: twice the buyers cost 3.0 times as much",
 		},
-		"a call that waited for a core": {whole: Row{Call: Call{Took: time.Second, P99: 5 * time.Millisecond}}, busy: true},
+		"a call that waited for a core": {whole: Row{Call: Call{Took: time.Second, P99: time.Second, Median: 5 * time.Millisecond}}, busy: true},
 		"calls beside other work": {
-			whole: Row{Call: Call{Took: time.Second, P99: 6 * time.Millisecond}}, busy: true,
-			says: "restore, 2 buyers: of the calls of a command of Redis, one of 100 takes 6ms or more, above 5ms",
+			whole: Row{Call: Call{Took: time.Second, Median: 6 * time.Millisecond}}, busy: true,
+			says: "restore, 2 buyers: every second call of a command keeps Redis busy for 6ms or more, above 5ms",
 		},
 		"memory that grows": {
 			half: Row{Memory: Memory{Program: 60 * mib}}, whole: Row{Memory: Memory{Program: 108 * mib}},

@@ -44,10 +44,10 @@ type Row struct {
 // Memory is the most that was resident, in bytes.
 type Memory struct{ Program, Redis, Database int64 }
 
-// Call is one call of Redis, and what 99 of 100 calls of the slowest command took.
+// Call is one call of Redis, and the percentiles of the commands for which they are largest.
 type Call struct {
-	Took, P99 time.Duration
-	What      string
+	Took, P99, Median time.Duration
+	What              string
 }
 
 func (r *Row) note(format string, args ...any) {
@@ -68,7 +68,7 @@ func (m Memory) String() string {
 // columns are those of the table.
 var columns = []string{
 	"phase", "of", "half took", "took", "times", "processor time, times",
-	"program, Redis, MariaDB, MiB", "program with half, MiB", "call of Redis: longest, p99", "row waited for",
+	"program, Redis, MariaDB, MiB", "program with half, MiB", "call of Redis: longest, p99, median", "row waited for",
 	"other coupon p50, p99", "refused",
 }
 
@@ -96,7 +96,7 @@ func (r *Report) cells() (all [][]string) {
 		all = append(all, []string{
 			row.Phase, of, tookHalf, took, ratio(row.Took, before.Took),
 			short(row.CPU).String() + nonEmpty(", ", ratio(row.CPU, before.CPU)),
-			row.Memory.String(), mib(before.Memory.Program), short(row.Call.Took).String() + ", " + short(row.Call.P99).String(), short(row.RowHeld).String(),
+			row.Memory.String(), mib(before.Memory.Program), short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(), short(row.RowHeld).String(),
 			short(row.Others.P50).String() + ", " + short(row.Others.P99).String(),
 			fmt.Sprintf("%d of %d", row.Others.Refused, row.Others.Orders+row.Others.Refused),
 		})
@@ -147,7 +147,7 @@ func (r *Report) remarks() (all []string) {
 	all = append(all, fmt.Sprintf("%s UTC, %d cores for all; load average %.1f before, %.1f after.",
 		r.Began.UTC().Format("2006-01-02 15:04"), runtime.NumCPU(), r.Load, r.LoadAfter))
 	if r.Busy {
-		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by p99, because the longest also waited for a core.")
+		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the median of the slowest command: others also waited for a core.")
 	}
 	for _, s := range r.Sales {
 		for _, row := range s.Rows {

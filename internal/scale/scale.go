@@ -31,8 +31,8 @@ type Options struct {
 	Phases []string // by name; none: all
 	Limits Limits
 	// Busy says that the machine does other work: growth is judged by processor time then, and
-	// not by the clock on the wall, and calls of Redis by the 99th of 100: the longest of them
-	// waited for a core.
+	// not by the clock on the wall, and calls of Redis by the median of the slowest command: others
+	// waited for a core, too.
 	Busy bool
 
 	Root    string        // the module, to build the program from

@@ -87,7 +87,7 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 		return err
 	}
 	r.Call = slowest(calls)
-	r.Call.P99 = slowestP99(info["Latencystats"])
+	r.Call.P99, r.Call.Median = slowestAt("p99=", info["Latencystats"]), slowestAt("p50=", info["Latencystats"])
 	return nil
 }
 
@@ -104,12 +104,12 @@ func slowest(calls []redis.SlowLog) (most Call) {
 // ownCalls are commands that only the generator uses.
 var ownCalls = []string{"info", "slowlog", "config", "flushall", "zcard", "exists", "client", "hello"}
 
-// slowestP99 is the time within which 99 of 100 calls of the slowest command were done.
-func slowestP99(stats map[string]string) (most time.Duration) {
+// slowestAt is a percentile, "p99=", of the command for which it is the largest.
+func slowestAt(percentile string, stats map[string]string) (most time.Duration) {
 	for name, text := range stats {
 		command, ok := strings.CutPrefix(name, "latency_percentiles_usec_")
 		command, _, _ = strings.Cut(command, "|")
-		if _, after, found := strings.Cut(text, "p99="); ok && found && !slices.Contains(ownCalls, command) {
+		if _, after, found := strings.Cut(text, percentile); ok && found && !slices.Contains(ownCalls, command) {
 			digits, _, _ := strings.Cut(after, ",")
 			micros, err := strconv.ParseFloat(digits, 64)
 			if err == nil {

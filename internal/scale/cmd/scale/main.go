@@ -35,7 +35,7 @@ func main() {
 func run(ctx context.Context) error {
 	o := scale.Options{Log: os.Stderr, Root: "."}
 	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; the other has half of them")
-	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: growth is judged by processor time, and calls of Redis by p99")
+	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: growth is judged by processor time, and calls of Redis by their median")
 	flag.StringVar(&o.Program, "program", "", "the program, built; without it, it is built here")
 	names := flag.String("phases", "", "only these, parted by commas, of "+strings.Join(scale.Names(), ", "))
 	out := flag.String("o", "", "write the table as Markdown to this file, after each phase anew")
