@@ -29,7 +29,7 @@ func (s *sale) exec(ctx context.Context, statement string, args ...any) error {
 	return err //nolint:wrapcheck // the callers say what it was for
 }
 
-// units is what the coupon has: some are left when everybody has bought.
+// units is what the coupon has: some are left after the last buyer.
 func (s *sale) units() int64 { return s.buyers + s.buyers/10 }
 
 // sellBefore has the sale there that a phase comes after: one that was not played is filled
@@ -66,7 +66,7 @@ func (s *sale) sellBefore(ctx context.Context, p phase) (string, error) {
 // openHolds is how many holds are left open, as by instances that died.
 func (s *sale) openHolds() int64 { return max(20, s.buyers/50) }
 
-// holdsOf numbers those who held them: behind all buyers.
+// holder gives the i-th hold its user, order and request: behind those of all buyers.
 func (s *sale) holder(i int64) (user, order int64, request string) {
 	user = s.buyers + 1 + i
 	return user, 1<<50 + user, "left:" + strconv.FormatInt(user, 10)

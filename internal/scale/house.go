@@ -125,7 +125,7 @@ func startServers(ctx context.Context, dir string) (*servers.MariaDB, *servers.R
 	}, nil
 }
 
-// command is the program in an environment of its own: no setting of whoever runs this may
+// command is the program in an environment of its own: no setting of the caller may
 // reach it.
 func (h *house) command(settings []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(h.Program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context

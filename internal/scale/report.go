@@ -54,7 +54,7 @@ func (r *Row) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// String is a line for whoever waits.
+// String is a line of progress.
 func (r Row) String() string {
 	return fmt.Sprintf("%s %d in %s (%s of processor time); %s MiB; calls of %s, p99 %s; the row %s; others p50 %s, p99 %s, %d of %d refused",
 		r.Phase, r.Items, short(r.Took), short(r.CPU), r.Memory, short(r.Call.Took), short(r.Call.P99), short(r.RowHeld),

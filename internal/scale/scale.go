@@ -40,7 +40,7 @@ type Options struct {
 	Tick    time.Duration // order.background_interval; 0 is a second
 	Calm    time.Duration // how long the other coupon sells alone; 0 is five seconds
 	Servers Starter       // nil starts a MariaDB and a Redis for each sale
-	Log     io.Writer     // is told of each phase that is done; nil: nobody is
+	Log     io.Writer     // gets a line for each phase that is done; may be nil
 	// OnRow is called with the report as it is after each phase; may be nil.
 	OnRow func(*Report) error
 }
