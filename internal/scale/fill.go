@@ -66,7 +66,7 @@ func (s *sale) sellBefore(ctx context.Context, p phase) (string, error) {
 // openHolds is how many holds are left open, as by instances that died.
 func (s *sale) openHolds() int64 { return max(20, s.buyers/50) }
 
-// holder gives the i-th hold its user, order and request: behind those of all buyers.
+// holder returns the user, order and request of the i-th hold: behind those of all buyers.
 func (s *sale) holder(i int64) (user, order int64, request string) {
 	user = s.buyers + 1 + i
 	return user, 1<<50 + user, "left:" + strconv.FormatInt(user, 10)
