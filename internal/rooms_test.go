@@ -47,6 +47,7 @@ var rooms = map[string][]string{
 	"sql":                      {},
 
 	"internal/testbed/testservers": {"internal/testbed/servers"},
+	"internal/testbed/failpoint":   {}, // it breaks calls and knows no instance
 
 	"internal/app/core": {"internal/audit", "internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/app": { // it puts the program together, of all but the tools
@@ -58,7 +59,7 @@ var rooms = map[string][]string{
 
 	"internal/shoptest": {
 		"internal/app/core", "internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock",
-		"internal/order", "internal/redisconn", "internal/testbed/testservers", "internal/stock", "internal/store",
+		"internal/order", "internal/redisconn", "internal/testbed/failpoint", "internal/testbed/testservers", "internal/stock", "internal/store",
 	},
 
 	"internal/lab": {

@@ -39,7 +39,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := app.OpenCore(ctx, cfg, newLog(cfg.Log, c.err))
+		a, err := app.OpenCore(ctx, cfg, app.NewLog(cfg.Log, c.err))
 		if err != nil {
 			return err
 		}
@@ -75,8 +75,7 @@ func couponIDs(text string) ([]int64, error) {
 func auditAll(ctx context.Context, c console, ids []int64,
 	check func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
 ) error {
-	clean := true
-	var failed error
+	clean, failed := true, error(nil)
 	for _, id := range ids {
 		report, err := check(ctx, id)
 		if err != nil { // the others are audited all the same
@@ -87,7 +86,7 @@ func auditAll(ctx context.Context, c console, ids []int64,
 			continue
 		}
 		clean = clean && report.Clean
-		if err := c.print(report, asJSON); err != nil {
+		if err := report.Print(c.out, asJSON); err != nil {
 			return err
 		}
 	}

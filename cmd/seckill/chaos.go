@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,8 +34,9 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	}
 	refuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"})
 	var o chaos.Options
-	var pattern, page, log string
-	var asJSON, list bool
+	var pattern string
+	var list bool
+	var out chaos.Output
 	f := cmd.Flags()
 	f.IntVar(&o.Rounds, "rounds", 0, "how many rounds (default: every fault once)")
 	f.Uint64Var(&o.Seed, "seed", 0, "of the first round, the others follow it (default: by the clock)")
@@ -45,9 +45,9 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, or queue: order.mode of the instances")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
-	f.StringVar(&page, "html", "", "write the report as a page, too")
-	f.StringVar(&log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
-	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	f.StringVar(&out.Page, "html", "", "write the report as a page, too")
+	f.StringVar(&out.Log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
+	f.BoolVar(&out.JSON, "json", false, "print the report as one JSON object")
 	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if o.Lock != "redis" && o.Lock != "none" {
@@ -71,48 +71,11 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		if o.Seed == 0 {
 			o.Seed = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
 		}
-		return playChaos(cmd, c, o, chaosOutput{page: page, log: log, json: asJSON})
-	}
-	return cmd
-}
-
-// chaosOutput says where the results go.
-type chaosOutput struct {
-	page, log string
-	json      bool
-}
-
-func playChaos(cmd *cobra.Command, c console, o chaos.Options, out chaosOutput) (err error) {
-	// This very program, also when its file is built anew or removed meanwhile.
-	o.Program = fmt.Sprintf("/proc/%d/exe", os.Getpid())
-	book, err := chaos.OpenRunLog(out.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, book.Close()) }()
-	show := chaos.NewProgress(c.err, o)
-	o.Each = func(r chaos.Result) {
-		book.Add(r)
-		show.Round(r)
-	}
-	o.Log = show.Printf
-	failed := chaos.Run(cmd.Context(), o)
-	sum := book.Summary()
-	if err := c.print(sum, out.json); err != nil {
-		return err
-	}
-	if out.page != "" {
-		if err := sum.WritePage(out.page); err != nil {
+		out.Report, out.Progress = c.out, c.err
+		if err := chaos.Play(cmd.Context(), o, out); !errors.Is(err, chaos.ErrBroken) {
 			return err
 		}
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case sum.Failed > 0:
 		return errSilent
-	case cmd.Context().Err() != nil:
-		return errors.New("stopped before all rounds were played")
 	}
-	return nil
+	return cmd
 }

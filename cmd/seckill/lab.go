@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/config"
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
@@ -134,7 +133,15 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	defer stop()
 	var printErr error
 	results := lab.RunAll(ctx, places, experiments, func(one harness.Result) {
-		if printErr = r.printResult(c, one); printErr != nil {
+		switch {
+		case r.json:
+			printErr = report.JSON(c.out, one)
+		case r.details:
+			printErr = report.Text(c.out, one, *r.language)
+		default:
+			printErr = report.Row(c.out, one, *r.language)
+		}
+		if printErr != nil {
 			stop()
 		}
 	})
@@ -149,37 +156,10 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 			return err
 		}
 	}
-	return r.verdict(c, results)
-}
-
-func (r *labRun) printResult(c console, one harness.Result) error {
-	switch {
-	case r.json:
-		return report.JSON(c.out, one)
-	case r.details:
-		return report.Text(c.out, one, *r.language)
+	if !r.json {
+		report.Summary(c.out, results, r.config.Embedded)
 	}
-	return report.Row(c.out, one, *r.language)
-}
-
-// verdict prints how many were as expected, and returns the error that makes the exit code.
-func (r *labRun) verdict(c console, results []harness.Result) error {
-	expected, notRun := 0, 0
-	for _, one := range results {
-		switch {
-		case one.NotRun != nil:
-			notRun++
-		case one.AsExpected():
-			expected++
-		}
-	}
-	if !r.json && len(results) > 1 {
-		_, _ = fmt.Fprintf(c.out, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
-	}
-	if notRun > 0 && !r.json && !r.config.Embedded {
-		_, _ = fmt.Fprintln(c.out, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT")
-	}
-	if expected != len(results) {
+	if slices.ContainsFunc(results, func(one harness.Result) bool { return !one.AsExpected() }) {
 		return errSilent
 	}
 	return nil
@@ -201,29 +181,22 @@ func serverFlags(cmd *cobra.Command, c console) func() (harness.Config, error) {
 			}
 			return found, nil
 		}
-		return configured(found, cmd, c, load)
-	}
-}
-
-// configured adds the servers of the configuration to those that flags name. It reads the
-// stores alone, so the environment need not be complete enough to serve.
-func configured(found harness.Config, cmd *cobra.Command, c console, load func() (config.Config, error)) (harness.Config, error) {
-	if cmd.Flags().Changed("config") {
-		cfg, err := load()
-		if err != nil {
-			return found, err
+		// The stores alone are read, so the environment need not be complete enough to serve.
+		if cmd.Flags().Changed("config") {
+			cfg, err := load()
+			if err != nil {
+				return found, err
+			}
+			if !cfg.Embedded() {
+				found = found.Or(harness.Config{MySQL: cfg.MySQL.DSN.Reveal(), Redis: cfg.Redis.Addrs[0]})
+			}
 		}
-		if !cfg.Embedded() {
-			found.MySQL = firstNonEmpty(found.MySQL, cfg.MySQL.DSN.Reveal())
-			found.Redis = firstNonEmpty(found.Redis, cfg.Redis.Addrs...)
+		found = found.Or(harness.ConfigOf(c.environ))
+		if err := found.Check(); err != nil {
+			return found, usage(err)
 		}
+		return found, nil
 	}
-	found.MySQL = firstNonEmpty(found.MySQL, variable(c.environ, "SECKILL_MYSQL__DSN"))
-	found.Redis = firstNonEmpty(found.Redis, strings.Split(variable(c.environ, "SECKILL_REDIS__ADDRS"), ",")...)
-	if err := found.Check(); err != nil {
-		return found, usage(err)
-	}
-	return found, nil
 }
 
 func languageFlag(cmd *cobra.Command) *string {
@@ -235,24 +208,4 @@ func checkLanguage(language string) error {
 		return usage(fmt.Errorf("--lang: %q is neither en nor zh", language))
 	}
 	return nil
-}
-
-// variable reads one variable of the environment.
-func variable(environ []string, name string) string {
-	for _, one := range environ {
-		if value, is := strings.CutPrefix(one, name+"="); is {
-			return value
-		}
-	}
-	return ""
-}
-
-// firstNonEmpty returns the first value that is not empty.
-func firstNonEmpty(value string, others ...string) string {
-	for _, o := range others {
-		if value == "" {
-			value = strings.TrimSpace(o)
-		}
-	}
-	return value
 }

@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"syscall"
 
 	"seckill/internal/app"
+	"seckill/internal/rush"
 )
 
 func main() {
@@ -38,7 +38,7 @@ const (
 	exitUsage = 2 // the command line or the configuration is wrong
 )
 
-// errSilent is a failure whose message was printed already.
+// errSilent is a failure that the command has printed already, as rush.ErrViolated is.
 var errSilent = errors.New("failed")
 
 // run executes one command line, prints an error on one line and returns the exit code.
@@ -49,9 +49,9 @@ func run(ctx context.Context, args []string, c console) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errSilent), errors.Is(err, rush.ErrViolated):
 		return exitFail
-	case isUsage(err):
+	case errors.As(err, new(*app.UsageError)):
 		c.complain(err.Error())
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not the fault of a store
@@ -60,25 +60,6 @@ func run(ctx context.Context, args []string, c console) int {
 	}
 	c.complain(err.Error())
 	return exitFail
-}
-
-func isUsage(err error) bool {
-	_, is := errors.AsType[*app.UsageError](err)
-	return is
-}
-
-// textWriter is a report that a command prints at its end.
-type textWriter interface{ WriteText(w io.Writer) error }
-
-// print prints a report, or one JSON object of it.
-func (c console) print(r textWriter, asJSON bool) error {
-	if !asJSON {
-		return r.WriteText(c.out)
-	}
-	if err := json.NewEncoder(c.out).Encode(r); err != nil {
-		return fmt.Errorf("print the report: %w", err)
-	}
-	return nil
 }
 
 // complain prints a message on one line, however many errors were joined.

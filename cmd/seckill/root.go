@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,19 @@ Start with "seckill demo": a whole sale in this process, with nothing installed.
 
 func unknown(command ...string) error {
 	return usage(fmt.Errorf("unknown command %q: see seckill help", strings.Join(command, " ")))
+}
+
+func newVersion(c console) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  seckill version",
+		Args:    noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, _ = fmt.Fprintf(c.out, "seckill %s %s %s/%s\n", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
 }
 
 // noArgs refuses arguments, which are usually flags without their dashes.

@@ -65,19 +65,10 @@ while auth.demo_login is on.`,
 		case err != nil:
 			return err
 		}
-		if err := c.print(report, asJSON); err != nil {
+		if err := report.Print(c.out, asJSON); err != nil {
 			return err
 		}
-		return verdict(report, o.AdminToken != "")
+		return report.Verdict(o.AdminToken != "")
 	}
 	return cmd
-}
-
-// verdict returns the error that makes the exit code.
-func verdict(r rush.Report, audited bool) error {
-	err := r.Verdict(audited)
-	if errors.Is(err, rush.ErrViolated) {
-		return errSilent // the report lists them
-	}
-	return err
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/api"
 	"seckill/internal/app"
 	"seckill/internal/lab/runner"
 )
@@ -28,8 +26,8 @@ embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return err
 		}
-		log := newLog(cfg.Log, c.err)
-		s, err := app.Start(cmd.Context(), cfg, log, options())
+		log := app.NewLog(cfg.Log, c.err)
+		s, err := app.Start(cmd.Context(), cfg, log, app.Options{NewLab: pageLab})
 		if err != nil {
 			return startError(cmd.Context(), err, log)
 		}
@@ -39,7 +37,7 @@ embedded in the process, with one coupon on sale.`,
 			}
 		}
 		s.LogServing()
-		printBanner(c, s)
+		s.PrintBanner(c.out)
 		return s.Run(cmd.Context())
 	}
 	return cmd
@@ -55,19 +53,5 @@ func startError(ctx context.Context, err error, log *slog.Logger) error {
 	return nil
 }
 
-// options are what this program adds to its configuration.
-func options() app.Options {
-	return app.Options{Version: version(), NewLab: func() app.Lab { return runner.New() }}
-}
-
-// printBanner prints the addresses, and with embedded stores an administrator's token.
-func printBanner(c console, s *app.Server) {
-	_, _ = fmt.Fprintf(c.out, "%s  the page and the API\n", s.URL)
-	if !s.Embedded() {
-		return
-	}
-	_, _ = fmt.Fprintf(c.out, "%s/api/v1/coupons/1  the coupon on sale\n", s.URL)
-	if token, err := s.Token(1, api.RoleAdmin); err == nil {
-		_, _ = fmt.Fprintf(c.out, "admin token: %s\n", token)
-	}
-}
+// pageLab returns the lab of the page.
+func pageLab() app.Lab { return runner.New() }

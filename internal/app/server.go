@@ -22,7 +22,6 @@ type Server struct {
 	admin     *http.Server
 	URL       string // of the page and the API
 	adminAddr string
-	version   string
 	draining  atomic.Bool
 	failed    chan error // why a listener ended before Stop
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -14,8 +15,7 @@ import (
 
 // Options are what the program adds to the configuration.
 type Options struct {
-	Version string     // for the log
-	NewLab  func() Lab // of the page with embedded stores; nil has none
+	NewLab func() Lab // of the page with embedded stores; nil has none
 }
 
 // Lab plays experiments until it is closed.
@@ -58,7 +58,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 	if err != nil {
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
-	s.adminAddr, s.version = l.admin.Addr().String(), o.Version
+	s.adminAddr = l.admin.Addr().String()
 	a.warn(ctx)
 	return s, nil
 }
@@ -66,7 +66,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 // LogServing logs the addresses. It comes last in a start, so that a client that waits for
 // the line finds the demonstration's coupon on sale.
 func (s *Server) LogServing() {
-	s.app.log.Info("serving", "url", s.URL, "admin", s.adminAddr, "version", s.version, "instance", s.app.fleet.Name())
+	s.app.log.Info("serving", "url", s.URL, "admin", s.adminAddr, "version", Version(), "instance", s.app.fleet.Name())
 }
 
 // OpenDemoSale puts one coupon on sale, with the id 1.
@@ -88,6 +88,18 @@ func (s *Server) Sell(ctx context.Context, c coupon.Coupon) error {
 		return fmt.Errorf("publish the coupon: %w", err)
 	}
 	return nil
+}
+
+// PrintBanner prints the addresses, and with embedded stores an administrator's token.
+func (s *Server) PrintBanner(out io.Writer) {
+	_, _ = fmt.Fprintf(out, "%s  the page and the API\n", s.URL)
+	if !s.Embedded() {
+		return
+	}
+	_, _ = fmt.Fprintf(out, "%s/api/v1/coupons/1  the coupon on sale\n", s.URL)
+	if token, err := s.Token(1, api.RoleAdmin); err == nil {
+		_, _ = fmt.Fprintf(out, "admin token: %s\n", token)
+	}
 }
 
 // Embedded reports whether the stores are in this process.

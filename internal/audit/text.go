@@ -1,10 +1,22 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 )
+
+// Print writes the report for a terminal, or as one JSON object.
+func (r Report) Print(w io.Writer, asJSON bool) error {
+	if !asJSON {
+		return r.WriteText(w)
+	}
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	return nil
+}
 
 // WriteText writes the report for a terminal.
 func (r Report) WriteText(w io.Writer) error {

@@ -14,6 +14,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/shoptest"
+	"seckill/internal/testbed/failpoint"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -118,9 +119,9 @@ func TestWhicheverCallFailsNobodyIsToldALieAndTheBooksAreRight(t *testing.T) {
 	for _, name := range testservers.Sample(t, 5, slices.Sorted(maps.Keys(operations))) {
 		t.Run(name, func(t *testing.T) {
 			op, s := operations[name], open(t)
-			wire := &shoptest.Injector{}
+			wire := &failpoint.Injector{}
 			one := s.in.Another(t, wire)
-			for _, way := range slices.Sorted(maps.Keys(shoptest.Failures)) {
+			for _, way := range slices.Sorted(maps.Keys(failpoint.Failures)) {
 				for n, hit := 1, "yes"; hit != ""; n++ {
 					hit = op.broken(t, s, one, wire, n, way)
 					require.True(t, hit != "" || n > op.calls, "it makes %d calls alone", n-1)
@@ -132,7 +133,7 @@ func TestWhicheverCallFailsNobodyIsToldALieAndTheBooksAreRight(t *testing.T) {
 
 // broken does the operation with its n-th call failing, and says which that was: empty
 // if there are not so many.
-func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *shoptest.Injector, n int, way string) (hit string) {
+func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *failpoint.Injector, n int, way string) (hit string) {
 	t.Helper()
 	x := &scene{s: s}
 	op.given(t, x)
@@ -143,7 +144,7 @@ func (op operation) broken(t *testing.T, s *shop, one *shoptest.Shop, wire *shop
 		}
 	}()
 	var told answer
-	ctx := wire.Arm(t.Context(), n, shoptest.Failures[way])
+	ctx := wire.Arm(t.Context(), n, failpoint.Failures[way])
 	told.order, told.err = op.do(ctx, x, one)
 	hit = wire.Heal()
 	one.Answering(t)

@@ -3,11 +3,23 @@ package rush
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 )
+
+// Print writes the report as text, or as one JSON object.
+func (r Report) Print(w io.Writer, asJSON bool) error {
+	if !asJSON {
+		return r.WriteText(w)
+	}
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("print the report: %w", err)
+	}
+	return nil
+}
 
 // WriteText writes the report for a terminal: one table whose columns are never
 // added up, then the figures, then the verdict.

@@ -32,6 +32,7 @@ import (
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
 	"seckill/internal/store"
+	"seckill/internal/testbed/failpoint"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -124,18 +125,18 @@ func (s *Shop) Answering(t *testing.T) {
 
 // Another is one more instance over the same stores, which it reaches through w if
 // that is not nil. On the embedded stores no Injector is to be had.
-func (s *Shop) Another(t *testing.T, w *Injector) *Shop {
+func (s *Shop) Another(t *testing.T, w *failpoint.Injector) *Shop {
 	t.Helper()
 	return s.stores.instance(t, w)
 }
 
-func (st *stores) instance(t testing.TB, w *Injector) *Shop {
+func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 	t.Helper()
 	o := st.sql
 	o.MaxOpen, o.MaxIdle, o.TxTimeout = 64, 64, Patient
 	o.Now = func() time.Time { return time.Unix(0, 0) } // epochs count from 1
 	if w != nil {
-		o.MySQL = w.dsn(t, o.MySQL)
+		o.MySQL = w.DSN(t, o.MySQL)
 	}
 	db, err := store.Open(t.Context(), o)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/go-sql-driver/mysql"
@@ -198,6 +200,26 @@ func (p *Servers) Close() error {
 		err = errors.Join(err, os.RemoveAll(p.dir))
 	}
 	return err
+}
+
+// ConfigOf returns the servers that SECKILL_ variables of the environment name.
+func ConfigOf(environ []string) (c Config) {
+	for _, one := range environ {
+		switch name, value, _ := strings.Cut(one, "="); name {
+		case "SECKILL_MYSQL__DSN":
+			c.MySQL = value
+		case "SECKILL_REDIS__ADDRS":
+			first, _, _ := strings.Cut(value, ",")
+			c.Redis = strings.TrimSpace(first)
+		}
+	}
+	return c
+}
+
+// Or returns c with the servers of other where c has none.
+func (c Config) Or(other Config) Config {
+	c.MySQL, c.Redis = cmp.Or(c.MySQL, other.MySQL), cmp.Or(c.Redis, other.Redis)
+	return c
 }
 
 // Check returns an error if c cannot be right.

@@ -267,3 +267,22 @@ func columns(text string) int {
 	}
 	return n
 }
+
+// Summary writes how many experiments went as expected, and what would let the others run.
+func Summary(w io.Writer, results []harness.Result, embedded bool) {
+	expected, notRun := 0, 0
+	for _, one := range results {
+		switch {
+		case one.NotRun != nil:
+			notRun++
+		case one.AsExpected():
+			expected++
+		}
+	}
+	if len(results) > 1 {
+		_, _ = fmt.Fprintf(w, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
+	}
+	if notRun > 0 && !embedded {
+		_, _ = fmt.Fprintln(w, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT")
+	}
+}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"io"
@@ -11,8 +11,8 @@ import (
 	"seckill/internal/config"
 )
 
-// newLog returns a logger that writes JSON, or coloured text to a terminal.
-func newLog(cfg config.Log, to io.Writer) *slog.Logger {
+// NewLog returns a logger that writes JSON, or coloured text to a terminal.
+func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
 		level = slog.LevelInfo // the configuration has checked the word

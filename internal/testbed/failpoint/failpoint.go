@@ -1,4 +1,12 @@
-package shoptest
+// Package failpoint breaks single calls between an instance and its stores, in the process
+// of a test:
+//
+//	instance ─▶ the n-th command, statement or commit ─▶ the store
+//	                 └ never arrives, or its reply is lost
+//
+// The network between processes is broken by faultnet, and the points of the order path by
+// internal/faults.
+package failpoint
 
 import (
 	"context"
@@ -157,8 +165,8 @@ func (w *Injector) redis(ctx context.Context, name string, cmds []redis.Cmder, d
 
 var wires atomic.Int64
 
-// dsn is the DSN with connections that break as the Injector says.
-func (w *Injector) dsn(t testing.TB, dsn string) string {
+// DSN is the DSN with connections that break as the Injector says.
+func (w *Injector) DSN(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)

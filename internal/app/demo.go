@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"seckill/internal/api"
+	"seckill/internal/config"
+	"seckill/internal/coupon"
+	"seckill/internal/rush"
+)
+
+// Demo is a whole sale in this process: an application with embedded stores, and buyers who
+// rush in over real HTTP.
+type Demo struct {
+	Users, Shards, Limit int
+	Stock                int64
+	Keep, JSON           bool
+
+	OpensIn time.Duration // before the sale begins
+	Rate    float64       // taps per second; 0 is as fast as it goes
+
+	NewLab   func() Lab
+	Out, Err io.Writer
+}
+
+// Pace makes the sale slow enough to be watched, as far as flags do not say otherwise: a
+// countdown, five seconds in which the stock falls, and at most twenty of refusals.
+func (d *Demo) Pace(changed func(flag string) bool) {
+	if !changed("opens-in") {
+		d.OpensIn = 8 * time.Second
+	}
+	if !changed("users") {
+		d.Users = int(min(plenty*d.Stock, int64(d.Users)))
+	}
+	if !changed("rate") {
+		d.Rate = max(float64(d.Stock)/5, float64(d.Users)/15, 50)
+	}
+}
+
+func (d *Demo) config() (config.Config, error) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Stock.Shards = d.Shards
+	cfg.Log.Level = "warn"
+	switch {
+	case d.Users < 1 || d.Users > 1_000_000:
+		return cfg, Usage(errors.New("--users must be from 1 to 1000000"))
+	case d.Stock < 1 || d.Stock > coupon.MaxStock:
+		return cfg, Usage(fmt.Errorf("--stock must be from 1 to %d", coupon.MaxStock))
+	case d.Limit < 1 || d.Limit > coupon.MaxLimit:
+		return cfg, Usage(fmt.Errorf("--limit must be from 1 to %d", coupon.MaxLimit))
+	case d.OpensIn < 0 || d.OpensIn > time.Hour:
+		return cfg, Usage(errors.New("--opens-in must be from 0s to 1h"))
+	case d.Rate < 0:
+		return cfg, Usage(errors.New("--rate cannot be negative"))
+	case d.Shards < 1 || d.Shards > 1024:
+		return cfg, Usage(errors.New("--shards must be from 1 to 1024"))
+	}
+	return cfg, nil
+}
+
+// Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
+// error if units are left that could have been sold.
+func (d *Demo) Run(ctx context.Context) (err error) {
+	cfg, err := d.config()
+	if err != nil {
+		return err
+	}
+	s, err := Start(ctx, cfg, NewLog(cfg.Log, d.Err), Options{NewLab: d.NewLab})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopped := s.Stop(context.WithoutCancel(ctx)); stopped != nil {
+			err = errors.Join(err, fmt.Errorf("stop: %w", stopped))
+		}
+	}()
+	begins := time.Now().Add(d.OpensIn)
+	err = s.Sell(ctx, coupon.Coupon{
+		Title: "Flash sale", Total: d.Stock, LimitPerUser: d.Limit, PriceCents: 990,
+		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	admin, err := s.Token(1, api.RoleAdmin)
+	if err != nil {
+		return err
+	}
+	if !d.JSON {
+		_, _ = fmt.Fprintf(d.Out, "%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
+			s.URL, d.Users, d.Stock, d.Shards, d.Limit)
+	}
+	if d.OpensIn > 0 {
+		if !d.JSON {
+			_, _ = fmt.Fprintf(d.Out, "open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+		}
+		select {
+		case <-time.After(time.Until(begins)):
+		case <-ctx.Done():
+			return errors.New("stopped before the sale began")
+		}
+	}
+	report, err := rush.Run(ctx, rush.Options{
+		URL: s.URL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
+		Token: rush.Signed(s.Secret()), AdminToken: admin, ProgressOutput: d.Err,
+	})
+	if err != nil {
+		return err
+	}
+	if err := report.Print(d.Out, d.JSON); err != nil {
+		return err
+	}
+	if d.Keep && ctx.Err() == nil {
+		s.PrintBanner(d.Out)
+		_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
+		if err := s.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	if err := report.Verdict(true); err != nil {
+		return err
+	}
+	return d.checkUndersold(report)
+}
+
+// plenty is how many times the stock must be requested to be sure that all of it sells.
+const plenty = 3
+
+// checkUndersold returns an error if units are left although the demand was plenty: the other
+// half of the promise.
+func (d *Demo) checkUndersold(r rush.Report) error {
+	if int64(d.Users) >= plenty*d.Stock && int64(r.Committed) < d.Stock {
+		return fmt.Errorf("undersold: %d of %d units were sold to %d buyers", r.Committed, d.Stock, d.Users)
+	}
+	return nil
+}
