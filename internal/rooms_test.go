@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 	"internal/breaker":         {},
 	"internal/admission":       {"internal/order"},
 	"internal/rush":            {},
+	"internal/testbed":         {"internal/testbed/servers"},
 	"internal/testbed/servers": {},
 	"internal/clock":           {},
 	"internal/preflight":       {"internal/clock"},
@@ -72,7 +73,7 @@ var rooms = map[string][]string{
 	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":       {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
 
-	"internal/bench":           {"internal/rush", "internal/testbed/servers"},
+	"internal/bench":           {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},
 	"internal/bench/cmd/shop":  {"internal/bench"},
 	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with

@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if b.house, err = openEnv(ctx, b.Root); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.house.close()) }()
+	defer func() { err = errors.Join(err, b.house.Close()) }()
 	b.report.Environment, b.report.Rounds, b.report.Quick = b.environment(ctx), b.rounds, b.Quick
 	for _, part := range []func(context.Context) error{b.paths, b.fleets, b.growth, b.offered} {
 		if err := part(ctx); err != nil {

@@ -24,7 +24,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	h, err := openEnv(t.Context(), "../..")
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.close()) })
+	t.Cleanup(func() { require.NoError(t, h.Close()) })
 	const taps = 300
 	measure := func(t *testing.T, name string) figures {
 		t.Helper()

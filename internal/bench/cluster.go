@@ -61,7 +61,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 	for round := range b.rounds {
 		for i, l := range layouts {
 			if clusters[l.masters] == nil {
-				dir := filepath.Join(b.house.dir, fmt.Sprintf("cluster%d", l.masters))
+				dir := filepath.Join(b.house.Dir, fmt.Sprintf("cluster%d", l.masters))
 				if clusters[l.masters], err = servers.StartMasters(ctx, dir, l.masters); err != nil {
 					return err
 				}

@@ -31,7 +31,7 @@ type deployment struct {
 
 // open starts the program with the path's settings, or the bare route.
 func (h *env) open(ctx context.Context, p path) (*deployment, error) {
-	return h.openFleet(ctx, p, cluster{instances: 1, nodes: []*servers.Redis{h.redis}})
+	return h.openFleet(ctx, p, cluster{instances: 1, nodes: []*servers.Redis{h.Redis}})
 }
 
 // openFleet is open for several instances, on any Redis.
@@ -53,23 +53,23 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 		}
 		s.watched.rdb, s.watched.nodes = append(s.watched.rdb, rdb), append(s.watched.nodes, node.PID())
 	}
-	name, err := h.maria.CreateDatabase(ctx)
+	name, err := h.MariaDB.CreateDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.stops = append(s.stops, func() error { return h.maria.DropDatabase(context.WithoutCancel(ctx), name) })
-	env := slices.Concat(h.settings(h.maria.DSN(name)), f.settings(), p.env)
-	if out, err := command(ctx, h.dir, h.program, env, "migrate").CombinedOutput(); err != nil {
+	s.stops = append(s.stops, func() error { return h.MariaDB.DropDatabase(context.WithoutCancel(ctx), name) })
+	env := slices.Concat(h.settings(h.MariaDB.DSN(name)), f.settings(), p.env)
+	if out, err := command(ctx, h.Dir, h.program, env, "migrate").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}
 	if s.admin, err = h.adminToken(ctx, env); err != nil {
 		return nil, err
 	}
-	if s.watched.db, err = sql.Open("mysql", h.maria.DSN("")); err != nil {
+	if s.watched.db, err = sql.Open("mysql", h.MariaDB.DSN("")); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	s.stops = append(s.stops, s.watched.db.Close)
-	s.watched.database = h.maria.PID()
+	s.watched.database = h.MariaDB.PID()
 	for range f.instances {
 		if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 
 // serve starts one more process.
 func (s *deployment) serve(ctx context.Context, h *env, program string, env []string, args ...string) error {
-	p, err := servers.Serve(ctx, command(ctx, h.dir, program, env, args...))
+	p, err := servers.Serve(ctx, command(ctx, h.Dir, program, env, args...))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,19 +12,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed"
 )
 
 // env is the servers and the two programs of a run.
 type env struct {
-	dir     string
+	*testbed.Env
+
 	program string // seckill
 	bare    string
-	maria   *servers.MariaDB
-	redis   *servers.Redis
 	rdb     *redis.Client
 	secret  string
-	stops   []func() error
 }
 
 const openTimeout = 5 * time.Minute // the first build of the program takes minutes on a small machine
@@ -43,7 +40,7 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 		err = h.openServers(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }
@@ -51,28 +48,25 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 // newEnv returns an env with the program and no server yet.
 func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	h := &env{secret: rand.Text() + rand.Text()}
-	if h.dir, err = os.MkdirTemp("", "seckill-bench-"); err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
+	if h.Env, err = testbed.NewEnv("seckill-bench"); err != nil {
+		return nil, err
 	}
-	h.stops = append(h.stops, func() error { return os.RemoveAll(h.dir) })
 	if h.program, err = h.build(ctx, root, "./cmd/seckill"); err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }
 
 // openServers starts a MariaDB and a Redis. After an error, close stops what was started.
 func (h *env) openServers(ctx context.Context) (err error) {
-	if h.maria, err = servers.StartMariaDB(ctx, filepath.Join(h.dir, "db")); err != nil {
+	if err = h.StartMariaDB(ctx); err != nil {
 		return err
 	}
-	h.stops = append(h.stops, h.maria.Stop)
-	if h.redis, err = servers.StartRedis(ctx, filepath.Join(h.dir, "redis")); err != nil {
+	if _, err = h.StartRedis(ctx); err != nil {
 		return err
 	}
-	h.stops = append(h.stops, h.redis.Stop)
-	h.rdb = redis.NewClient(&redis.Options{Addr: h.redis.Addr()})
-	h.stops = append(h.stops, h.rdb.Close)
+	h.rdb = redis.NewClient(&redis.Options{Addr: h.Redis.Addr()})
+	h.OnClose(h.rdb.Close)
 	return nil
 }
 
@@ -81,7 +75,7 @@ var buildFlags = []string{"-tags=nomsgpack"}
 
 // build compiles a program as a user would.
 func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
-	program := filepath.Join(h.dir, filepath.Base(pkg))
+	program := filepath.Join(h.Dir, filepath.Base(pkg))
 	args := slices.Concat([]string{"build", "-o", program}, buildFlags, []string{pkg})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages
 	cmd.Dir = root
@@ -93,7 +87,7 @@ func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 
 // refuses reports whether the program refuses these settings.
 func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
-	cmd := command(ctx, h.dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
+	cmd := command(ctx, h.Dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()
 	const usage = 2 // the program's exit code for settings that it refuses
 	switch failed := (*exec.ExitError)(nil); {
@@ -111,7 +105,7 @@ const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 // workload is a generator, and in some paths few users tap very often.
 func (h *env) settings(dsn string) []string {
 	return []string{
-		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
+		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.Redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
 		freePort, freeAdminPort, jsonLog, "SECKILL_RATE__PER_USER=0", "SECKILL_ALLOW_UNSAFE_LOCK=1",
 	}
 }
@@ -122,12 +116,3 @@ const (
 	freeAdminPort = "SECKILL_ADMIN__ADDR=127.0.0.1:0"
 	jsonLog       = "SECKILL_LOG__FORMAT=json"
 )
-
-// close stops everything, in reverse order.
-func (h *env) close() (err error) {
-	for _, stop := range slices.Backward(h.stops) {
-		err = errors.Join(err, stop())
-	}
-	h.stops = nil
-	return err
-}

@@ -58,7 +58,7 @@ func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
 	}
 	s.URL, s.Admin = s.shop.process.URL, s.shop.admin
 	s.Metrics = s.shop.process.Admin + "/metrics"
-	s.Tokens = filepath.Join(h.dir, "tokens")
+	s.Tokens = filepath.Join(h.Dir, "tokens")
 	return s, s.writeTokens(ctx, users)
 }
 
@@ -80,7 +80,7 @@ func (h *env) openEmbedded(ctx context.Context) (_ *deployment, err error) {
 
 // adminToken has the program sign an administrator's token.
 func (h *env) adminToken(ctx context.Context, env []string) (string, error) {
-	token, err := command(ctx, h.dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
+	token, err := command(ctx, h.Dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
 	if err != nil {
 		return "", fmt.Errorf("seckill token: %w", err)
 	}
@@ -92,7 +92,7 @@ func (s *Env) writeTokens(ctx context.Context, users int) error {
 	if err != nil {
 		return fmt.Errorf("write the tokens: %w", err)
 	}
-	cmd := command(ctx, s.house.dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
+	cmd := command(ctx, s.house.Dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
 		"token", "--users", fmt.Sprintf("1-%d", users), "--ttl", "24h")
 	out := bufio.NewWriter(f)
 	cmd.Stdout = out
@@ -113,5 +113,5 @@ func (s *Env) Close() (err error) {
 	if s.shop != nil {
 		err = s.shop.close()
 	}
-	return errors.Join(err, s.house.close())
+	return errors.Join(err, s.house.Close())
 }

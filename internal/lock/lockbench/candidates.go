@@ -12,7 +12,7 @@ import (
 // candidates are all locks of a run. Those that were opened are answered with an
 // error, too, to be closed.
 func (set *serverSet) candidates() (all []candidate, err error) {
-	one := []*servers.Redis{set.redis}
+	one := []*servers.Redis{set.Redis}
 	onRedisAs := func(name, note string, at []*servers.Redis, build func([]redis.UniversalClient) (*process, error)) {
 		c, e := onRedis(name, at, build)
 		c.note = note

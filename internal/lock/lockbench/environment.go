@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -16,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/testbed"
 )
 
 // environment says what a table was measured on, a line for each thing.
@@ -24,43 +24,18 @@ type environment []string
 func (set *serverSet) environment(ctx context.Context) environment {
 	return environment{
 		time.Now().UTC().Format("2006-01-02 15:04 MST"),
-		fmt.Sprintf("%s, %d cores shared with the servers, Linux %s, load %s",
-			cpu(), runtime.NumCPU(), word("/proc/sys/kernel/osrelease", 0), word("/proc/loadavg", 0)),
+		testbed.Machine(),
 		strings.Join(set.versions(ctx), ", "),
 		strings.Join(modules(), ", "),
 		"MariaDB: innodb_flush_log_at_trx_commit=1; etcd: every write synced; ZooKeeper: forceSync=no; Redis: no persistence",
 	}
 }
 
-func cpu() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.Trim(name, " \t:\n")
-		}
-	}
-	return runtime.GOARCH
-}
-
-func word(file string, n int) string {
-	text, _ := os.ReadFile(file)
-	if words := strings.Fields(string(text)); n < len(words) {
-		return words[n]
-	}
-	return "unknown"
-}
-
 // versions are those of Go and the servers. One that does not tell is unknown.
 func (set *serverSet) versions(ctx context.Context) []string {
-	all := []string{"Go " + strings.TrimPrefix(runtime.Version(), "go")}
-	c := redis.NewClient(&redis.Options{Addr: set.redis.Addr()})
+	c := redis.NewClient(&redis.Options{Addr: set.Redis.Addr()})
 	defer func() { _ = c.Close() }()
-	info, _ := c.Info(ctx, "server").Result()
-	_, after, _ := strings.Cut(info, "redis_version:")
-	all = append(all, "Redis "+first(after))
-	var maria string
-	_ = set.db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&maria)
-	all = append(all, "MariaDB "+maria)
+	all := []string{testbed.GoVersion(), testbed.RedisVersion(ctx, c), testbed.MariaDBVersion(ctx, set.db)}
 	page, _ := get(ctx, "http://"+set.etcd.Addr()+"/version")
 	var told struct {
 		EtcdServer string `json:"etcdserver"`
@@ -68,8 +43,8 @@ func (set *serverSet) versions(ctx context.Context) []string {
 	_ = json.Unmarshal([]byte(page), &told)
 	all = append(all, "etcd "+told.EtcdServer)
 	srvr, _ := set.srvr(ctx)
-	_, after, _ = strings.Cut(srvr, "Zookeeper version: ")
-	version, _, _ := strings.Cut(first(after), "-") // the build follows
+	_, after, _ := strings.Cut(srvr, "Zookeeper version: ")
+	version, _, _ := strings.Cut(testbed.FirstWord(after), "-") // the build follows
 	return append(all, "ZooKeeper "+version)
 }
 
@@ -88,13 +63,6 @@ func modules() (all []string) {
 		}
 	}
 	return all
-}
-
-func first(text string) string {
-	if words := strings.Fields(text); len(words) > 0 {
-		return words[0]
-	}
-	return "unknown"
 }
 
 func get(ctx context.Context, url string) (string, error) {

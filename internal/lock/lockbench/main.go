@@ -58,7 +58,7 @@ func run(ctx context.Context, s settings, asJSON bool, out, profile string) (err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, set.close()) }()
+	defer func() { err = errors.Join(err, set.Close()) }()
 	r, err := set.measureAll(ctx, s)
 	if err != nil {
 		return err

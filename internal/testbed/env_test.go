@@ -1,0 +1,35 @@
+package testbed_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed"
+	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
+)
+
+func TestMain(m *testing.M) { testservers.Main(m) }
+
+func TestAnEnvLeavesNoServerAndNoFolder(t *testing.T) {
+	testservers.Need(t, servers.LookRedis)
+	e, err := testbed.NewEnv("seckill-env")
+	require.NoError(t, err)
+	one, err := e.StartRedis(t.Context())
+	require.NoError(t, err)
+	two, err := e.StartRedis(t.Context())
+	require.NoError(t, err)
+	require.Same(t, one, e.Redis, "the first")
+	var order []string
+	e.OnClose(func() error { order = append(order, "first"); return nil })
+	e.OnClose(func() error { order = append(order, "last"); return nil })
+	require.NoError(t, e.Close())
+	require.Equal(t, []string{"last", "first"}, order)
+	require.Zero(t, one.PID()+two.PID(), "a server runs on")
+	require.NoDirExists(t, e.Dir)
+	require.NoError(t, e.Close(), "once more")
+	_, err = os.Stat(e.Dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
