@@ -144,7 +144,7 @@ func another(ctx context.Context, r *round) (bool, error) {
 }
 
 // cloned lets a copy of the fleet's database, on a server of its own, come to the same Redis:
-// as another fleet, and as somebody who repairs by it.
+// as another fleet, and as a repair that goes by it.
 func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
 	r.bed.copies++

@@ -35,7 +35,8 @@
 // epoch keeps its id. The commands of the reconciler, the relay and the loader are done or
 // not done, never late. Not modelled are the flags and caches that only save work, queue
 // mode and group commit; a database that is set back to a state younger than the last
-// heartbeat, which none can notice; two databases at once. What holds here is true of the order of things; that the code
+// heartbeat, which none can notice; two databases at once; the deployment's id. What holds
+// here is true of the order of things; that the code
 // keeps to this order is for the tests of the real stores to say.
 //
 // # Reading a trace
