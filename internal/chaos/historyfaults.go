@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,5 +195,5 @@ func withDatabase(env []string, dsn string) ([]string, error) {
 		return nil, fmt.Errorf("read the DSN: %w", err)
 	}
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = time.Second, time.Second, time.Second
-	return append(env[:len(env):len(env)], "SECKILL_MYSQL__DSN="+cfg.FormatDSN()), nil
+	return append(slices.Clip(env), "SECKILL_MYSQL__DSN="+cfg.FormatDSN()), nil
 }

@@ -53,8 +53,15 @@ func without(ctx context.Context, r *round, command string) (bool, error) {
 
 // statements are those that an order and the background work make, by their tables.
 var statements = [][2]string{
-	{"SELECT", "orders"}, {"INSERT", "orders"}, {"UPDATE", "orders"}, {"SELECT", "coupons"},
-	{"INSERT", "fences"}, {"SELECT", "fences"}, {"SELECT", "stock_returns"}, {"SELECT", "deployment"}, {"UPDATE", "deployment"},
+	{"SELECT", "orders"},
+	{"INSERT", "orders"},
+	{"UPDATE", "orders"},
+	{"SELECT", "coupons"},
+	{"INSERT", "fences"},
+	{"SELECT", "fences"},
+	{"SELECT", "stock_returns"},
+	{"SELECT", "deployment"},
+	{"UPDATE", "deployment"},
 }
 
 func withoutStatement(ctx context.Context, r *round, one [2]string) (bool, error) {

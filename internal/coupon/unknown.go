@@ -22,16 +22,16 @@ func (u *unknown) has(id int64, since time.Time) bool {
 	return u.gaps[id].After(since)
 }
 
-// put records that a read that began at at has found no coupon with this id, and the newest.
-func (u *unknown) put(id, newest int64, at time.Time) {
-	u.newest, u.newestAt = max(u.newest, newest), at
+// put records that a read has found no coupon with this id, when it began, and the newest id.
+func (u *unknown) put(id, newest int64, began time.Time) {
+	u.newest, u.newestAt = max(u.newest, newest), began
 	if id > u.newest {
 		return
 	}
 	if len(u.gaps) >= maxGaps {
 		clear(u.gaps)
 	}
-	u.gaps[id] = at
+	u.gaps[id] = began
 }
 
 // forget drops what is known of the id: a coupon may have it now.

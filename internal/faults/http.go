@@ -48,7 +48,7 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 
 func spec(r *http.Request) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
-	return string(text), err //nolint:wrapcheck // it is told as it is
+	return string(text), err
 }
 
 func (p *Points) tell(w http.ResponseWriter) {

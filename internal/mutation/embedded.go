@@ -67,7 +67,7 @@ func embeds(doc *ast.CommentGroup, file string) bool {
 	}
 	for _, c := range doc.List {
 		patterns, ok := strings.CutPrefix(c.Text, "//go:embed ")
-		for _, p := range strings.Fields(patterns) {
+		for p := range strings.FieldsSeq(patterns) {
 			if matches, _ := path.Match(p, file); ok && (matches || strings.HasPrefix(file, p+"/")) {
 				return true
 			}

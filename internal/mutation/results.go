@@ -67,7 +67,7 @@ func (r *results) keep(one Result) error {
 	if err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o750); err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
 	f, err := os.OpenFile(r.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // it is for all to read

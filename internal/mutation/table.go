@@ -47,14 +47,14 @@ func Table(o Options, all []Mutant) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		switch one.Verdict {
-		case Killed:
+		if one.Verdict == "" {
+			never++
+		}
+		if one.Verdict == Killed {
 			killed++
 			if current {
 				now++
 			}
-		case "":
-			never++
 		}
 		_, _ = fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", m.short(), cell(m.Mutation), one.times(current), one.says())
 	}

@@ -99,6 +99,12 @@ func (t *together) write(all []Mutant, broken map[string]bool) (packages []strin
 			t.holds[m.Name()] = true
 		}
 	}
+	return t.writeOverlay(found)
+}
+
+// writeOverlay writes the files that hold mutants, and the overlay that puts them in the place of
+// the originals.
+func (t *together) writeOverlay(found map[string]*sleepers) (packages []string, err error) {
 	replace := map[string]string{}
 	for i, folder := range slices.Sorted(maps.Keys(found)) {
 		files := found[folder].files()
@@ -163,7 +169,8 @@ func (t *together) binary(ctx context.Context, b binary) (string, error) {
 	}
 	t.mu.Unlock()
 	one.once.Do(func() {
-		said, err := t.run(ctx, slices.Concat([]string{"test", "-c", "-vet=off", "-o", one.path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})...)
+		args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", one.path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})
+		said, err := t.run(ctx, args...)
 		if err != nil {
 			one.err = fmt.Errorf("mutation: compile the tests of %s: %w\n%s", b.pkg, err, said)
 		}
@@ -180,5 +187,5 @@ func (t *together) run(ctx context.Context, args ...string) (string, error) {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		return "", fmt.Errorf("mutation: %s: %w", strings.Join(args, " "), err)
 	}
-	return string(said), err //nolint:wrapcheck // the caller says what it was for
+	return string(said), err
 }

@@ -144,7 +144,7 @@ func TestWhatIsRefusedLeavesNothingHeld(t *testing.T) {
 	})
 	t.Run("a draft", func(t *testing.T) {
 		_, err := s.Place(t.Context(), wish(s.draft(t, 2, 1), 7, "d"))
-		require.ErrorIs(t, err, coupon.ErrNotLoaded)
+		require.ErrorIs(t, err, coupon.ErrNotFound)
 	})
 }
 

@@ -107,7 +107,7 @@ func (h *house) close() error {
 	if h.lock >= 0 {
 		err = errors.Join(err, syscall.Close(h.lock))
 	}
-	return err //nolint:wrapcheck // it names the folder
+	return err
 }
 
 // startServers starts servers for one sale alone.

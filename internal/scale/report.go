@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -91,12 +92,14 @@ func (r *Report) cells() (all [][]string) {
 		}
 		of, took, tookHalf := "", "", ""
 		if row.Items > 0 {
-			of, took, tookHalf = fmt.Sprint(row.Items), short(row.Took).String(), short(before.Took).String()
+			of, took, tookHalf = strconv.FormatInt(row.Items, 10), short(row.Took).String(), short(before.Took).String()
 		}
 		all = append(all, []string{
 			row.Phase, of, tookHalf, took, ratio(row.Took, before.Took),
 			short(row.CPU).String() + nonEmpty(", ", ratio(row.CPU, before.CPU)),
-			row.Memory.String(), mib(before.Memory.Program), short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(), short(row.RowHeld).String(),
+			row.Memory.String(), mib(before.Memory.Program),
+			short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(),
+			short(row.RowHeld).String(),
 			short(row.Others.P50).String() + ", " + short(row.Others.P99).String(),
 			fmt.Sprintf("%d of %d", row.Others.Refused, row.Others.Orders+row.Others.Refused),
 		})
@@ -147,7 +150,8 @@ func (r *Report) remarks() (all []string) {
 	all = append(all, fmt.Sprintf("%s UTC, %d cores for all; load average %.1f before, %.1f after.",
 		r.Began.UTC().Format("2006-01-02 15:04"), runtime.NumCPU(), r.Load, r.LoadAfter))
 	if r.Busy {
-		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the median of the slowest command: others also waited for a core.")
+		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the "+
+			"median of the slowest command: others also waited for a core.")
 	}
 	for _, s := range r.Sales {
 		for _, row := range s.Rows {
@@ -174,7 +178,7 @@ func (r *Report) remarks() (all []string) {
 
 // short has three digits at least.
 func short(d time.Duration) time.Duration {
-	for _, unit := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond} {
+	for unit := 100 * time.Millisecond; unit > time.Microsecond; unit /= 10 {
 		if cmp.Compare(d, 100*unit) >= 0 {
 			return d.Round(unit)
 		}
@@ -182,4 +186,4 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-func mib(bytes int64) string { return fmt.Sprint(bytes >> 20) }
+func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) }

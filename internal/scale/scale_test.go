@@ -56,7 +56,7 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Verdict())
 	require.Equal(t, 2*len(phases), told)
-	require.EqualValues(t, []int64{500, 1000}, []int64{r.Sales[0].Buyers, r.Sales[1].Buyers})
+	require.Equal(t, []int64{500, 1000}, []int64{r.Sales[0].Buyers, r.Sales[1].Buyers})
 	items := map[string]int64{}
 	for _, row := range r.Sales[1].Rows {
 		items[row.Phase] = row.Items

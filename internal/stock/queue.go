@@ -52,7 +52,7 @@ func encodeEntry(c order.ReserveRequest) string {
 	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
 }
 
-// shardsOf returns which shards are asked for how many entries each, at most most in all; the first
+// shardsOf returns which shards are asked for how many entries each, most at most in all; the first
 // shard changes with each call.
 func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
 	first := int(q.nextShard.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards

@@ -113,8 +113,10 @@ type Scripter interface {
 // New returns a Stock. A coupon that was seen empty counts as sold out for soldOutFor without I/O,
 // unless a restock is announced.
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
-	return &Stock{client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
-		log: slog.New(slog.DiscardHandler)}
+	return &Stock{
+		client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
+		log: slog.New(slog.DiscardHandler),
+	}
 }
 
 // WithScripter runs the calls of every order through path, in pipelines of the same client, for

@@ -84,7 +84,7 @@ func (s suite) many(t *testing.T) {
 			for round := range rounds {
 				if i < 3 {
 					key := keys[(i+round)%len(keys)]
-					assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
+					assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error { //nolint:testifylint // not the test's goroutine
 						gates[key].pass(func() { passed.Add(1) })
 						return nil
 					}))
@@ -99,7 +99,7 @@ func (s suite) many(t *testing.T) {
 					}
 					return nil
 				}) {
-					if err == nil || !assert.ErrorIs(t, err, lock.ErrNotAcquired) {
+					if err == nil || !assert.ErrorIs(t, err, lock.ErrNotAcquired) { //nolint:testifylint // not the test's goroutine
 						continue
 					}
 					assert.NoError(t, l.Do(t.Context(), keys[at], func(context.Context, *lock.Lease) error {
@@ -135,7 +135,7 @@ func (s suite) many(t *testing.T) {
 		errs = l.ReleaseMany(t.Context(), []*lock.Lease{held, leases[1], held, nil})
 		require.NoError(t, errs[1])
 		require.ErrorIs(t, errs[3], lock.ErrNotHeld)
-		require.True(t, (errs[0] == nil) != (errs[2] == nil), "%v", errs)
+		require.NotEqual(t, errs[0] == nil, errs[2] == nil, "%v", errs)
 		s.areFree(t, keys)
 
 		leases, errs = l.AcquireMany(t.Context(), nil)
@@ -174,7 +174,7 @@ func (s suite) many(t *testing.T) {
 				require.ErrorIs(t, context.Cause(h.Context()), lock.ErrNotHeld)
 			}
 			held := s.staysHeld(t, leases[2:], length*3/2)
-			require.True(t, held == (firstOf(l.ReleaseMany(t.Context(), leases[2:])) == nil))
+			require.Equal(t, held, firstOf(l.ReleaseMany(t.Context(), leases[2:])) == nil)
 			s.areFree(t, keys)
 			return held
 		})
@@ -209,11 +209,11 @@ func (s suite) many(t *testing.T) {
 		errs := l.DoMany(t.Context(), keys, func(ctx context.Context, held []*lock.Lease) []error {
 			defer end()()
 			h := mustAcquire(t, other, keys[4])
-			assert.ErrorIs(t, context.Cause(held[4].Context()), lock.ErrLost)
+			assert.ErrorIs(t, context.Cause(held[4].Context()), lock.ErrLost) //nolint:testifylint // not the test's goroutine
 			if s.Fence {
 				assert.Greater(t, h.Fence(), held[4].Fence())
 			}
-			assert.ErrorIs(t, ends(t, ctx, length), lock.ErrLost)
+			assert.ErrorIs(t, ends(t, ctx, length), lock.ErrLost) //nolint:testifylint // not the test's goroutine
 			assert.NoError(t, h.Release(t.Context()))
 			return nil
 		})
@@ -339,7 +339,7 @@ func (s suite) many(t *testing.T) {
 			go func() { closed <- l.Close(t.Context()) }()
 			assert.ErrorIs(t, ends(t, ctx, 20*time.Second), lock.ErrClosed)
 			for i, h := range held {
-				assert.ErrorIs(t, context.Cause(h.Context()), lock.ErrClosed)
+				assert.ErrorIs(t, context.Cause(h.Context()), lock.ErrClosed) //nolint:testifylint // not the test's goroutine
 				assert.NotEmpty(t, s.Value(t, keys[i]))
 			}
 			return nil

@@ -43,10 +43,12 @@ func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease ti
 // line; zero for a caller that does not wait.
 func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	if !b.o.Fair {
-		return acquireScript.Run(ctx, b.run, []string{n.lock, n.fence}, token, millis(lease), millis(place)).Slice()
+		keys := []string{n.lock, n.fence}
+		//nolint:wrapcheck // acquire says what it was for
+		return acquireScript.Run(ctx, b.run, keys, token, millis(lease), millis(place)).Slice()
 	}
 	keys := []string{n.lock, n.fence, n.waitQueue(), n.places()}
-	return turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place), millis(b.o.PlaceTTL)).Slice()
+	return turnScript.Run(ctx, b.run, keys, token, millis(lease), millis(place), millis(b.o.PlaceTTL)).Slice() //nolint:wrapcheck // as above
 }
 
 // leave runs the script that releases, which in fair mode also leaves the line.

@@ -232,7 +232,7 @@ func (b *Backend) inParts(ctx context.Context, keys []string, do func(part []bat
 func (b *Backend) masterOf(ctx context.Context, n names) (*redis.Client, error) {
 	c, ok := b.client.(*redis.ClusterClient)
 	if !ok {
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is but one server
 	}
 	node, err := c.MasterForKey(ctx, n.lock)
 	if err != nil {

@@ -94,10 +94,10 @@ func load(folders []string) ([]mutation.Mutant, error) {
 }
 
 func write(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return fmt.Errorf("the table: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // it is for all to read
 		return fmt.Errorf("the table: %w", err)
 	}
 	return nil
