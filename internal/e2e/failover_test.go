@@ -54,7 +54,7 @@ func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
 	id := fleet[0].sale(t, stock, 1)
 
 	killed := make(chan error, 1)
-	watch := fleet[0].as(t, 0)
+	watch := fleet[0].asAdmin(t)
 	go func() { killed <- killMasterInMidRush(context.Background(), group, watch, id, stock) }()
 	sum := total(rushEach(t, fleet, rush.Options{Users: 1000, Coupon: id, CancelPercent: 10, DoubleTapEvery: 20, Concurrency: 24, Tries: 20}))
 	require.NoError(t, <-killed)
