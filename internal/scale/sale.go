@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // fills in
@@ -37,8 +38,9 @@ type sale struct {
 	program  *servers.Program
 	admin    string // token
 	coupon   string
-	other    string // the coupon that sells on
-	sold     bool   // the sale was played or filled in
+	watched  atomic.Pointer[string] // the coupon, once it is there, for the watch of a phase
+	other    string                 // the coupon that sells on
+	sold     bool                   // the sale was played or filled in
 	ended    bool
 	first    int64 // the next buyer of the other coupon
 	stops    []func() error

@@ -154,12 +154,13 @@ func (w *watch) watchRow(ctx context.Context) {
 			return
 		case <-next.C:
 		}
-		if w.coupon == "" {
+		coupon := w.watched.Load()
+		if coupon == nil {
 			continue
 		}
 		var id int64
 		began := time.Now()
-		err := db.QueryRowContext(ctx, "SELECT id FROM coupons WHERE id = ? FOR UPDATE", w.coupon).Scan(&id)
+		err := db.QueryRowContext(ctx, "SELECT id FROM coupons WHERE id = ? FOR UPDATE", *coupon).Scan(&id)
 		if ctx.Err() != nil {
 			return
 		}
