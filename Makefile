@@ -13,7 +13,7 @@ TAGS := nomsgpack
 export TEST_SEED ?= $(shell date +%s)
 # What takes longest is begun first. One package more at once than there are cores: a
 # third of the time they all wait, for leases to end and for servers to come back.
-FIRST := internal/e2e,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench
+FIRST := internal/e2e,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench,internal/stock,internal/scale
 report = go run ./internal/testreport -first $(FIRST)
 QUICKFIRST := internal/e2e,cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
 

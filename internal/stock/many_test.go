@@ -394,7 +394,7 @@ func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
 				least[script] = took
 			}
 		}
-		for range 5 {
+		for range 20 {
 			all := make([]order.ReserveRequest, maxMembers)
 			for i := range all {
 				all[i] = s.claim(lastID.Add(1), "k"+strings.Repeat("f", 32)+s.request())
