@@ -24,7 +24,7 @@ func TestACouponIsShownAsTheContractSays(t *testing.T) {
 	require.Equal(t, 200, rec.Code)
 	require.JSONEq(t, `{"id":"1","title":"Tea","stock":100,"left":94,"limit_per_user":1,"price_cents":990,
 		"begins_at":"2030-01-31T16:00:00.123Z","ends_at":"2030-01-31T18:00:00.123Z","state":"on_sale"}`, rec.Body.String())
-	require.Equal(t, "public, max-age=1", rec.Header().Get("Cache-Control"))
+	require.Equal(t, "public, max-age=0, s-maxage=1", rec.Header().Get("Cache-Control"))
 }
 
 func TestASaleWhoseWindowHasPassedIsShownAsEnded(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// forASecond lets caches between here and the client answer for a second, but not a client that
-// sends a token: an administrator sees more.
+// forASecond lets caches between here and the clients answer for a second, while a browser asks
+// each time, with the tag of what it has. byToken keeps an administrator's answers apart.
 var (
-	forASecond = []string{"public, max-age=1"}
+	forASecond = []string{"public, max-age=0, s-maxage=1"}
 	byToken    = []string{"Authorization"}
 )
 

@@ -24,7 +24,7 @@ func TestALookHasATagAndIsNotToldTwice(t *testing.T) {
 	}
 	first := look("")
 	require.Equal(t, http.StatusOK, first.Code)
-	require.Equal(t, "public, max-age=1", first.Header().Get("Cache-Control"))
+	require.Equal(t, "public, max-age=0, s-maxage=1", first.Header().Get("Cache-Control"))
 	require.Equal(t, "Authorization", first.Header().Get("Vary"))
 	tag := first.Header().Get("ETag")
 	require.NotEmpty(t, tag)
