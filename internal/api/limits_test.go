@@ -62,8 +62,8 @@ func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 	}
 }
 
-// somebody is a client apart from those that come once.
-const somebody int64 = 1 << 60
+// regular is a client apart from those that come once.
+const regular int64 = 1 << 60
 
 func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
@@ -79,8 +79,8 @@ func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, known(), 2*maxClients*len(l.stripes))
 
-	require.True(t, l.allow(somebody))
-	require.False(t, l.allow(somebody))
+	require.True(t, l.allow(regular))
+	require.False(t, l.allow(regular))
 	for range 3 { // idle for long: only the new clients stay
 		now = now.Add(time.Minute)
 		for id := range int64(1000) {
@@ -88,7 +88,7 @@ func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, known(), 2000)
-	require.True(t, l.allow(somebody), "who was forgotten had a full bucket")
+	require.True(t, l.allow(regular), "who was forgotten had a full bucket")
 }
 
 func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
@@ -97,7 +97,7 @@ func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
 	admitted := 0
 	for range 1000 { // 100 s in steps of 100 ms, 5 requests in each
 		for range 5 {
-			if l.allow(somebody) {
+			if l.allow(regular) {
 				admitted++
 			}
 		}

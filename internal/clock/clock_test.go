@@ -107,7 +107,7 @@ func TestTheWorstOfTheServersIsTold(t *testing.T) {
 	require.Equal(t, "b", c.Worst().Server, "what is known of it is not forgotten")
 }
 
-// What passes is counted by the monotonic clock, which nobody sets.
+// What passes is counted by the monotonic clock, which cannot be set.
 func TestATimeOfDayThatIsSetWhileItRunsChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set time.Duration

@@ -171,7 +171,7 @@ func TestAServerThatHasForgottenTheScriptsIsTaughtThemByABatch(t *testing.T) {
 }
 
 // A slot that has gone to another master is followed. One that is half moved is not answered
-// for, and holds nobody up: its members go alone, and the others have theirs.
+// for, and delays no other: its members go alone, and the others have theirs.
 func TestABatchFollowsASlotThatMoves(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	o := redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()}

@@ -52,7 +52,7 @@ func TestInFairModeAReleaseWakesTheFirstInLineAlone(t *testing.T) {
 	for i, token := range tokens {
 		require.NoError(t, b.Release(t.Context(), key, holder))
 		<-freed[i]
-		b.subscriptions.mu.Lock() // whoever else is told is told under it
+		b.subscriptions.mu.Lock() // every other waiter is told under it
 		for _, other := range freed {
 			require.Empty(t, other)
 		}
