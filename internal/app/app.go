@@ -83,7 +83,7 @@ func openCore(
 		return nil, err
 	}
 	a.Core = core.New(core.Options{
-		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker, Tx: a.tx,
+		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log, Reconciler: faultyReconciler,
 		Shards: cfg.Stock.Shards, SoldOutTTL: cfg.Stock.SoldOutTTL, CacheRefresh: cfg.Coupon.CacheRefresh,
 		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
@@ -110,7 +110,6 @@ func (a *App) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	a.onStop(func(context.Context) error { return a.store.Close() })
-	a.tx = newTransactor(a.cfg.Order, a.store, a.metrics, a.log)
 	if a.embedded != nil {
 		_, err := a.store.Migrate(ctx)
 		return err
@@ -199,7 +198,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.IDs, d.Admission = ids, newAdmission(cfg, a.metrics)
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
 	d.Stock, d.Locker = a.metrics.Live.Instrument(a.metrics.Stock(a.Stock), a.metrics.Locker(a.locker), stock.Home)
-	d.Tx = a.metrics.Transactor(a.tx)
+	d.Tx, d.Committer = a.metrics.Transactor(a.store), newCommitter(cfg.Order, a.store, a.metrics)
 	a.orders = order.NewService(faultyService(d))
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.Cache.Known, a.Stock.Left)

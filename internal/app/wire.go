@@ -65,13 +65,13 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	return store.Open(ctx, o)
 }
 
-// newTransactor returns what order.commit names: one transaction for each order, or one
-// for the orders of many requests.
-func newTransactor(cfg config.Order, db *store.Store, m *metrics.Metrics, log *slog.Logger) order.Transactor {
+// newCommitter returns what order.commit names: one transaction for the orders of many
+// requests, or nil, which is one for each.
+func newCommitter(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Committer {
 	if cfg.Commit == "single" {
-		return db
+		return nil
 	}
-	return db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit, Log: log})
+	return m.Committer(db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit}))
 }
 
 // newAdmission returns the limit on orders that are placed at once, or nil in mode queue,

@@ -155,6 +155,36 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 		err := transactor{c, p}.InTx(t.Context(), func(context.Context, order.Tx) error { return nil })
 		require.ErrorIs(t, err, order.ErrCommitUnknown, spec)
 		assert.Equal(t, happened, c.done, spec)
+
+		p, _ = armed(t, spec)
+		done := false
+		_, err = committer{commits(func(context.Context) { done = true }), p}.Place(t.Context(), order.Placement{})
+		require.ErrorIs(t, err, order.ErrCommitUnknown, spec)
+		assert.Equal(t, happened, done, spec)
+	}
+}
+
+// commits is a committer that commits everything.
+type commits func(ctx context.Context)
+
+func (c commits) Place(ctx context.Context, _ order.Placement) (int, error) {
+	c(ctx)
+	return 1, nil
+}
+
+// A fault before the commit strikes an order that shares its transaction, too, and writes
+// nothing.
+func TestAPlacementCrossesThePointsOfATransaction(t *testing.T) {
+	for _, point := range []string{"begin.after", "fence.before", "slot.after", "insert.before", "take.after"} {
+		p, _ := armed(t, point+":lose:1")
+		written := 0
+		c := committer{commits(func(context.Context) { written++ }), p}
+		_, err := c.Place(t.Context(), order.Placement{})
+		require.ErrorIs(t, err, order.ErrUnavailable, point)
+		require.Zero(t, written, point)
+		_, err = c.Place(t.Context(), order.Placement{})
+		require.NoError(t, err, point)
+		require.Equal(t, 1, written, point)
 	}
 }
 
@@ -244,6 +274,11 @@ func (l *leases) Acquire(context.Context, string, string, time.Duration) (lock.G
 func (l *leases) Release(context.Context, string, string) error { return nil }
 
 func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
+	t.Run("single", func(t *testing.T) { locksAreWatched(t, transactions) })
+	t.Run("group", func(t *testing.T) { locksAreWatched(t, placements) })
+}
+
+func locksAreWatched(t *testing.T, way func(p *Points) func(ctx context.Context, fence uint64, during func()) error) {
 	for name, tc := range map[string]struct {
 		do   func(p *Points, b lock.Backend, write func(ctx context.Context, fence uint64, during func()) error)
 		want map[string]int
@@ -283,18 +318,36 @@ func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
 			b := p.Backend(&leases{})
 			_, err := b.Acquire(t.Context(), "user:1", "token", time.Second)
 			require.NoError(t, err)
-			tx := p.Service(order.Deps{Tx: fenced{}}).Tx
-			tc.do(p, b, func(ctx context.Context, fence uint64, during func()) error {
-				return tx.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-					if err := tx.Fence(ctx, 1, fence); err != nil || during == nil {
-						return err
-					}
-					during()
-					return nil
-				})
-			})
+			tc.do(p, b, way(p))
 			assert.Equal(t, tc.want, p.State().Broken)
 		})
+	}
+}
+
+// transactions writes an order as order.Single does.
+func transactions(p *Points) func(ctx context.Context, fence uint64, during func()) error {
+	tx := p.Service(order.Deps{Tx: fenced{}}).Tx
+	return func(ctx context.Context, fence uint64, during func()) error {
+		return tx.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+			if err := tx.Fence(ctx, 1, fence); err != nil || during == nil {
+				return err
+			}
+			during()
+			return nil
+		})
+	}
+}
+
+// placements writes an order as a group committer does.
+func placements(p *Points) func(ctx context.Context, fence uint64, during func()) error {
+	return func(ctx context.Context, fence uint64, during func()) error {
+		c := p.Service(order.Deps{Committer: commits(func(context.Context) {
+			if during != nil {
+				during()
+			}
+		})}).Committer
+		_, err := c.Place(ctx, order.Placement{Order: order.Order{UserID: 1, Fence: fence}})
+		return err
 	}
 }
 
@@ -314,14 +367,18 @@ func (voids) Void(context.Context, order.Order) error { return order.ErrDuplicat
 
 func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
 	p := &Points{}
-	parts := p.Service(order.Deps{Tx: fenced{}, Locker: free{}})
-	ask := func(ctx context.Context) error {
+	var ask func(ctx context.Context) error
+	parts := p.Service(order.Deps{Tx: fenced{}, Locker: free{}, Committer: commits(func(ctx context.Context) { _ = ask(ctx) })})
+	ask = func(ctx context.Context) error {
 		return parts.Locker.Do(ctx, "user:1", func(context.Context, *lock.Lease) error { return nil })
 	}
 	require.NoError(t, ask(t.Context()))
 	require.Empty(t, p.State().Broken)
 	require.NoError(t, parts.Tx.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { return ask(ctx) }))
 	require.Equal(t, map[string]int{lockInside: 1}, p.State().Broken)
+	_, err := parts.Committer.Place(t.Context(), order.Placement{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{lockInside: 2}, p.State().Broken)
 }
 
 // free is a locker whose locks are always free.

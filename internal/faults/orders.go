@@ -17,6 +17,9 @@ func (p *Points) Service(parts order.Deps) order.Deps {
 	parts.Restocker = restocker{parts.Restocker, p, ""}
 	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
+	if parts.Committer != nil {
+		parts.Committer = committer{parts.Committer, p}
+	}
 	parts.Orders = orders{parts.Orders, p, ""}
 	if parts.Queue != nil {
 		parts.Queue = queue{parts.Queue, p}

@@ -52,6 +52,33 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	return err
 }
 
+// committer has the points of a placement that shares its transaction with others. No
+// statement of it is its own, so all points up to commit.before are crossed one after the
+// other as it is handed over, and those of the commit around the whole.
+type committer struct {
+	order.Committer
+	p *Points
+}
+
+// Place implements order.Committer.
+func (c committer) Place(ctx context.Context, pl order.Placement) (slot int, err error) {
+	c.p.witness.begins(pl.Order.Fence)
+	defer func() { c.p.witness.ends(pl.Order.Fence, err) }()
+	for _, point := range []string{
+		"begin.after", "fence.before", "fence.after", "slot.before", "slot.after",
+		"insert.before", "insert.after", "take.before", "take.after",
+	} {
+		if err := c.p.hit(ctx, point, order.ErrUnavailable); err != nil {
+			return 0, err
+		}
+	}
+	err = c.p.at(ctx, "commit", order.ErrCommitUnknown, func() error {
+		slot, err = c.Committer.Place(context.WithValue(ctx, inside{}, true), pl)
+		return err
+	})
+	return slot, err
+}
+
 // watched is a transaction whose statements are steps. A statement whose connection is lost poisons
 // it: the caller abandons it.
 type watched struct {

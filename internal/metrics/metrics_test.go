@@ -256,6 +256,8 @@ func (s steps) InTx(ctx context.Context, work func(context.Context, order.Tx) er
 	return errors.Join(work(ctx, nil), s.err)
 }
 
+func (s steps) Place(_ context.Context, p order.Placement) (int, error) { return p.Limit, s.err }
+
 func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 	for outcome, failed := range map[string]error{"ok": nil, "error": errAway} {
 		t.Run(outcome, func(t *testing.T) {
@@ -274,6 +276,11 @@ func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 				require.ErrorIs(t, err, failed)
 			}
 			require.Equal(t, 2, worked)
+			grouped := metrics.New()
+			slot, err := grouped.Committer(inner).Place(t.Context(), order.Placement{Limit: 3})
+			require.ErrorIs(t, err, failed)
+			require.Equal(t, 3, slot)
+			require.Contains(t, served(t, grouped), `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="transaction"} 1`)
 			text := served(t, m)
 			for _, step := range []string{"reserve", "confirm", "release", "locked", "transaction"} {
 				require.Contains(t, text, `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="`+step+`"} 1`)

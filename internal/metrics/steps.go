@@ -90,3 +90,20 @@ func (t timedTransactor) InTx(ctx context.Context, work func(ctx context.Context
 	t.transaction.since(began, err)
 	return err
 }
+
+// Committer measures the same of a committer that needs no Transactor.
+func (m *Metrics) Committer(c order.Committer) order.Committer {
+	return timedCommitter{c, m.timer("transaction")}
+}
+
+type timedCommitter struct {
+	order.Committer
+	transaction timer
+}
+
+func (c timedCommitter) Place(ctx context.Context, p order.Placement) (int, error) {
+	began := time.Now()
+	slot, err := c.Committer.Place(ctx, p)
+	c.transaction.since(began, err)
+	return slot, err
+}

@@ -32,7 +32,7 @@ func TestWhoIsNotLetInHasTakenNothingAndAskedNobody(t *testing.T) {
 
 // A place is given back whatever becomes of the order.
 func TestNobodyKeepsAPlace(t *testing.T) {
-	s := open(t)
+	s := openSingle(t)
 	for _, step := range []string{"before id", "before reserve", "before lock", "before begin", "after insert", "before commit", "after commit"} {
 		t.Run(step, func(t *testing.T) {
 			c := s.sell(t, shards, 1)

@@ -14,12 +14,9 @@ import (
 type silent struct {
 	order.Orders
 	order.UnresolvedOrders
-	order.Transactor
 }
 
-func (silent) InTx(context.Context, func(context.Context, order.Tx) error) error {
-	return order.ErrCommitUnknown
-}
+func (silent) Place(context.Context, order.Placement) (int, error) { return 0, order.ErrCommitUnknown }
 
 func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
@@ -30,17 +27,17 @@ func forever(ctx context.Context) error {
 	return order.ErrUnavailable
 }
 
-// slow is a transaction that uses up whatever it is given.
-type slow struct{ silent }
+// slow is a commit that uses up whatever it is given.
+type slow struct{}
 
-func (slow) InTx(ctx context.Context, _ func(context.Context, order.Tx) error) error {
+func (slow) Place(ctx context.Context, _ order.Placement) (int, error) {
 	<-ctx.Done()
-	return order.ErrCommitUnknown
+	return 0, order.ErrCommitUnknown
 }
 
 func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 	s := open(t)
-	for name, tx := range map[string]order.Transactor{"after a failed commit": silent{}, "after a late one": slow{}} {
+	for name, commit := range map[string]order.Committer{"after a failed commit": silent{}, "after a late one": slow{}} {
 		t.Run(name, func(t *testing.T) {
 			c := s.sell(t, 2, 1)
 			const budget = 2 * time.Second
@@ -48,7 +45,7 @@ func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			o, err := s.with(func(p *order.Deps) {
-				p.Tx, p.Orders, p.Unresolved, p.Cleanup = tx, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
+				p.Committer, p.Orders, p.Unresolved, p.Cleanup = commit, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
 			}).Place(ctx, wish(c, 7, ""))
 			took := time.Since(began)
 			require.ErrorIs(t, err, order.ErrCommitUnknown)

@@ -74,6 +74,9 @@ func (f *faults) into(p *order.Deps) {
 	p.Restocker = faultyRestocker{p.Restocker, f}
 	p.Locker = faultyLocker{p.Locker, f}
 	p.Tx = faultyTransactor{p.Tx, f}
+	if p.Committer != nil {
+		p.Committer = faultyCommitter{p.Committer, f}
+	}
 	p.Orders = faultyOrders{p.Orders, f}
 	p.IDs = faultyIDs{p.IDs, f}
 	if p.Queue != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"seckill/internal/order"
@@ -35,6 +37,26 @@ func (t faultyTransactor) InTx(ctx context.Context, work func(ctx context.Contex
 		return fmt.Errorf("%w: %w", order.ErrCommitUnknown, errFault)
 	}
 	return err
+}
+
+// faultyCommitter does the same to a commit of many orders at once, in which the
+// statements are not those of one order.
+type faultyCommitter struct {
+	order.Committer
+	f *faults
+}
+
+func (c faultyCommitter) Place(ctx context.Context, p order.Placement) (slot int, err error) {
+	if c.f.hit("before begin") {
+		return 0, order.ErrUnavailable
+	}
+	err = c.f.at("commit", order.ErrCommitUnknown, func() error { slot, err = c.Committer.Place(ctx, p); return err })
+	return slot, err
+}
+
+// ofAStatement reports whether one of the steps is a statement of one order.
+func ofAStatement(steps string) bool {
+	return slices.ContainsFunc([]string{" fence", " slot", " insert", " take"}, func(s string) bool { return strings.Contains(steps, s) })
 }
 
 type faultyTx struct {

@@ -10,11 +10,14 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
-// What BEGIN … COMMIT is depends on the Transactor. With order.commit: single it is a
-// transaction of this order. With order.commit: group the four statements are recorded,
-// and a batch executes them for many orders in one transaction: FreeSlot returns an
-// assumed slot, and the limit is refused by InTx. Both promise the same: when InTx
-// returns nil, the order is committed.
+// What BEGIN … COMMIT is depends on the Committer (placement.go), which takes the order as a
+// value: what is to be placed, its fence, limit and epoch. With order.commit: single it is a
+// transaction of this order. With order.commit: group it is one for many orders, each
+// step for all of them at once, and each is answered with an outcome of its own:
+//
+//	place ─▶ Placement ─┐  BEGIN
+//	place ─▶ Placement ─┤    all fences ─▶ all slots ─▶ all orders ─▶ all units
+//	place ─▶ Placement ─┘  COMMIT
 //
 // With order.mode: queue the answer comes after RESERVE, which also writes an entry into
 // the shard's queue, and a worker does the rest (queue.go, worker.go).

@@ -77,34 +77,19 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	return s.closeHold(ctx, hold, o, err)
 }
 
-// sell commits the order of a hold inside the user's lock. It returns the order as it was
-// committed: o, or the one that the request already had.
-//
-// InTx may run the four statements more than once. With group commit they are recorded and
-// executed by a batch: then slot is an assumed one, which InTx replaces by running them
-// again or refuses with ErrLimitReached.
+// sell commits the order of a hold inside the user's lock: Single.Place in placement.go shows
+// what is done between BEGIN and COMMIT. It returns the order as it was committed: o, or
+// the one that the request already had.
 //
 // resolveOutcome runs inside the lock, because until the outcome is known another request
 // of the user must not begin; if it stays unknown, the lock is not released but expires.
 // closeHold, in place, runs outside: it depends on that outcome alone, and the user's next
 // request need not wait for it.
 func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) error {
-		return s.resolveOutcome(ctx, &o, s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
-			if err := tx.Fence(ctx, o.UserID, fence); err != nil {
-				return err
-			}
-			slot, err := tx.FreeSlot(ctx, o.CouponID, o.UserID, sale.LimitPerUser)
-			if err != nil {
-				return err
-			}
-			o.Slot, o.Fence = slot, fence
-			if err := tx.Insert(ctx, o); err != nil {
-				return err
-			}
-			// The hot row comes last, so that it is locked for the shortest possible time.
-			return tx.TakeOne(ctx, o.CouponID, sale.Epoch)
-		}))
+	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) (err error) {
+		o.Fence = fence
+		o.Slot, err = s.committer.Place(ctx, Placement{Order: o, Limit: sale.LimitPerUser, Epoch: sale.Epoch})
+		return s.resolveOutcome(ctx, &o, err)
 	})
 	return o, err
 }

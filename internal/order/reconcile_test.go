@@ -66,7 +66,7 @@ func TestAHoldIsLeftAloneWhileItIsYoungOrItsRequestGoesOn(t *testing.T) {
 // Two attempts of one request share a hold. Whichever ends first, the unit is given
 // back only when neither can sell it.
 func TestAttemptsOfOneRequestShareItsUnit(t *testing.T) {
-	s := open(t)
+	s := openSingle(t)
 	for name, tc := range map[string]struct{ first, second string }{
 		"both go on":               {"", ""},
 		"the second fails":         {"", "before insert"},

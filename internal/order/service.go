@@ -51,6 +51,7 @@ type Deps struct {
 	Restocker     Restocker
 	Locker        Locker
 	Tx            Transactor
+	Committer     Committer // nil is Single with Tx
 	Orders        Orders
 	IDs           IDs
 	Queue         Queue            // nil: an order is committed before its request is answered
@@ -71,6 +72,7 @@ type Service struct {
 	restocker     Restocker
 	locker        Locker
 	tx            Transactor
+	committer     Committer
 	orders        Orders
 	ids           IDs
 	queue         Queue
@@ -95,10 +97,13 @@ func NewService(p Deps) *Service {
 	if p.Admission == nil {
 		p.Admission = admitAll{}
 	}
+	if p.Committer == nil {
+		p.Committer = Single{p.Tx}
+	}
 	return &Service{
 		admission: p.Admission,
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
-		tx: p.Tx, orders: p.Orders, ids: p.IDs,
+		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}

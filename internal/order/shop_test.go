@@ -64,6 +64,21 @@ func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
 	}
 }
 
+// onAll runs a test as onEach does, and on the embedded stores.
+func onAll(t *testing.T, test func(t *testing.T, s *shop)) {
+	onEach(t, test)
+	t.Run("embedded", func(t *testing.T) { test(t, in(shoptest.OpenEmbedded(t))) })
+}
+
+// openSingle is a shop on MariaDB and Redis in which each order has its own transaction.
+func openSingle(t *testing.T) *shop {
+	t.Helper()
+	return in(shoptest.Open(t, shoptest.Single))
+}
+
+// grouped reports whether the orders of many are committed at once.
+func (s *shop) grouped() bool { return s.deps.Committer != nil }
+
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) *shop {
 	t.Helper()

@@ -20,8 +20,7 @@ type Tx interface {
 	// was recorded.
 	Fence(ctx context.Context, userID int64, fence uint64) error
 	// FreeSlot returns the lowest slot that no live order of the user for the coupon has,
-	// or ErrLimitReached. In a group commit it returns an assumed slot, and InTx returns
-	// ErrLimitReached.
+	// or ErrLimitReached.
 	FreeSlot(ctx context.Context, couponID, userID int64, limit int) (int, error)
 	// Insert writes the order; ErrDuplicate if its user has its request id or its id
 	// already.

@@ -58,15 +58,15 @@ type Shop struct {
 	stores *stores
 }
 
-// Commit is what order.commit chooses between.
-type Commit func(db *store.Store) order.Transactor
+// Commit is what order.commit chooses between: nil is order.Single.
+type Commit func(db *store.Store) order.Committer
 
 // Group commits the orders of many in one transaction. It is what every shop does that
 // was not told otherwise.
-func Group(db *store.Store) order.Transactor { return db.GroupCommitter(store.GroupOptions{}) }
+func Group(db *store.Store) order.Committer { return db.GroupCommitter(store.GroupOptions{}) }
 
 // Single commits every order by itself.
-func Single(db *store.Store) order.Transactor { return db }
+func Single(*store.Store) order.Committer { return nil }
 
 // Commits are both, by their names.
 var Commits = map[string]Commit{"group": Group, "single": Single}
@@ -152,7 +152,7 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 
 	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client}
 	s.Core = core.New(core.Options{
-		DB: db, Redis: client, Locker: s.Locker(t, Patient), Tx: st.commit(db), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
+		DB: db, Redis: client, Locker: s.Locker(t, Patient), Committer: st.commit(db), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
 		Shards: Shards, CacheRefresh: time.Second, PayWithin: PayWithin, Cleanup: Patient,
 		SoldOutTTL: time.Hour, // no flag falls by itself
 		Reconciler: func(d order.ReconcilerDeps) order.ReconcilerDeps {

@@ -51,15 +51,13 @@ func (q *commitQueue) nextGroup(o GroupOptions) []*commitRequest {
 		switch {
 		case m.state.Load() == abandoned:
 			continue
-		case len(group) == o.MaxOrders, m.hasUser && q.users[m.user]:
+		case len(group) == o.MaxOrders, q.users[m.Order.UserID]:
 			later = append(later, m)
 			continue
 		case !m.state.CompareAndSwap(inQueue, inGroup):
 			continue
 		}
-		if m.hasUser {
-			q.users[m.user] = true
-		}
+		q.users[m.Order.UserID] = true
 		group = append(group, m)
 	}
 	clear(q.waiting[len(later):])

@@ -4,22 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"seckill/internal/order"
 )
 
-// GroupCommitter is an order.Transactor that commits the orders of many in one transaction,
+// GroupCommitter is an order.Committer that commits the orders of many in one transaction,
 // because the coupon's row, held over a durable commit, admits only so many
 // transactions a second.
 //
-//	InTx: work writes down what it wants ─▶ queue ─┐
-//	InTx: work writes down what it wants ─▶ queue ─┤ BEGIN
-//	InTx: …                                        │  the fences ─▶ the slots ─▶ the orders ─▶ the units
-//	      each is answered after the commit      ◀─┘ COMMIT
+//	Place ─▶ queue ─┐
+//	Place ─▶ queue ─┤ BEGIN
+//	Place ─▶ queue ─┤   the fences ─▶ the slots ─▶ the orders ─▶ the units
+//	answers       ◀─┘ COMMIT
 //
 // Each call returns an outcome of its own. A refused one has written nothing, and costs
 // the others at most one more run. When the group as such fails, by a deadlock, a lock
@@ -29,14 +27,10 @@ import (
 //
 // A group is not waited for until it is full: an order that finds a committer idle is
 // committed at once, and those that arrive while all are busy are the next group.
-//
-// It does not promise that an error comes from the step that is to blame: every step of
-// work succeeds, and InTx returns the outcome.
 type GroupCommitter struct {
-	store  *Store
-	o      GroupOptions
-	queue  commitQueue
-	warned sync.Once
+	store *Store
+	o     GroupOptions
+	queue commitQueue
 	// stepHook is called before each step of a transaction, for tests.
 	stepHook func(ctx context.Context, s step) error
 }
@@ -48,8 +42,6 @@ type GroupOptions struct {
 	// Committers is how many transactions may be at work at once; 0 is 1. More of them
 	// wait for each other at the coupon's row, with smaller groups.
 	Committers int
-	// Log gets a warning, once, if orders come that cannot be grouped; nil is slog.Default().
-	Log *slog.Logger
 	// OnCommit is called with the number of orders that a transaction committed and its duration.
 	OnCommit func(orders int, took time.Duration)
 }
@@ -66,70 +58,37 @@ func (s *Store) GroupCommitter(o GroupOptions) *GroupCommitter {
 	if o.Committers == 0 {
 		o.Committers = 1
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
 	return &GroupCommitter{store: s, o: o}
 }
 
-// commitRequest is one call of InTx in the queue and in a group.
+// commitRequest is one call of Place in the queue and in a group.
 type commitRequest struct {
-	txRecorder
+	order.Placement
 	ctx        context.Context //nolint:containedctx // it is the waiting caller's
 	enqueuedAt time.Time
 	state      atomic.Int32
 	outcome    error
-	done       chan error // outcome, once
+	done       chan error // outcome, once; then Order.Slot is the one that was taken
 }
 
-// A member is in the queue until either a committer takes it or its caller leaves.
+// A request is in the queue until either a committer takes it or its caller leaves.
 const (
 	inQueue int32 = iota
 	inGroup
 	abandoned
 )
 
-// warnUngroupable warns once if a transaction that makes an order has another sequence of
-// steps than a group commits: every order is then a transaction of its own, and a tenth
-// as many can be made.
-func (g *GroupCommitter) warnUngroupable(m *commitRequest) {
-	if m.steps != 0 {
-		g.warned.Do(func() {
-			g.o.Log.Warn("orders are not committed in groups: their steps are not fence, slot, insert, take")
-		})
+// Place implements order.Committer. What a group cannot do goes on alone.
+func (g *GroupCommitter) Place(ctx context.Context, p order.Placement) (slot int, err error) {
+	m := &commitRequest{Placement: p, ctx: ctx, done: make(chan error, 1)}
+	err = g.submit(m)
+	switch {
+	case errors.Is(err, errRetry):
+		return order.Single{Tx: g.store}.Place(ctx, p)
+	case err != nil:
+		return 0, err
 	}
-}
-
-// slotError: the wish was written down with another slot than the one that is free.
-type slotError struct{ free int }
-
-func (e *slotError) Error() string { return fmt.Sprintf("store: slot %d is free", e.free) }
-
-// InTx writes down what work wants and has it done in a group. Work runs once more if
-// its slot was not the first one, and if it is to run alone: see Store.InTx.
-func (g *GroupCommitter) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	guess := 1
-	for range maxAttempts {
-		m := &commitRequest{txRecorder: txRecorder{assumedSlot: guess}, ctx: ctx}
-		if err := work(ctx, m); err != nil && !m.ungroupable {
-			return err
-		}
-		if m.ungroupable || m.steps == 0 {
-			g.warnUngroupable(m)
-			break
-		}
-		err := g.submit(m)
-		slot, wrong := errors.AsType[*slotError](err)
-		switch {
-		case wrong:
-			guess = slot.free
-			continue
-		case !errors.Is(err, errRetry):
-			return err
-		}
-		break
-	}
-	return g.store.InTx(ctx, work)
+	return m.Order.Slot, nil
 }
 
 // submit returns the outcome of m. If its context ends in the queue, m leaves it; in a
@@ -139,7 +98,7 @@ func (g *GroupCommitter) submit(m *commitRequest) error {
 	if err := m.ctx.Err(); err != nil {
 		return classify(fmt.Errorf("before the transaction: %w", err))
 	}
-	m.enqueuedAt, m.done = time.Now(), make(chan error, 1)
+	m.enqueuedAt = time.Now()
 	if !g.queue.push(m, g.o) {
 		return fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.MaxWaiting)
 	}

@@ -118,7 +118,7 @@ func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
 			h.come(t.Context(), c, o)
 			want[o.ID] = err
 		}
-		first := &subject{h.Store, h.Store}
+		first := h.alone()
 		placed(t, first, c, 500, 50)
 		placed(t, first, empty, 501, 51)
 		stale := wish(c, 502, 52)
@@ -187,7 +187,7 @@ func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
 		for id := range int64(12) {
 			o := wish(c, id+1, id+1)
 			if id%5 == 2 {
-				before := placed(t, &subject{h.Store, h.Store}, other, 900+id, o.UserID)
+				before := placed(t, h.alone(), other, 900+id, o.UserID)
 				o.RequestID = before.RequestID
 			}
 			h.come(t.Context(), c, o)
@@ -210,7 +210,7 @@ var errAny = errors.New("any error")
 func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
 		few, none, many := onSale(t, h.subject, 4), onSale(t, h.subject, 1), onSale(t, h.subject, 50)
-		placed(t, &subject{h.Store, h.Store}, none, 900, 900)
+		placed(t, h.alone(), none, 900, 900)
 		for id := int64(10); id > 0; id-- { // the first to come has the largest id
 			h.come(t.Context(), few, wish(few, id, id))
 			h.come(t.Context(), none, wish(none, 100+id, 100+id))
@@ -264,13 +264,13 @@ func TestTwoOfOneUserAreNeverInOneTransaction(t *testing.T) {
 func TestASlotThatIsNotTheFirstIsFoundInAGroupToo(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100)
-		placed(t, &subject{h.Store, h.Store}, c, 1, 1)
+		placed(t, h.alone(), c, 1, 1)
 		h.come(t.Context(), c, wish(c, 2, 1))
 		h.come(t.Context(), c, wish(c, 3, 3))
 		for _, err := range h.open() {
 			require.NoError(t, err)
 		}
-		require.Equal(t, []int{1, 1}, h.groups(), "nobody ran alone")
+		require.Equal(t, []int{2}, h.groups(), "it takes no second transaction")
 		o, err := h.Get(t.Context(), 2, 1)
 		require.NoError(t, err)
 		require.Equal(t, 2, o.Slot)

@@ -184,27 +184,6 @@ func TestADatabaseThatIsAwayIsToldToEveryMemberWithinTheBudget(t *testing.T) {
 	require.Less(t, time.Since(start), patient/2)
 }
 
-func TestOtherWorkThanAnOrderRunsAloneInAGroup(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
-		h.g.queue.workers = 0
-		c := onSale(t, h.subject, 10)
-		paid, err := pay(t.Context(), h.subject, placed(t, h.subject, c, 1, 1), begins)
-		require.NoError(t, err)
-		require.True(t, paid)
-		_, err = cancelOrder(t.Context(), h.subject, placed(t, h.subject, c, 2, 2))
-		require.NoError(t, err)
-		two := func(ctx context.Context, tx order.Tx) error {
-			if err := placing(ctx, tx, c, wish(c, 3, 3)); err != nil {
-				return err
-			}
-			return placing(ctx, tx, c, wish(c, 4, 4))
-		}
-		require.NoError(t, h.InTx(t.Context(), two))
-		stock, live := left(t, h.subject, c)
-		require.Equal(t, []int64{7, 3}, []int64{stock, live})
-	})
-}
-
 func couponOf(t *testing.T, s *subject, o order.Order) coupon.Coupon {
 	t.Helper()
 	found, err := s.Coupons().Find(t.Context(), o.CouponID)

@@ -60,36 +60,43 @@ func requestError(err error, n int) error {
 	return fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// commitOnce runs the requests in one transaction. It sets the outcome of those that are
-// refused on the way, and returns the error of the others.
+// A step is one of those of a group's transaction, in which they come in this order.
+type step uint8
+
+const (
+	stepFence  step = iota // the fences and the slots
+	stepInsert             // the orders and the units
+	stepCommit
+)
+
+// commitOnce commits the group in one transaction, in three round trips. It sets the outcome
+// of the requests that are refused on the way, and returns the error of the others.
 func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
-	// Not a member's context: it ends with that member's request.
 	o := &sql.TxOptions{Isolation: g.store.isolation}
+	// Not a member's context: it ends with that member's request.
 	err := g.store.runTx(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
 		t := groupTx{db.Statement.ConnPool, g.store.dialect}
-		for _, one := range []struct {
-			from step
-			do   func(context.Context, []*commitRequest) error
-		}{{stepFence, t.checkFencesAndSlots}, {stepInsert, t.writeOrders}} {
-			if err := g.runSteps(ctx, group, one.from, one.do); err != nil {
-				return err
-			}
+		if err := g.runStep(ctx, stepFence, group, t.checkFencesAndSlots); err != nil {
+			return err
+		}
+		if err := g.runStep(ctx, stepInsert, group, t.writeOrders); err != nil {
+			return err
 		}
 		return g.callHook(ctx, stepCommit)
 	})
 	if errors.Is(err, errStockRefused) {
-		return g.assignRefusals(withStep(remaining(group), stepTake))
+		return g.assignRefusals(remaining(group))
 	}
 	return err
 }
 
-// runSteps runs the steps from one on for the requests that are neither cancelled nor
-// refused yet. One that is cancelled after its order was written is committed with the
-// others, as an order is whose client has just gone.
-func (g *GroupCommitter) runSteps(
-	ctx context.Context, group []*commitRequest, from step, do func(context.Context, []*commitRequest) error,
+// runStep does a step for the requests that are neither cancelled nor refused yet. One that
+// is cancelled after its order was written is committed with the others, as an order is
+// whose client has just gone.
+func (g *GroupCommitter) runStep(
+	ctx context.Context, s step, group []*commitRequest, do func(context.Context, []*commitRequest) error,
 ) error {
-	if err := g.callHook(ctx, from); err != nil {
+	if err := g.callHook(ctx, s); err != nil {
 		return err
 	}
 	dropCancelled(group)
@@ -124,10 +131,6 @@ func refused(group []*commitRequest) []*commitRequest {
 
 func remaining(group []*commitRequest) []*commitRequest {
 	return filter(group, func(m *commitRequest) bool { return m.outcome == nil })
-}
-
-func withStep(group []*commitRequest, s step) []*commitRequest {
-	return filter(group, func(m *commitRequest) bool { return m.has(s) })
 }
 
 func filter(group []*commitRequest, is func(*commitRequest) bool) []*commitRequest {

@@ -49,7 +49,7 @@ var rowCountSQL = map[dialect]string{
 func demandsOf(in []*commitRequest) []demand {
 	units := map[stockKey]int{}
 	for _, m := range in {
-		units[stockKey{m.stockCoupon, m.epoch}]++
+		units[stockKey{m.Order.CouponID, m.Epoch}]++
 	}
 	lots := make([]demand, 0, len(units))
 	for l, n := range units {
@@ -86,7 +86,7 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	defer cancel()
 	ids := make([]int64, 0, len(in))
 	for _, m := range in {
-		ids = append(ids, m.stockCoupon)
+		ids = append(ids, m.Order.CouponID)
 	}
 	slices.Sort(ids)
 	rows, err := g.store.Coupons().coupons(g.store.write.WithContext(ctx).Where("id IN ?", slices.Compact(ids)))
@@ -98,17 +98,17 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 		found[c.ID] = c
 	}
 	left := func(m *commitRequest) error {
-		c, known := found[m.stockCoupon]
+		c, known := found[m.Order.CouponID]
 		switch {
 		case !known:
 			return coupon.ErrNotFound
-		case c.Epoch != m.epoch:
+		case c.Epoch != m.Epoch:
 			return order.ErrStaleEpoch
 		case c.Left <= 0:
 			return coupon.ErrSoldOut
 		}
 		c.Left--
-		found[m.stockCoupon] = c
+		found[m.Order.CouponID] = c
 		return nil
 	}
 	err = fmt.Errorf("%w: units came back just now", errRetry)

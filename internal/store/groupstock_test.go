@@ -33,7 +33,7 @@ func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
 			all = append(all, onSale(t, h.subject, 50))
 		}
 		few, none := onSale(t, h.subject, 3), onSale(t, h.subject, 1)
-		placed(t, &subject{h.Store, h.Store}, none, 900, 900)
+		placed(t, h.alone(), none, 900, 900)
 		units[none.ID]++
 		// Its stock has been loaded again: some know, and the others know an epoch that
 		// is over, or that has not begun for this database.
@@ -69,7 +69,7 @@ func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
 func TestNobodyIsRefusedWhoseUnitCameBack(t *testing.T) {
 	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 1)
-		m := &commitRequest{txRecorder: txRecorder{stockCoupon: c.ID, epoch: c.Epoch, steps: stepTake}}
+		m := &commitRequest{Placement: placement(c, wish(c, 1, 1))}
 		require.ErrorIs(t, h.g.assignRefusals([]*commitRequest{m}), errRetry)
 		require.NoError(t, m.outcome)
 	})

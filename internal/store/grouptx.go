@@ -12,9 +12,9 @@ import (
 	"seckill/internal/order"
 )
 
-// groupTx is what tx is, for many at once, in two round trips: each step is one
+// groupTx is what order.Single does, for many at once, in two round trips: each step is one
 // statement, or two, however many coupons they buy, and those of a trip are sent
-// together (trip.go). Rows are touched in the order of their keys, so that the
+// together (batch.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
 //
 // A trip sets the outcome of the members that it refuses. An error of its own is the
@@ -24,26 +24,21 @@ type groupTx struct {
 	dialect dialect
 }
 
-// checkFencesAndSlots raises every user's fence, and finds the users with a larger one and the free slots.
+// checkFencesAndSlots raises the fences, finds whose was larger, and gives each order the
+// lowest slot that is free.
 func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest) error {
-	fences, slots := withStep(group, stepFence), withStep(group, stepSlot)
-	seen, used := make(map[int64]uint64, len(fences)), map[slotKey][]int{}
-	if err := t.execBatch(ctx, slices.Concat(t.upsertFences(fences, seen), t.loadSlots(slots, used))...); err != nil {
+	seen, used := make(map[int64]uint64, len(group)), map[slotKey][]int{}
+	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
+	if err := t.execBatch(ctx, slices.Concat(t.upsertFences(group, seen), t.loadSlots(group, used))...); err != nil {
 		return fmt.Errorf("fences and slots: %w", err)
 	}
-	for _, m := range slots {
-		free, err := freeSlot(used[slotKey{m.coupon, m.user}], m.limit)
-		switch {
-		case err != nil:
-			m.outcome = err
-		case free != m.assumedSlot:
-			m.outcome = &slotError{free}
+	for _, m := range group {
+		o := &m.Order
+		if seen[o.UserID] > o.Fence { // it knows nothing of slots, so this is its answer
+			m.outcome = &order.StaleFenceError{Given: o.Fence, Seen: seen[o.UserID]}
+			continue
 		}
-	}
-	for _, m := range fences { // a stale one knows nothing of slots, so this is its answer
-		if seen[m.user] > m.fence {
-			m.outcome = &order.StaleFenceError{Given: m.fence, Seen: seen[m.user]}
-		}
+		o.Slot, m.outcome = freeSlot(used[slotKey{o.CouponID, o.UserID}], m.Limit)
 	}
 	return nil
 }
@@ -52,20 +47,20 @@ func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest
 // last. If a unique index refuses the orders, as a whole, halves of them tell whose it
 // was, and the stocks are lowered for the others.
 func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error {
-	orders, lots := withStep(group, stepInsert), demandsOf(withStep(group, stepTake))
-	slices.SortFunc(orders, func(a, b *commitRequest) int { return cmp.Compare(a.order.ID, b.order.ID) })
+	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
+	lots := demandsOf(group)
 	lowered := len(lots)
-	err := t.execBatch(ctx, slices.Concat(t.insertOrders(orders), t.takeStock(lots, &lowered))...)
+	err := t.execBatch(ctx, slices.Concat(t.insertOrders(group), t.takeStock(lots, &lowered))...)
 	if isDuplicate(err) {
-		if err = t.insertByHalves(ctx, orders, err); err == nil {
-			lots = demandsOf(withStep(remaining(group), stepTake))
+		if err = t.insertByHalves(ctx, group, err); err == nil {
+			lots = demandsOf(remaining(group))
 			lowered = len(lots)
 			err = t.execBatch(ctx, t.takeStock(lots, &lowered)...)
 		}
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("write %d orders of %d coupons: %w", len(orders), len(lots), err)
+		return fmt.Errorf("write %d orders of %d coupons: %w", len(group), len(lots), err)
 	case lowered < len(lots):
 		return errStockRefused
 	}
@@ -85,10 +80,9 @@ func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []stat
 	if len(in) == 0 {
 		return nil
 	}
-	slices.SortFunc(in, func(a, b *commitRequest) int { return cmp.Compare(a.user, b.user) })
 	rows, users := make([]any, 0, 2*len(in)), make([]any, 0, len(in))
 	for _, m := range in {
-		rows, users = append(rows, m.user, m.fence), append(users, m.user)
+		rows, users = append(rows, m.Order.UserID, m.Order.Fence), append(users, m.Order.UserID)
 	}
 	var user int64
 	var fence uint64
@@ -130,7 +124,7 @@ func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statem
 	}
 	args := make([]any, 0, 2*len(in))
 	for _, m := range in {
-		args = append(args, m.coupon, m.user)
+		args = append(args, m.Order.CouponID, m.Order.UserID)
 	}
 	var of slotKey
 	var slot int
@@ -144,7 +138,7 @@ func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statem
 // so on, until it is known whose refusal it was.
 func (t groupTx) insertByHalves(ctx context.Context, refused []*commitRequest, because error) error {
 	if len(refused) == 1 {
-		refused[0].outcome = insertError(because, refused[0].order)
+		refused[0].outcome = insertError(because, refused[0].Order)
 		return nil
 	}
 	half := len(refused) / 2
@@ -169,7 +163,7 @@ func (t groupTx) insertOrders(in []*commitRequest) []statement {
 	}
 	args := make([]any, 0, 11*len(in))
 	for _, m := range in {
-		r := rowOfOrder(m.order)
+		r := rowOfOrder(m.Order)
 		args = append(args, r.ID, r.CouponID, r.UserID, r.Slot, string(r.Status), r.PriceCents, r.RequestID, r.Shard, r.Fence,
 			r.CreatedAt, r.ExpiresAt)
 	}

@@ -41,22 +41,44 @@ func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
 		raw(t, s, "TRUNCATE mysql.general_log")
 		h := newHall(t, s, GroupOptions{})
 		h.come24(t, coupons, first)
-		said := trips(t, s, func() {
-			for id, err := range h.open() {
-				require.NoError(t, err, id)
-			}
-		})
-		require.Equal(t, []int{24}, h.groups())
-		var verbs [][]string
-		for _, trip := range said {
-			var of []string
-			for _, statement := range trip {
-				of = append(of, verb(statement))
-			}
-			verbs = append(verbs, of)
-		}
-		require.Equal(t, [][]string{{"INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}}, verbs, "%d coupons: %q", coupons, said)
+		h.committedInTwoTrips(t)
 	}
+}
+
+func TestAUsersSecondUnitTakesNoMoreTripsThanTheFirst(t *testing.T) {
+	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
+	c := onSale(t, s, 100)
+	h := newHall(t, s, GroupOptions{})
+	for unit := range int64(c.LimitPerUser) {
+		raw(t, s, "TRUNCATE mysql.general_log")
+		h.g.queue.workers = 1
+		for user := range int64(24) {
+			h.come(t.Context(), c, wish(c, 100*unit+user+1, user))
+		}
+		h.committedInTwoTrips(t)
+	}
+	stock, live := left(t, s, c)
+	require.Equal(t, []int64{52, 48}, []int64{stock, live})
+}
+
+// committedInTwoTrips serves the 24 who came, in one transaction and two trips to the server.
+func (h *hall) committedInTwoTrips(t *testing.T) {
+	t.Helper()
+	said := trips(t, h.subject, func() {
+		for id, err := range h.open() {
+			require.NoError(t, err, id)
+		}
+	})
+	require.Equal(t, []int{24}, h.groups())
+	var verbs [][]string
+	for _, trip := range said {
+		var of []string
+		for _, statement := range trip {
+			of = append(of, verb(statement))
+		}
+		verbs = append(verbs, of)
+	}
+	require.Equal(t, [][]string{{"INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}}, verbs, "%q", said)
 }
 
 // With many orders of the coupon, of the user and of others a free slot must still be

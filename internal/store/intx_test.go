@@ -29,7 +29,7 @@ func killing(t *testing.T, s *subject, c coupon.Coupon) func(context.Context, or
 
 func TestATransactionIsWholeOrNotAtAll(t *testing.T) {
 	broken := errors.New("broken")
-	onBoth(t, func(t *testing.T, s *subject) {
+	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		require.NoError(t, place(t.Context(), s, c, wish(c, 1, 1)))
 		stock, live := left(t, s, c)
@@ -49,7 +49,7 @@ func TestATransactionIsWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *subject) {
+	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		require.PanicsWithValue(t, "bug", func() {
 			_ = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
@@ -65,7 +65,7 @@ func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
 }
 
 func TestACallerWhoLeavesInTheMiddleLeavesNothingBehind(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *subject) {
+	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 3)
 		for name, leave := range map[string]func(ctx context.Context, tx order.Tx, cancel func()) error{
 			"between two statements": func(ctx context.Context, tx order.Tx, cancel func()) error {

@@ -22,15 +22,14 @@ func TestMain(m *testing.M) { testservers.Main(m) }
 // patient is longer than anything here takes on a slow machine.
 const patient = 10 * time.Second
 
-// subject is a store, and the transactor of it that is tested.
+// subject is a store, and the committer on it that is tested.
 type subject struct {
 	*Store
-	tx order.Transactor
+	committer order.Committer
 }
 
-func (s *subject) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	return s.tx.InTx(ctx, work)
-}
+// alone is the same store with a transaction for each order.
+func (s *subject) alone() *subject { return &subject{s.Store, order.Single{Tx: s.Store}} }
 
 // grouped is the same store with a group of its own.
 func (s *subject) grouped(o GroupOptions) (*subject, *GroupCommitter) {
@@ -38,13 +37,23 @@ func (s *subject) grouped(o GroupOptions) (*subject, *GroupCommitter) {
 	return &subject{s.Store, g}, g
 }
 
-// onBoth runs a test on each database that the store knows, freshly migrated, with
-// one transaction for each order and with one for many.
+// databases are those that the store knows, freshly migrated.
+var databases = map[string]func(t *testing.T) *subject{
+	"MariaDB": func(t *testing.T) *subject { return onMariaDB(t) },
+	"SQLite":  func(t *testing.T) *subject { return migrated(t, Options{SQLite: sqliteDSN(t)}) },
+}
+
+// onEach runs a test on each database.
+func onEach(t *testing.T, test func(t *testing.T, s *subject)) {
+	for name, open := range databases {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+// onBoth runs a test on each database, with one transaction for each order and with one for
+// many.
 func onBoth(t *testing.T, test func(t *testing.T, s *subject)) {
-	for name, open := range map[string]func(t *testing.T) *subject{
-		"MariaDB": func(t *testing.T) *subject { return onMariaDB(t) },
-		"SQLite":  func(t *testing.T) *subject { return migrated(t, Options{SQLite: sqliteDSN(t)}) },
-	} {
+	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Run("single", func(t *testing.T) { test(t, open(t)) })
 			t.Run("group", func(t *testing.T) {
@@ -92,7 +101,7 @@ func opened(t *testing.T, o Options) *subject {
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return &subject{s, s}
+	return (&subject{Store: s}).alone()
 }
 
 // longAgo is a clock under which epochs count from 1.
@@ -120,30 +129,33 @@ func wish(c coupon.Coupon, id, user int64) order.Order {
 	}
 }
 
-// place writes an order as package order does, in one transaction.
+// place commits an order as package order does.
 func place(ctx context.Context, s *subject, c coupon.Coupon, o order.Order) error {
-	return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return placing(ctx, tx, c, o) })
+	_, err := s.committer.Place(ctx, placement(c, o))
+	return err
 }
 
+func placement(c coupon.Coupon, o order.Order) order.Placement {
+	return order.Placement{Order: o, Limit: c.LimitPerUser, Epoch: c.Epoch}
+}
+
+// placing writes an order as place does, in a transaction that goes on.
 func placing(ctx context.Context, tx order.Tx, c coupon.Coupon, o order.Order) error {
-	if err := tx.Fence(ctx, o.UserID, o.Fence); err != nil {
-		return err
-	}
-	slot, err := tx.FreeSlot(ctx, o.CouponID, o.UserID, c.LimitPerUser)
-	if err != nil {
-		return err
-	}
-	o.Slot = slot
-	if err := tx.Insert(ctx, o); err != nil {
-		return err
-	}
-	return tx.TakeOne(ctx, o.CouponID, c.Epoch)
+	_, err := order.Single{Tx: begun{tx}}.Place(ctx, placement(c, o))
+	return err
+}
+
+// begun is the Transactor of a transaction that its caller commits.
+type begun struct{ tx order.Tx }
+
+func (b begun) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+	return work(ctx, b.tx)
 }
 
 // placeAnd places, and does something when all but the commit is done, which it may
 // refuse.
 func placeAnd(ctx context.Context, s *subject, c coupon.Coupon, o order.Order, then func(ctx context.Context) error) error {
-	g, grouped := s.tx.(*GroupCommitter)
+	g, grouped := s.committer.(*GroupCommitter)
 	if !grouped {
 		return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 			if err := placing(ctx, tx, c, o); err != nil {

@@ -23,13 +23,12 @@ func split(t *testing.T, s *subject) *subject {
 }
 
 func TestOrdersCanBePartitionedByUser(t *testing.T) {
-	for name, tx := range map[string]func(s *subject) order.Transactor{
-		"single": func(s *subject) order.Transactor { return s.Store },
-		"group":  func(s *subject) order.Transactor { return s.GroupCommitter(GroupOptions{}) },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, way := range []string{"single", "group"} {
+		t.Run(way, func(t *testing.T) {
 			s := split(t, onMariaDB(t))
-			s.tx = tx(s)
+			if way == "group" {
+				s, _ = s.grouped(GroupOptions{})
+			}
 			c := sold(t, s)
 			require.ErrorIs(t, place(t.Context(), s, c, wish(c, 1, 1)), order.ErrDuplicate)
 			again := wish(c, 200, 1)

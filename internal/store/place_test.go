@@ -13,8 +13,13 @@ import (
 
 func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
+		c, id := onSale(t, s, 10), int64(0)
+		c.LimitPerUser = 10
 		fence := func(user int64, fence uint64) error {
-			return s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.Fence(ctx, user, fence) })
+			id++
+			o := wish(c, id, user)
+			o.Fence = fence
+			return place(t.Context(), s, c, o)
 		}
 		const micros = 1_800_000_000_000_000 // what fences are: microseconds of today and later
 		require.NoError(t, fence(1, micros), "the first")
@@ -27,17 +32,21 @@ func TestAFenceGrowsAndASmallerOneIsRefused(t *testing.T) {
 		require.Equal(t, order.StaleFenceError{Given: micros + 4, Seen: micros + 5}, *stale)
 		require.NoError(t, fence(2, 1), "another user's is another's")
 		require.NoError(t, fence(1, micros+5), "the refusal changed nothing")
+		stock, live := left(t, s, c)
+		require.Equal(t, []int64{5, 5}, []int64{stock, live})
 	})
 }
 
 func TestFirstFencesOfOneUserAtOnceLeaveTheLargest(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
+		c := onSale(t, s, 100)
+		c.LimitPerUser = 4
 		for user := range int64(15) {
 			var all []func() error
 			for fence := range uint64(4) {
-				all = append(all, func() error {
-					return s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.Fence(ctx, user, fence+1) })
-				})
+				o := wish(c, 10*user+int64(fence)+1, user)
+				o.Fence = fence + 1
+				all = append(all, func() error { return place(t.Context(), s, c, o) })
 			}
 			for fence, err := range together(all...) {
 				if err != nil {
@@ -56,29 +65,25 @@ func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		c.LimitPerUser = 3
-		slot := func(user int64) (slot int, err error) {
-			err = s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) (err error) {
-				slot, err = tx.FreeSlot(ctx, c.ID, user, c.LimitPerUser)
-				return err
-			})
-			return slot, err
+		slot := func(id, user int64) int {
+			o := wish(c, id, user)
+			o.Slot = 9 // the committer says which it is
+			got, err := s.committer.Place(t.Context(), placement(c, o))
+			require.NoError(t, err)
+			o, err = s.Get(t.Context(), id, user)
+			require.NoError(t, err)
+			require.Equal(t, o.Slot, got)
+			return got
 		}
 		for want := 1; want <= 3; want++ {
-			got, err := slot(1)
-			require.NoError(t, err)
-			require.Equal(t, want, got)
-			require.Equal(t, want, placed(t, s, c, int64(want), 1).Slot)
+			require.Equal(t, want, slot(int64(want), 1))
 		}
-		_, err := slot(1)
-		require.ErrorIs(t, err, order.ErrLimitReached)
-		got, err := slot(2)
+		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 4, 1)), order.ErrLimitReached)
+		require.Equal(t, 1, slot(5, 2), "another user's slots are another's")
+		_, err := cancelOrder(t.Context(), s, wish(c, 2, 1))
 		require.NoError(t, err)
-		require.Equal(t, 1, got, "another user's slots are another's")
-
-		raw(t, s, "UPDATE orders SET slot = NULL, status = 'cancelled' WHERE id = 2")
-		got, err = slot(1)
-		require.NoError(t, err)
-		require.Equal(t, 2, got, "the gap, and not the slot after the last")
+		require.Equal(t, 2, slot(6, 1), "the gap, and not the slot after the last")
+		left(t, s, c)
 	})
 }
 
@@ -104,7 +109,7 @@ func TestARequestMakesOneOrderAtMost(t *testing.T) {
 
 // Here the lock lets everybody in: the transactions of one user meet.
 func TestASlotThatIsTakenMeanwhileIsLookedForAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *subject) {
+	onEach(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 10)
 		runs := 0
 		err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
@@ -156,18 +161,20 @@ func TestTakingAUnit(t *testing.T) {
 		c, empty := onSale(t, s, 1), onSale(t, s, 1)
 		placed(t, s, empty, 1, 1)
 		for name, tc := range map[string]struct {
-			id, epoch int64
-			want      error
+			coupon, epoch, id int64
+			want              error
 		}{
-			"of a coupon that is not there": {999, 1, coupon.ErrNotFound},
-			"of an epoch that is over":      {c.ID, 0, order.ErrStaleEpoch},
-			"of an epoch to come":           {c.ID, 2, order.ErrStaleEpoch},
-			"when none is left":             {empty.ID, 1, coupon.ErrSoldOut},
-			"when one is left":              {c.ID, 1, nil},
+			"of a coupon that is not there": {999, 1, 2, coupon.ErrNotFound},
+			"of an epoch that is over":      {c.ID, 0, 3, order.ErrStaleEpoch},
+			"of an epoch to come":           {c.ID, 2, 4, order.ErrStaleEpoch},
+			"when none is left":             {empty.ID, 1, 5, coupon.ErrSoldOut},
+			"when one is left":              {c.ID, 1, 6, nil},
 		} {
-			err := s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error { return tx.TakeOne(ctx, tc.id, tc.epoch) })
-			require.ErrorIs(t, err, tc.want, name)
+			of := c
+			of.ID, of.Epoch = tc.coupon, tc.epoch
+			require.ErrorIs(t, place(t.Context(), s, of, wish(of, tc.id, tc.id)), tc.want, name)
 		}
+		left(t, s, c)
 		found, err := s.Coupons().Find(t.Context(), c.ID, empty.ID)
 		require.NoError(t, err)
 		require.Zero(t, found[0].Left)

@@ -30,7 +30,7 @@ type Options struct {
 	Scripter  stock.Scripter   // runs what every order needs; nil is Redis
 	Prefix    string           // of the keys in Redis; "" is stock.DefaultPrefix
 	Locker    order.Locker     // of users and jobs
-	Tx        order.Transactor // of orders that are placed; nil is DB
+	Committer order.Committer  // of orders that are placed; nil is a transaction each
 	IDs       order.IDs        // may be set in Core.Deps later
 	Exclusive coupon.Exclusive // lets one load of a coupon run at a time
 	Now       func() time.Time // nil is time.Now
@@ -67,9 +67,6 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.Tx == nil {
-		o.Tx = o.DB
-	}
 	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
 	if o.Scripter != nil {
 		c.Stock.WithScripter(o.Scripter)
@@ -96,7 +93,7 @@ func New(o Options) *Core {
 	c.Auditor = audit.New(o.DB, c.Stock, c.Reconciler, c.Coupons, o.ReconcileAfter)
 	c.Deps = order.Deps{
 		Sales: c.Cache, Stock: c.Stock, Unresolved: c.Stock, Restocker: c.Stock,
-		Locker: o.Locker, Tx: o.Tx, Orders: o.DB, IDs: o.IDs,
+		Locker: o.Locker, Tx: o.DB, Committer: o.Committer, Orders: o.DB, IDs: o.IDs,
 		PayWithin: o.PayWithin, Cleanup: o.Cleanup, Now: o.Now, Log: o.Log,
 	}
 	return c
