@@ -160,13 +160,20 @@ func (o Options) cluster() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.tls(),
 		Dialer:                     o.dialOnceAnswered(),
-		NewClient:                  func(node *redis.Options) *redis.Client { return o.withBreaker(redis.NewClient(node), node.Addr) },
+		NewClient:                  o.node,
 		ClusterStateReloadInterval: time.Second,
 		MaxRetryBackoff:            100 * time.Millisecond,
 		MaxRetries:                 never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
 		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
 	}
+}
+
+// node makes the client of one node of a Cluster.
+func (o Options) node(node *redis.Options) *redis.Client {
+	c := o.withBreaker(redis.NewClient(node), node.Addr)
+	c.AddHook(onceHook{})
+	return c
 }
 
 func (o Options) tls() *tls.Config {
