@@ -45,9 +45,8 @@ type App struct {
 	redis    redis.UniversalClient
 	scripts  redisconn.Pipelined // of redis, for the order path
 	store    *store.Store
-	tx       order.Transactor // of the store, by order.commit
-	locker   *lock.Locker     // of users and jobs, by lock.backend
-	leases   *lock.Locker     // of worker numbers and loadings, always in Redis
+	locker   *lock.Locker // of users and jobs, by lock.backend
+	leases   *lock.Locker // of worker numbers and loadings, always in Redis
 	orders   *order.Service
 	fleet    *stock.Instances
 	metrics  *metrics.Metrics
