@@ -164,18 +164,6 @@ func TestFiguresOfRounds(t *testing.T) {
 	assert.InDelta(t, 0.04, f[statements], 1e-9)
 }
 
-func TestTheProcessorTimeOfThisProcess(t *testing.T) {
-	before, err := cpuOf(os.Getpid())
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		after, err := cpuOf(os.Getpid())
-		return err == nil && after > before
-	}, 10*time.Second, time.Microsecond, "asking costs time")
-	mib, err := peakOf(os.Getpid())
-	require.NoError(t, err)
-	assert.Greater(t, mib, 1.0)
-}
-
 func report() *Report {
 	r := &Report{Environment: []string{"today", "a <machine> & more"}, Ordering: group, Audits: 2}
 	for i, share := range loads {

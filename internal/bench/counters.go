@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/testbed/servers"
 )
 
 // counters are what the processes and servers have counted so far.
@@ -42,7 +44,7 @@ func (w statsSource) look(ctx context.Context) (c counters, err error) {
 			if pid == 0 {
 				continue
 			}
-			used, err := cpuOf(pid)
+			used, err := servers.CPU(pid)
 			if err != nil {
 				return c, err
 			}

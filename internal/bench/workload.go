@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"seckill/internal/rush"
+	"seckill/internal/testbed/servers"
 )
 
 // workload describes the buyers of a sale.
@@ -62,11 +63,11 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 	}
 	f.each(before, after, answers)
 	for _, pid := range s.watched.programs {
-		peak, err := peakOf(pid)
+		peak, err := servers.PeakMemory(pid)
 		if err != nil {
 			return f, nil, err
 		}
-		f[memory] = max(f[memory], peak)
+		f[memory] = max(f[memory], float64(peak)/(1<<20))
 	}
 	for i, r := range reports {
 		audited := i < len(c.coupons)

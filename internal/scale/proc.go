@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -13,59 +12,6 @@ import (
 
 	"seckill/internal/testbed/servers"
 )
-
-// tick is the unit of times in /proc: USER_HZ, which is 100 wherever Go runs on Linux.
-const tick = 10 * time.Millisecond
-
-// cpuOf is the processor time that a process has used, all its threads together.
-func cpuOf(pid int) (time.Duration, error) {
-	file := fmt.Sprintf("/proc/%d/stat", pid)
-	stat, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("read the processor time: %w", err)
-	}
-	// The name may have blanks and brackets in it; the fields after it have none.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const user, system = 11, 12 // counted from the state
-	if len(fields) <= system {
-		return 0, fmt.Errorf("%s has too few fields", file)
-	}
-	var ticks int64
-	for _, f := range fields[user : system+1] {
-		n, err := strconv.ParseInt(string(f), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * tick, nil
-}
-
-// peakOf is the most memory that a process has had resident since resetPeak, in bytes.
-func peakOf(pid int) (int64, error) {
-	file := fmt.Sprintf("/proc/%d/status", pid)
-	status, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("read the memory: %w", err)
-	}
-	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
-	words := bytes.Fields(after)
-	if len(words) == 0 {
-		return 0, fmt.Errorf("%s has no VmHWM", file)
-	}
-	kib, err := strconv.ParseInt(string(words[0]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", file, err)
-	}
-	return kib << 10, nil
-}
-
-func resetPeak(pid int) error {
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
-		return fmt.Errorf("reset the peak of memory: %w", err)
-	}
-	return nil
-}
 
 // loadAverage is how many programs have wanted a core in the last minute.
 func loadAverage() float64 {
@@ -100,7 +46,7 @@ func (s *sale) run(ctx context.Context, r *Row, args ...string) (string, error) 
 		case <-gone:
 			running = false
 		case <-look.C:
-			if now, err := peakOf(cmd.Process.Pid); err == nil {
+			if now, err := servers.PeakMemory(cmd.Process.Pid); err == nil {
 				peak = max(peak, now)
 			}
 		case <-ctx.Done():

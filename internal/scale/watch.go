@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/stock"
+	"seckill/internal/testbed/servers"
 )
 
 // watch measures while a phase is played.
@@ -41,7 +42,7 @@ func (s *sale) watch(ctx context.Context) (*watch, error) {
 		return nil, fmt.Errorf("forget earlier calls: %w", err)
 	}
 	for _, pid := range s.pids() {
-		err = errors.Join(err, resetPeak(pid))
+		err = errors.Join(err, servers.ResetPeakMemory(pid))
 	}
 	used, failed := s.used()
 	if err = errors.Join(err, failed); err != nil {
@@ -59,7 +60,7 @@ func (s *sale) pids() [3]int { return [3]int{s.program.PID(), s.redis.PID(), s.m
 
 func (s *sale) used() (all time.Duration, err error) {
 	for _, pid := range s.pids() {
-		one, failed := cpuOf(pid)
+		one, failed := servers.CPU(pid)
 		all, err = all+one, errors.Join(err, failed)
 	}
 	return all, err
@@ -73,7 +74,7 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 	r.CPU += used - w.cpu
 	var peak [3]int64
 	for i, pid := range w.pids() {
-		one, failed := peakOf(pid)
+		one, failed := servers.PeakMemory(pid)
 		peak[i], err = one, errors.Join(err, failed)
 	}
 	r.Memory = Memory{Program: max(r.Memory.Program, peak[0]), Redis: peak[1], Database: peak[2]}

@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 // tick is the unit of times in /proc: USER_HZ, which is 100 wherever Go runs on Linux.
 const tick = 10 * time.Millisecond
 
-// cpuOf returns the processor time that a process has used, of all its threads.
-func cpuOf(pid int) (time.Duration, error) {
+// CPU returns the processor time that a process has used, of all its threads.
+func CPU(pid int) (time.Duration, error) {
 	file := fmt.Sprintf("/proc/%d/stat", pid)
 	stat, err := os.ReadFile(file)
 	if err != nil {
@@ -35,20 +35,30 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// peakOf returns the most memory that a process has had resident, in MiB.
-func peakOf(pid int) (float64, error) {
+// PeakMemory returns the most memory that a process has had resident, in bytes, since it began or
+// ResetPeakMemory.
+func PeakMemory(pid int) (int64, error) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
 	status, err := os.ReadFile(file)
 	if err != nil {
 		return 0, fmt.Errorf("read the memory: %w", err)
 	}
 	_, after, _ := bytes.Cut(status, []byte("VmHWM:"))
-	if words := bytes.Fields(after); len(words) > 0 {
-		kib, err := strconv.ParseFloat(string(words[0]), 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", file, err)
-		}
-		return kib / 1024, nil
+	words := bytes.Fields(after)
+	if len(words) == 0 {
+		return 0, fmt.Errorf("%s has no VmHWM", file)
 	}
-	return 0, fmt.Errorf("%s has no VmHWM", file)
+	kib, err := strconv.ParseInt(string(words[0]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return kib << 10, nil
+}
+
+// ResetPeakMemory has PeakMemory count from what the process has resident.
+func ResetPeakMemory(pid int) error {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
+		return fmt.Errorf("reset the peak of memory: %w", err)
+	}
+	return nil
 }
