@@ -3,6 +3,7 @@ package redisconn_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,4 +102,39 @@ func TestACallerWithoutTimeIsNoSilence(t *testing.T) {
 	require.NoError(t, c.Set(t.Context(), "k", 1, 0).Err())
 	require.NoError(t, c.Get(t.Context(), "k").Err())
 	require.ErrorIs(t, c.Get(t.Context(), "none").Err(), redis.Nil)
+}
+
+// Whoever has waited for a connection for as long as a server may take to answer, and then goes,
+// tells nothing of it either.
+func TestACallerWithoutTimeWhoHasWaitedIsNoSilence(t *testing.T) {
+	r := testservers.NewRedis(t)
+	told := make(chan bool, 64)
+	const timeout = 4 * time.Second
+	c := open(t, redisconn.Options{
+		Addrs: []string{r.Addr()}, PoolSize: 1, Timeout: timeout, OnBreakerChange: func(_ string, away bool) { told <- away },
+	})
+	require.False(t, <-told, "it is up from the first")
+	other := open(t, redisconn.Options{Addrs: []string{r.Addr()}})
+	taken := make(chan error, 1)
+	go func() { taken <- c.BLPop(t.Context(), time.Minute, "list").Err() }()
+	require.Eventually(t, func() bool {
+		list, err := other.ClientList(t.Context()).Result()
+		return err == nil && strings.Contains(list, "cmd=blpop")
+	}, 10*time.Second, time.Millisecond)
+
+	ctx, leave := context.WithCancel(t.Context())
+	const callers = 10
+	gone := make(chan error, callers)
+	for range callers {
+		go func() { gone <- c.Get(ctx, "k").Err() }()
+	}
+	time.Sleep(timeout * 6 / 10)
+	leave()
+	for range callers {
+		require.ErrorIs(t, <-gone, context.Canceled)
+	}
+	require.NoError(t, other.RPush(t.Context(), "list", 1).Err())
+	require.NoError(t, <-taken)
+	require.ErrorIs(t, c.Get(t.Context(), "k").Err(), redis.Nil)
+	require.Empty(t, told, "it was found to be away")
 }
