@@ -23,7 +23,7 @@ and the fences of users without other orders. It works in steps of 500 rows and 
 after each for as long as that took, so it can run beside a sale; it may be stopped at
 any time and goes on when it is run again.
 
-A sale is archived when it ended longer ago than --older-than, its shards in Redis are
+A sale is archived when by the database's clock it ended longer ago than --older-than, its shards in Redis are
 freed (serve does that a day after the end) and no unit is owed to them; an order that
 waits for its payment stays. An archived order is still shown to its owner by its id and counted by the
 audit; it is not in the list of the owner's orders, and not found by its idempotency key.
@@ -54,7 +54,7 @@ redlock keep one for each key).`,
 		if err := s.CheckSchema(cmd.Context()); err != nil {
 			return err
 		}
-		return app.Archive(cmd.Context(), s, time.Now().Add(-*age), c.out)
+		return app.Archive(cmd.Context(), s, *age, c.out)
 	}
 	return cmd
 }

@@ -13,9 +13,15 @@ import (
 // archiveStep is how many orders one transaction moves.
 const archiveStep = 500
 
-// Archive moves the orders of the sales that ended before then out of the way, deletes what
-// unused locks have left, and tells out what it did. It may be stopped at any time.
-func Archive(ctx context.Context, s *store.Store, before time.Time, out io.Writer) error {
+// Archive moves the orders of the sales that ended longer ago than age out of the way, deletes
+// what unused locks have left, and tells out what it did. It may be stopped at any time. What
+// is old is told by the database's clock, and not by that of the machine it is run on.
+func Archive(ctx context.Context, s *store.Store, age time.Duration, out io.Writer) error {
+	now, err := s.Time(ctx)
+	if err != nil {
+		return err
+	}
+	before := now.Add(-age)
 	return errors.Join(archiveAll(ctx, s, before, out), purgeLocks(ctx, s, before, out))
 }
 

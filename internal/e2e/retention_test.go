@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -66,4 +67,34 @@ func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
 	after := run(t, s.env, "audit")
 	assert.Zero(t, after.code(), after.err.String())
 	assert.Contains(t, after.out.String(), "A 1 live orders")
+}
+
+// A machine whose clock is months apart archives what is old by the database's.
+func TestWhatIsArchivedIsOldByTheDatabasesClock(t *testing.T) {
+	moved := testservers.NewClock(t)
+	m := testservers.NewMariaDB(t, servers.ByClock(moved))
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	dsn := m.DSN(name)
+	s := shop{}.with("SECKILL_REDIS__ADDRS="+testservers.NewRedis(t).Addr()).migrated(t, dsn)
+	db, err := sql.Open("mysql", dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	for _, statement := range []string{
+		`INSERT INTO coupons (id, title, total, stock, limit_per_user, price_cents, begins_at, ends_at, state, epoch)
+			VALUES (1, 'Half price', 5, 4, 1, 199, '2020-01-01', UTC_TIMESTAMP(3), 'ended', 1)`,
+		`INSERT INTO orders (id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)
+			VALUES (1, 1, 7, 1, 'paid', 199, 'r1', 0, 1, '2020-01-01', '2020-01-01')`,
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	early := run(t, s.env, "archive", "--older-than", "240h")
+	require.Zero(t, early.code(), early.err.String())
+	require.Contains(t, early.out.String(), "nothing to archive")
+
+	testservers.Move(t, moved, 11*24*time.Hour)
+	done := run(t, s.env, "archive", "--older-than", "240h")
+	require.Zero(t, done.code(), done.err.String())
+	require.Contains(t, done.out.String(), "coupon 1: 1 orders archived")
 }
