@@ -54,11 +54,11 @@ func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, m
 			args, users = append(args, r.ID, r.UserID), append(users, r.UserID)
 		}
 		moved := db.WithContext(ctx).Exec("INSERT INTO orders_archive ("+orderColumns+") SELECT "+orderColumns+
-			" FROM "+keyedRows(s.dialect, "orders", "id", len(rows))+" WHERE status <> '"+string(order.Void)+"'", args...)
+			" FROM "+orderByID.rows(s.dialect, len(rows))+" WHERE status <> '"+string(order.Void)+"'", args...)
 		if moved.Error != nil {
 			return fmt.Errorf("archive orders of coupon %d: %w", couponID, moved.Error)
 		}
-		if err := db.WithContext(ctx).Exec(deleteKeyed(s.dialect, "orders", "id", len(rows)), args...).Error; err != nil {
+		if err := db.WithContext(ctx).Exec(orderByID.deleteSQL(s.dialect, len(rows)), args...).Error; err != nil {
 			return fmt.Errorf("delete archived orders of coupon %d: %w", couponID, err)
 		}
 		done.Orders, done.Voids = moved.RowsAffected, int64(len(rows))-moved.RowsAffected

@@ -26,7 +26,7 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	var rows []orderRow
 	err := db.Table(overdueTable[dialect(db.Name())]).
 		Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked}).
-		Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
+		Where("status = ? AND expires_at <= ?", order.Pending, dbTime(now)).
 		Order("expires_at").Offset(skip).Limit(most).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err, "lock overdue orders")
@@ -35,7 +35,7 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	for _, r := range rows {
 		args = append(args, r.ID, r.UserID)
 	}
-	res := db.Exec(updateKeyed(dialect(db.Name()), "orders", "id", "status = '"+string(order.Expired)+"', slot = NULL", len(rows)), args...)
+	res := db.Exec(orderByID.updateSQL(dialect(db.Name()), "status = '"+string(order.Expired)+"', slot = NULL", len(rows)), args...)
 	if res.Error != nil {
 		return nil, fmt.Errorf("expire %d orders: %w", len(rows), res.Error)
 	}

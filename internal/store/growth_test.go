@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
+	"seckill/internal/order"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -117,11 +119,45 @@ func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
 	}
 }
 
+// Every instance looks for overdue orders every second, so one that is not overdue must cost it
+// nothing.
+func TestWhatIsOverdueIsFoundWithoutALookAtWhatIsNot(t *testing.T) {
+	s := onItsOwn(t)
+	const pending = `INSERT INTO orders SELECT seq, 1, seq, 1, 'pending', 1, CONCAT('s', seq), 0, 1, NOW(3), '%s' FROM seq_%d_to_%d`
+	now := begins.Add(123456789 * time.Nanosecond) // a clock tells more than a column keeps
+	raw(t, s, fmt.Sprintf(pending, "2126-11-11 20:00:00.000", 1, 20_000))
+	raw(t, s, "ANALYZE TABLE orders")
+	raw(t, s, "INSERT INTO coupons (id, title, total, stock, limit_per_user, price_cents, begins_at, ends_at, state)"+
+		" VALUES (1, '', 100, 0, 1, 1, NOW(3), NOW(3), 'on_sale')")
+	expire := func() (n int) {
+		require.NoError(t, s.InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			expired, err := tx.Expire(ctx, now, 0, 10)
+			n = len(expired)
+			return err
+		}))
+		return n
+	}
+	before := reads(t, s)
+	due, err := s.Overdue(t.Context(), now)
+	require.NoError(t, err)
+	require.False(t, due)
+	require.Zero(t, expire())
+	require.Less(t, reads(t, s)-before, 10)
+
+	raw(t, s, fmt.Sprintf(pending, "2016-11-11 20:00:00.000", 30_001, 30_005))
+	before = reads(t, s)
+	due, err = s.Overdue(t.Context(), now)
+	require.NoError(t, err)
+	require.True(t, due)
+	require.Equal(t, 5, expire())
+	require.Less(t, reads(t, s)-before, 100)
+}
+
 // reads is how often the server has looked into an index or gone on in one.
 func reads(t *testing.T, s *subject) (n int) {
 	t.Helper()
 	row := s.pools[0].QueryRowContext(t.Context(), `SELECT SUM(variable_value) FROM information_schema.global_status
-		WHERE variable_name IN ('Handler_read_key', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_rnd')`)
+		WHERE variable_name IN ('Handler_read_key', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_rnd', 'Handler_icp_attempts')`)
 	require.NoError(t, row.Scan(&n))
 	return n
 }

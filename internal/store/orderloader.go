@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // have an order from before: a statement for each would be most of what they cost.
 //
 //	Get ─▶ waiting ─┐
-//	Get ─▶ waiting ─┤ SELECT … WHERE id = ? AND user_id = ? OR …
+//	Get ─▶ waiting ─┤ SELECT … of each id and its user
 //	Get ─▶ waiting ─┘   └▶ each is answered with its own row
 //
 // No query is answered from a statement that had begun before it was made, so a caller
@@ -137,21 +136,14 @@ func (l *orderLoader) process(of []*orderQuery) {
 	}
 }
 
-// keyCondition names the columns of a key together for n rows, so that it is a look at one row in
-// one partition each.
-func keyCondition(column string, n int) string {
-	one := "(" + column + " = ? AND user_id = ?)"
-	return strings.Repeat(one+" OR ", n-1) + one
-}
-
 // readOrders is the statement.
-func (s *Store) readOrders(column string) func(ctx context.Context, of []*orderQuery) ([]orderRow, error) {
+func (s *Store) readOrders(by rowKey) func(ctx context.Context, of []*orderQuery) ([]orderRow, error) {
 	return func(ctx context.Context, of []*orderQuery) (rows []orderRow, err error) {
 		args := make([]any, 0, 2*len(of))
 		for _, q := range of {
 			args = append(args, q.key.id, q.key.user)
 		}
-		err = s.read.WithContext(ctx).Where(keyCondition(column, len(of)), args...).Find(&rows).Error
+		err = s.read.WithContext(ctx).Raw(by.selectSQL(s.dialect, orderColumns, len(of)), args...).Scan(&rows).Error
 		if err != nil {
 			return nil, fmt.Errorf("%d orders: %w", len(of), err)
 		}
@@ -161,8 +153,8 @@ func (s *Store) readOrders(column string) func(ctx context.Context, of []*orderQ
 
 // initLoaders makes the lookups of a store.
 func (s *Store) initLoaders() {
-	s.byID = orderLoader{keyOf: func(r orderRow) any { return r.ID }, read: s.readOrders("id")}
-	s.byRequest = orderLoader{keyOf: func(r orderRow) any { return r.RequestID }, read: s.readOrders("request_id")}
+	s.byID = orderLoader{keyOf: func(r orderRow) any { return r.ID }, read: s.readOrders(orderByID)}
+	s.byRequest = orderLoader{keyOf: func(r orderRow) any { return r.RequestID }, read: s.readOrders(orderByRequest)}
 	for _, l := range []*orderLoader{&s.byID, &s.byRequest} {
 		l.timeout, l.maxReaders = s.txTimeout, maxLoaderReaders
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"seckill/internal/order"
@@ -65,7 +64,7 @@ func (s *Store) Void(ctx context.Context, o order.Order) error {
 // Overdue reports whether there are pending orders whose time had run out at now.
 func (s *Store) Overdue(ctx context.Context, now time.Time) (bool, error) {
 	var one []int64
-	err := s.read.WithContext(ctx).Model(&orderRow{}).Where("status = ? AND expires_at <= ?", order.Pending, now.UTC()).
+	err := s.read.WithContext(ctx).Model(&orderRow{}).Where("status = ? AND expires_at <= ?", order.Pending, dbTime(now)).
 		Limit(1).Pluck("id", &one).Error
 	return len(one) > 0, wrap(err, "look for overdue orders")
 }
@@ -89,9 +88,7 @@ func (s *Store) Delivered(ctx context.Context, of ...order.Restock) error {
 		for _, r := range some {
 			args = append(args, r.OrderID, r.UserID, r.Epoch)
 		}
-		one := "(order_id = ? AND user_id = ? AND epoch = ?)"
-		of := s.write.WithContext(ctx).Where(strings.Repeat(one+" OR ", len(some)-1)+one, args...)
-		if err := of.Delete(&returnRow{}).Error; err != nil {
+		if err := s.write.WithContext(ctx).Exec(returnByOrder.deleteSQL(s.dialect, len(some)), args...).Error; err != nil {
 			return wrap(err, "note the return of %d orders", len(some))
 		}
 	}

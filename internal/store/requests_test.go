@@ -56,9 +56,11 @@ func TestARequestIsOneLookWhateverWasSoldBefore(t *testing.T) {
 				some = append(some, orderKey{"r" + strconv.FormatInt(user, 10), user})
 			}
 			before := reads(t, s)
-			for _, q := range atOnce(s, some...) {
+			all := atOnce(s, append(some, orderKey{"р100", 100})...) // a letter that the column cannot have
+			for _, q := range all[:24] {
 				require.NoError(t, q.err)
 			}
+			require.ErrorIs(t, all[24].err, order.ErrNotFound)
 			looks := reads(t, s) - before
 			require.GreaterOrEqual(t, looks, 24)
 			require.Less(t, looks, 3*24)
