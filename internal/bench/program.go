@@ -2,8 +2,9 @@ package bench
 
 import (
 	"context"
-	"os"
 	"os/exec"
+
+	"seckill/internal/testbed/servers"
 )
 
 // command returns a program in an environment of its own, out of reach of the settings around the
@@ -11,6 +12,6 @@ import (
 func command(ctx context.Context, dir, program string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // built by this package
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}, env...)
+	cmd.Env = servers.Environ(dir, env...)
 	return cmd
 }

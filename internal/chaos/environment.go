@@ -204,7 +204,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 func migrate(ctx context.Context, program, dir string, env []string) error {
 	cmd := exec.CommandContext(ctx, program, "migrate")
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, env...)
+	cmd.Env = servers.Environ(dir, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}

@@ -165,7 +165,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	repair := exec.CommandContext(ctx, r.bed.fleet[0].program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
 	repair.Args[0] = "seckill"
 	repair.Dir = r.bed.dir
-	repair.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.bed.dir}, env...)
+	repair.Env = servers.Environ(r.bed.dir, env...)
 	if out, err := repair.CombinedOutput(); err == nil || !strings.Contains(string(out), "redis.prefix") {
 		r.rec.problem("a repair by a copy of the database was not refused: %v: %s", err, out)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -36,10 +35,9 @@ func (i *instance) start(ctx context.Context) error {
 	cmd := exec.Command(i.program, "serve") //nolint:gosec,noctx // our own program, which outlives ctx
 	cmd.Args[0] = "seckill"
 	cmd.Dir = i.dir
-	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + i.dir, "TMPDIR=" + i.dir,
+	cmd.Env = servers.Environ(i.dir, append([]string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
-	}, i.env...)
+	}, i.env...)...)
 	life, err := servers.Serve(ctx, cmd)
 	if err != nil {
 		return fmt.Errorf("%s: %w", i.name, err)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)
 	i.sale(t, 10, 1)

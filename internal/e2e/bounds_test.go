@@ -128,6 +128,7 @@ func (i *instance) restored(t testing.TB, times int) {
 }
 
 func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
+	t.Parallel()
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
@@ -172,6 +173,7 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 // A replica that had not heard of the last writes becomes the master: old data under
 // the same epoch.
 func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) {
+	t.Parallel()
 	group := testservers.NewSentinel(t)
 	master, err := group.Master(t.Context())
 	require.NoError(t, err)
@@ -191,6 +193,7 @@ func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) 
 }
 
 func TestAClusterThatForgetsTheLastWritesOfOneMasterIsRebuiltWithoutAPerson(t *testing.T) {
+	t.Parallel()
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: group.Addrs()})
 	s := shop{redis: client}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -33,29 +34,62 @@ var pictures = flag.String("pictures", "", "folder for pictures of the page")
 // to do.
 const browserTimeout = time.Minute
 
-// browser is one Chromium, for all the tabs of a test.
-type browser struct{ ctx context.Context }
+// browser is one Chromium, for the tabs of all tests. A tab is a visitor of its own.
+type browser struct {
+	ctx context.Context
+	end func() error
+}
 
-func newBrowser(t *testing.T) browser {
+// chromium is the browser of this process, from the first test on that wants one.
+var chromium struct {
+	sync.Mutex
+	browser
+}
+
+func theBrowser(t *testing.T) browser {
 	t.Helper()
 	testservers.Need(t, servers.LookChromium)
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.ctx == nil {
+		started, err := startBrowser()
+		require.NoError(t, err)
+		chromium.browser = started
+	}
+	return chromium.browser
+}
+
+func startBrowser() (browser, error) {
 	program, err := exec.LookPath("chromium")
-	require.NoError(t, err)
+	if err != nil {
+		return browser{}, err
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(60*time.Second),
 	)
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
 	// What this Chromium says that the library does not know yet is no news.
 	ctx, leave := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
-	require.NoError(t, chromedp.Run(ctx))
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // it waits until the process has ended
+	end := func() error {
+		err := chromedp.Cancel(ctx) // it waits until the process has ended
 		leave()
-	})
-	return browser{ctx}
+		stop()
+		return err
+	}
+	if err := chromedp.Run(ctx); err != nil {
+		return browser{}, errors.Join(err, end())
+	}
+	return browser{ctx, end}, nil
+}
+
+// endBrowser ends the browser, if a test has wanted one.
+func endBrowser() error {
+	if chromium.ctx == nil {
+		return nil
+	}
+	return chromium.end()
 }
 
 // look is how a tab sees the page.
@@ -116,6 +150,7 @@ func (b browser) open(t *testing.T, url string, l look) *tab {
 	locale := map[string]string{"en": "en-US", "zh": "zh-CN"}[l.language]
 	tab.do(
 		log.Enable(), runtime.Enable(), page.Enable(), network.Enable(),
+		emulation.SetFocusEmulationEnabled(true), // as if no other tab were looked at
 		emulation.SetDeviceMetricsOverride(width, height, 1, l.phone),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},

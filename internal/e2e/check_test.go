@@ -20,6 +20,7 @@ import (
 )
 
 func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
+	t.Parallel()
 	dsn := ownDatabase(t)
 	s := newShopOver(t, dsn)
 	fine := run(t, s.env, "check")
@@ -81,6 +82,7 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 
 // The rights that a user is told it needs are enough for a whole sale.
 func TestASaleNeedsNoOtherRightsThanItIsToldOf(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {
 		s := newShop(t, append(impatient(), "SECKILL_ORDER__MODE="+mode)...)
 		use := preflight.RedisUse{Username: "app", Prefix: "seckill:"}
@@ -118,6 +120,7 @@ func (i *instance) apart(t *testing.T, want int) {
 }
 
 func TestAnInstanceWhoseClockIsFarApartIsNotReady(t *testing.T) {
+	t.Parallel()
 	moved := testservers.NewClock(t)
 	r := testservers.NewRedis(t, servers.ByClock(moved))
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}

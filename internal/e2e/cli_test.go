@@ -16,6 +16,7 @@ import (
 )
 
 func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
+	t.Parallel()
 	for line, says := range map[string]string{
 		"sell":                        `"sell"`,
 		"--sell":                      "--sell",
@@ -65,6 +66,7 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 
 // What was stopped does not blame the server that it waited for.
 func TestACommandThatIsStoppedSaysSo(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()
@@ -81,6 +83,7 @@ func TestACommandThatIsStoppedSaysSo(t *testing.T) {
 }
 
 func TestEveryCommandHelpsWithAnExample(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"", "serve", "demo", "rush", "audit", "archive", "migrate", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
 		assert.Zero(t, p.code(), command)
@@ -97,6 +100,7 @@ func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 }
 
 func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
+	t.Parallel()
 	i := serve(t, "SECKILL_AUTH__SECRET="+secret)
 	p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--users", "1-3")
 	require.Zero(t, p.code(), p.err.String())
@@ -119,6 +123,7 @@ func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
 }
 
 func TestMigrateMayRunTwiceAndTwoAtOnce(t *testing.T) {
+	t.Parallel()
 	env := []string{"SECKILL_MYSQL__DSN=" + testservers.DSN(t), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr(), "SECKILL_AUTH__SECRET=" + secret}
 	first, second := launch(t, env, "migrate"), launch(t, env, "migrate")
 	applied := 0
@@ -137,6 +142,7 @@ func TestMigrateMayRunTwiceAndTwoAtOnce(t *testing.T) {
 
 // The load generator as a command, against a real shop.
 func TestRushBuysAuditsAndSaysSoInJSON(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)
 	id := i.sale(t, 40, 1)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
+	t.Parallel()
 	type way struct {
 		name, setting string
 		harm          func(t *testing.T, i *instance)
@@ -68,6 +69,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 
 // What is open when an instance dies must not wait for its return.
 func TestTheOthersSettleWhatADeadInstanceLeft(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, impatient()...)
 	fleet := s.fleet(t)
 	const stock = 400

@@ -51,6 +51,7 @@ func isReport(t testing.TB, text string, committed int) {
 }
 
 func TestADemoSellsExactlyItsStock(t *testing.T) {
+	t.Parallel()
 	for _, c := range testservers.Sample(t, 3, []struct {
 		name, args string
 		committed  int
@@ -73,6 +74,7 @@ func TestADemoSellsExactlyItsStock(t *testing.T) {
 }
 
 func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
+	t.Parallel()
 	p := run(t, nil, "demo", "--users", "100", "--stock", "10")
 	assert.Zero(t, p.code())
 	for _, word := range []string{"100 buyers", "10 units", "asked", "accepted", "sold_out", "oversold", "clean"} {
@@ -81,6 +83,7 @@ func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
 }
 
 func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -124,6 +127,7 @@ func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
 }
 
 func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
+	t.Parallel()
 	p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
 	i := &instance{process: p}
 	i.url, i.admin = p.serving(t)
@@ -157,6 +161,7 @@ func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
 }
 
 func TestADemoThatIsKeptServesAfterwards(t *testing.T) {
+	t.Parallel()
 	p := launch(t, nil, "demo", "--users", "100", "--stock", "5", "--keep", "--opens-in", "2s")
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 	within(t, 40*time.Second, func() error {

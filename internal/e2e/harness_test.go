@@ -164,10 +164,10 @@ func launchServe(t testing.TB, env ...string) *instance {
 	return &instance{process: launch(t, env, "serve"), env: env}
 }
 
-// restart starts a new process on the same ports.
-func (i *instance) restart(t testing.TB) {
+// restart starts a new process on the same ports, with these settings besides.
+func (i *instance) restart(t testing.TB, env ...string) {
 	t.Helper()
-	i.env = append(i.env, "SECKILL_HTTP__ADDR="+strings.TrimPrefix(i.url, "http://"),
+	i.env = append(append(i.env, env...), "SECKILL_HTTP__ADDR="+strings.TrimPrefix(i.url, "http://"),
 		"SECKILL_ADMIN__ADDR="+strings.TrimPrefix(i.admin, "http://"))
 	i.process = launch(t, i.env, "serve")
 	i.serving(t)

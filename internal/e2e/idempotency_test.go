@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
 	here, there := fleet[0], fleet[1]
@@ -55,6 +56,7 @@ func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
 }
 
 func TestOneKeySentManyTimesAtOnceIsOneOrder(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
 	id := fleet[0].sale(t, 50, 3)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		users, stock, limit, doubleTap int
 		commit, mode                   string
@@ -44,6 +45,7 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 }
 
 func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
 	for limit, user := range map[int]int64{1: 7, 2: 8} {
@@ -62,6 +64,7 @@ func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) 
 
 // Whatever the lock lets through, the shard, the unique slot and the database stop.
 func TestNobodyIsAboveTheLimitWithALockThatLetsEverybodyIn(t *testing.T) {
+	t.Parallel()
 	for name, limit := range map[string]int{"limit 1": 1, "limit 2": 2} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, "SECKILL_LOCK__BACKEND=none", "SECKILL_ALLOW_UNSAFE_LOCK=1")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
 	id := fleet[0].sale(t, 10, 1)
@@ -51,6 +52,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 }
 
 func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)
 	id := i.sale(t, 2, 1)
@@ -74,6 +76,7 @@ func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
 }
 
 func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=20ms")
 	fleet := s.fleet(t)
 	const users = 40

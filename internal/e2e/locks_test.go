@@ -28,6 +28,7 @@ var lockServers = map[string]func(t testing.TB) []string{
 }
 
 func TestASaleIsExactWithEveryLock(t *testing.T) {
+	t.Parallel()
 	for _, backend := range testservers.Sample(t, 3, slices.Sorted(maps.Keys(lockServers))) {
 		t.Run(backend, func(t *testing.T) {
 			s := newShop(t, append(lockServers[backend](t), "SECKILL_LOCK__BACKEND="+backend)...)
@@ -50,6 +51,7 @@ func TestASaleIsExactWithEveryLock(t *testing.T) {
 }
 
 func TestALockWhoseServersAreAwayIsToldAtStart(t *testing.T) {
+	t.Parallel()
 	for _, backend := range []string{"etcd", "zookeeper", "redlock"} {
 		t.Run(backend, func(t *testing.T) {
 			s := newShop(t, "SECKILL_LOCK__BACKEND="+backend, "SECKILL_LOCK__ADDRS=127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",

@@ -28,5 +28,5 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	testservers.Main(m)
+	testservers.Main(m, endBrowser)
 }

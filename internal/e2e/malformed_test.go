@@ -34,6 +34,7 @@ func raw(t testing.TB, i *instance, text string) (status int, body string) {
 }
 
 func TestNoMalformedRequestIsTheServersFault(t *testing.T) {
+	t.Parallel()
 	s := newShop(t, "SECKILL_HTTP__READ_TIMEOUT=1s", "SECKILL_RATE__PER_USER=0")
 	i := s.instance(t)
 	id := i.sale(t, 100, 1)

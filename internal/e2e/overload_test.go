@@ -115,6 +115,7 @@ func (j *jam) answers(status int) int {
 // While the order path is full, whoever has an order pays and cancels, whoever looks is
 // answered, one buyer more is told to come back, and the refused has taken nothing.
 func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
+	t.Parallel()
 	j := newJam(t)
 	other := j.sale(t, 10, 1)
 	var had []orderJSON
@@ -152,6 +153,7 @@ func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
 }
 
 func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
+	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork)
 	j.await(t, atWork, 0)
@@ -170,6 +172,7 @@ func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
 }
 
 func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
+	t.Parallel()
 	j := newJam(t, "SECKILL_ADMISSION__MAX_WAIT=100ms")
 	j.come(t.Context(), t, 100, atWork)
 	j.await(t, atWork, 0)
@@ -184,6 +187,7 @@ func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
 
 // Who waits when the instance is told to stop is served before it goes.
 func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
+	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork+inQueue)
 	j.await(t, atWork, inQueue)
@@ -203,6 +207,7 @@ func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
 }
 
 func TestTheMemoryHasASoftLimitUnlessSomebodyElseDecides(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	for setting, want := range map[string][]string{
 		"":                    {"go_gc_gogc_percent 1000\n", "go_gc_gomemlimit_bytes 1.17440512e+08\n"},

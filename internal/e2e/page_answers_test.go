@@ -30,7 +30,8 @@ func (s shop) takeLock(t *testing.T, user int) (free func()) {
 }
 
 func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
-	b := newBrowser(t)
+	t.Parallel()
+	b := theBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__MODE=queue",
 		"SECKILL_STOCK__SHARDS=1", "SECKILL_ORDER__QUEUE_CAPACITY=3", "SECKILL_ORDER__QUEUE_MAX_AGE=20s")...)
 	i := s.instance(t)
@@ -69,7 +70,8 @@ func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
 }
 
 func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
-	b := newBrowser(t)
+	t.Parallel()
+	b := theBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=8")...)
 	i := s.instance(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
@@ -115,7 +117,8 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 }
 
 func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
-	b := newBrowser(t)
+	t.Parallel()
+	b := theBrowser(t)
 	dsn := ownDatabase(t)
 	s := newShopOver(t, dsn, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true")...)
 	i := s.instance(t)
@@ -167,7 +170,8 @@ func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
 }
 
 func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := shop.sale(t, 10, 5)

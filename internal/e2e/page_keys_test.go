@@ -44,7 +44,8 @@ func (v *tab) tabTo(selector string, options ...chromedp.KeyOption) {
 }
 
 func TestABuyerNeedsNoMouse(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			first, second := shop.saleFrom(t, "Tea", 5, -time.Minute), shop.saleFrom(t, "Cake", 5, -time.Minute)
@@ -108,7 +109,8 @@ func (v *tab) announces(selector string) (how string) {
 }
 
 func TestAScreenReaderIsToldWhatComesOfAPress(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	v := b.open(t, shop.url, visitors[0])
 	assert.Equal(t, "assertive", v.announces("#outcome"))
 	assert.Equal(t, "polite", v.announces("#notice"))

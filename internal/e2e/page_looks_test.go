@@ -14,7 +14,8 @@ import (
 // desktop, light and dark: nothing is cut off, everything that can be pressed has a
 // name, and whatever is not said in the chosen language is no word of ours.
 func TestThePageFitsEverywhere(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	shop.saleFrom(t, strings.Repeat("a title as long as it may be, ", 6), 10, -time.Minute)
 	for _, l := range testservers.Sample(t, 2, []look{
 		{language: "en"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab/harness"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -71,7 +69,8 @@ func (i *instance) saleFrom(t *testing.T, title string, stock int, from time.Dur
 }
 
 func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			one := shop.saleFrom(t, "<img src=x onerror=alert(1)>", 1, -time.Minute)
@@ -115,12 +114,13 @@ func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 }
 
 func TestTheCountdownOpensTheSale(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.login(itoa(400 + n))
-			id := shop.saleFrom(t, "Soon", 5, 4*time.Second)
+			id := shop.saleFrom(t, "Soon", 5, 8*time.Second)
 			v.choose(id)
 			v.means("#countdown", "starts")
 			v.means("#stage-state", "draft")
@@ -135,12 +135,12 @@ func TestTheCountdownOpensTheSale(t *testing.T) {
 
 // TestThePageOutlivesItsServer is on real stores, which outlive it too.
 func TestThePageOutlivesItsServer(t *testing.T) {
-	b := newBrowser(t)
-	shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAYMENT_TIMEOUT=5s")...).instance(t)
-	id := shop.sale(t, 10, 1)
+	t.Parallel()
+	b := theBrowser(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {
-		top := t // the server that is started anew is for the next visitor too
 		t.Run(l.String(), func(t *testing.T) {
+			shop := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_ORDER__PAYMENT_TIMEOUT=2s")...).instance(t)
+			id := shop.sale(t, 10, 1)
 			v := b.open(t, shop.url, l)
 			v.choose(id)
 			v.login(itoa(500 + n))
@@ -153,7 +153,7 @@ func TestThePageOutlivesItsServer(t *testing.T) {
 			v.means("#notice", "lost")
 			v.click("#buy")
 			v.means("#outcome", "no_answer")
-			shop.restart(top)
+			shop.restart(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=15m")
 			v.until(fmt.Sprintf("document.querySelector('#notice').textContent !== %q", v.word("lost")))
 			v.until("!document.querySelector('#buy').disabled")
 			if !strings.Contains(v.text("#outcome"), v.word("bought")) { // it had asked often enough
@@ -165,13 +165,13 @@ func TestThePageOutlivesItsServer(t *testing.T) {
 			v.means("#orders .badge", "pending")
 			v.click("#orders button")
 			v.means("#orders .badge", "paid")
-			id = shop.sale(t, 10, 1)
 		})
 	}
 }
 
 func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
-	b := newBrowser(t)
+	t.Parallel()
+	b := theBrowser(t)
 	shop := newShop(t).instance(t)
 	shop.sale(t, 10, 1)
 	for _, l := range testservers.Sample(t, 1, visitors) {
@@ -204,126 +204,9 @@ func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
 	}
 }
 
-func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
-	for n, l := range testservers.Sample(t, 1, visitors) {
-		t.Run(l.String(), func(t *testing.T) {
-			v := b.open(t, shop.url, l)
-			v.view("admin")
-			v.click("#demo-admin")
-			v.means("#gate-note", "admin_who")
-			v.fill("#c-title", "Plum "+l.language)
-			v.fill("#c-ends", "2020-01-01T00:00")
-			v.click("#create button")
-			v.means("#admin-note", "bad_request")
-			v.fill("#c-ends", "2040-01-01T00:00")
-			v.fill("#c-stock", "7")
-			v.click("#create button")
-			v.means("#admin-note", "created")
-			v.says("#a-title", "Plum "+l.language)
-			v.means("#a-state", "draft")
-			v.click("#publish")
-			v.means("#a-state", "on_sale")
-			id := js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`)
-			require.Equal(t, http.StatusCreated, shop.as(t, int64(800+n)).buy(id, "").status)
-			v.click("#audit")
-			v.says("#admin-note", v.word("clean"))
-			v.until("document.querySelectorAll('#report .lamp.ok').length === 10")
-			v.click("#pause")
-			v.means("#a-state", "paused")
-			v.click("#repair")
-			v.means("#admin-note", "repaired")
-			v.click("#end")
-			v.means("#end", "end_sure")
-			v.means("#a-state", "paused")
-			v.click("#end")
-			v.means("#a-state", "ended")
-			v.until("document.querySelector('#publish').disabled")
-			v.view("sale")
-			v.means("#countdown", "over")
-		})
-	}
-}
-
-func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
-	for _, l := range testservers.Sample(t, 1, visitors) {
-		t.Run(l.String(), func(t *testing.T) {
-			v := b.open(t, shop.url, l)
-			v.view("rush")
-			v.fill("#rush-pay", "60")
-			v.fill("#rush-cancel", "60")
-			v.click("#rush-start")
-			v.means("#rush-note", "bad_request")
-			for field, value := range map[string]string{"users": "30", "rate": "0", "stock": "24", "pay": "50", "cancel": "0"} {
-				v.fill("#rush-"+field, value)
-			}
-			v.click("#rush-start")
-			v.means("#rush-report .verdict", "clean")
-			v.means("#rush-note", "rush_done")
-			v.says("#r-left", "0")
-			v.says("#r-accepted", "24")
-			assert.Equal(t, "40", v.text("#r-asked"), "every third of 30 taps twice")
-			v.picture("rushed-" + l.String())
-
-			v.view("engine")
-			v.says("#e-sold", "24")
-			v.until(`[...document.querySelectorAll("#shards li")].length === 8 && document.querySelectorAll("#shards .empty").length === 8`)
-			late := shop.as(t, 900)
-			flag := v.word("flag_up")
-			within(t, browserTimeout, func() error { // it falls by itself, and the next buyer raises it again
-				if late.buy(js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`), "").code() != "sold_out" ||
-					!strings.Contains(v.text("#instances li span"), flag) {
-					return assert.AnError
-				}
-				return nil
-			})
-			lent, err := strconv.Atoi(v.text("#e-lent"))
-			require.NoError(t, err)
-			assert.Positive(t, lent, "30 buyers are not at home in equal numbers")
-			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 10")
-			v.picture("engine-rushed-" + l.String())
-		})
-	}
-}
-
-func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
-	for _, l := range testservers.Sample(t, 1, visitors) {
-		t.Run(l.String(), func(t *testing.T) {
-			v := b.open(t, shop.url, l)
-			v.view("lab")
-			v.click(`#experiments button[value="delete-anothers-lock"]`)
-			v.click("#x-run")
-			v.means("#x-state", "as_expected")
-			v.until("document.querySelectorAll('#x-cases .timeline .event').length > 4")
-			v.means("#x-cases .case .badge", "wrong")
-			v.says("#x-cases text.anomaly", "▼")
-			assert.LessOrEqual(t, js[int](v, overhang), 0, "a drawing is wider than the screen")
-			v.picture("experiment-" + l.String())
-		})
-	}
-}
-
-func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t, "PATH=/nowhere")
-	v := b.open(t, shop.url, visitors[0])
-	v.view("lab")
-	v.click(`#experiments button[value="read-before-lock"]`)
-	v.says("#x-note", "mariadbd is not installed: apt-get install mariadb-server") // before anybody tries
-	v.click("#x-run")
-	v.means("#x-state", "not_run")
-	v.says("#x-note", "mariadbd is not installed: apt-get install mariadb-server")
-	v.click(`#experiments button[value="delete-anothers-lock"]`)
-	v.click("#x-run")
-	v.means("#x-state", "as_expected")
-	v.says("#x-needs", "the embedded Redis")
-	v.click("#language")
-	v.says("#x-needs", harness.EmbeddedRedis.ZH)
-}
-
 func TestTheLanguageAndTheLightAreRemembered(t *testing.T) {
-	b, shop := newBrowser(t), embeddedShop(t)
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
 	v := b.open(t, shop.url, look{language: "zh"})
 	require.Equal(t, "zh-Hans", js[string](v, "document.documentElement.lang"))
 	v.click("#language")

@@ -21,7 +21,8 @@ import (
 //
 //	go test ./internal/e2e -run TestTheTour -pictures $PWD/internal/api/pictures
 func TestTheTour(t *testing.T) {
-	b, looks := newBrowser(t), []look{{language: "en"}}
+	t.Parallel()
+	b, looks := theBrowser(t), []look{{language: "en"}}
 	if *pictures != "" {
 		looks = append(looks, look{language: "zh", dark: true})
 	}

@@ -17,6 +17,7 @@ import (
 // However long ago a sale ended, it is audited; and what it leaves behind can be moved
 // out of the way, where it still counts.
 func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
+	t.Parallel()
 	dsn := testservers.DSN(t)
 	s := newShopOver(t, dsn)
 	none := run(t, s.env, "audit")

@@ -62,6 +62,7 @@ func TestWhileCommitsAreStalledAnswersComeWithinTheirBudget(t *testing.T) {
 		{"read lock", "single", lock, unlock},
 	}) {
 		t.Run(stall.name+", "+stall.commit, func(t *testing.T) {
+			t.Parallel()
 			dsn := ownDatabase(t)
 			s := newShopOver(t, dsn, "SECKILL_ORDER__COMMIT="+stall.commit)
 			i := s.instance(t)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -130,6 +129,6 @@ func startServers(ctx context.Context, dir string) (*servers.MariaDB, *servers.R
 func (h *house) command(settings []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(h.Program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context
 	cmd.Dir = h.dir
-	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.dir, "TMPDIR=" + h.dir}, settings)
+	cmd.Env = servers.Environ(h.dir, settings...)
 	return cmd
 }

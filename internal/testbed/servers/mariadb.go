@@ -75,7 +75,7 @@ func mariaDBArgs(dir, data, pidFile string, port int, settings []Setting) []stri
 		"--tmpdir=" + tmpOf(dir),
 		"--skip-log-bin",
 		"--skip-name-resolve",
-		"--max-connections=500",
+		"--max-connections=2000",
 		"--innodb-lock-wait-timeout=5",
 		"--innodb-flush-log-at-trx-commit=1",
 	}

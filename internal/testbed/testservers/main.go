@@ -27,11 +27,14 @@ var faultProxy = []goleak.Option{
 	goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
 }
 
-// Main runs the tests of a package, stops the servers that they shared, checks for goroutines that
-// they leaked, and exits. Use it as the whole of TestMain.
-func Main(m *testing.M) {
+// Main runs the tests of a package, stops the servers that they shared and calls what else there is
+// to stop, checks for goroutines that they leaked, and exits. Use it as the whole of TestMain.
+func Main(m *testing.M, stops ...func() error) {
 	code := m.Run()
 	err := stopAll()
+	for _, stop := range stops {
+		err = errors.Join(err, stop())
+	}
 	if code == 0 {
 		err = errors.Join(err, goleak.Find(faultProxy...))
 	}

@@ -1,0 +1,136 @@
+package e2e_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/lab/harness"
+	"seckill/internal/testbed/testservers"
+)
+
+func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
+	for n, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("admin")
+			v.click("#demo-admin")
+			v.means("#gate-note", "admin_who")
+			v.fill("#c-title", "Plum "+l.language)
+			v.fill("#c-ends", "2020-01-01T00:00")
+			v.click("#create button")
+			v.means("#admin-note", "bad_request")
+			v.fill("#c-ends", "2040-01-01T00:00")
+			v.fill("#c-stock", "7")
+			v.click("#create button")
+			v.means("#admin-note", "created")
+			v.says("#a-title", "Plum "+l.language)
+			v.means("#a-state", "draft")
+			v.click("#publish")
+			v.means("#a-state", "on_sale")
+			id := js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`)
+			require.Equal(t, http.StatusCreated, shop.as(t, int64(800+n)).buy(id, "").status)
+			v.click("#audit")
+			v.says("#admin-note", v.word("clean"))
+			v.until("document.querySelectorAll('#report .lamp.ok').length === 10")
+			v.click("#pause")
+			v.means("#a-state", "paused")
+			v.click("#repair")
+			v.means("#admin-note", "repaired")
+			v.click("#end")
+			v.means("#end", "end_sure")
+			v.means("#a-state", "paused")
+			v.click("#end")
+			v.means("#a-state", "ended")
+			v.until("document.querySelector('#publish').disabled")
+			v.view("sale")
+			v.means("#countdown", "over")
+		})
+	}
+}
+
+func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
+	for _, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("rush")
+			v.fill("#rush-pay", "60")
+			v.fill("#rush-cancel", "60")
+			v.click("#rush-start")
+			v.means("#rush-note", "bad_request")
+			for field, value := range map[string]string{"users": "30", "rate": "0", "stock": "24", "pay": "50", "cancel": "0"} {
+				v.fill("#rush-"+field, value)
+			}
+			v.click("#rush-start")
+			v.means("#rush-report .verdict", "clean")
+			v.means("#rush-note", "rush_done")
+			v.says("#r-left", "0")
+			v.says("#r-accepted", "24")
+			assert.Equal(t, "40", v.text("#r-asked"), "every third of 30 taps twice")
+			v.picture("rushed-" + l.String())
+
+			v.view("engine")
+			v.says("#e-sold", "24")
+			v.until(`[...document.querySelectorAll("#shards li")].length === 8 && document.querySelectorAll("#shards .empty").length === 8`)
+			late := shop.as(t, 900)
+			flag := v.word("flag_up")
+			within(t, browserTimeout, func() error { // it falls by itself, and the next buyer raises it again
+				if late.buy(js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`), "").code() != "sold_out" ||
+					!strings.Contains(v.text("#instances li span"), flag) {
+					return assert.AnError
+				}
+				return nil
+			})
+			lent, err := strconv.Atoi(v.text("#e-lent"))
+			require.NoError(t, err)
+			assert.Positive(t, lent, "30 buyers are not at home in equal numbers")
+			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 10")
+			v.picture("engine-rushed-" + l.String())
+		})
+	}
+}
+
+func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
+	for _, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, shop.url, l)
+			v.view("lab")
+			v.click(`#experiments button[value="delete-anothers-lock"]`)
+			v.click("#x-run")
+			v.means("#x-state", "as_expected")
+			v.until("document.querySelectorAll('#x-cases .timeline .event').length > 4")
+			v.means("#x-cases .case .badge", "wrong")
+			v.says("#x-cases text.anomaly", "▼")
+			assert.LessOrEqual(t, js[int](v, overhang), 0, "a drawing is wider than the screen")
+			v.picture("experiment-" + l.String())
+		})
+	}
+}
+
+func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t, "PATH=/nowhere")
+	v := b.open(t, shop.url, visitors[0])
+	v.view("lab")
+	v.click(`#experiments button[value="read-before-lock"]`)
+	v.says("#x-note", "mariadbd is not installed: apt-get install mariadb-server") // before anybody tries
+	v.click("#x-run")
+	v.means("#x-state", "not_run")
+	v.says("#x-note", "mariadbd is not installed: apt-get install mariadb-server")
+	v.click(`#experiments button[value="delete-anothers-lock"]`)
+	v.click("#x-run")
+	v.means("#x-state", "as_expected")
+	v.says("#x-needs", "the embedded Redis")
+	v.click("#language")
+	v.says("#x-needs", harness.EmbeddedRedis.ZH)
+}
