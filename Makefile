@@ -15,8 +15,8 @@ export TEST_SEED ?= $(shell date +%s)
 # third of the time they all wait, for leases to end and for servers to come back.
 FIRST := internal/e2e,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench,internal/stock,internal/scale
 report = go run ./internal/testreport -first $(FIRST)
-# The race detector lets every program that it is in wait a second at its end, for late reports. No
-# goroutine is left by then: each package looks.
+# The race detector lets every program that it is in wait a second at its end, for late reports. By
+# then nothing runs: a goroutine that is left is a failure.
 export GORACE := atexit_sleep_ms=0
 QUICKFIRST := internal/e2e,cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
 
