@@ -60,7 +60,7 @@ func requestError(err error, n int) error {
 	return fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// A step is one of those of a group's transaction, in which they come in this order.
+// A step is what a group's transaction does in one round trip. They come in this order.
 type step uint8
 
 const (
@@ -69,8 +69,9 @@ const (
 	stepCommit
 )
 
-// commitOnce commits the group in one transaction, in three round trips. It sets the outcome
-// of the requests that are refused on the way, and returns the error of the others.
+// commitOnce commits the group in one transaction, with two round trips between BEGIN and
+// COMMIT. It sets the outcome of the requests that are refused on the way, and returns the
+// error of the others.
 func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
 	o := &sql.TxOptions{Isolation: g.store.isolation}
 	// Not a member's context: it ends with that member's request.

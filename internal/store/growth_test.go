@@ -50,10 +50,9 @@ func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
 func TestAUsersSecondUnitTakesNoMoreTripsThanTheFirst(t *testing.T) {
 	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
 	c := onSale(t, s, 100)
-	h := newHall(t, s, GroupOptions{})
 	for unit := range int64(c.LimitPerUser) {
 		raw(t, s, "TRUNCATE mysql.general_log")
-		h.g.queue.workers = 1
+		h := newHall(t, s, GroupOptions{})
 		for user := range int64(24) {
 			h.come(t.Context(), c, wish(c, 100*unit+user+1, user))
 		}
