@@ -77,7 +77,20 @@ func (r *Report) Verdict() error {
 	return fmt.Errorf("%w: %s", ErrBroken, strings.Join(broken, "; "))
 }
 
-// pair is a phase of both sales.
+// own returns the processor time of a phase without that of the other coupon's orders, of which
+// there are more the longer it takes: each counts as one while that coupon sold alone. If that
+// was not played it is all processor time.
+func (s Sale) own(row Row) time.Duration {
+	for _, calm := range s.Rows {
+		if calm.Phase == calmPhase && calm.Others.Orders > 0 {
+			each := calm.CPU / time.Duration(calm.Others.Orders)
+			return max(0, row.CPU-each*time.Duration(row.Others.Orders))
+		}
+	}
+	return row.CPU
+}
+
+// pair is a phase of both sales, with its own processor time.
 type pair struct{ half, whole Row }
 
 func (r *Report) pairs() (all []pair) {
@@ -87,6 +100,7 @@ func (r *Report) pairs() (all []pair) {
 	for _, whole := range r.Sales[1].Rows {
 		for _, half := range r.Sales[0].Rows {
 			if half.Phase == whole.Phase && whole.Items > 0 {
+				half.CPU, whole.CPU = r.Sales[0].own(half), r.Sales[1].own(whole)
 				all = append(all, pair{half, whole})
 			}
 		}

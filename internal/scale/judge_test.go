@@ -51,6 +51,24 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 	}
 }
 
+// A phase that waits for a core is longer, and more is sold of the other coupon meanwhile.
+func TestOrdersOfTheOtherCouponAreNoGrowth(t *testing.T) {
+	of := func(took, cpu time.Duration, others int) Sale {
+		return Sale{Buyers: 2, Rows: []Row{
+			{Phase: "calm", CPU: time.Second, Others: Latency{Orders: 250}},
+			{Phase: "settling", Items: 1, Took: took, CPU: cpu, Others: Latency{Orders: others}},
+		}}
+	}
+	half := of(5*time.Second, 3*time.Second, 250) // two of its own
+	r := Report{Limits: Limits{}.withDefaults(), Busy: true, Sales: []Sale{half, of(20*time.Second, 8*time.Second, 1000)}}
+	require.NoError(t, r.Verdict())
+	require.Equal(t, "4s, 2.00", r.cells()[1][5])
+	r.Sales[1] = of(20*time.Second, 9*time.Second, 1000)
+	require.ErrorContains(t, r.Verdict(), "settling: twice the buyers cost 2.5 times as much, above 2.2: 20s, and 5s of processor time")
+	r.Sales[1].Rows, r.Sales[0].Rows = r.Sales[1].Rows[1:], r.Sales[0].Rows[1:]
+	require.ErrorContains(t, r.Verdict(), "3.0 times as much", "what such an order costs is not known")
+}
+
 func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	for _, o := range []Options{{Buyers: 100}, {Buyers: 1 << 40}, {Buyers: 1000, Phases: []string{"rest"}}} {
 		_, err := Run(t.Context(), o)

@@ -22,9 +22,12 @@ type phase struct {
 	play func(*sale, context.Context, *Row) error
 }
 
+// calmPhase is the phase in which only the other coupon sells.
+const calmPhase = "calm"
+
 // phases are in the order in which a sale has them.
 var phases = []phase{
-	{name: "calm", first: true, play: (*sale).calm},
+	{name: calmPhase, first: true, play: (*sale).calm},
 	{name: "sale", first: true, play: (*sale).sell},
 	{name: "audit", play: (*sale).audit},
 	{name: "publication", audited: true, play: (*sale).publishMore},

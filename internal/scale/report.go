@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -82,7 +83,8 @@ func (r *Report) cells() (all [][]string) {
 	for _, row := range r.Sales[0].Rows {
 		half[row.Phase] = row
 	}
-	for _, row := range r.Sales[len(r.Sales)-1].Rows {
+	whole := r.Sales[len(r.Sales)-1]
+	for _, row := range whole.Rows {
 		before, there := half[row.Phase]
 		ratio := func(a, b time.Duration) string {
 			if row.Items == 0 || !there || len(r.Sales) < 2 || b == 0 {
@@ -96,7 +98,7 @@ func (r *Report) cells() (all [][]string) {
 		}
 		all = append(all, []string{
 			row.Phase, of, tookHalf, took, ratio(row.Took, before.Took),
-			short(row.CPU).String() + nonEmpty(", ", ratio(row.CPU, before.CPU)),
+			short(whole.own(row)).String() + nonEmpty(", ", ratio(whole.own(row), r.Sales[0].own(before))),
 			row.Memory.String(), mib(before.Memory.Program),
 			short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(),
 			short(row.RowHeld).String(),
@@ -152,6 +154,9 @@ func (r *Report) remarks() (all []string) {
 	if r.Busy {
 		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the "+
 			"median of the slowest command: others also waited for a core.")
+	}
+	if slices.ContainsFunc(r.Sales, func(s Sale) bool { return len(s.Rows) > 0 && s.Rows[0].Phase == calmPhase }) {
+		all = append(all, "Processor time is without that of the other coupon's orders, each of which counts as one of the calm.")
 	}
 	for _, s := range r.Sales {
 		for _, row := range s.Rows {
