@@ -147,7 +147,8 @@ func (r *round) readBack(ctx context.Context) {
 	r.each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
 			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
-			if (a.status == http.StatusNotFound || a.order.Status == "void") && r.rec.lostWithTheDatabase(o) {
+			if (a.status == http.StatusNotFound || a.order.Status == "void") && r.rec.lostWithTheDatabase(o) ||
+				a.status == http.StatusOK && r.rec.replaced(o, a.order.ID) {
 				return
 			}
 			if a.status == http.StatusOK && a.order.ID == strconv.FormatInt(o.id, 10) {

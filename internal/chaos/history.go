@@ -1,6 +1,10 @@
 package chaos
 
-import "time"
+import (
+	"slices"
+	"strconv"
+	"time"
+)
 
 // history is that the database was set back: what was committed since its copy was made is
 // lost with it, and no program can know of that. What the copy has is not.
@@ -45,4 +49,14 @@ func (r *record) lostWithTheDatabase(o *acknowledged) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.undone(o)
+}
+
+// replaced reports whether the order was lost with the database, and is the other one now: its
+// buyer has asked again with the same key. What is known of a queued order outside of the
+// database leads to its request, and so to that one.
+func (r *record) replaced(o *acknowledged, other string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id, err := strconv.ParseInt(other, 10, 64)
+	return err == nil && id != o.id && slices.Contains(o.wish.ids, id) && r.undone(o) && !r.undone(r.byOrder[id])
 }

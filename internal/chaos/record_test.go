@@ -72,6 +72,26 @@ func TestWhatAnAcknowledgedOrderMayHaveBecome(t *testing.T) {
 	}
 }
 
+func TestOnlyAnOrderThatWasLostWithTheDatabaseMayBeAnotherNow(t *testing.T) {
+	moment := time.Now()
+	before, after := moment.Add(-time.Second), moment.Add(time.Second)
+	r := newRecord()
+	mine, yours := &purchase{user: 1}, &purchase{user: 2}
+	lost, kept := r.acknowledge(mine, 10, time.Time{}, before), r.acknowledge(yours, 20, time.Time{}, before)
+	assert.False(t, r.replaced(lost, "11"), "nothing was set back")
+	r.setBack(&history{at: moment, orders: map[int64]row{20: {2, "pending"}}})
+	assert.False(t, r.replaced(lost, "11"), "nobody was told of it")
+	again := r.acknowledge(mine, 11, time.Time{}, after)
+	other := r.acknowledge(&purchase{user: 3}, 30, time.Time{}, after)
+	assert.True(t, r.replaced(lost, "11"))
+	assert.False(t, r.replaced(lost, "10"), "it is the order itself")
+	assert.False(t, r.replaced(lost, "30"), "of another request")
+	assert.False(t, r.replaced(again, "10"), "it is there")
+	assert.False(t, r.replaced(kept, "30"), "the copy has it")
+	assert.False(t, r.replaced(other, ""))
+	assert.Empty(t, r.problems)
+}
+
 func TestTheStoresAreCounted(t *testing.T) {
 	whole := storeState{total: 3, stock: 1, limit: 1, units: 1, loaded: true, orders: map[int64]row{
 		1: {1, "pending"}, 2: {2, "paid"}, 3: {3, "cancelled"}, 4: {3, "expired"},
