@@ -11,9 +11,12 @@ TAGS := nomsgpack
 
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.
 export TEST_SEED ?= $(shell date +%s)
-# What takes longest is begun first. One package more at once than there are cores: a
-# third of the time they all wait, for leases to end and for servers to come back.
-FIRST := internal/e2e,internal/chaos,internal/order,internal/store,internal/testbed/servers,internal/bench,internal/stock,internal/scale
+# What takes longest is begun first, what mostly waits beside what mostly computes. One package more
+# at once than there are cores: a third of the time they all wait, for leases to end and for servers
+# to come back.
+FIRST := internal/e2e,internal/testbed/servers,internal/lock/mysqllock,internal/store,internal/bench,internal/chaos
+FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/scale
+FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/lock/redlock,internal/coupon,internal/lock/zklock
 report = go run ./internal/testreport -first $(FIRST)
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.
