@@ -135,9 +135,10 @@ func (t *storeState) readShards(ctx context.Context, rdb redis.UniversalClient, 
 	t.loaded = shards > 0
 	for k := range shards {
 		tag := "seckill:{" + coupon + ":" + strconv.Itoa(k) + "}:"
-		units, err := rdb.Get(ctx, tag+"stock").Int64()
+		counter := rdb.Get(ctx, tag+"stock")
+		units, err := counter.Int64()
 		switch {
-		case errors.Is(err, redis.Nil):
+		case errors.Is(err, redis.Nil), counter.Val() == "closed":
 			t.loaded = false
 			continue
 		case err != nil:

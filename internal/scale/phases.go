@@ -125,7 +125,7 @@ func (s *sale) settle(ctx context.Context, r *Row) error {
 				if err != nil {
 					return false, fmt.Errorf("count the holds: %w", err)
 				}
-				open += n
+				open += n - 1 // without its mark
 			}
 			return open == 0, nil
 		})

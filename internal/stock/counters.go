@@ -55,7 +55,7 @@ func (s *Stock) left(ctx context.Context, couponID int64, shards int) ([]int64, 
 	for shard, cmd := range cmds {
 		units, err := cmd.Int64()
 		switch {
-		case errors.Is(err, redis.Nil):
+		case errors.Is(err, redis.Nil), cmd.Val() == closedCounter:
 			failed = cmp.Or(failed, coupon.ErrNotLoaded)
 		case err != nil:
 			failed = fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)

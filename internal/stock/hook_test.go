@@ -16,7 +16,7 @@ const readAll = "read all"
 
 var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
-	"restock": restockScript, "clear": clearScript, "note": noteScript, "open": openScript, "shard": shardScript,
+	"restock": restockScript, "clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "shard": shardScript,
 	"holds": holdsScript, "acknowledge": ackScript,
 }
 

@@ -39,11 +39,7 @@ func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
 // on another instance, goes on there. Two fillings at once note the same. A crash leaves shards
 // without a counter, which is "not loaded" and never "sold out".
 func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
-	begin := make([]step, l.Shards)
-	for shard := range begin {
-		begin[shard] = step{shard, []any{Share(l.Units, l.Shards, shard)}}
-	}
-	answers, err := s.load(ctx, clearScript, l, begin)
+	answers, err := s.begin(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -187,6 +183,9 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 	if err != nil && ctx.Err() == nil {
 		answers, err = s.runAll(ctx, sc, l, steps)
 	}
+	for err != nil && s.halfMoved.wait(ctx, s.tag(l.CouponID, 0)+"load", err) {
+		answers, err = s.runAll(ctx, sc, l, steps)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -204,10 +203,22 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 	return answers, nil
 }
 
+// runAll is runEach with the first error.
+func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
+	answers, errs := s.runEach(ctx, sc, l, steps)
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, steps[i].shard, l.CouponID, err)
+		}
+	}
+	return answers, nil
+}
+
 // stepsPerPipeline is how many scripts are sent to the servers together, in one round trip.
 const stepsPerPipeline = 64
 
-func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, error) {
+// runEach runs a script on many shards, and returns the answer or the error of each.
+func (s *Stock) runEach(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, []error) {
 	cmds := make([]*redis.Cmd, 0, len(steps))
 	for len(cmds) < len(steps) {
 		some := steps[len(cmds):min(len(cmds)+stepsPerPipeline, len(steps))]
@@ -219,22 +230,17 @@ func (s *Stock) runAll(ctx context.Context, sc script, l coupon.Load, steps []st
 			return nil
 		})
 	}
-	answers := make([][]string, len(cmds))
+	answers, errs := make([][]string, len(cmds)), make([]error, len(cmds))
 	for i, cmd := range cmds {
-		answer, err := cmd.StringSlice()
-		if err == nil && len(answer) == 0 {
-			err = errors.New("an empty answer")
+		if answers[i], errs[i] = cmd.StringSlice(); errs[i] == nil && len(answers[i]) == 0 {
+			errs[i] = errors.New("an empty answer")
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, steps[i].shard, l.CouponID, err)
-		}
-		answers[i] = answer
 	}
-	return answers, nil
+	return answers, errs
 }
 
-// Loaded reports whether every shard is open with the epoch, on the server that it was loaded on.
-// All are asked at once; one that does not respond is an error, whatever the others return.
+// Loaded reports whether every shard is open with the epoch, on the server that it was loaded on or
+// moved to. All are asked at once; one that does not respond is an error, whatever the others return.
 // One in which a script was cut short is not as it was loaded.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
 	answers := make([]*redis.Cmd, shards)
@@ -245,12 +251,21 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 		return nil
 	})
 	loaded := shards > 0 && !s.isHalfDone(couponID, epoch)
-	for shard, answer := range answers {
-		said, err := answer.Text()
+	var elsewhere []moved
+	for shard, cmd := range answers {
+		answer, err := cmd.StringSlice()
+		if err == nil && len(answer) > 1 {
+			var m moved
+			m, err = parseMoved(shard, answer)
+			elsewhere = append(elsewhere, m)
+		}
 		if err != nil {
 			return false, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 		}
-		loaded = loaded && said == "YES"
+		loaded = loaded && (answer[0] == "YES" || answer[0] == "MOVED")
 	}
-	return loaded, nil
+	if !loaded || len(elsewhere) == 0 {
+		return loaded, nil
+	}
+	return s.adopt(ctx, couponID, epoch, elsewhere)
 }

@@ -9,7 +9,7 @@ import (
 	"seckill/internal/order"
 )
 
-var whichScript = onServer("which", 0)
+var whichScript = lua("which", 0, "server")
 
 // CheckServers asks each server for its identity, as the scripts do, and returns ErrInfoDenied if
 // one may not tell: it could come back with older data unnoticed.

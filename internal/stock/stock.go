@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,11 +44,13 @@ type script struct {
 	keys int // it uses so many of the shard's keys, from the first
 }
 
-func lua(name string, keys int) script { return script{redis.NewScript(source(name)), keys} }
-
-// onServer is lua for a script that asks for the identity of its server.
-func onServer(name string, keys int) script {
-	return script{redis.NewScript(source("server") + source(name)), keys}
+// lua makes a script of a file, after others with functions that it uses.
+func lua(name string, keys int, after ...string) script {
+	var text strings.Builder
+	for _, file := range append(after, name) {
+		text.WriteString(source(file))
+	}
+	return script{redis.NewScript(text.String()), keys}
 }
 
 // ScriptName is the name of the script with this SHA-1, or empty: servers tell of a script by
@@ -55,7 +58,7 @@ func onServer(name string, keys int) script {
 func ScriptName(sha string) string {
 	for name, sc := range map[string]script{
 		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
-		"clear": clearScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
+		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
 		"holds": holdsScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
 	} {
 		if sc.Hash() == sha {
@@ -74,16 +77,17 @@ func source(name string) string {
 }
 
 var (
-	reserveScript    = lua("reserve", 10)
-	lendScript       = lua("lend", 10)
+	reserveScript    = lua("reserve", 10, "counter", "enqueue")
+	lendScript       = lua("lend", 10, "counter", "enqueue")
 	confirmScript    = lua("confirm", 10)
-	releaseScript    = lua("release", 10)
-	restockScript    = lua("restock", 7)
-	clearScript      = onServer("clear", 10)
-	noteScript       = lua("note", 5)
-	openScript       = onServer("open", 2)
-	loadedScript     = onServer("loaded", 10)
-	shardScript      = lua("shard", 10)
+	releaseScript    = lua("release", 10, "counter")
+	restockScript    = lua("restock", 7, "counter")
+	clearScript      = lua("clear", 10, "server", "exist")
+	noteScript       = lua("note", 5, "counter")
+	openScript       = lua("open", 2, "server", "counter")
+	loadedScript     = lua("loaded", 10, "server", "counter", "exist")
+	adoptScript      = lua("adopt", 10, "server")
+	shardScript      = lua("shard", 10, "counter")
 	holdsScript      = lua("holds", 10)
 	listScript       = lua("list", 10)
 	freeScript       = lua("free", 10)
@@ -100,6 +104,7 @@ type Stock struct {
 	prefix   string // begins every key and channel
 
 	log        *slog.Logger
+	halfMoved  halfMoved
 	halfDone   sync.Map     // coupon to the epoch in which a script was cut short
 	deployment atomic.Value // the id of the database's, after the first heartbeat
 }
@@ -115,7 +120,7 @@ type Scripter interface {
 func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
 	return &Stock{
 		client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
-		log: slog.New(slog.DiscardHandler),
+		log: slog.New(slog.DiscardHandler), halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}},
 	}
 }
 
@@ -158,6 +163,9 @@ var keySuffixes = [...]string{"stock", "meta", "holds", "open", "buyers", "reque
 // empty keys, and one that is missing was lost.
 const sentinelField = "epoch"
 
+// closedCounter is in the place of the counter of a shard that is being loaded.
+const closedCounter = "closed"
+
 // keys lists the first n of a shard's keys.
 func (s *Stock) keys(couponID int64, shard, n int) []string {
 	t, all := s.tag(couponID, shard), make([]string, n)
@@ -181,10 +189,13 @@ func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, sha
 ) {
 	k := s.keys(couponID, shard, sc.keys)
 	answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
+	for err != nil && s.halfMoved.wait(ctx, k[0], err) {
+		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
+	}
 	if err != nil { // what is run once more takes its own writes for done
 		s.cutShort(ctx, couponID, err)
 	}
-	if twice = err != nil && ctx.Err() == nil; twice {
+	if twice = err != nil && !redis.IsTryAgainError(err) && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	}
 	if err != nil {

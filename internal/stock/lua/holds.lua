@@ -18,8 +18,12 @@ else
   local until_ = string.format('%.0f', now - tonumber(ARGV[3]))
   orders = redis.call('ZRANGEBYSCORE', ages, '-inf', until_, 'LIMIT', skip, most)
 end
--- A field called epoch is the mark of the hash and no hold.
-local lacks = redis.call('HLEN', holds) - redis.call('HEXISTS', holds, 'epoch') - redis.call('ZCARD', ages)
+-- A field called epoch is the mark of the hash and no hold, and a member called mark that of the index, behind all others.
+for i = #orders, 1, -1 do
+  if orders[i] == 'mark' then table.remove(orders, i) end
+end
+local listed = redis.call('ZCARD', ages) - (redis.call('ZSCORE', ages, 'mark') and 1 or 0)
+local lacks = redis.call('HLEN', holds) - redis.call('HEXISTS', holds, 'epoch') - listed
 local answer = {redis.call('HGET', KEYS[2], 'epoch') or '', string.format('%.0f', now), tostring(lacks), tostring(#orders)}
 if #orders == 0 then return answer end
 local texts = redis.call('HMGET', holds, unpack(orders))

@@ -11,7 +11,7 @@ local stock, meta, holds, requests, queue, ages = KEYS[1], KEYS[2], KEYS[3], KEY
 local epoch, request, order, user, entry = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local room, wait = tonumber(ARGV[6]), tonumber(ARGV[7])
 
-local left = redis.call('GET', stock)
+local left = counter(stock)
 local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
 if not left or not current then return {'NOTLOADED'} end
 if current ~= epoch then return {'STALE'} end
@@ -22,7 +22,7 @@ if hold then
 end
 -- It is sold already: this call was longer on its way than its sender waited for it.
 if redis.call('HGET', requests, request) == order then return {'DUPLICATE', order} end
-if tonumber(left) <= 0 then return {'EMPTY'} end
+if left <= 0 then return {'EMPTY'} end
 if entry ~= '' and redis.call('XLEN', queue) >= room then return {'FULL'} end
 
 local time = redis.call('TIME')
@@ -35,7 +35,6 @@ redis.call('ZADD', ages, string.format('%.0f', tonumber(since) + wait), order)
 redis.call('HSET', requests, request, order)
 redis.call('HINCRBY', meta, 'ops', 1)
 if entry ~= '' then
-  if redis.call('EXISTS', queue) == 0 then redis.call('XGROUP', 'CREATE', queue, 'orders', '0', 'MKSTREAM') end
-  redis.call('XADD', queue, '*', 'order', order, 'attempt', order, 'entry', entry)
+  enqueue(queue, order, order, entry)
 end
 return {'HELD', order, text[6], text[6] and (served or '0')}

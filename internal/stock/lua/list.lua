@@ -6,6 +6,7 @@
 -- Returns OK. A hold that cannot be read is listed too, and never grows old: the audit
 -- tells of it.
 local holds, ages = KEYS[3], KEYS[10]
+redis.call('ZADD', ages, 'NX', '+inf', 'mark') -- so that it exists when there is no hold
 for i = 2, #ARGV do
   local hold = redis.call('HGET', holds, ARGV[i])
   local since, number = string.match(hold or '', '^%a+ %S+ %d+ (%d+) %S+ ?(%d*)$')

@@ -1,19 +1,29 @@
--- Reports whether the shard is open with the epoch, on the server that it was loaded on.
+-- Reports whether the shard is open with the epoch, on the server that it was loaded on, and
+-- makes what an older program left out.
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages: as many as
 -- clear.lua names, so that of a slot that is being moved both can be asked or none.
 -- ARGV: epoch, deployment
--- Returns YES, OTHER (another epoch, or another deployment's), MOVED (another server, or
--- the same one after a restart: its data may be older than what was last written),
--- CLOSED (no counter) or LOST (something that was loaded is gone, as by eviction).
-local current, of, here = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server'))
-if current ~= ARGV[1] or of and of ~= ARGV[2] then return 'OTHER' end
-if here ~= server() then return 'MOVED' end
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'CLOSED' end
+-- Returns YES, OTHER (another epoch, or another deployment's), CLOSED (no counter), LOST
+-- (something that was loaded is gone, as by eviction), or MOVED (another server, or
+-- the same one after a restart: its data may be older than what was last written) with the
+-- server that it was loaded on, the masters that there were then, the server that it is on, and
+-- of that the id of the replication that it has left and its age in seconds.
+local current, of, here, masters = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'masters'))
+if current ~= ARGV[1] or of and of ~= ARGV[2] then return {'OTHER'} end
+if not counter(KEYS[1]) then return {'CLOSED'} end
 if of then -- otherwise an older program loaded it, which left no marks
   for i = 3, 6 do
-    if redis.call('HEXISTS', KEYS[i], 'epoch') == 0 then return 'LOST' end
+    if redis.call('HEXISTS', KEYS[i], 'epoch') == 0 then return {'LOST'} end
   end
-  if redis.call('SISMEMBER', KEYS[7], 'epoch') == 0 then return 'LOST' end
+  if redis.call('SISMEMBER', KEYS[7], 'epoch') == 0 then return {'LOST'} end
 end
-return 'YES'
+local this = server()
+if here ~= this then
+  local role, about = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'server')
+  local left = type(role) == 'string' and string.match(role, 'master_replid2:(%w+)')
+  local age = type(about) == 'string' and string.match(about, 'uptime_in_seconds:(%d+)')
+  return {'MOVED', here or '', masters or '', this or '', left or '', age or '0'}
+end
+exist(KEYS[8], KEYS[9], KEYS[10])
+return {'YES'}

@@ -9,7 +9,7 @@
 local current, of, noted = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted'))
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current ~= ARGV[1] or of ~= ARGV[2] then return {'TORN'} end
-if redis.call('EXISTS', KEYS[1]) == 1 then return {'OPEN'} end
+if counter(KEYS[1]) then return {'OPEN'} end
 if #ARGV > 3 then redis.call('HSET', KEYS[5], unpack(ARGV, 4)) end
 if noted ~= 'all' then redis.call('HSET', KEYS[2], 'noted', ARGV[3]) end
 return {'OK'}

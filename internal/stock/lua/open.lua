@@ -9,8 +9,7 @@ local meta = redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'units', 'not
 local current, of, here, units, noted, opened = unpack(meta)
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current ~= ARGV[1] or of ~= ARGV[2] or here ~= server() or noted ~= 'all' then return {'TORN'} end
-local exists = redis.call('EXISTS', KEYS[1]) == 1
-if opened then return {exists and 'OK' or 'TORN'} end
+if opened then return {counter(KEYS[1]) and 'OK' or 'TORN'} end
 redis.call('SET', KEYS[1], units)
 redis.call('HSET', KEYS[2], 'opened', '1')
 redis.call('HINCRBY', KEYS[2], 'ops', 1)

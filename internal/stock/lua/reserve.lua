@@ -22,7 +22,7 @@ local stock, meta, holds, open, buyers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEY
 local requests, queue, ages = KEYS[6], KEYS[8], KEYS[10]
 local epoch = ARGV[1]
 
-local left = tonumber(redis.call('GET', stock) or '')
+local left = counter(stock)
 local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
 
 local function full(entry, room) return entry ~= '' and redis.call('XLEN', queue) >= tonumber(room) end
@@ -34,11 +34,6 @@ end
 
 local function list(id, since, wait)
   redis.call('ZADD', ages, string.format('%.0f', tonumber(since) + tonumber(wait)), id)
-end
-
-local function enqueue(id, order, entry)
-  if redis.call('EXISTS', queue) == 0 then redis.call('XGROUP', 'CREATE', queue, 'orders', '0', 'MKSTREAM') end
-  redis.call('XADD', queue, '*', 'order', id, 'attempt', order, 'entry', entry)
 end
 
 -- again answers a request that is known: another attempt shares its hold.
@@ -61,7 +56,7 @@ local function again(known, request, order, entry, room, wait)
   redis.call('HINCRBY', meta, 'ops', 1)
   if entry == '' then return held('HELD', known) end
   list(known, since, wait)
-  enqueue(known, order, entry)
+  enqueue(queue, known, order, entry)
   return held('HELD', known, number)
 end
 
@@ -94,7 +89,7 @@ local function reserve(request, order, user, limit, borrow, entry, room, wait)
   redis.call('HSET', requests, request, order)
   redis.call('HINCRBY', open, user, 1)
   redis.call('HINCRBY', meta, 'ops', 1)
-  if entry ~= '' and kind == 'own' then enqueue(order, order, entry) end
+  if entry ~= '' and kind == 'own' then enqueue(queue, order, order, entry) end
   return held(kind == 'own' and 'HELD' or 'MARKED', order, text[6])
 end
 

@@ -9,7 +9,7 @@ local epoch, order, user = ARGV[1], ARGV[2], ARGV[3]
 local current = redis.call('HGET', meta, 'epoch')
 if not current then return {'NOTLOADED'} end
 if tonumber(current) > tonumber(epoch) then return {'CONTAINED'} end
-if current ~= epoch or redis.call('EXISTS', stock) == 0 then return {'NOTLOADED'} end
+if current ~= epoch or not counter(stock) then return {'NOTLOADED'} end
 if redis.call('SISMEMBER', returned, order) == 1 then return {'NONE'} end
 
 redis.call('SADD', returned, order)

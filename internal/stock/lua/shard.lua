@@ -10,7 +10,7 @@ local function entries(key) return tostring(redis.call('HLEN', key) - redis.call
 return {
   redis.call('HGET', KEYS[2], 'epoch') or '',
   redis.call('HGET', KEYS[2], 'ops') or '',
-  redis.call('GET', KEYS[1]) or '',
+  tostring(counter(KEYS[1]) or ''),
   entries(KEYS[3]),
   entries(KEYS[6]),
   entries(KEYS[5]),

@@ -22,8 +22,10 @@ const (
 // Cluster is a Redis Cluster of three masters, each with a replica, unless it was started without
 // replicas. A master that is away for 2 s is replaced by its replica.
 type Cluster struct {
-	nodes   []*Redis
-	masters int
+	dir      string
+	settings []Setting
+	nodes    []*Redis
+	masters  int
 }
 
 // StartCluster starts an empty Redis Cluster with its files in dir; files of an earlier one are
@@ -97,23 +99,30 @@ func (c *Cluster) join(ctx context.Context) error {
 
 // start starts the nodes, which do not know each other yet.
 func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
-	settings = append([]Setting{
+	c.dir, c.settings = dir, append([]Setting{
 		Set("cluster-enabled", "yes"),
 		Set("cluster-config-file", "nodes.conf"),
 		Set("cluster-node-timeout", "2000"),
 	}, settings...)
-	for i, port := range ports {
-		home := filepath.Join(dir, "node"+strconv.Itoa(i+1))
-		if err := os.RemoveAll(home); err != nil {
-			return fmt.Errorf("clear %s: %w", home, err)
-		}
-		node, err := startRedis(ctx, home, port, settings)
-		if err != nil {
+	for _, port := range ports {
+		if err := c.startNode(ctx, port); err != nil {
 			return err
 		}
-		c.nodes = append(c.nodes, node)
 	}
 	return nil
+}
+
+// startNode starts one more node, which does not know the others yet.
+func (c *Cluster) startNode(ctx context.Context, port int) error {
+	home := filepath.Join(c.dir, "node"+strconv.Itoa(len(c.nodes)+1))
+	if err := os.RemoveAll(home); err != nil {
+		return fmt.Errorf("clear %s: %w", home, err)
+	}
+	node, err := startRedis(ctx, home, port, c.settings)
+	if err == nil {
+		c.nodes = append(c.nodes, node)
+	}
+	return err
 }
 
 // Nodes returns the servers, running or not, always in the same order.

@@ -12,11 +12,12 @@ import (
 type view struct {
 	ok       bool
 	masters  map[string]bool // by address; those that own slots and are not known to be down
+	known    map[string]bool // by address
 	replicas int
 }
 
 func (r *Redis) clusterView(ctx context.Context) (view, error) {
-	v := view{masters: map[string]bool{}}
+	v := view{masters: map[string]bool{}, known: map[string]bool{}}
 	err := r.ask(ctx, func(c *redis.Client) error {
 		info, err := c.ClusterInfo(ctx).Result()
 		if err != nil {
@@ -44,6 +45,7 @@ func (v *view) add(words []string) {
 	}
 	addr, _, _ := strings.Cut(words[1], "@")
 	flags := strings.Split(words[2], ",")
+	v.known[addr] = !slices.Contains(flags, "handshake")
 	switch {
 	case slices.Contains(flags, "fail"):
 	case slices.Contains(flags, "slave"):
