@@ -76,8 +76,11 @@ func (i *instance) readiness(ctx context.Context, want int) (said string) {
 	return said
 }
 
+// untimely are the refusals of a request that comes at the wrong time, or with a token of another.
+var untimely = []string{"unauthenticated", "not_started", "ended"}
+
 // checkTimes holds the times until which orders may be paid against the crowd's clock, and
-// that no request was given up although nothing but a clock was wrong.
+// that no request was given up or came at a wrong time although nothing but a clock was wrong.
 func (r *round) checkTimes() {
 	if r.bed.kind != expiring {
 		return
@@ -90,7 +93,15 @@ func (r *round) checkTimes() {
 			r.rec.problemLocked("order %d was acknowledged at %s and may be paid until %s", id, o.first.UTC(), o.expires)
 		}
 	}
-	if !strings.HasPrefix(r.fault.Name, "clock:") || r.bed.mode == Queue {
+	if !strings.HasPrefix(r.fault.Name, "clock:") {
+		return
+	}
+	for _, code := range untimely {
+		if n := r.rec.refused[code]; n > 0 {
+			r.rec.problemLocked("%d buyers were refused as %s, and nothing but a clock was wrong", n, code)
+		}
+	}
+	if r.bed.mode == Queue {
 		return // where what waits for too long is void
 	}
 	for _, w := range r.wishes {
