@@ -6,6 +6,8 @@ import (
 	_ "embed" // the script
 	"fmt"
 	"math"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,6 +33,7 @@ var dailyScript = redis.NewScript(dailySource)
 type Daily struct {
 	client redis.Scripter
 	name   string
+	today  atomic.Int64 // as the server said last, yyyymmdd
 }
 
 // NewDaily returns a Daily on the counters in client, whose names begin with prefix. An empty
@@ -39,13 +42,26 @@ func NewDaily(client redis.Scripter, prefix string) *Daily {
 	return &Daily{client: client, name: cmp.Or(prefix, defaultPrefix) + dailyName}
 }
 
-// Next makes an id with one call to Redis.
+// Next makes an id with one call to Redis, and with two when a day begins.
 func (d *Daily) Next(ctx context.Context) (int64, error) {
-	r, err := dailyScript.Run(ctx, d.client, []string{d.name}, Epoch.Unix(), dailyKeep).Int64Slice()
+	r, err := d.count(ctx)
+	if err == nil && len(r) == 1 {
+		d.today.Store(r[0])
+		r, err = d.count(ctx)
+	}
+	if err == nil && len(r) != 2 {
+		err = fmt.Errorf("it is not %d, but %v", d.today.Load(), r)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("idworker: count today's id: %w", err)
 	}
 	return dailyID(r[0], r[1])
+}
+
+func (d *Daily) count(ctx context.Context) ([]int64, error) {
+	today := strconv.FormatInt(d.today.Load(), 10)
+	//nolint:wrapcheck // Next does
+	return dailyScript.Run(ctx, d.client, []string{d.name + today}, Epoch.Unix(), dailyKeep, today).Int64Slice()
 }
 
 // dailyID joins the two halves, and refuses what would not stay positive or

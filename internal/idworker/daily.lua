@@ -1,7 +1,8 @@
 -- Counts one more id of today, by the server's clock.
--- KEYS: the counters' common name    ARGV: epoch in seconds, days to keep
--- Today's counter carries the same hash tag, so it is in the same slot.
--- Answers {seconds since the epoch, today's count}.
+-- KEYS: the counter of the day that the caller takes for today
+-- ARGV: epoch in seconds, days to keep, that day (yyyymmdd)
+-- The counter is named, so that it is counted where it is while its slot is moved.
+-- Answers {seconds since the epoch, today's count}, or {today} if that is another day.
 local seconds = tonumber(redis.call('TIME')[1])
 -- Days since 1970 to a date, in years that begin in March.
 local days = math.floor(seconds / 86400) + 719468
@@ -13,9 +14,12 @@ local mp = math.floor((5 * doy + 2) / 153)
 local day = doy - math.floor((153 * mp + 2) / 5) + 1
 local month = mp < 10 and mp + 3 or mp - 9
 local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-local key = KEYS[1] .. string.format('%04d%02d%02d', year, month, day)
-local count = redis.call('INCR', key)
+local today = string.format('%04d%02d%02d', year, month, day)
+if today ~= ARGV[3] then
+	return {tonumber(today)}
+end
+local count = redis.call('INCR', KEYS[1])
 if count == 1 then
-	redis.call('EXPIRE', key, ARGV[2] * 86400)
+	redis.call('EXPIRE', KEYS[1], ARGV[2] * 86400)
 end
 return {seconds - ARGV[1], count}

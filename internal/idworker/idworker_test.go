@@ -3,6 +3,7 @@ package idworker
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -319,6 +320,34 @@ func TestDailyIdsWorkOnACluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, id)
 	require.False(t, strings.HasPrefix(strconv.FormatInt(id, 10), "-"))
+}
+
+// A day's counter goes on where its slot is moved to, and is made nowhere else.
+func TestDailyIdsAreCountedOnWhileTheirSlotIsMoved(t *testing.T) {
+	cluster := testservers.Cluster(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), MaxRetries: -1})
+	defer func() { require.NoError(t, client.Close()) }()
+	d := NewDaily(client, "moved:")
+	next := func(want int64) {
+		t.Helper()
+		id, err := d.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, id&math.MaxUint32)
+	}
+	next(1)
+	keys := d.name + strconv.FormatInt(d.today.Load(), 10)
+	from, slot, err := cluster.Owner(t.Context(), keys)
+	require.NoError(t, err)
+	masters, err := cluster.Masters(t.Context())
+	require.NoError(t, err)
+	to := masters[0]
+	if to == from {
+		to = masters[1]
+	}
+	require.NoError(t, cluster.OpenSlot(t.Context(), slot, from, to))
+	next(2)
+	require.NoError(t, cluster.MoveSlot(t.Context(), slot, from, to))
+	next(3)
 }
 
 func BenchmarkSnowflake(b *testing.B) {

@@ -42,6 +42,14 @@ func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease ti
 // ask runs the script that acquires. place is how long a refused token has one in
 // line; zero for a caller that does not wait.
 func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
+	r, err := b.askAtOnce(ctx, n, token, lease, place)
+	if b.isApart(r, err) {
+		return b.askApart(ctx, n, token, lease, place)
+	}
+	return r, err
+}
+
+func (b *Backend) askAtOnce(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	if !b.o.Fair {
 		keys := []string{n.lock, n.fence}
 		//nolint:wrapcheck // acquire says what it was for

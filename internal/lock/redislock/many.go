@@ -98,16 +98,21 @@ func (b *Backend) acquirePart(ctx context.Context, part []batched, token string,
 	if again {
 		said, err = ask()
 	}
+	alone := redis.IsTryAgainError(err) // the slot of the first is being moved
 	var given []batched
 	for i, m := range part {
 		a := &answers[m.index]
+		if alone {
+			a.Grant, a.Err = b.Acquire(ctx, m.key, token, lease)
+			continue
+		}
 		if err != nil {
 			a.Err = fmt.Errorf("redislock: acquire: %w", err)
 			continue
 		}
 		r, elsewhere, err := one(said[i])
 		switch {
-		case elsewhere:
+		case elsewhere || b.isApart(r, err):
 			a.Grant, a.Err = b.Acquire(ctx, m.key, token, lease)
 		default:
 			if a.Grant, a.Err = granted(m.key, r, again, err); a.Err == nil {
@@ -149,6 +154,9 @@ func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, sc
 		var said []any
 		if err == nil && len(part) > 1 {
 			said, err = b.forMany(ctx, script, part, common, args, own)
+			if redis.IsTryAgainError(err) { // the slot of the first is being moved
+				said, err = nil, nil
+			}
 		}
 		for i, m := range part {
 			var r []any
@@ -176,7 +184,11 @@ func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched
 	for _, m := range part {
 		argv = append(argv, args(m)...)
 	}
-	said, err := script.of(b.client).Run(ctx, b.run, []string{part[0].lock}, argv...).Slice()
+	var keys []string // with all of the first, or a part of them would be made where its slot is moved to
+	for _, name := range args(part[0])[:len(args(part[0]))-own] {
+		keys = append(keys, fmt.Sprint(name))
+	}
+	said, err := script.of(b.client).Run(ctx, b.run, keys, argv...).Slice()
 	if err == nil && len(said) != len(part) {
 		err = fmt.Errorf("%d answers for %d keys", len(said), len(part))
 	}

@@ -1,6 +1,6 @@
 -- Does for each of many keys what the script for one key does, whose text is the function
 -- one, before this. What goes wrong with one of them is its own answer.
--- KEYS: the first name of the first member, which leads to the node
+-- KEYS: the names of the first member, which lead to the node
 -- ARGV: how many arguments are common to all, how many names and how many more arguments
 -- each member has; then the common ones; then names and arguments, member by member
 -- Answers for each what one does, {-2} where its names are on another node and nothing
