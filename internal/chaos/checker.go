@@ -147,8 +147,7 @@ func (r *round) readBack(ctx context.Context) {
 	r.each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
 			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
-			if (a.status == http.StatusNotFound || a.order.Status == "void") && r.rec.lostWithTheDatabase(o) ||
-				a.status == http.StatusOK && r.rec.replaced(o, a.order.ID) {
+			if r.rec.excuses(o, a) {
 				return
 			}
 			if a.status == http.StatusOK && a.order.ID == strconv.FormatInt(o.id, 10) {
@@ -163,6 +162,14 @@ func (r *round) readBack(ctx context.Context) {
 			}
 		}
 	})
+}
+
+// excuses reports whether that is what may be said of an order that was lost with the database.
+func (r *record) excuses(o *acknowledged, a answer) bool {
+	if a.status == http.StatusNotFound || a.order.Status == "void" {
+		return r.lostWithTheDatabase(o)
+	}
+	return a.status == http.StatusOK && r.replaced(o, a.order.ID)
 }
 
 // askedAgain is how many owners ask again with their key.
