@@ -82,7 +82,7 @@ func (r *Report) Verdict() error {
 // was not played it is all processor time.
 func (s Sale) own(row Row) time.Duration {
 	for _, calm := range s.Rows {
-		if calm.Phase == calmPhase && calm.Others.Orders > 0 {
+		if calm.Phase == calmPhase && row.Phase != calmPhase && calm.Others.Orders > 0 {
 			each := calm.CPU / time.Duration(calm.Others.Orders)
 			return max(0, row.CPU-each*time.Duration(row.Others.Orders))
 		}
