@@ -66,7 +66,7 @@ func (u RedisUse) tries() [][]any {
 		{"unlink", stream},
 	}
 	if u.Cluster {
-		all = append(all, []any{"cluster", "SLOTS"})
+		all = append(all, []any{"cluster", "SLOTS"}, []any{"asking"})
 	}
 	return all
 }

@@ -101,9 +101,9 @@ func (s *Stock) makeKeys(ctx context.Context, couponID int64, shards []step) {
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error { // what fails here fails in what follows
 		for _, one := range shards {
 			k := s.keys(couponID, one.shard, len(keySuffixes))
-			p.SetNX(ctx, k[0], closedCounter, 0)
+			p.SetArgs(ctx, k[0], closedCounter, redis.SetArgs{Mode: "NX"})
 			for _, hash := range k[1:6] {
-				p.HSetNX(ctx, hash, "made", 1)
+				p.HSet(ctx, hash, "made", 1)
 			}
 			p.SAdd(ctx, k[6], "made")
 			p.XGroupCreateMkStream(ctx, k[7], consumerGroup, "0")
