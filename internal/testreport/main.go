@@ -29,8 +29,8 @@ import (
 	"time"
 )
 
-// silence is how long nothing may be printed.
-const silence = 10 * time.Second
+// silence is how long nothing is printed. It is looked for every second, so that a line comes at least every ten.
+const silence = 9 * time.Second
 
 func main() {
 	skips := flag.String("skips", "fail", "what a skipped test is: fail or allow")

@@ -85,9 +85,25 @@ func TestWhatIsSkippedFailsUnlessItMay(t *testing.T) {
 	}
 }
 
+// watched is what was printed, and how long nothing was at most.
+type watched struct {
+	strings.Builder
+
+	last   time.Time
+	silent time.Duration
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	if !w.last.IsZero() {
+		w.silent = max(w.silent, time.Since(w.last))
+	}
+	w.last = time.Now()
+	return w.Builder.Write(p)
+}
+
 func TestALineComesAtLeastEveryTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
+		var out watched
 		r := &report{out: &out, now: time.Now}
 		all := make(chan event)
 		go func() {
@@ -100,9 +116,11 @@ func TestALineComesAtLeastEveryTenSeconds(t *testing.T) {
 			all <- event{Action: "pass", Package: "seckill/internal/slow", Elapsed: 60}
 		}()
 		r.begin(2)
+		time.Sleep(time.Second / 2) // between two looks
 		r.follow(all)
+		assert.LessOrEqual(t, out.silent, 10*time.Second, out.String())
 		assert.Equal(t, 2, strings.Count(out.String(), "compiling"), out.String())
-		assert.Equal(t, 6, strings.Count(out.String(), "internal/slow TestLong ("), out.String())
+		assert.Equal(t, 7, strings.Count(out.String(), "internal/slow TestLong ("), out.String())
 		assert.Contains(t, out.String(), "1 of 2 packages after 1m25s")
 	})
 }
