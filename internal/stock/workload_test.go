@@ -50,8 +50,10 @@ func workloadOn(t *testing.T, cluster *servers.Cluster, shards int) *workload {
 	c.queue = c.Queue("c", time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
-	for shard := range shards {
+	for range shards {
 		c.gates = append(c.gates, &shardCounts{})
+	}
+	for shard := range shards {
 		c.all.Go(func() { c.buyAt(ctx, shard) })
 	}
 	c.all.Go(func() { c.serve(ctx) })
