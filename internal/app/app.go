@@ -46,6 +46,7 @@ type App struct {
 	scripts  redisconn.Pipelined // of redis, for the order path
 	store    *store.Store
 	locker   *lock.Locker // of users and jobs, by lock.backend
+	batches  int          // the size of them, by order.commit and lock.backend
 	leases   *lock.Locker // of worker numbers and loadings, always in Redis
 	orders   *order.Service
 	fleet    *stock.Instances
@@ -128,6 +129,7 @@ func (a *App) openLocks(ctx context.Context) (err error) {
 		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
+	a.batches = batchSize(a.cfg.Order, backend)
 	if a.locker, err = lock.New(faultyBackend(backend), o); err != nil {
 		return Usage(err)
 	}
@@ -198,6 +200,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
 	d.Stock, d.Locker = a.metrics.Live.Instrument(a.metrics.Stock(a.Stock), a.metrics.Locker(a.locker), stock.Home)
 	d.Tx, d.Committer = a.metrics.Transactor(a.store), newCommitter(cfg.Order, a.store, a.metrics)
+	d.BatchSize = a.batches
 	a.orders = order.NewService(faultyService(d))
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.Cache.Known, a.Stock.Left)

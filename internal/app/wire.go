@@ -74,6 +74,19 @@ func newCommitter(cfg config.Order, db *store.Store, m *metrics.Metrics) order.C
 	return m.Committer(db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit}))
 }
 
+// batchSize is how many orders are placed together at most. A batch is worth its while
+// with a lock that takes many keys in one trip.
+func batchSize(cfg config.Order, b lock.Backend) int {
+	if _, batches := b.(lock.Batcher); !batches || cfg.Commit != "batch" {
+		return 0
+	}
+	return maxBatch
+}
+
+// maxBatch is so many that the stores' part of the cost of an order hardly becomes less, and
+// so few that no script of a batch keeps a server busy for more than 5 ms.
+const maxBatch = 256
+
 // newAdmission returns the limit on orders that are placed at once, or nil in mode queue,
 // where a request is answered before the commit and workerConcurrency bounds the load.
 func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync/atomic"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -114,6 +115,10 @@ func (s *shop) unconfirmed(t *testing.T, c coupon.Coupon, user int64) {
 type unconfirming struct{ order.Stock }
 
 func (unconfirming) Confirm(context.Context, order.Hold) error { return order.ErrUnavailable }
+
+func (unconfirming) ConfirmMany(_ context.Context, holds []order.Hold) []error {
+	return slices.Repeat([]error{order.ErrUnavailable}, len(holds))
+}
 
 // owe cancels an order whose unit the shards are not given.
 func (s *shop) owe(t *testing.T, o order.Order) {

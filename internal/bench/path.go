@@ -41,6 +41,7 @@ func (p path) counts() string {
 }
 
 const (
+	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
 	commitGroup  = "SECKILL_ORDER__COMMIT=group"
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
@@ -52,6 +53,7 @@ const (
 // The names of paths that others are compared with.
 const (
 	bare   = "bare route"
+	batch  = "batch"
 	group  = "group commit"
 	single = "single commit"
 	queue  = "queue"
@@ -61,6 +63,7 @@ const (
 // reported.
 var paths = []path{
 	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000, false},
+	{batch, "201 after the commit, every step once for many orders", []string{commitBatch}, enough, 60_000, 1500, false},
 	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},
 	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500, false},
 	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},

@@ -100,12 +100,19 @@ type many struct {
 	p *Points
 }
 
-// AcquireMany implements lock.Batcher. The step is one for all keys, and so is the loss of
-// its answer.
-func (m many) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) (answers []lock.Answer) {
-	lost := m.p.atUser(ctx, keys[0], "acquire", func() error {
-		answers = m.Batcher.AcquireMany(ctx, keys, token, lease)
+// atUsers is atUser for keys of one kind.
+func (p *Points) atUsers(ctx context.Context, keys []string, step string, do func()) error {
+	if !strings.Contains(keys[0], lock.UserKeyPrefix) {
+		do()
 		return nil
+	}
+	return p.atMany(ctx, len(keys), step, nil, do)
+}
+
+// AcquireMany implements lock.Batcher. A lost answer is lost for all keys.
+func (m many) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) (answers []lock.Answer) {
+	lost := m.p.atUsers(ctx, keys, "acquire", func() {
+		answers = m.Batcher.AcquireMany(ctx, keys, token, lease)
 	})
 	if lost != nil {
 		answers = make([]lock.Answer, len(keys))
@@ -125,15 +132,8 @@ func (m many) ReleaseMany(ctx context.Context, keys []string, token string) (err
 	for _, key := range keys {
 		m.p.witness.releases(key, token)
 	}
-	lost := m.p.atUser(ctx, keys[0], "unlock", func() error {
+	lost := m.p.atUsers(ctx, keys, "unlock", func() {
 		errs = m.Batcher.ReleaseMany(ctx, keys, token)
-		return nil
 	})
-	if lost != nil {
-		errs = make([]error, len(keys))
-		for i := range errs {
-			errs[i] = lost
-		}
-	}
-	return errs
+	return lostBy(lost, errs, len(keys))
 }

@@ -95,6 +95,31 @@ func (p *Points) hit(ctx context.Context, point string, lost error) error {
 	return nil
 }
 
+// hitMany crosses a point once for each of n orders. What strikes one of them strikes the
+// step, which is one for all.
+func (p *Points) hitMany(ctx context.Context, n int, point string, lost error) (err error) {
+	for range n {
+		if e := p.hit(ctx, point, lost); e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// atMany is at for a step that is done once for n orders.
+func (p *Points) atMany(ctx context.Context, n int, step string, lost error, do func()) error {
+	if err := p.hitMany(ctx, n, step+".before", lost); err != nil {
+		return err
+	}
+	for range n {
+		if action := p.pass(step + ".during"); action != "" {
+			p.soon(action)
+		}
+	}
+	do()
+	return p.hitMany(ctx, n, step+".after", lost)
+}
+
 // at does a step with its three points around it. A step that fails by itself does not reach the
 // last one.
 func (p *Points) at(ctx context.Context, step string, lost error, do func() error) error {

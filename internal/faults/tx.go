@@ -64,19 +64,27 @@ type committer struct {
 func (c committer) Place(ctx context.Context, pl order.Placement) (slot int, err error) {
 	c.p.witness.begins(pl.Order.Fence)
 	defer func() { c.p.witness.ends(pl.Order.Fence, err) }()
-	for _, point := range []string{
-		"begin.after", "fence.before", "fence.after", "slot.before", "slot.after",
-		"insert.before", "insert.after", "take.before", "take.after",
-	} {
-		if err := c.p.hit(ctx, point, order.ErrUnavailable); err != nil {
-			return 0, err
-		}
+	if err := c.cross(ctx, 1); err != nil {
+		return 0, err
 	}
 	err = c.p.at(ctx, "commit", order.ErrCommitUnknown, func() error {
 		slot, err = c.Committer.Place(context.WithValue(ctx, inside{}, true), pl)
 		return err
 	})
 	return slot, err
+}
+
+// cross crosses the points before the commit, once for each of n orders.
+func (c committer) cross(ctx context.Context, n int) error {
+	for _, point := range []string{
+		"begin.after", "fence.before", "fence.after", "slot.before", "slot.after",
+		"insert.before", "insert.after", "take.before", "take.after",
+	} {
+		if err := c.p.hitMany(ctx, n, point, order.ErrUnavailable); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watched is a transaction whose statements are steps. A statement whose connection is lost poisons

@@ -76,6 +76,16 @@ func (noLocker) Do(ctx context.Context, key string, work func(context.Context, *
 	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
 }
 
+// DoMany runs the work at once.
+func (noLocker) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
+	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: long, Logger: quiet})
+	if err != nil {
+		return slices.Repeat([]error{err}, len(keys))
+	}
+	defer func() { _ = l.Close(context.WithoutCancel(ctx)) }()
+	return l.DoMany(ctx, keys, work, opts...)
+}
+
 // Raise does nothing: there is no counter to raise, and the clock has passed it.
 func (noLocker) Raise(context.Context, string, uint64) error { return nil }
 

@@ -102,6 +102,27 @@ func (l instrumentedLocker) Do(ctx context.Context, key string,
 	}, opts...)
 }
 
+func (l instrumentedLocker) DoMany(ctx context.Context, keys []string,
+	work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option,
+) []error {
+	waiting := int64(len(keys))
+	l.p.waiting.Add(waiting)
+	defer func() { l.p.waiting.Add(-waiting) }()
+	return l.Locker.DoMany(ctx, keys, func(ctx context.Context, leases []*lock.Lease) []error {
+		held := int64(0)
+		for _, lease := range leases {
+			if lease != nil {
+				held++
+			}
+		}
+		l.p.waiting.Add(-waiting)
+		waiting = 0
+		l.p.held.Add(held)
+		defer l.p.held.Add(-held)
+		return work(ctx, leases)
+	}, opts...)
+}
+
 // latencyWindow counts latencies of the last seconds, each in the bucket of its size.
 type latencyWindow struct {
 	mu   sync.Mutex

@@ -250,6 +250,14 @@ func (s steps) Do(ctx context.Context, _ string, work func(context.Context, *loc
 	}
 	return errors.Join(work(ctx, nil), s.err)
 }
+
+func (s steps) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
+	if len(opts) != 1 {
+		return []error{errors.New("the option was lost")}
+	}
+	return append(work(ctx, make([]*lock.Lease, len(keys))), s.err)
+}
+
 func (s steps) Raise(context.Context, string, uint64) error { return s.err }
 
 func (s steps) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
@@ -257,6 +265,10 @@ func (s steps) InTx(ctx context.Context, work func(context.Context, order.Tx) er
 }
 
 func (s steps) Place(_ context.Context, p order.Placement) (int, error) { return p.Limit, s.err }
+
+func (s steps) PlaceMany(_ context.Context, many []order.Placement) []order.Placed {
+	return slices.Repeat([]order.Placed{{Slot: 1, Err: s.err}}, len(many))
+}
 
 func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 	for outcome, failed := range map[string]error{"ok": nil, "error": errAway} {

@@ -10,6 +10,9 @@ import (
 	"seckill/internal/order"
 )
 
+// A call for many orders is one observation: the step took as long for each of them. It has
+// failed if it has for any.
+
 // timer observes the duration of a step. Its two series are looked up once, and not for
 // each order.
 type timer struct{ ok, failed prometheus.Observer }
@@ -57,6 +60,31 @@ func (s timedStock) Release(ctx context.Context, h order.Hold) error {
 	return err
 }
 
+func (s timedStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	began := time.Now()
+	all := s.Stock.ReserveMany(ctx, requests)
+	s.reserve.since(began, firstError(all, func(r order.Reservation) error { return r.Err }))
+	return all
+}
+
+func (s timedStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+	began := time.Now()
+	errs := s.Stock.ConfirmMany(ctx, holds)
+	s.confirm.since(began, firstError(errs, asError))
+	return errs
+}
+
+func asError(err error) error { return err }
+
+func firstError[T any](all []T, of func(T) error) error {
+	for _, one := range all {
+		if err := of(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Locker measures the whole section: lock, work and unlock.
 func (m *Metrics) Locker(l order.Locker) order.Locker { return timedLocker{l, m.timer("locked")} }
 
@@ -72,6 +100,15 @@ func (l timedLocker) Do(ctx context.Context, key string,
 	err := l.Locker.Do(ctx, key, work, opts...)
 	l.locked.since(began, err)
 	return err
+}
+
+func (l timedLocker) DoMany(ctx context.Context, keys []string,
+	work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option,
+) []error {
+	began := time.Now()
+	errs := l.Locker.DoMany(ctx, keys, work, opts...)
+	l.locked.since(began, firstError(errs, asError))
+	return errs
 }
 
 // Transactor measures begin to commit.
@@ -92,18 +129,26 @@ func (t timedTransactor) InTx(ctx context.Context, work func(ctx context.Context
 }
 
 // Committer measures the same of a committer that needs no Transactor.
-func (m *Metrics) Committer(c order.Committer) order.Committer {
+func (m *Metrics) Committer(c order.BatchCommitter) order.BatchCommitter {
 	return timedCommitter{c, m.timer("transaction")}
 }
 
 type timedCommitter struct {
-	order.Committer
+	order.BatchCommitter
+
 	transaction timer
 }
 
 func (c timedCommitter) Place(ctx context.Context, p order.Placement) (int, error) {
 	began := time.Now()
-	slot, err := c.Committer.Place(ctx, p)
+	slot, err := c.BatchCommitter.Place(ctx, p)
 	c.transaction.since(began, err)
 	return slot, err
+}
+
+func (c timedCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+	began := time.Now()
+	all := c.BatchCommitter.PlaceMany(ctx, many)
+	c.transaction.since(began, firstError(all, func(p order.Placed) error { return p.Err }))
+	return all
 }

@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -187,9 +188,18 @@ func (l losing) Do(ctx context.Context, key string, work func(context.Context, *
 	}, opts...)
 }
 
+func (l losing) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
+	return l.Locker.DoMany(ctx, keys, func(ctx context.Context, leases []*lock.Lease) []error {
+		ctx, lose := context.WithCancelCause(ctx)
+		lose(lock.ErrLost)
+		return work(ctx, leases)
+	}, opts...)
+}
+
 // What must be done although the request is over has its own time.
-func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
-	s := open(t)
+func TestTheCleanUpOfARequestIsBounded(t *testing.T) { onEach(t, cleanUpIsBounded) }
+
+func cleanUpIsBounded(t *testing.T, s *shop) {
 	c := s.sell(t, shards, 1)
 	stuck := stuckStock{s.stock, t}
 	o, err := s.with(func(p *order.Deps) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
@@ -202,6 +212,10 @@ func TestTheCleanUpOfARequestIsBounded(t *testing.T) {
 type stuckStock struct {
 	order.Stock
 	t *testing.T
+}
+
+func (s stuckStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+	return slices.Repeat([]error{s.Confirm(ctx, holds[0])}, len(holds))
 }
 
 func (s stuckStock) Confirm(ctx context.Context, _ order.Hold) error {

@@ -28,6 +28,13 @@ func failing(steps ...string) *faults {
 	return f
 }
 
+// plans adds a step that is to fail.
+func (f *faults) plans(step string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plan[step] = nil
+}
+
 // left lists what was planned and did not come to pass.
 func (f *faults) left() []string {
 	f.mu.Lock()
@@ -74,8 +81,12 @@ func (f *faults) into(p *order.Deps) {
 	p.Restocker = faultyRestocker{p.Restocker, f}
 	p.Locker = faultyLocker{p.Locker, f}
 	p.Tx = faultyTransactor{p.Tx, f}
-	if p.Committer != nil {
-		p.Committer = faultyCommitter{p.Committer, f}
+	switch c := p.Committer.(type) {
+	case nil:
+	case order.BatchCommitter:
+		p.Committer = faultyBatchCommitter{faultyCommitter{c, f}, c}
+	default:
+		p.Committer = faultyCommitter{c, f}
 	}
 	p.Orders = faultyOrders{p.Orders, f}
 	p.IDs = faultyIDs{p.IDs, f}

@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,15 @@ func (admitAll) Do(ctx context.Context, key string, work func(context.Context, *
 		return err
 	}
 	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
+}
+
+func (admitAll) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
+	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: time.Hour})
+	if err != nil {
+		return slices.Repeat([]error{err}, len(keys))
+	}
+	defer func() { _ = l.Close(context.WithoutCancel(ctx)) }()
+	return l.DoMany(ctx, keys, work, opts...)
 }
 
 func (admitAll) Raise(context.Context, string, uint64) error { return nil }
@@ -81,6 +91,13 @@ type generous struct{ order.Stock }
 func (s generous) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	c.Limit = 1000
 	return s.Stock.Reserve(ctx, c)
+}
+
+func (s generous) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	for i := range requests {
+		requests[i].Limit = 1000
+	}
+	return s.Stock.ReserveMany(ctx, requests)
 }
 
 // With the lock and patience everybody who may have a unit gets one.

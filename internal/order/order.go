@@ -10,14 +10,17 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
+// With order.commit: batch every step is done once for many orders, and each is answered
+// with an outcome of its own (batch.go):
+//
+//	place ─▶ ┐ RESERVE many ─▶ LOCK many
+//	place ─▶ ┤   BEGIN  all fences ─▶ all slots ─▶ all orders ─▶ all units  COMMIT
+//	place ─▶ ┘ UNLOCK many ─▶ CONFIRM many
+//
 // What BEGIN … COMMIT is depends on the Committer (placement.go), which takes the order as a
 // value: what is to be placed, its fence, limit and epoch. With order.commit: single it is a
-// transaction of this order. With order.commit: group it is one for many orders, each
-// step for all of them at once, and each is answered with an outcome of its own:
-//
-//	place ─▶ Placement ─┐  BEGIN
-//	place ─▶ Placement ─┤    all fences ─▶ all slots ─▶ all orders ─▶ all units
-//	place ─▶ Placement ─┘  COMMIT
+// transaction of this order. With order.commit: group it is that of a batch, and all other steps
+// are the order's own.
 //
 // With order.mode: queue the answer comes after RESERVE, which also writes an entry into
 // the shard's queue, and a worker does the rest (queue.go, worker.go).

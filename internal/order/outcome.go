@@ -83,10 +83,15 @@ func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Or
 		left = s.stock.Release(ctx, h)
 	}
 	if left != nil {
-		s.log.WarnContext(ctx, "hold left open for the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", left)
+		s.leftOpen(ctx, h, left)
 	}
 	if err != nil && !errors.Is(err, ErrCommitUnknown) {
 		return Order{}, err
 	}
 	return o, err
+}
+
+// leftOpen logs that a hold is left to the reconciler.
+func (s *Service) leftOpen(ctx context.Context, h Hold, err error) {
+	s.log.WarnContext(ctx, "hold left open for the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", err)
 }

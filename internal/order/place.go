@@ -64,16 +64,28 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	if o, err = s.newOrder(ctx, sale, r); err != nil {
 		return Order{}, err
 	}
-	if s.queue != nil {
+	switch {
+	case s.queue != nil:
 		return s.enqueue(ctx, sale, o) // queue.go goes on from here
+	case s.batches.takes(ctx):
+		return s.placeInBatch(ctx, sale, o) // batch.go does, for many at once, what follows
 	}
+	return s.placeAlone(ctx, sale, o)
+}
 
+// placeAlone does what costs something, for one order.
+func (s *Service) placeAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	hold, err := s.stock.Reserve(ctx, reserveRequest(o, sale))
 	if err != nil {
 		return Order{}, err
 	}
 	o.ID, o.Shard = hold.OrderID, hold.Shard
-	o, err = s.sell(ctx, sale, o)
+	return s.sellHold(ctx, sale, hold, o)
+}
+
+// sellHold makes the order of a hold, and closes the hold as the outcome says.
+func (s *Service) sellHold(ctx context.Context, sale coupon.Coupon, hold Hold, o Order) (Order, error) {
+	o, err := s.sell(ctx, sale, o)
 	return s.closeHold(ctx, hold, o, err)
 }
 
@@ -101,11 +113,7 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 	key := lock.UserKey(o.UserID)
 	do := func() error {
 		return s.locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
-			err := work(ctx, lease.Fence())
-			if errors.Is(err, context.Canceled) {
-				err = fmt.Errorf("%w: %w", context.Cause(ctx), err) // the lease may be what ended
-			}
-			return err
+			return withCause(work(ctx, lease.Fence()), ctx) // the lease may be what ended
 		})
 	}
 	err := do()
@@ -116,6 +124,20 @@ func (s *Service) locked(ctx context.Context, o Order, work func(ctx context.Con
 		err = do()
 	}
 	return lockError(err)
+}
+
+// withCause wraps the error of a call that was cancelled in the cause of the first of all
+// that has ended.
+func withCause(err error, all ...context.Context) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	for _, ctx := range all {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+	return err
 }
 
 // lockError wraps an error of the lock in the error of this package that it means.

@@ -7,6 +7,9 @@ type Placement struct {
 	Order Order // under the fence of its user's lock; the committer finds its slot
 	Limit int   // slots that the user has of the coupon
 	Epoch int64 // of the stock that the unit is taken from
+	// Context is that of the request, for PlaceMany, which asks for its Err alone: nothing is
+	// written for one that has ended. It may be nil.
+	Context context.Context //nolint:containedctx // it is the waiting request's
 }
 
 // Committer commits orders. Single does it in a transaction each; a group committer does it

@@ -62,8 +62,8 @@ func NewReconciler(p ReconcilerDeps) *Reconciler {
 	}
 }
 
-// batch bounds one pass, so that a long backlog does not delay the other jobs.
-const batch = 500
+// passSize bounds one pass, so that a long backlog does not delay the other jobs.
+const passSize = 500
 
 // maxDBFailures is how often a pass may find the database unavailable before it gives up:
 // each time may cost a whole timeout, and the next pass comes soon. An unavailable shard
@@ -98,12 +98,12 @@ func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Du
 	var failed error
 	var failures dbFailures
 	for shard := range c.Shards {
-		n, err := s.reconcileShard(ctx, c, shard, age, batch-done, &failures)
+		n, err := s.reconcileShard(ctx, c, shard, age, passSize-done, &failures)
 		done += n
 		if err != nil {
 			failed = err
 		}
-		if done == batch || failures.tooMany(nil) || ctx.Err() != nil {
+		if done == passSize || failures.tooMany(nil) || ctx.Err() != nil {
 			break
 		}
 	}

@@ -15,7 +15,7 @@ func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	var failed error
 	var failures dbFailures
 	for ctx.Err() == nil {
-		due, err := s.outbox.DueRestocks(ctx, after, batch)
+		due, err := s.outbox.DueRestocks(ctx, after, passSize)
 		if err != nil || len(due) == 0 {
 			return done, errors.Join(failed, err)
 		}

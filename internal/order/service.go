@@ -18,6 +18,8 @@ type Sales interface {
 // Locker runs work inside a distributed lock. *lock.Locker implements it.
 type Locker interface {
 	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
+	// DoMany runs work once, inside the locks of those of keys that are free.
+	DoMany(ctx context.Context, keys []string, work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option) []error
 	// Raise sets the fence counter of key above a fence that the database has seen.
 	Raise(ctx context.Context, key string, above uint64) error
 }
@@ -52,6 +54,7 @@ type Deps struct {
 	Locker        Locker
 	Tx            Transactor
 	Committer     Committer // nil is Single with Tx
+	BatchSize     int       // orders that are placed together at most, if Committer is a BatchCommitter; 0: each goes alone
 	Orders        Orders
 	IDs           IDs
 	Queue         Queue            // nil: an order is committed before its request is answered
@@ -73,6 +76,7 @@ type Service struct {
 	locker        Locker
 	tx            Transactor
 	committer     Committer
+	batches       *batcher // nil: each order goes alone
 	orders        Orders
 	ids           IDs
 	queue         Queue
@@ -100,11 +104,15 @@ func NewService(p Deps) *Service {
 	if p.Committer == nil {
 		p.Committer = Single{p.Tx}
 	}
-	return &Service{
+	s := &Service{
 		admission: p.Admission,
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
+	if c, ok := p.Committer.(BatchCommitter); ok && p.BatchSize > 0 {
+		s.batches = &batcher{committer: c, size: p.BatchSize, least: p.Cleanup / 2, place: s.placeBatch}
+	}
+	return s
 }

@@ -58,18 +58,30 @@ type Shop struct {
 	stores *stores
 }
 
-// Commit is what order.commit chooses between: nil is order.Single.
-type Commit func(db *store.Store) order.Committer
+// Commit is what order.commit chooses between.
+type Commit string
 
-// Group commits the orders of many in one transaction. It is what every shop does that
-// was not told otherwise.
-func Group(db *store.Store) order.Committer { return db.GroupCommitter(store.GroupOptions{}) }
+// The ways to commit. What a shop does that was not told otherwise is Batch.
+const (
+	Batch  Commit = "batch"  // every step once for many orders
+	Group  Commit = "group"  // one transaction for many
+	Single Commit = "single" // a transaction each
+)
 
-// Single commits every order by itself.
-func Single(*store.Store) order.Committer { return nil }
+// Commits are all of them.
+var Commits = []Commit{Batch, Group, Single}
 
-// Commits are both, by their names.
-var Commits = map[string]Commit{"group": Group, "single": Single}
+// committer returns the committer of the way, and the size of its batches.
+func (c Commit) committer(db *store.Store) (order.Committer, int) {
+	switch c {
+	case Single:
+		return nil, 0
+	case Group:
+		return db.GroupCommitter(store.GroupOptions{}), 0
+	case Batch:
+	}
+	return db.GroupCommitter(store.GroupOptions{}), 256
+}
 
 // stores are what instances have in common.
 type stores struct {
@@ -89,14 +101,14 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 }
 
 // Open is a shop on a database and a Redis of its own: the ids of coupons begin anew
-// in each database. The Commit is Group if none is given.
+// in each database. The Commit is Batch if none is given.
 func Open(t testing.TB, commit ...Commit) *Shop {
 	t.Helper()
 	dsn := testservers.DSN(t)
 	raw, err := sql.Open("mysql", dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, raw.Close()) })
-	st := &stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw, commit: Group}
+	st := &stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw, commit: Batch}
 	if len(commit) > 0 {
 		st.commit = commit[0]
 	}
@@ -110,7 +122,7 @@ func OpenEmbedded(t *testing.T) *Shop {
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr(), commit: Group}).instance(t, nil)
+	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
 }
 
 // Answering waits until the instance asks its stores again: after a few silences it
@@ -152,7 +164,7 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 
 	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client}
 	s.Core = core.New(core.Options{
-		DB: db, Redis: client, Locker: s.Locker(t, Patient), Committer: st.commit(db), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
+		DB: db, Redis: client, Locker: s.Locker(t, Patient), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
 		Shards: Shards, CacheRefresh: time.Second, PayWithin: PayWithin, Cleanup: Patient,
 		SoldOutTTL: time.Hour, // no flag falls by itself
 		Reconciler: func(d order.ReconcilerDeps) order.ReconcilerDeps {
@@ -160,6 +172,7 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 			return d
 		},
 	})
+	s.Deps.Committer, s.Deps.BatchSize = st.commit.committer(db)
 	s.Service = order.NewService(s.Deps)
 	return s
 }

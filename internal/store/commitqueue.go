@@ -12,14 +12,14 @@ type commitQueue struct {
 	users   map[int64]bool // take's own: the users in the group that it makes
 }
 
-// push appends m and reports whether there was room for it.
-func (q *commitQueue) push(m *commitRequest, o GroupOptions) bool {
+// push appends the requests of a call and reports whether there was room for all of them.
+func (q *commitQueue) push(requests []*commitRequest, o GroupOptions) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= o.MaxWaiting {
+	if len(q.waiting)+len(requests) > o.MaxWaiting {
 		return false
 	}
-	q.waiting = append(q.waiting, m)
+	q.waiting = append(q.waiting, requests...)
 	return true
 }
 

@@ -10,7 +10,7 @@ import (
 	"seckill/internal/order"
 )
 
-// GroupCommitter is an order.Committer that commits the orders of many in one transaction,
+// GroupCommitter is an order.BatchCommitter that commits the orders of many in one transaction,
 // because the coupon's row, held over a durable commit, admits only so many
 // transactions a second.
 //
@@ -61,69 +61,148 @@ func (s *Store) GroupCommitter(o GroupOptions) *GroupCommitter {
 	return &GroupCommitter{store: s, o: o}
 }
 
-// commitRequest is one call of Place in the queue and in a group.
+// commitRequest is one order in the queue and in a group.
 type commitRequest struct {
 	order.Placement
-	ctx        context.Context //nolint:containedctx // it is the waiting caller's
 	enqueuedAt time.Time
 	state      atomic.Int32
-	outcome    error
-	done       chan error // outcome, once; then Order.Slot is the one that was taken
+	outcome    error  // the committer's own
+	answer     error  // valid once state is answered; then Order.Slot is the one that was taken
+	caller     *party // that waits for the answer
 }
 
-// A request is in the queue until either a committer takes it or its caller leaves.
+// The states of a request. It is in the queue until either a committer takes it or its caller
+// leaves.
 const (
 	inQueue int32 = iota
 	inGroup
 	abandoned
+	answered
 )
+
+// party is the requests of one call, which waits for all of them.
+type party struct {
+	open atomic.Int32 // requests without an answer
+	done chan struct{}
+}
+
+// finish answers m. It must be called once.
+func (m *commitRequest) finish(err error) {
+	m.answer = err
+	m.state.Store(answered)
+	m.caller.less()
+}
+
+func (p *party) less() {
+	if p.open.Add(-1) == 0 {
+		close(p.done)
+	}
+}
+
+// newParty returns the requests of a call. The Context of each is set.
+func newParty(ctx context.Context, many ...order.Placement) []*commitRequest {
+	p := &party{done: make(chan struct{})}
+	p.open.Store(int32(len(many))) //nolint:gosec // far fewer
+	requests, now := make([]*commitRequest, len(many)), time.Now()
+	for i, placement := range many {
+		if placement.Context == nil {
+			placement.Context = ctx
+		}
+		requests[i] = &commitRequest{Placement: placement, enqueuedAt: now, caller: p}
+	}
+	return requests
+}
 
 // Place implements order.Committer. What a group cannot do goes on alone.
 func (g *GroupCommitter) Place(ctx context.Context, p order.Placement) (slot int, err error) {
-	m := &commitRequest{Placement: p, ctx: ctx, done: make(chan error, 1)}
-	err = g.submit(m)
+	p.Context = ctx
+	m := newParty(ctx, p)
+	err = g.submit(ctx, m)[0]
 	switch {
 	case errors.Is(err, errRetry):
 		return order.Single{Tx: g.store}.Place(ctx, p)
 	case err != nil:
 		return 0, err
 	}
-	return m.Order.Slot, nil
+	return m[0].Order.Slot, nil
 }
 
-// submit returns the outcome of m. If its context ends in the queue, m leaves it; in a
-// group submit waits on, because the order may well be committed, but not past the
-// deadline: then the outcome is unknown.
-func (g *GroupCommitter) submit(m *commitRequest) error {
-	if err := m.ctx.Err(); err != nil {
-		return classify(fmt.Errorf("before the transaction: %w", err))
+// PlaceMany implements order.BatchCommitter.
+func (g *GroupCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+	placed := make([]order.Placed, len(many))
+	requests := newParty(ctx, many...)
+	for i, err := range g.submit(ctx, requests) {
+		switch {
+		case errors.Is(err, errRetry), errors.Is(err, order.ErrDuplicate), errors.Is(err, order.ErrStaleFence):
+			err = fmt.Errorf("%w: %w", order.ErrAlone, err)
+		case err == nil:
+			placed[i].Slot = requests[i].Order.Slot
+		}
+		placed[i].Err = err
 	}
-	m.enqueuedAt = time.Now()
-	if !g.queue.push(m, g.o) {
-		return fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.MaxWaiting)
+	return placed
+}
+
+// submit returns the outcome of each request of a call. If ctx ends, those that are in the
+// queue leave it. For those in a group submit waits on, because the orders may well be
+// committed, but not past the deadline: then their outcome is unknown.
+func (g *GroupCommitter) submit(ctx context.Context, requests []*commitRequest) []error {
+	errs := make([]error, len(requests))
+	refuse := func(err error) []error {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return refuse(classify(fmt.Errorf("before the transaction: %w", err)))
+	}
+	if !g.queue.push(requests, g.o) {
+		return refuse(fmt.Errorf("%w: %d orders wait to be committed", order.ErrUnavailable, g.o.MaxWaiting))
 	}
 	if g.queue.startWorker(g.o) {
 		go g.run()
 	}
+	await(ctx, requests)
+	for i, m := range requests {
+		switch m.state.Load() {
+		case answered:
+			errs[i] = m.answer
+		case abandoned:
+			errs[i] = classify(fmt.Errorf("waiting for a transaction: %w", ctx.Err()))
+		default:
+			errs[i] = fmt.Errorf("%w: no time is left to wait for the group", order.ErrCommitUnknown)
+		}
+	}
+	return errs
+}
+
+// await blocks until all requests of a call are answered or have left the queue, or the
+// deadline of ctx has passed.
+func await(ctx context.Context, requests []*commitRequest) {
+	p := requests[0].caller
 	select {
-	case err := <-m.done:
-		return err
-	case <-m.ctx.Done():
+	case <-p.done:
+		return
+	case <-ctx.Done():
+	}
+	for _, m := range requests {
 		if m.state.CompareAndSwap(inQueue, abandoned) {
-			return classify(fmt.Errorf("waiting for a transaction: %w", m.ctx.Err()))
+			p.less()
 		}
 	}
 	var over <-chan time.Time
-	if until, bounded := m.ctx.Deadline(); bounded {
+	if until, bounded := ctx.Deadline(); bounded {
 		t := time.NewTimer(time.Until(until))
 		defer t.Stop()
 		over = t.C
 	}
 	select {
-	case err := <-m.done:
-		return err
+	case <-p.done:
 	case <-over:
-		return fmt.Errorf("%w: no time is left to wait for the group", order.ErrCommitUnknown)
 	}
 }
 

@@ -21,7 +21,7 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 	var waited []*commitRequest
 	for _, m := range group {
 		if time.Since(m.enqueuedAt) > g.store.txTimeout {
-			m.done <- fmt.Errorf("%w: the budget was spent waiting for a transaction", order.ErrUnavailable)
+			m.finish(fmt.Errorf("%w: the budget was spent waiting for a transaction", order.ErrUnavailable))
 			continue
 		}
 		waited = append(waited, m)
@@ -31,7 +31,7 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 		start := time.Now()
 		err := g.commitOnce(group)
 		for _, m := range refused(group) {
-			m.done <- m.outcome
+			m.finish(m.outcome)
 		}
 		group = remaining(group)
 		if errors.Is(err, errRefused) {
@@ -41,7 +41,7 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 			g.o.OnCommit(len(group), time.Since(start))
 		}
 		for _, m := range group {
-			m.done <- requestError(err, len(group))
+			m.finish(requestError(err, len(group)))
 		}
 		return
 	}
@@ -120,7 +120,7 @@ func (g *GroupCommitter) callHook(ctx context.Context, next step) error {
 // dropCancelled answers those whose context has ended.
 func dropCancelled(group []*commitRequest) {
 	for _, m := range group {
-		if err := m.ctx.Err(); err != nil && m.outcome == nil {
+		if err := m.Context.Err(); err != nil && m.outcome == nil {
 			m.outcome = classify(fmt.Errorf("in the transaction: %w", err))
 		}
 	}

@@ -1,0 +1,179 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+)
+
+// A batch places many orders with the steps of place.go, in the same order, each step once
+// for all of them:
+//
+//	Place ─▶ queue ─┐ RESERVE many ─▶ LOCK many
+//	Place ─▶ queue ─┤   BEGIN  all fences ─▶ all slots ─▶ all orders ─▶ all units  COMMIT
+//	Place ─▶ queue ─┘ UNLOCK many ─▶ CONFIRM many ─▶ answers
+//
+// Each order keeps what it has alone: a lock and a fence of its own, an outcome of its own,
+// and a context that takes it out of the batch until the transaction is committed. An order
+// for which a step is not plain leaves the batch and goes on alone from there, in the
+// goroutine of its request: only a sibling of its shard has units, another holder has its
+// lock, its request has an order already. A reply that was lost is lost for each order that
+// it was for. None of them asks again alone, because what was asked for may have been done.
+//
+// A batch is not waited for until it is full (batchqueue.go).
+
+// placeBatch does for many orders what placeAlone does for one.
+func (s *Service) placeBatch(b batch) {
+	ctx, cancel := b.context()
+	defer cancel()
+	if b = s.reserveBatch(ctx, b); len(b) > 0 {
+		b = s.sellBatch(ctx, b)
+	}
+	if len(b) > 0 {
+		s.confirmBatch(ctx, b)
+	}
+}
+
+// reserveBatch takes a unit for each order, and returns those that have one.
+func (s *Service) reserveBatch(ctx context.Context, b batch) (held batch) {
+	requests := make([]ReserveRequest, len(b))
+	for i, m := range b {
+		r := reserveRequest(m.order, m.sale)
+		r.Context = m.ctx
+		requests[i] = r
+	}
+	for i, r := range s.stock.ReserveMany(ctx, requests) {
+		m := b[i]
+		switch {
+		case errors.Is(r.Err, ErrAlone):
+			m.leave(toReserve, nil)
+		case r.Err != nil:
+			m.leave(toAnswer, r.Err)
+		default:
+			m.hold, m.order.ID, m.order.Shard = r.Hold, r.Hold.OrderID, r.Hold.Shard
+			held = append(held, m)
+		}
+	}
+	return held
+}
+
+// sellBatch commits the orders of holds, each inside its user's lock, and returns those
+// that were committed. Of the others, those whose outcome is known close their hold
+// themselves, and those of which nothing was written are sold alone.
+func (s *Service) sellBatch(ctx context.Context, held batch) (sold batch) {
+	keys := make([]string, len(held))
+	for i, m := range held {
+		keys[i] = lock.UserKey(m.order.UserID)
+	}
+	errs := s.locker.DoMany(ctx, keys, func(ctx context.Context, leases []*lock.Lease) []error {
+		return s.commitBatch(ctx, held, leases)
+	})
+	for i, m := range held {
+		err := errs[i]
+		switch {
+		case err == nil:
+			sold = append(sold, m)
+		case errors.Is(err, lock.ErrNotAcquired), errors.Is(err, ErrAlone):
+			m.leave(toSell, nil)
+		default:
+			m.leave(toClose, lockError(err))
+		}
+	}
+	return sold
+}
+
+// commitBatch commits the orders whose lock is held, in one transaction. It returns an error
+// for each order, of those without a lease nil.
+//
+// As in sell, the locks are not released before all outcomes are known, or are to remain
+// unknown.
+func (s *Service) commitBatch(ctx context.Context, held batch, leases []*lock.Lease) []error {
+	errs := make([]error, len(held))
+	var placements []Placement
+	var at []int // their indexes in held
+	for i, lease := range leases {
+		if lease == nil {
+			continue
+		}
+		m := held[i]
+		m.order.Fence = lease.Fence()
+		placements = append(placements, Placement{
+			Order: m.order, Limit: m.sale.LimitPerUser, Epoch: m.sale.Epoch, Context: leased{m.ctx, lease.Context()},
+		})
+		at = append(at, i)
+	}
+	for n, p := range s.batches.committer.PlaceMany(ctx, placements) {
+		i := at[n]
+		held[i].order.Slot, errs[i] = p.Slot, withCause(p.Err, ctx, leases[i].Context(), held[i].ctx)
+	}
+	s.resolveBatch(held, errs)
+	return errs
+}
+
+// leased is the context of a request that must not go on without its lease.
+type leased struct {
+	context.Context //nolint:containedctx // both are asked as one
+
+	lease context.Context //nolint:containedctx // as above
+}
+
+// Err implements context.Context, which is asked for nothing else.
+func (l leased) Err() error {
+	if err := l.lease.Err(); err != nil {
+		return err
+	}
+	return l.Context.Err()
+}
+
+// resolveBatch finds out what an ambiguous error of a transaction means for its orders, for
+// all at once: each has the time of its own request for that.
+func (s *Service) resolveBatch(held batch, errs []error) {
+	var all sync.WaitGroup
+	for i, m := range held {
+		if errors.Is(errs[i], ErrCommitUnknown) {
+			all.Go(func() { errs[i] = s.resolveOutcome(m.ctx, &m.order, errs[i]) })
+		}
+	}
+	all.Wait()
+}
+
+// confirmBatch confirms the holds of committed orders, which are answered then. A
+// confirmation that fails is left to the reconciler.
+func (s *Service) confirmBatch(ctx context.Context, sold batch) {
+	ctx, cancel := s.withCleanupDeadline(ctx)
+	defer cancel()
+	holds := make([]Hold, len(sold))
+	for i, m := range sold {
+		holds[i] = m.hold
+	}
+	for i, err := range s.stock.ConfirmMany(ctx, holds) {
+		if err != nil {
+			s.leftOpen(ctx, holds[i], err)
+		}
+		sold[i].leave(toAnswer, nil)
+	}
+}
+
+// placeInBatch places the order of a request with others.
+func (s *Service) placeInBatch(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	m := &member{ctx: ctx, sale: sale, order: o, left: make(chan struct{})}
+	if err := s.batches.join(m); err != nil {
+		return Order{}, err
+	}
+	switch m.next {
+	case toReserve:
+		return s.placeAlone(ctx, sale, o)
+	case toSell:
+		return s.sellHold(ctx, sale, m.hold, m.order)
+	case toClose:
+		return s.closeHold(ctx, m.hold, m.order, m.err)
+	case toAnswer:
+	}
+	if m.err != nil {
+		return Order{}, m.err
+	}
+	return m.order, nil
+}

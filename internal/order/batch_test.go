@@ -1,0 +1,243 @@
+package order_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/lock"
+	"seckill/internal/order"
+	"seckill/internal/stock"
+)
+
+// crowd is an instance whose orders come at once: its worker is kept busy with an order of
+// another coupon until all of them wait.
+type crowd struct {
+	*order.Service
+	t      *testing.T
+	resume chan struct{}
+	once   sync.Once
+	busy   sync.WaitGroup
+	asks   sync.WaitGroup
+
+	// afterFirst is called when the order that keeps the worker busy is placed; nil is nothing.
+	afterFirst func()
+
+	mu    sync.Mutex
+	sizes []int // of the batches
+}
+
+// gate is the Stock of a crowd.
+type gate struct {
+	order.Stock
+	of      *crowd
+	other   int64 // the coupon that the worker is busy with
+	reached chan struct{}
+}
+
+func (g gate) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	if requests[0].CouponID == g.other {
+		close(g.reached)
+		<-g.of.resume
+	} else {
+		if g.of.afterFirst != nil {
+			g.of.afterFirst()
+			g.of.afterFirst = nil
+		}
+		g.of.mu.Lock()
+		g.of.sizes = append(g.of.sizes, len(requests))
+		g.of.mu.Unlock()
+	}
+	return g.Stock.ReserveMany(ctx, requests)
+}
+
+func (s *shop) crowd(t *testing.T, alter func(p *order.Deps)) *crowd {
+	t.Helper()
+	w := &crowd{t: t, resume: make(chan struct{})}
+	other := s.sell(t, shards, 1)
+	reached := make(chan struct{})
+	w.Service = s.with(func(p *order.Deps) {
+		alter(p)
+		p.Stock = gate{p.Stock, w, other.ID, reached}
+	})
+	w.busy.Go(func() { _, _ = w.Place(context.WithoutCancel(t.Context()), wish(other, 1, "")) })
+	<-reached
+	t.Cleanup(w.serve) // also of a test that failed before
+	return w
+}
+
+// ask lets a request wait with those that came before, and returns where its answer will be.
+func (w *crowd) ask(ctx context.Context, r order.Request) *answer {
+	w.t.Helper()
+	a, want := &answer{}, w.WaitingForABatch()+1
+	w.asks.Go(func() { a.order, a.err = w.Place(ctx, r) })
+	require.Eventually(w.t, func() bool { return w.WaitingForABatch() == want }, patient, time.Millisecond)
+	return a
+}
+
+// serve lets the worker go on, and returns when every request is answered.
+func (w *crowd) serve() {
+	w.once.Do(func() { close(w.resume) })
+	w.asks.Wait()
+	w.busy.Wait()
+}
+
+func unaltered(*order.Deps) {}
+
+// Whatever becomes of the others, an order has the outcome that it has alone.
+func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
+	const limited, unaccounted, ahead, locked, gone = 1, 2, 3, 4, 5
+	s := open(t)
+	c, scarce, lent := s.sell(t, 40, 1), s.sell(t, 1, 1), s.sell(t, 1, 1)
+	s.buy(t, c, limited, "")
+	s.buy(t, c, unaccounted, "")
+	buyers := shardKey(c, stock.Home(unaccounted, shards), "buyers")
+	require.NoError(t, s.redis.HDel(t.Context(), buyers, strconv.Itoa(unaccounted)).Err())
+	s.exec(t, "INSERT INTO fences (user_id, fence) VALUES (?, 1 << 60)", ahead)
+	holder, err := s.locker(t, 0).Acquire(t.Context(), lock.UserKey(locked))
+	require.NoError(t, err)
+	release := func() { _ = holder.Release(context.WithoutCancel(t.Context())) }
+	t.Cleanup(release)
+	require.NoError(t, s.locker(t, 0).Raise(t.Context(), lock.UserKey(101), 1<<55))
+
+	w := s.crowd(t, unaltered)
+	var plain []*answer
+	for user := range int64(10) {
+		plain = append(plain, w.ask(t.Context(), wish(c, 100+user, "")))
+	}
+	twice := []*answer{w.ask(t.Context(), wish(c, 50, "k")), w.ask(t.Context(), wish(c, 50, "k"))}
+	atLimit := w.ask(t.Context(), wish(c, limited, ""))
+	asRowsSay := w.ask(t.Context(), wish(c, unaccounted, ""))
+	raised := w.ask(t.Context(), wish(c, ahead, ""))
+	held := w.ask(t.Context(), wish(c, locked, ""))
+	borrowed := w.ask(t.Context(), wish(lent, last(lent), ""))
+	sold, out := w.ask(t.Context(), wish(scarce, 1, "")), w.ask(t.Context(), wish(scarce, 2, ""))
+	leaving, leave := context.WithCancel(t.Context())
+	left := w.ask(leaving, wish(c, gone, ""))
+	leave()
+	require.Eventually(t, func() bool { return w.WaitingForABatch() == 19 }, patient, time.Millisecond, "one has left")
+
+	time.AfterFunc(50*time.Millisecond, release)
+	w.serve()
+	require.Equal(t, []int{19}, w.sizes)
+	for _, a := range plain {
+		require.NoError(t, a.err)
+	}
+	for _, a := range []*answer{twice[0], twice[1], raised, held, borrowed} {
+		require.NoError(t, a.err)
+	}
+	require.Equal(t, twice[0].order.ID, twice[1].order.ID, "one request, one order")
+	require.Greater(t, plain[1].order.Fence, uint64(1)<<55, "each has its own fence")
+	require.Less(t, plain[0].order.Fence, uint64(1)<<55)
+	require.Greater(t, raised.order.Fence, uint64(1)<<60)
+	require.ErrorIs(t, atLimit.err, order.ErrLimitReached)
+	require.ErrorIs(t, asRowsSay.err, order.ErrLimitReached)
+	require.ErrorIs(t, left.err, context.Canceled)
+	if out.err == nil {
+		sold, out = out, sold
+	}
+	require.NoError(t, sold.err)
+	require.ErrorIs(t, out.err, coupon.ErrSoldOut)
+
+	require.NoError(t, s.redis.HSet(t.Context(), buyers, unaccounted, 1).Err())
+	s.atRest(t, c, 15)
+	s.atRest(t, scarce, 1)
+	s.atRest(t, lent, 1)
+}
+
+// A reply that is lost is lost for each order of the batch, and none of them is told what
+// is not so.
+func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
+	s := open(t)
+	const users = 6
+	for step, tc := range map[string]struct {
+		want error
+		sold int64
+	}{
+		"before reserve": {order.ErrUnavailable, 0},
+		"after reserve":  {order.ErrUnavailable, 0},
+		"before lock":    {order.ErrUnavailable, 0},
+		"after lock":     {order.ErrUnavailable, 0},
+		"before begin":   {order.ErrUnavailable, 0},
+		"before commit":  {order.ErrVoided, 0},
+		"after commit":   {nil, users},
+		"before unlock":  {nil, users},
+		"before confirm": {nil, users},
+		"after confirm":  {nil, users},
+	} {
+		t.Run(step, func(t *testing.T) {
+			c := s.sell(t, 40, 1)
+			f := failing() // planned when the worker is past its first order
+			w := s.crowd(t, f.into)
+			var all []*answer
+			for user := range int64(users) {
+				all = append(all, w.ask(t.Context(), wish(c, 10+user, step)))
+			}
+			w.afterFirst = func() { f.plans(step) }
+			w.serve()
+			for _, a := range all {
+				require.ErrorIs(t, a.err, tc.want)
+			}
+			require.Empty(t, f.left(), "did not come to pass")
+			for user := range int64(users) {
+				s.runOut(t, 10+user)
+			}
+			s.settled(t, c, tc.sold)
+			for user := range int64(users) { // whoever asks again has one order
+				again, err := s.Place(t.Context(), wish(c, 10+user, step))
+				if tc.sold > 0 {
+					require.NoError(t, err)
+					require.Equal(t, all[user].order.ID, again.ID)
+				} else if err != nil {
+					require.ErrorIs(t, err, order.ErrVoided)
+				}
+			}
+			s.settled(t, c, s.number(t, "SELECT COUNT(*) FROM orders WHERE coupon_id = ? AND slot > 0", c.ID))
+		})
+	}
+}
+
+// The fate of a batch is decided while its locks are held.
+func TestTheOutcomeIsKnownBeforeALockIsReleased(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 40, 1)
+		f := failing("after commit")
+		o, err := s.with(f.into).Place(t.Context(), wish(c, 7, ""))
+		require.NoError(t, err)
+		require.NotZero(t, o.ID)
+		void, unlock := slices.Index(f.seen, "before void"), slices.Index(f.seen, "before unlock")
+		require.GreaterOrEqual(t, void, 0)
+		require.Less(t, void, unlock)
+	})
+}
+
+func TestABatchIsNoLargerThanItMayBe(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 40, 1)
+	w := s.crowd(t, func(p *order.Deps) { p.BatchSize = 3 })
+	for user := range int64(7) {
+		w.ask(t.Context(), wish(c, user, ""))
+	}
+	w.serve()
+	require.Equal(t, []int{3, 3, 1}, w.sizes)
+	s.atRest(t, c, 7)
+}
+
+// It would end the time of the others.
+func TestARequestWithLittleTimeLeftGoesAlone(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 40, 1)
+	w := s.crowd(t, unaltered)
+	ctx, cancel := context.WithTimeout(t.Context(), patient/3)
+	defer cancel()
+	_, err := w.Place(ctx, wish(c, 7, ""))
+	require.NoError(t, err, "while the worker is busy")
+	w.serve()
+	s.atRest(t, c, 1)
+}

@@ -1,0 +1,159 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// BatchCommitter is a Committer that also commits many orders in one transaction.
+type BatchCommitter interface {
+	Committer
+	// PlaceMany is Place for each of many orders of different users. It returns as many
+	// results, in their order. An order is refused with ErrAlone, and nothing of it is written,
+	// if the error may be another's, if its request has an order already, or if the database
+	// has seen a larger fence: Place finds out.
+	PlaceMany(ctx context.Context, many []Placement) []Placed
+}
+
+// Placed is what PlaceMany returns for one of its orders.
+type Placed struct {
+	Slot int
+	Err  error
+}
+
+// batchesAtOnce is how many batches are under way at most: one is reserved and locked
+// while another is committed.
+const batchesAtOnce = 1
+
+// batch is orders that are placed together.
+type batch []*member
+
+// member is an order on its way through a batch. Until left is closed, its fields but ctx
+// belong to the batch.
+type member struct {
+	ctx   context.Context //nolint:containedctx // it is the waiting request's
+	sale  coupon.Coupon
+	order Order
+	hold  Hold
+
+	next step  // what is left to do after the batch
+	err  error // of the steps before
+	left chan struct{}
+}
+
+// step is a step of place.go with which an order goes on alone.
+type step uint8
+
+const (
+	toAnswer  step = iota
+	toReserve      // nothing was done
+	toSell         // it has a hold, and nothing was written
+	toClose        // its outcome is known, or is to stay unknown
+)
+
+// leave takes m out of its batch: its request goes on with a step.
+func (m *member) leave(next step, err error) {
+	m.next, m.err = next, err
+	close(m.left)
+}
+
+// context returns the context of a batch. It ends with the deadline of the order that has the
+// earliest, and not when a request is cancelled. It has the values of one of the requests.
+func (b batch) context() (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(b[0].ctx)
+	var earliest time.Time
+	for _, m := range b {
+		if until, bounded := m.ctx.Deadline(); bounded && (earliest.IsZero() || until.Before(earliest)) {
+			earliest = until
+		}
+	}
+	if earliest.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, earliest)
+}
+
+// batcher makes batches of the orders that wait. Its workers end when none does.
+type batcher struct {
+	committer BatchCommitter
+	size      int           // of a batch at most
+	least     time.Duration // what an order must have left of its time, to share a batch
+	place     func(batch)
+
+	mu      sync.Mutex
+	waiting batch
+	workers int
+}
+
+// takes reports whether an order with this context may share a batch. One with little time
+// left would end the others' time.
+func (b *batcher) takes(ctx context.Context) bool {
+	if b == nil {
+		return false
+	}
+	until, bounded := ctx.Deadline()
+	return !bounded || time.Until(until) >= b.least
+}
+
+// join blocks until m has left its batch. It returns an error if the context of m ended
+// before a batch took it.
+func (b *batcher) join(m *member) error {
+	b.mu.Lock()
+	b.waiting = append(b.waiting, m)
+	idle := b.workers < batchesAtOnce
+	if idle {
+		b.workers++
+	}
+	b.mu.Unlock()
+	if idle {
+		go b.work()
+	}
+	select {
+	case <-m.left:
+		return nil
+	case <-m.ctx.Done():
+	}
+	if b.withdraw(m) {
+		return fmt.Errorf("%w: waiting for a batch: %w", ErrUnavailable, m.ctx.Err())
+	}
+	<-m.left // the steps end with the time of the batch, which is not later
+	return nil
+}
+
+// withdraw removes m from those that wait, and reports whether it was among them.
+func (b *batcher) withdraw(m *member) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.Index(b.waiting, m)
+	if at < 0 {
+		return false
+	}
+	b.waiting = slices.Delete(b.waiting, at, at+1)
+	return true
+}
+
+// work places one batch after the other until no order waits.
+func (b *batcher) work() {
+	for next := b.next(); len(next) > 0; next = b.next() {
+		b.place(next)
+	}
+}
+
+// next takes the orders that have waited longest. The worker that it returns none to must end.
+func (b *batcher) next() batch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := min(len(b.waiting), b.size)
+	if n == 0 {
+		b.workers--
+		return nil
+	}
+	taken := slices.Clone(b.waiting[:n])
+	b.waiting = slices.Delete(b.waiting, 0, n)
+	return taken
+}

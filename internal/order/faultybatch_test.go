@@ -1,0 +1,99 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"seckill/internal/lock"
+	"seckill/internal/order"
+)
+
+// The faults of a step that is done once for many orders are those of the step for one,
+// and concern all of them.
+
+// many does a step for all, or not, or does it and loses the answer. each fails where
+// its step has failed.
+func (f *faults) many(step string, n int, fault error, do func() []error) []error {
+	var errs []error
+	if err := f.at(step, fault, func() error { errs = do(); return errors.Join(errs...) }); errors.Is(err, errFault) {
+		return slices.Repeat([]error{err}, n)
+	}
+	return errs
+}
+
+func (s faultyStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	all := make([]order.Reservation, len(requests))
+	errs := s.f.many("reserve", len(requests), order.ErrUnavailable, func() []error {
+		all = s.Stock.ReserveMany(ctx, requests)
+		errs := make([]error, len(all))
+		for i, r := range all {
+			errs[i] = r.Err
+		}
+		return errs
+	})
+	for i, err := range errs {
+		all[i].Err = err
+	}
+	return all
+}
+
+func (s faultyStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+	return s.f.many("confirm", len(holds), order.ErrUnavailable, func() []error { return s.Stock.ConfirmMany(ctx, holds) })
+}
+
+// DoMany is Do for each of the keys.
+func (l faultyLocker) DoMany(ctx context.Context, keys []string,
+	work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option,
+) []error {
+	if l.f.hit("before lock") {
+		return slices.Repeat([]error{lock.ErrUnavailable}, len(keys))
+	}
+	var results []error
+	errs := l.Locker.DoMany(ctx, keys, func(ctx context.Context, leases []*lock.Lease) []error {
+		stay := slices.Repeat([]error{lock.ErrOutcomeUnknown}, len(keys))
+		if l.f.hit("after lock") {
+			results = slices.Repeat([]error{lock.ErrUnavailable}, len(keys))
+			return stay
+		}
+		results = work(ctx, leases)
+		if l.f.hit("before unlock") {
+			return stay
+		}
+		return results
+	}, opts...)
+	for i, err := range errs {
+		if errors.Is(err, lock.ErrOutcomeUnknown) {
+			errs[i] = results[i]
+		}
+	}
+	return errs
+}
+
+type faultyBatchCommitter struct {
+	faultyCommitter
+
+	batches order.BatchCommitter
+}
+
+func (c faultyBatchCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+	placed := make([]order.Placed, len(many))
+	if c.f.hit("before begin") {
+		for i := range placed {
+			placed[i].Err = order.ErrUnavailable
+		}
+		return placed
+	}
+	errs := c.f.many("commit", len(many), order.ErrCommitUnknown, func() []error {
+		placed = c.batches.PlaceMany(ctx, many)
+		errs := make([]error, len(many))
+		for i, p := range placed {
+			errs[i] = p.Err
+		}
+		return errs
+	})
+	for i, err := range errs {
+		placed[i].Err = err
+	}
+	return placed
+}
