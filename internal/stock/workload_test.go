@@ -26,6 +26,8 @@ type workload struct {
 	notSound atomic.Int64 // times that the shards were seen as not loaded
 	acked    atomic.Int64
 	stop     context.CancelFunc
+	leave    context.CancelFunc // of the buyers
+	buyers   sync.WaitGroup
 	all      sync.WaitGroup
 }
 
@@ -50,15 +52,17 @@ func workloadOn(t *testing.T, cluster *servers.Cluster, shards int) *workload {
 	c.queue = c.Queue("c", time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
+	buying, leave := context.WithCancel(ctx)
+	c.leave = leave
 	for range shards {
 		c.gates = append(c.gates, &shardCounts{})
 	}
 	for shard := range shards {
-		c.all.Go(func() { c.buyAt(ctx, shard) })
+		c.buyers.Go(func() { c.buyAt(buying, shard) })
 	}
 	c.all.Go(func() { c.serve(ctx) })
 	c.all.Go(func() { c.watch(ctx) })
-	t.Cleanup(func() { stop(); c.all.Wait() })
+	t.Cleanup(func() { stop(); c.buyers.Wait(); c.all.Wait() })
 	return c
 }
 
@@ -176,13 +180,12 @@ func (c *workload) requireRefused(most ...int64) {
 func (c *workload) requireAccounts() {
 	c.t.Helper()
 	var queued, sold, refused int64
-	require.Eventually(c.t, func() bool {
-		queued = 0
-		for _, s := range c.gates {
-			queued += s.queued.Load()
-		}
-		return queued > 0 && c.acked.Load() >= queued-int64(len(c.gates))*3
-	}, 20*time.Second, 10*time.Millisecond, "queued and not served")
+	c.leave()
+	c.buyers.Wait()
+	for _, s := range c.gates {
+		queued += s.queued.Load()
+	}
+	require.Eventually(c.t, func() bool { return c.acked.Load() >= queued }, time.Minute, 10*time.Millisecond, "queued and not served")
 	c.stop()
 	c.all.Wait()
 	for _, s := range c.gates {
