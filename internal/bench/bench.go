@@ -14,6 +14,8 @@ type Options struct {
 	Quick bool      // one short round: to see that everything works, not how fast
 	Only  []string  // measurements whose names contain one of these; none = all
 	Log   io.Writer // what is being measured; nil = nowhere
+	// Connections is how many buyers are served at once by the paths; 0 = 128. It holds for the process.
+	Connections int
 }
 
 // full and brief are the lengths of the parts of a run.
@@ -46,6 +48,9 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	b := &bench{Options: o, sizes: full, report: &Report{}}
 	if o.Quick {
 		b.sizes = brief
+	}
+	if o.Connections > 0 {
+		conns = o.Connections
 	}
 	if o.Root == "" {
 		b.Root = "."
@@ -112,19 +117,20 @@ func (b *bench) paths(ctx context.Context) error {
 	for _, p := range there {
 		for round := range rounds[p.name] {
 			f := &rounds[p.name][round]
-			f[ofBare], f[ofSingle] = ratio(*f, rounds[bare], round), ratio(*f, rounds[single], round)
+			f[ofBare], f[ofSingle] = ratio(rate, *f, rounds[bare], round), ratio(rate, *f, rounds[single], round)
+			f[costOfBare] = ratio(cpuAll, *f, rounds[bare], round)
 		}
 		b.report.Paths = append(b.report.Paths, Row{Name: p.name, Note: p.what, figures: medians(rounds[p.name])})
 	}
 	return nil
 }
 
-// ratio compares with another path in the same round; 0 if that was not measured.
-func ratio(f figures, with []figures, round int) float64 {
+// ratio compares a figure with that of another path in the same round; 0 if that was not measured.
+func ratio(of metric, f figures, with []figures, round int) float64 {
 	if round >= len(with) {
 		return 0
 	}
-	return over(f[rate], with[round][rate])
+	return over(f[of], with[round][of])
 }
 
 // measured takes one measurement, logs it, and keeps the violations of its audits.
@@ -148,7 +154,7 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 // ordering returns the path on which growth and load are measured: the first that sells and that
 // this build has.
 func (b *bench) ordering(ctx context.Context) (path, error) {
-	for _, name := range []string{group, single} {
+	for _, name := range []string{batch, group, single} {
 		p := pathCalled(name)
 		absent, err := b.house.refuses(ctx, p.env)
 		if err != nil || !absent {

@@ -155,8 +155,8 @@ func TestFiguresOfRounds(t *testing.T) {
 	at := func(perSecond float64) (f figures) { f[rate] = perSecond; return f }
 	rounds := []figures{at(30), at(10), at(20)}
 	assert.InDelta(t, 20, medians(rounds)[rate], 0, "the middle one")
-	assert.InDelta(t, 3, ratio(rounds[0], []figures{at(10)}, 0), 0)
-	assert.Zero(t, ratio(rounds[0], nil, 0), "of nothing")
+	assert.InDelta(t, 3, ratio(rate, rounds[0], []figures{at(10)}, 0), 0)
+	assert.Zero(t, ratio(rate, rounds[0], nil, 0), "of nothing")
 	assert.InDelta(t, 0.5, flatness([]Row{{figures: at(50)}, {figures: at(100)}, {figures: at(70)}}), 0)
 	var f figures
 	f.each(counters{program: time.Second, statements: 10}, counters{program: 3 * time.Second, statements: 50}, 1000)
@@ -180,8 +180,8 @@ func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
 	r := report()
 	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
-	assert.Contains(t, text.String(), "| path | asked | accepted | committed | refused | failed |")
-	assert.Contains(t, text.String(), "| group commit | 12,345 |")
+	assert.Contains(t, text.String(), "| path | CPU of all processes, µs | of a bare request's | asked | accepted | committed | refused | failed |")
+	assert.Contains(t, text.String(), "| group commit | 0.0 | 0.00 | 12,345 |")
 	assert.Contains(t, text.String(), "audit: clean after every one of 2 measurements")
 	require.NoError(t, r.Verdict())
 	r.Violations = []string{"a unit was sold twice"}

@@ -138,6 +138,7 @@ func (f *figures) each(before, after counters, answers float64) {
 	f[cpuDatabase] = micros(before.database, after.database)
 	f[cpuRedis] = micros(before.redis, after.redis)
 	f[cpuCrowd] = micros(before.crowd, after.crowd)
+	f[cpuAll] = f[cpuProgram] + f[cpuDatabase] + f[cpuRedis] + f[cpuCrowd]
 	f[redisScripts] = per(before.scripts, after.scripts)
 	f[redisCommands] = per(before.commands, after.commands)
 	f[redisIn] = per(before.redisIn, after.redisIn)

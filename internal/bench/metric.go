@@ -23,6 +23,8 @@ const (
 	p99         // ms
 	ofBare      // rate, over the bare route's in the same round
 	ofSingle    // rate, over single commit's in the same round
+	cpuAll      // µs each, of all processes
+	costOfBare  // the same, over the bare route's in the same round
 
 	cpuProgram // µs each
 	cpuDatabase
@@ -50,7 +52,7 @@ const (
 // names are the figures' names in JSON.
 var names = [metrics]string{
 	"asked", "accepted", "refused", "failed", "committed", "requests_per_second", "per_second", "queued_per_second",
-	"p50_ms", "p99_ms", "of_bare", "of_single", "cpu_program_us", "cpu_database_us", "cpu_redis_us", "cpu_crowd_us",
+	"p50_ms", "p99_ms", "of_bare", "of_single", "cpu_us", "cost_of_bare", "cpu_program_us", "cpu_database_us", "cpu_redis_us", "cpu_crowd_us",
 	"redis_scripts", "redis_commands", "redis_bytes_in", "redis_bytes_out", "redis_bytes_kept", "redis_busiest",
 	"sql_statements", "sql_commits", "rows_written", "rows_read", "sql_bytes_in", "sql_bytes_out", "sql_fsyncs",
 	"sql_redo_bytes", "memory_mib",

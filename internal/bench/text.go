@@ -17,6 +17,7 @@ type column struct {
 var (
 	whole = func(v float64) string { return grouped(int64(v + 0.5)) }
 	one   = func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	times = func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 	three = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 	// share formats a ratio, which is absent where there is no denominator.
 	share = func(v float64) string {
@@ -28,6 +29,8 @@ var (
 )
 
 var speeds = []column{
+	{"CPU of all processes, µs", cpuAll, one},
+	{"of a bare request's", costOfBare, times},
 	{"asked", asked, whole},
 	{"accepted", accepted, whole},
 	{"committed", committed, whole},

@@ -26,8 +26,8 @@ type workload struct {
 // peakConns is how many buyers are served at once, unless a measurement says otherwise.
 const peakConns = 128
 
-// conns is peakConns except in the tests, where the race detector and a busy machine would make so
-// many wait longer than a request may.
+// conns is peakConns unless Options.Connections says otherwise, or a test: there the race detector
+// and a busy machine would make so many wait longer than a request may.
 var conns = peakConns
 
 // run runs a workload and returns its figures. What the audit or the generator's own record finds

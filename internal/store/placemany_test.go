@@ -124,7 +124,9 @@ func TestTheOrdersOfACallLeaveTheQueueWithIt(t *testing.T) {
 
 func TestACallForMoreThanMayWaitIsRefusedAsAWhole(t *testing.T) {
 	h := newHall(t, onMariaDB(t), GroupOptions{MaxWaiting: 4})
-	for _, p := range h.g.PlaceMany(t.Context(), five(onSale(t, h.subject, 10))) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // of a call that waits
+	defer cancel()
+	for _, p := range h.g.PlaceMany(ctx, five(onSale(t, h.subject, 10))) {
 		require.ErrorIs(t, p.Err, order.ErrUnavailable)
 	}
 	require.Zero(t, h.waiting())

@@ -1,6 +1,6 @@
 // Command bare is a gin route that only answers JSON: as fast as an answer can be on this machine,
-// with the same gin, the same client and the same connections. It serves the path of a tap, so that
-// one generator measures both.
+// with the same gin, the same client, the same connections and the same settings of the collector. It
+// serves the path of a tap, so that one generator measures both.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -29,7 +30,17 @@ type answer struct {
 	RequestID string `json:"request_id"`
 }
 
+// The settings of the program, by internal/app. GOGC and GOMEMLIMIT go before them there, too.
+const (
+	gcPercent = 1000
+	softLimit = 112 << 20
+)
+
 func main() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(gcPercent)
+		debug.SetMemoryLimit(softLimit)
+	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	if err := serve(log); err != nil {
 		log.Error(err.Error())

@@ -1,7 +1,7 @@
 // Command bench measures the program on private servers and prints one table. It exits with 1 if
 // any audit was not clean: such a speed is none.
 //
-//	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-json] [-o FILE] [-svg FILE]
+//	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-connections N] [-json] [-o FILE] [-svg FILE]
 //
 // It is run at the root of the module.
 package main
@@ -35,6 +35,7 @@ func run(ctx context.Context) error {
 	o := bench.Options{Log: os.Stderr}
 	flag.BoolVar(&o.Quick, "quick", false, "one short round: whether everything works, not how fast it is")
 	only := flag.String("only", "", "only what has one of these words, parted by commas, in its name")
+	flag.IntVar(&o.Connections, "connections", 128, "buyers that are served at once")
 	asJSON := flag.Bool("json", false, "print JSON")
 	out := flag.String("o", "", "write the table, or the JSON, to this file too")
 	svg := flag.String("svg", "", "draw the offered load into this file")
