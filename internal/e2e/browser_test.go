@@ -254,10 +254,19 @@ func (v *tab) says(selector, words string) {
 	})
 }
 
+// still is a function of the page's: it reports whether an element can be seen and pressed and is where
+// it was when it was last asked about. The mouse would miss what a late answer is just moving.
+const still = `e => {
+	if (e === null || e.disabled || !e.checkVisibility()) return false
+	const at = e.getBoundingClientRect(), was = e.seenAt
+	e.seenAt = at.x + ' ' + (at.y + scrollY)
+	return e.seenAt === was
+}`
+
 // click presses what can be seen and pressed, with the mouse.
 func (v *tab) click(selector string) {
 	v.t.Helper()
-	v.until(fmt.Sprintf("(e => e !== null && !e.disabled && e.checkVisibility())(document.querySelector(%q))", selector))
+	v.until(fmt.Sprintf("(%s)(document.querySelector(%q))", still, selector))
 	v.do(chromedp.Click(selector, chromedp.ByQuery))
 }
 
