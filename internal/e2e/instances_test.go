@@ -17,8 +17,9 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 		users, stock, limit, doubleTap int
 		commit, mode                   string
 	}{
-		"one unit per user":        {users: 4_000, stock: 1_000, limit: 1, doubleTap: 20, commit: "group"},
-		"two units per user":       {users: 800, stock: 300, limit: 2, doubleTap: 4, commit: "group"},
+		"one unit per user":        {users: 4_000, stock: 1_000, limit: 1, doubleTap: 20, commit: "batch"},
+		"two units per user":       {users: 800, stock: 300, limit: 2, doubleTap: 4, commit: "batch"},
+		"one transaction for many": {users: 400, stock: 200, limit: 2, doubleTap: 4, commit: "group"},
 		"one transaction an order": {users: 400, stock: 200, limit: 2, doubleTap: 4, commit: "single"},
 		"through the queues":       {users: 1_500, stock: 500, limit: 1, doubleTap: 10, commit: "group", mode: "queue"},
 	} {

@@ -56,8 +56,10 @@ func TestWhileCommitsAreStalledAnswersComeWithinTheirBudget(t *testing.T) {
 	backup, back := []string{"BACKUP STAGE START", "BACKUP STAGE BLOCK_COMMIT"}, []string{"BACKUP STAGE END"}
 	lock, unlock := []string{"FLUSH TABLES WITH READ LOCK"}, []string{"UNLOCK TABLES"}
 	for _, stall := range testservers.Sample(t, 2, []way{
+		{"backup", "batch", backup, back},
 		{"backup", "group", backup, back},
 		{"backup", "single", backup, back},
+		{"read lock", "batch", lock, unlock},
 		{"read lock", "group", lock, unlock},
 		{"read lock", "single", lock, unlock},
 	}) {

@@ -28,7 +28,7 @@ type Placed struct {
 
 // batchesAtOnce is how many batches are under way at most: one is reserved and locked
 // while another is committed.
-const batchesAtOnce = 1
+const batchesAtOnce = 2
 
 // batch is orders that are placed together.
 type batch []*member
@@ -144,16 +144,24 @@ func (b *batcher) work() {
 	}
 }
 
-// next takes the orders that have waited longest. The worker that it returns none to must end.
-func (b *batcher) next() batch {
+// next takes the orders that have waited longest. Those that have too little time left
+// by now go on alone. The worker that it returns none to must end.
+func (b *batcher) next() (taken batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(len(b.waiting), b.size)
-	if n == 0 {
-		b.workers--
-		return nil
+	for len(taken) == 0 && len(b.waiting) > 0 {
+		n := min(len(b.waiting), b.size)
+		for _, m := range b.waiting[:n] {
+			if b.takes(m.ctx) {
+				taken = append(taken, m)
+			} else {
+				m.leave(toReserve, nil)
+			}
+		}
+		b.waiting = slices.Delete(b.waiting, 0, n)
 	}
-	taken := slices.Clone(b.waiting[:n])
-	b.waiting = slices.Delete(b.waiting, 0, n)
+	if len(taken) == 0 {
+		b.workers--
+	}
 	return taken
 }
