@@ -50,8 +50,9 @@ func isReport(t testing.TB, text string, committed int) {
 	assert.InDelta(t, fields["asked"], sum, 0, "taps, and their outcomes")
 }
 
-func TestADemoSellsExactlyItsStock(t *testing.T) {
-	t.Parallel()
+// It runs before those that run beside each other: where a call to the embedded stores takes longer than
+// half a second, units come back from holds only after the last buyer has gone.
+func TestADemoSellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see above
 	for _, c := range testservers.Sample(t, 3, []struct {
 		name, args string
 		committed  int
@@ -59,7 +60,7 @@ func TestADemoSellsExactlyItsStock(t *testing.T) {
 		{"a small one", "--users 1000 --stock 50", 50},
 		{"with two units per user", "--users 300 --stock 50 --limit 2", 50},
 		{"over one shard", "--users 300 --stock 50 --shards 1", 50},
-		{"over more shards than units", "--users 300 --stock 50 --shards 64", 50},
+		{"over more shards than units", "--users 100 --stock 10 --shards 16", 10},
 		{"with more stock than buyers", "--users 60 --stock 500", 60},
 		{"with one unit and one shard left", "--users 50 --stock 1 --shards 2", 1},
 	}) {
