@@ -121,7 +121,7 @@ func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
 			p.signal(t, syscall.SIGINT)
 			asked := time.Now()
 			assert.Equal(t, c.code, p.await(t, 20*time.Second), p.err.String())
-			assert.Less(t, time.Since(asked), 5*time.Second)
+			assert.Less(t, time.Since(asked), 12*time.Second, "it waits for nothing that would take the whole of its 15 s")
 			assert.Empty(t, left(t, temp), "left in the temporary folder")
 		})
 	}
