@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"sync/atomic"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
