@@ -63,6 +63,9 @@ func (s *Service) reserveBatch(ctx context.Context, b batch) (held batch) {
 // sellBatch commits the orders of holds, each inside its user's lock, and returns those
 // that were committed. Of the others, those whose outcome is known close their hold
 // themselves, and those of which nothing was written are sold alone.
+//
+// An order that resolveBatch found committed is that of the hold: another one of the same
+// request would be of a later epoch, and the hold is gone with its own.
 func (s *Service) sellBatch(ctx context.Context, held batch) (sold batch) {
 	keys := make([]string, len(held))
 	for i, m := range held {

@@ -192,7 +192,7 @@ func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
 				s.runOut(t, 10+user)
 			}
 			s.settled(t, c, tc.sold)
-			for user := range int64(users) { // whoever asks again has one order
+			for user := range int64(users) { // asking again gives the same order
 				again, err := s.Place(t.Context(), wish(c, 10+user, step))
 				if tc.sold > 0 {
 					require.NoError(t, err)

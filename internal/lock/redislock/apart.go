@@ -20,13 +20,11 @@ import (
 var (
 	//go:embed take.lua
 	takeSource string
-	//go:embed count.lua
-	countSource string
 	//go:embed stamp.lua
 	stampSource string
 
-	takeScript  = redis.NewScript(takeSource)
-	countScript = redis.NewScript(countSource)
+	takeScript  = redis.NewScript(heldSource + takeSource)
+	countScript = redis.NewScript(countSource + "return count(KEYS[1])")
 	stampScript = redis.NewScript(stampSource)
 )
 

@@ -1,11 +1,14 @@
--- Counts one more fence, as acquire.lua does: max(last + 1, the server's clock in microseconds).
--- KEYS: fence counter of the bucket
--- Returns the fence.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(redis.call('GET', KEYS[1]) or '0') then
-	redis.call('SET', KEYS[1], string.format('%.0f', now))
-else
-	redis.call('INCR', KEYS[1])
+-- count returns the next fence of a counter: max(last + 1, the server's clock in microseconds). It
+-- goes on growing when the counter was lost with the data. Numbers here are doubles, exact
+-- below 2^53; a counter that was raised beyond is read back as a string.
+local function count(counter)
+	local time = redis.call('TIME')
+	local now = time[1] * 1000000 + time[2] + (KEYS.ahead or 0) -- the clock may stand still in a script
+	if now > tonumber(redis.call('GET', counter) or '0') then
+		local fence = string.format('%.0f', now)
+		redis.call('SET', counter, fence)
+		return fence
+	end
+	redis.call('INCR', counter)
+	return redis.call('GET', counter)
 end
-return redis.call('GET', KEYS[1])

@@ -17,8 +17,12 @@ import (
 
 // The scripts, one atomic step each.
 var (
+	//go:embed held.lua
+	heldSource string
+	//go:embed count.lua
+	countSource string
 	//go:embed acquire.lua
-	acquireSource string
+	grantSource string
 	//go:embed renew.lua
 	renewSource string
 	//go:embed release.lua
@@ -26,6 +30,7 @@ var (
 	//go:embed raise.lua
 	raiseSource string
 
+	acquireSource = heldSource + countSource + grantSource
 	acquireScript = redis.NewScript(acquireSource)
 	renewScript   = redis.NewScript(renewSource)
 	releaseScript = redis.NewScript(releaseSource)

@@ -1,4 +1,4 @@
--- Refuses a caller whose turn it is not; otherwise acquire.lua, which follows in the
+-- Refuses a caller whose turn it is not; otherwise held.lua, which follows in the
 -- same script, goes on.
 -- KEYS: lock, fence, line, places    ARGV: token, lease in ms, how long a place
 -- lasts in ms, or 0 for a caller that does not wait and so gets none, and the longest
