@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
