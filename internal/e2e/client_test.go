@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -100,6 +101,25 @@ func (c client) buy(coupon, key string) reply {
 		return c.do(http.MethodPost, "/api/v1/coupons/"+coupon+"/orders", "")
 	}
 	return c.do(http.MethodPost, "/api/v1/coupons/"+coupon+"/orders", "", "Idempotency-Key", key)
+}
+
+// buyInTheEnd asks for one unit, as often as the server says that it is worth asking again, and
+// returns the order. The key is the same until its request was given up.
+func (c client) buyInTheEnd(coupon string) orderJSON {
+	c.t.Helper()
+	var last reply
+	key := 1
+	within(c.t, 30*time.Second, func() error {
+		last = c.buy(coupon, fmt.Sprintf("in-the-end-%s-%d", coupon, key))
+		if last.code() == "given_up" {
+			key++
+		}
+		if last.code() == "given_up" || last.header.Get("Retry-After") != "" {
+			return fmt.Errorf("%d %s", last.status, last.body)
+		}
+		return nil
+	})
+	return last.sold(c.t, http.StatusCreated)
 }
 
 func (c client) order(id string) reply {
