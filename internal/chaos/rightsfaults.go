@@ -12,7 +12,7 @@ import (
 // rightsFaults take a right from the user of the fleet while it is at work, and give it back:
 // that must be named in a log, cost nothing, and be over by itself.
 func rightsFaults() []Fault {
-	commands := []string{"get", "hget", "hmget", "hincrby", "hdel", "hexists", "exists", "decr", "zadd", "zrem", "time", "evalsha"}
+	commands := []string{"get", "hget", "hmget", "hincrby", "hdel", "hexists", "exists", "decrby", "zadd", "zrem", "time", "evalsha"}
 	return []Fault{
 		{Name: "rights:redis-command", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
 			return without(ctx, r, commands[r.rng.IntN(len(commands))])

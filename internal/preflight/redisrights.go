@@ -28,6 +28,7 @@ func (u RedisUse) tries() [][]any {
 		{"incr", text},
 		{"incrby", text, 1},
 		{"decr", text},
+		{"decrby", text, 1},
 		{"append", text, ""},
 		{"expire", text, 1},
 		{"pexpire", text, 1},

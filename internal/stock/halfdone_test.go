@@ -26,7 +26,7 @@ func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 40, 2)
 	var log bytes.Buffer
 	s.WithLog(slog.New(slog.NewTextHandler(&log, nil)))
-	for _, command := range []string{"decr", "hset", "zadd", "hincrby", "hget"} {
+	for _, command := range []string{"decrby", "hset", "zadd", "hincrby", "hmget"} {
 		log.Reset()
 		s.requireLoaded(true)
 		may("-" + command)

@@ -77,9 +77,9 @@ func source(name string) string {
 }
 
 var (
-	reserveScript    = lua("reserve", 10, "counter", "enqueue")
+	reserveScript    = lua("reserve", 10, "counter", "enqueue", "many")
 	lendScript       = lua("lend", 10, "counter", "enqueue")
-	confirmScript    = lua("confirm", 10)
+	confirmScript    = lua("confirm", 10, "many")
 	releaseScript    = lua("release", 10, "counter")
 	restockScript    = lua("restock", 7, "counter")
 	clearScript      = lua("clear", 10, "server", "exist")

@@ -4,24 +4,38 @@
 -- KEYS: stock meta holds open buyers requests returned queue dead ages   ARGV: epoch, orders
 -- Gives for each OK, NONE (no such hold, nothing written) or STALE.
 local meta, holds, open, buyers, ages = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[10]
-local current = redis.call('HGET', meta, 'epoch')
-
-local function confirm(order)
-  if current ~= ARGV[1] then return 'STALE' end
-  local hold = redis.call('HGET', holds, order)
-  if not hold then return 'NONE' end
-  local kind, user = string.match(hold, '^(%a+) %S+ (%d+) ')
-
-  redis.call('HDEL', holds, order)
-  redis.call('ZREM', ages, order)
-  if kind ~= 'lent' then -- the buyer is accounted at home
-    if redis.call('HINCRBY', open, user, -1) <= 0 then redis.call('HDEL', open, user) end
-    redis.call('HINCRBY', buyers, user, 1)
-  end
-  redis.call('HINCRBY', meta, 'ops', 1)
-  return 'OK'
+local answers, orders = {}, column(2, 1)
+if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then
+  for i in ipairs(orders) do answers[i] = 'STALE' end
+  return answers
 end
 
-local answers = {}
-for i = 2, #ARGV do answers[#answers + 1] = confirm(ARGV[i]) end
+local hold, gone = read(holds, orders), {}
+local closed, users = {}, {} -- how many holds of a user; a unit of a sibling is accounted there
+for i, order in ipairs(orders) do
+  answers[i] = 'NONE'
+  if hold[order] then
+    local kind, user = string.match(hold[order], '^(%a+) %S+ (%d+) ')
+    if kind ~= 'lent' then
+      if not closed[user] then users[#users + 1] = user end
+      closed[user] = (closed[user] or 0) + 1
+    end
+    gone[#gone + 1], hold[order], answers[i] = order, false, 'OK'
+  end
+end
+if #gone == 0 then return answers end
+
+local opened, bought = read(open, users), read(buyers, users)
+local none = {} -- users without an open hold
+for user, n in pairs(closed) do
+  bought[user] = tonumber(bought[user] or '0') + n
+  opened[user] = tonumber(opened[user] or '0') - n
+  if opened[user] <= 0 then none[#none + 1], opened[user] = user, nil end
+end
+redis.call('HDEL', holds, unpack(gone))
+redis.call('ZREM', ages, unpack(gone))
+if #none > 0 then redis.call('HDEL', open, unpack(none)) end
+write(open, opened)
+write(buyers, bought)
+redis.call('HINCRBY', meta, 'ops', #gone)
 return answers

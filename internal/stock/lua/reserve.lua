@@ -15,30 +15,59 @@
 -- index ages has the orders by since, and those of queued holds by so much later as an
 -- entry may wait: from then on a hold grows old.
 --
--- Everything that can refuse a request comes before the first write for it, because a script
--- that fails half way is not rolled back; and the queue's entry is the last write, so that
+-- What is asked of Redis is asked once for all: first every read, then all decisions, then every
+-- write. So everything that can refuse a request comes before the first write, because a script
+-- that fails half way is not rolled back; and the queue's entries are the last writes, so that
 -- there is none without its hold.
 local stock, meta, holds, open, buyers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local requests, queue, ages = KEYS[6], KEYS[8], KEYS[10]
 local epoch = ARGV[1]
+local fields = 8 -- of each request
 
 local left = counter(stock)
-local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
+local current, served, queued = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued'))
+local orderOf = read(requests, column(2, fields))
+local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
 
-local function full(entry, room) return entry ~= '' and redis.call('XLEN', queue) >= tonumber(room) end
+-- What is to be written. A later request of the same user, or the same request again, sees it.
+local texts, listed, asked, opens, entries = {}, {}, {}, {}, {}
+local taken, ops = 0, 0
+
+local length
+local function full(entry, room)
+  if entry == '' then return false end
+  length = length or redis.call('XLEN', queue)
+  return length + #entries >= tonumber(room)
+end
+
+-- enter puts an entry into the queue, and returns its number.
+local function enter(id, order, entry)
+  entries[#entries + 1] = {id, order, entry}
+  return string.format('%.0f', tonumber(queued or '0') + #entries)
+end
+
+local now
+local function clock()
+  if not now then
+    local time = redis.call('TIME')
+    now = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
+  end
+  return now
+end
+
+local function list(id, since, wait)
+  listed[#listed + 1] = string.format('%.0f', tonumber(since) + tonumber(wait))
+  listed[#listed + 1] = id
+end
 
 -- held answers with the number in the queue, if there is one.
 local function held(word, id, number)
   return word .. ' ' .. id .. (number and ' ' .. number .. ' ' .. (served or '0') or '')
 end
 
-local function list(id, since, wait)
-  redis.call('ZADD', ages, string.format('%.0f', tonumber(since) + tonumber(wait)), id)
-end
-
 -- again answers a request that is known: another attempt shares its hold.
 local function again(known, request, order, entry, room, wait)
-  local hold = redis.call('HGET', holds, known)
+  local hold = texts[known] or redis.call('HGET', holds, known)
   if not hold then return 'DUPLICATE ' .. known end
   local kind, who, since, attempts, number = string.match(hold, '^(%a+) %S+ (%d+) (%d+) (%S+) ?(%d*)$')
   -- It has its entry, and one is enough.
@@ -50,49 +79,56 @@ local function again(known, request, order, entry, room, wait)
   if kind == 'mark' then return 'BUSY' end
   if full(entry, room) then return 'FULL' end
   local text = {kind, request, who, since, attempts .. order .. ','}
-  if entry ~= '' then number = tostring(redis.call('HINCRBY', meta, 'queued', 1)) end
-  if number ~= '' then text[#text + 1] = number end
-  redis.call('HSET', holds, known, table.concat(text, ' '))
-  redis.call('HINCRBY', meta, 'ops', 1)
-  if entry == '' then return held('HELD', known) end
-  list(known, since, wait)
-  enqueue(queue, known, order, entry)
-  return held('HELD', known, number)
+  if entry ~= '' then
+    number = enter(known, order, entry)
+    list(known, since, wait)
+  end
+  if number ~= '' then text[6] = number end
+  texts[known] = table.concat(text, ' ')
+  ops = ops + 1
+  return held('HELD', known, entry ~= '' and number or nil)
 end
 
 local function reserve(request, order, user, limit, borrow, entry, room, wait)
   if not left or not current then return 'NOTLOADED' end
   if current ~= epoch then return 'STALE' end
-  local known = redis.call('HGET', requests, request)
-  if known then return again(known, request, order, entry, room, wait) end
+  if orderOf[request] then return again(orderOf[request], request, order, entry, room, wait) end
 
-  local bought = tonumber(redis.call('HGET', buyers, user) or '0')
-  if bought >= tonumber(limit) then return 'LIMIT' end
-  if bought + tonumber(redis.call('HGET', open, user) or '0') >= tonumber(limit) then return 'BUSY' end
+  local has, holding = tonumber(bought[user] or '0'), tonumber(opened[user] or '0')
+  if has >= tonumber(limit) then return 'LIMIT' end
+  if has + holding >= tonumber(limit) then return 'BUSY' end
   local kind = 'own'
-  if left <= 0 then
+  if left - taken <= 0 then
     if borrow ~= '1' then return 'EMPTY' end
     kind = 'mark'
   elseif full(entry, room) then
     return 'FULL'
   end
 
-  local time = redis.call('TIME')
-  local since = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
-  local text = {kind, request, user, since, ',' .. order .. ','}
+  local text = {kind, request, user, clock(), ',' .. order .. ','}
   if entry ~= '' then -- a mark has no entry here: it is in the queue of the shard that lends
-    text[6] = kind == 'own' and tostring(redis.call('HINCRBY', meta, 'queued', 1)) or '0'
+    text[6] = kind == 'own' and enter(order, order, entry) or '0'
   end
-  if kind == 'own' then left = redis.call('DECR', stock) end
-  redis.call('HSET', holds, order, table.concat(text, ' '))
-  list(order, since, wait)
-  redis.call('HSET', requests, request, order)
-  redis.call('HINCRBY', open, user, 1)
-  redis.call('HINCRBY', meta, 'ops', 1)
-  if entry ~= '' and kind == 'own' then enqueue(queue, order, order, entry) end
+  if kind == 'own' then taken = taken + 1 end
+  texts[order] = table.concat(text, ' ')
+  list(order, clock(), wait)
+  orderOf[request], asked[request] = order, order
+  opened[user] = holding + 1
+  opens[user] = holding + 1
+  ops = ops + 1
   return held(kind == 'own' and 'HELD' or 'MARKED', order, text[6])
 end
 
 local answers = {}
-for i = 2, #ARGV, 8 do answers[#answers + 1] = reserve(unpack(ARGV, i, i + 7)) end
+for i = 2, #ARGV, fields do answers[#answers + 1] = reserve(unpack(ARGV, i, i + fields - 1)) end
+if ops == 0 then return answers end
+
+if taken > 0 then redis.call('DECRBY', stock, taken) end
+write(holds, texts)
+if #listed > 0 then redis.call('ZADD', ages, unpack(listed)) end
+write(requests, asked)
+write(open, opens)
+redis.call('HINCRBY', meta, 'ops', ops)
+if #entries > 0 then redis.call('HINCRBY', meta, 'queued', #entries) end
+for _, entry in ipairs(entries) do enqueue(queue, unpack(entry)) end
 return answers
