@@ -22,6 +22,12 @@ import (
 // On a Cluster a script may use several slots, as long as all of them are on its node
 // (allow-cross-slot-keys, Redis 7). A key whose slot has just moved is asked for alone.
 var (
+	//go:embed shared.lua
+	sharedSource string
+	//go:embed standalone.lua
+	standaloneSource string
+	//go:embed cluster.lua
+	clusterSource string
 	//go:embed many.lua
 	manySource string
 
@@ -44,9 +50,8 @@ type manyScript struct{ standalone, cluster *redis.Script }
 func newManyScript(one string) manyScript {
 	many := "local function one(KEYS, ARGV)\n" + one + "\nend\n" + manySource
 	return manyScript{
-		standalone: redis.NewScript("local function here() return true end\n" + many),
-		cluster: redis.NewScript("#!lua flags=allow-cross-slot-keys\n" +
-			"local function here(key) return type(redis.pcall('EXISTS', key)) == 'number' end\n" + many),
+		standalone: redis.NewScript(sharedSource + standaloneSource + many),
+		cluster:    redis.NewScript("#!lua flags=allow-cross-slot-keys\n" + sharedSource + clusterSource + many),
 	}
 }
 

@@ -7,6 +7,11 @@
 -- was done, or {-3, error}.
 local common, names, own = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local keys, args, answers = {}, {}, {}
+local locks = {}
+for at = 3 + common, #ARGV - 1, names + own do
+	locks[#locks + 1] = ARGV[at + 1]
+end
+readAhead(locks)
 for i = 1, common do
 	args[i] = ARGV[3 + i]
 end
@@ -28,4 +33,5 @@ for at = 3 + common, #ARGV - 1, names + own do
 	end
 	answers[#answers + 1] = answer
 end
+writeBehind()
 return answers

@@ -37,6 +37,9 @@ func TestEachMemberOfABatchHasAFenceOfItsOwnAndNoTwoTheSame(t *testing.T) {
 		require.NoError(t, errs[i])
 		value := c.Get(t.Context(), namesOf(keys[i]).lock).Val()
 		require.True(t, strings.HasSuffix(value, " "+strconv.FormatUint(h.Fence(), 10)), "%s: %s, %d", keys[i], value, h.Fence())
+		counted, err := c.Get(t.Context(), namesOf(keys[i]).fence).Uint64()
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, counted, h.Fence())
 		if i < perScript { // of one script; others may run in the same microsecond
 			require.Empty(t, seen[h.Fence()])
 			seen[h.Fence()] = keys[i]
@@ -48,6 +51,26 @@ func TestEachMemberOfABatchHasAFenceOfItsOwnAndNoTwoTheSame(t *testing.T) {
 }
 
 // Counted by the servers: commands that the scripts call do not count.
+// The counter of a bucket is read once for all members, and written once.
+func TestTheFencesOfABatchGrowWhereTheCounterIsAheadOfTheClock(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b, all := New(c, Options{}), users(2*buckets+1)
+	keys := []string{all[0], all[buckets], all[2*buckets]} // of one bucket
+	ahead := uint64(time.Now().Add(time.Hour).UnixMicro()) //nolint:gosec // after 1970
+	require.NoError(t, b.Raise(t.Context(), keys[0], ahead))
+	for range 2 {
+		for _, a := range b.AcquireMany(t.Context(), keys, "token", time.Minute) {
+			require.NoError(t, a.Err)
+			ahead++
+			require.Equal(t, ahead, a.Grant.Fence)
+		}
+		for _, err := range b.ReleaseMany(t.Context(), keys, "token") {
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, strconv.FormatUint(ahead, 10), c.Get(t.Context(), namesOf(keys[0]).fence).Val())
+}
+
 func TestABatchIsOneScriptForEachMaster(t *testing.T) {
 	const members, rounds = 50, 4
 	_, dial := clusterHarness(t)
