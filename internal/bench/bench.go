@@ -16,6 +16,9 @@ type Options struct {
 	Log   io.Writer // what is being measured; nil = nowhere
 	// Connections is how many buyers are served at once by the paths; 0 = 128. It holds for the process.
 	Connections int
+	// Profiles is the folder for a CPU profile of the program on each path, which makes the figures a
+	// little dearer; "" = none.
+	Profiles string
 }
 
 // full and brief are the lengths of the parts of a run.
@@ -107,7 +110,7 @@ func (b *bench) paths(ctx context.Context) error {
 			if b.Quick {
 				taps = p.quick
 			}
-			f, err := b.measured(ctx, p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps) })
+			f, err := b.measured(ctx, p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps, b.profileFile(p.name, round)) })
 			if err != nil {
 				return err
 			}

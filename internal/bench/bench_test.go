@@ -28,7 +28,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 	const taps = 300
 	measure := func(t *testing.T, name string) figures {
 		t.Helper()
-		got, err := h.measure(t.Context(), pathCalled(name), taps)
+		got, err := h.measure(t.Context(), pathCalled(name), taps, "")
 		require.NoError(t, err)
 		require.Empty(t, got.violations)
 		f := got.figures

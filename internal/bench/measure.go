@@ -13,8 +13,8 @@ type taken struct {
 	violations []string
 }
 
-// measure takes one round of a path.
-func (h *env) measure(ctx context.Context, p path, taps int) (t taken, err error) {
+// measure takes one round of a path, and writes its CPU profile to a file unless that is "".
+func (h *env) measure(ctx context.Context, p path, taps int, profile string) (t taken, err error) {
 	s, err := h.open(ctx, p)
 	if err != nil {
 		return t, err
@@ -26,6 +26,9 @@ func (h *env) measure(ctx context.Context, p path, taps int) (t taken, err error
 	c, err := s.prepare(ctx, &t, p, taps)
 	if err != nil {
 		return t, err
+	}
+	if s.admin != "" {
+		c.profile = profile
 	}
 	if err := s.take(ctx, &t, c); err != nil {
 		return t, err

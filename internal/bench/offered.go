@@ -70,7 +70,7 @@ func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 		if b.Quick {
 			taps = p.quick
 		}
-		f, err := b.measured(ctx, "peak of "+p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps) })
+		f, err := b.measured(ctx, "peak of "+p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps, "") })
 		if err != nil {
 			return figures{}, err
 		}

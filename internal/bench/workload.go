@@ -21,6 +21,7 @@ type workload struct {
 	users   int     // distinct users, who come again and again; 0 = as many as taps
 	counts  string  // the refusal that is counted; "" = orders
 	keys    bool    // each tap has an Idempotency-Key
+	profile string  // the file for a CPU profile; "" = none is taken
 }
 
 // peakConns is how many buyers are served at once, unless a measurement says otherwise.
@@ -43,6 +44,18 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 
 	reports := make([]rush.Report, parts)
 	var all sync.WaitGroup
+	if c.profile != "" {
+		all.Go(func() {
+			select {
+			case <-b.open:
+			case <-ctx.Done():
+				return
+			}
+			if err := s.profile(ctx, c.profile); err != nil {
+				cancel(err)
+			}
+		})
+	}
 	for i := range parts {
 		o := s.options(c, i)
 		o.Ready, o.Done = b.ready, b.done

@@ -1,7 +1,7 @@
 // Command bench measures the program on private servers and prints one table. It exits with 1 if
 // any audit was not clean: such a speed is none.
 //
-//	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-connections N] [-json] [-o FILE] [-svg FILE]
+//	go run ./internal/bench/cmd/bench [-quick] [-only word,word] [-connections N] [-json] [-profiles FOLDER] [-o FILE] [-svg FILE]
 //
 // It is run at the root of the module.
 package main
@@ -39,11 +39,17 @@ func run(ctx context.Context) error {
 	asJSON := flag.Bool("json", false, "print JSON")
 	out := flag.String("o", "", "write the table, or the JSON, to this file too")
 	svg := flag.String("svg", "", "draw the offered load into this file")
+	flag.StringVar(&o.Profiles, "profiles", "", "write a CPU profile of the program on each path into this folder")
 	flag.Parse()
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters is returned as an error
+	if o.Profiles != "" {
+		if err := os.MkdirAll(o.Profiles, 0o750); err != nil {
+			return err //nolint:wrapcheck // it names the folder
+		}
+	}
 	r, err := bench.Run(ctx, o)
 	if err != nil {
 		return err
