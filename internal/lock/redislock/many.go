@@ -93,10 +93,10 @@ func (b *Backend) acquirePart(ctx context.Context, part []batched, token string,
 	ask := func() ([]any, error) {
 		if !b.o.Fair {
 			return b.forMany(ctx, acquireMany, part, []any{token, millis(lease), 0},
-				func(m batched) []any { return []any{m.lock, m.fence} }, 0)
+				func(m batched) []any { return []any{m.lock, m.fence} }, 0, 2)
 		}
 		return b.forMany(ctx, acquireManyFair, part, []any{token, millis(lease), 0, millis(b.o.PlaceTTL)},
-			func(m batched) []any { return []any{m.lock, m.fence, m.waitQueue(), m.places()} }, 0)
+			func(m batched) []any { return []any{m.lock, m.fence, m.waitQueue(), m.places()} }, 0, 2)
 	}
 	said, err := ask()
 	again := isNetwork(err) && ctx.Err() == nil
@@ -158,7 +158,7 @@ func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, sc
 	b.inParts(ctx, keys, func(part []batched, err error) {
 		var said []any
 		if err == nil && len(part) > 1 {
-			said, err = b.forMany(ctx, script, part, common, args, own)
+			said, err = b.forMany(ctx, script, part, common, args, own, 1)
 			if redis.IsTryAgainError(err) { // the slot of the first is being moved
 				said, err = nil, nil
 			}
@@ -180,11 +180,12 @@ func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, sc
 }
 
 // forMany runs a script once. args are the names of a member, of which the first leads to
-// the node, and as many arguments of its own behind them.
+// the node, and as many arguments of its own behind them. The script wants the values of so
+// many names, from the first.
 func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched, common []any,
-	args func(batched) []any, own int,
+	args func(batched) []any, own, values int,
 ) ([]any, error) {
-	argv := []any{len(common), len(args(part[0])) - own, own}
+	argv := []any{len(common), len(args(part[0])) - own, own, values}
 	argv = append(argv, common...)
 	for _, m := range part {
 		argv = append(argv, args(m)...)

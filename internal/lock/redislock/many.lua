@@ -2,20 +2,24 @@
 -- one, before this. What goes wrong with one of them is its own answer.
 -- KEYS: the names of the first member, which lead to the node
 -- ARGV: how many arguments are common to all, how many names and how many more arguments
--- each member has; then the common ones; then names and arguments, member by member
+-- each member has, and of how many names, from the first, the values are wanted; then the
+-- common arguments; then names and arguments, member by member
 -- Answers for each what one does, {-2} where its names are on another node and nothing
 -- was done, or {-3, error}.
-local common, names, own = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local common, names, own, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local fixed = 4
 local keys, args, answers = {}, {}, {}
-local locks = {}
-for at = 3 + common, #ARGV - 1, names + own do
-	locks[#locks + 1] = ARGV[at + 1]
+local ahead = {}
+for at = fixed + common, #ARGV - 1, names + own do
+	for i = 1, wanted do
+		ahead[#ahead + 1] = ARGV[at + i]
+	end
 end
-readAhead(locks)
+readAhead(ahead)
 for i = 1, common do
-	args[i] = ARGV[3 + i]
+	args[i] = ARGV[fixed + i]
 end
-for at = 3 + common, #ARGV - 1, names + own do
+for at = fixed + common, #ARGV - 1, names + own do
 	for i = 1, names do
 		keys[i] = ARGV[at + i]
 	end
