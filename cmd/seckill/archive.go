@@ -46,7 +46,7 @@ redlock keep one for each key).`,
 		case *age < archiveAfter:
 			return usage(fmt.Errorf("--older-than must be %s at least", archiveAfter))
 		}
-		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.err))
+		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.logOutput()))
 		if err != nil {
 			return err
 		}

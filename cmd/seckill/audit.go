@@ -39,7 +39,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := app.OpenCore(ctx, cfg, app.NewLog(cfg.Log, c.err))
+		a, err := app.OpenCore(ctx, cfg, app.NewLog(cfg.Log, c.logOutput()))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ The exit code is 1 if something is refused: then serve does not start.`,
 			return usage(errors.New("embedded stores have nothing to look at: set mysql.dsn and redis.addrs"))
 		}
 		var found preflight.Findings
-		if err := app.Check(cmd.Context(), cfg, app.NewLog(cfg.Log, c.err), &found); err != nil {
+		if err := app.Check(cmd.Context(), cfg, app.NewLog(cfg.Log, c.logOutput()), &found); err != nil {
 			return err
 		}
 		if err := found.WriteText(c.out); err != nil {

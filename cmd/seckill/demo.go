@@ -20,7 +20,7 @@ the other, and the page stays until Ctrl-C.`,
 		Example: "  seckill demo\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
 		Args:    noArgs,
 	}
-	d := app.Demo{NewLab: pageLab, Out: c.out, Err: c.err}
+	d := app.Demo{NewLab: pageLab, Out: c.out, Err: c.err, Log: c.logOutput()}
 	f := cmd.Flags()
 	f.IntVar(&d.Users, "users", 10_000, "how many buyers come")
 	f.Int64Var(&d.Stock, "stock", 500, "units on sale")

@@ -20,7 +20,7 @@ import (
 func play(t *testing.T, environ []string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var said, complained strings.Builder
-	code = run(t.Context(), append([]string{"lab"}, args...), console{&said, &complained, environ})
+	code = run(t.Context(), append([]string{"lab"}, args...), console{out: &said, err: &complained, environ: environ})
 	return code, said.String(), complained.String()
 }
 
@@ -131,7 +131,7 @@ func (f *full) Write([]byte) (int, error) {
 func TestALabThatNobodyCanHearStops(t *testing.T) {
 	var out full
 	var complaint strings.Builder
-	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, console{&out, &complaint, nil})
+	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, console{out: &out, err: &complaint, environ: nil})
 	require.Equal(t, exitFail, code)
 	require.Equal(t, 1, out.written, "the first experiment, and no other")
 	require.Contains(t, complaint.String(), "no space left")

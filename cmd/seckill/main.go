@@ -19,9 +19,18 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], console{os.Stdout, os.Stderr, os.Environ()})
-	stop()
+	c := console{out: os.Stdout, err: os.Stderr, environ: os.Environ(), log: app.NewLogWriter(os.Stderr), stops: new(stops)}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup has asked for that
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	ctx := c.stops.watch(context.Background(), signals, func(undone string) {
+		c.complain("ended at once by a second signal: " + undone)
+		os.Exit(exitFail)
+	})
+	code := run(ctx, os.Args[1:], c)
+	c.log.Close()
 	os.Exit(code)
 }
 
@@ -29,6 +38,16 @@ func main() {
 type console struct {
 	out, err io.Writer
 	environ  []string
+	log      *app.LogWriter // of err, for what must not wait; nil in tests
+	stops    *stops         // nil in tests
+}
+
+// logOutput is where the log goes.
+func (c console) logOutput() io.Writer {
+	if c.log == nil {
+		return c.err
+	}
+	return c.log
 }
 
 // The exit codes.
@@ -62,7 +81,11 @@ func run(ctx context.Context, args []string, c console) int {
 	return exitFail
 }
 
-// complain prints a message on one line, however many errors were joined.
+// complain prints a message on one line, however many errors were joined. It comes after the log, and
+// as the log it does not wait for a reader.
 func (c console) complain(text string) {
-	_, _ = fmt.Fprintln(c.err, "seckill:", strings.ReplaceAll(text, "\n", "; "))
+	_, _ = fmt.Fprintln(c.logOutput(), "seckill:", strings.ReplaceAll(text, "\n", "; "))
+	if c.log != nil {
+		c.log.Close()
+	}
 }

@@ -25,7 +25,7 @@ func newMigrate(c console) *cobra.Command {
 		if cfg.MySQL.DSN == "" {
 			return usage(errors.New("mysql.dsn is empty: the embedded database is migrated by itself; set SECKILL_MYSQL__DSN"))
 		}
-		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.err))
+		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.logOutput()))
 		if err != nil {
 			return err
 		}

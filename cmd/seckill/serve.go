@@ -15,8 +15,9 @@ func newServe(c console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the application: HTTP API, page and background work",
-		Long: `Runs the application until Ctrl-C or SIGTERM. Without a configuration the stores are
-embedded in the process, with one coupon on sale.`,
+		Long: `Runs the application until Ctrl-C or SIGTERM, which it finishes its requests after; a second
+one ends it at once. SIGHUP is ignored: a changed configuration needs a restart. Without a
+configuration the stores are embedded in the process, with one coupon on sale.`,
 		Example: "  seckill serve\n  seckill serve --config configs/seckill.yaml\n  SECKILL_HTTP__ADDR=127.0.0.1:9090 seckill serve",
 		Args:    noArgs,
 	}
@@ -26,11 +27,16 @@ embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return err
 		}
-		log := app.NewLog(cfg.Log, c.err)
-		s, err := app.Start(cmd.Context(), cfg, log, app.Options{NewLab: pageLab})
+		log := app.NewLog(cfg.Log, c.logOutput())
+		o := app.Options{NewLab: pageLab}
+		if c.log != nil {
+			o.DroppedLines = c.log.Dropped
+		}
+		s, err := app.Start(cmd.Context(), cfg, log, o)
 		if err != nil {
 			return startError(cmd.Context(), err, log)
 		}
+		c.stops.serve(s.Undone)
 		if s.Embedded() {
 			if err := s.OpenDemoSale(cmd.Context()); err != nil {
 				return errors.Join(startError(cmd.Context(), err, log), s.Stop(context.WithoutCancel(cmd.Context())))

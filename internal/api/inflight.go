@@ -17,6 +17,9 @@ func (s *Server) enter(d routePolicy) bool {
 	return true
 }
 
+// InFlight returns how many requests hold a slot.
+func (s *Server) InFlight() int64 { return s.inFlight.Load() }
+
 func (s *Server) leave(d routePolicy) {
 	s.inFlight.Add(-1)
 	if d.buys {

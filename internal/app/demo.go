@@ -23,8 +23,8 @@ type Demo struct {
 	OpensIn time.Duration // before the sale begins
 	Rate    float64       // taps per second; 0 is as fast as it goes
 
-	NewLab   func() Lab
-	Out, Err io.Writer
+	NewLab        func() Lab
+	Out, Err, Log io.Writer // the report, its progress, and what is logged
 }
 
 // Pace makes the sale slow enough to be watched, as far as flags do not say otherwise: a
@@ -70,7 +70,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := Start(ctx, cfg, NewLog(cfg.Log, d.Err), Options{NewLab: d.NewLab})
+	s, err := Start(ctx, cfg, NewLog(cfg.Log, d.Log), Options{NewLab: d.NewLab})
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,20 @@ func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
 		level = slog.LevelInfo // the configuration has checked the word
 	}
-	terminal := isTerminal(to)
-	if cfg.Format == "text" || cfg.Format == "auto" && terminal {
-		return slog.New(tint.NewTextHandler(to, &tint.Options{Level: level, NoColor: !terminal}))
+	w, bounded := to.(*LogWriter)
+	if bounded {
+		direct := slog.New(newHandler(cfg.Format, level, w.to, isTerminal(w.to)))
+		w.onLost(func(lines int) { direct.Warn("log lines dropped: the log was not read in time", "lines", lines) })
+		return slog.New(newHandler(cfg.Format, level, w, isTerminal(w.to)))
 	}
-	return slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level}))
+	return slog.New(newHandler(cfg.Format, level, to, isTerminal(to)))
+}
+
+func newHandler(format string, level slog.Level, to io.Writer, terminal bool) slog.Handler {
+	if format == "text" || format == "auto" && terminal {
+		return tint.NewTextHandler(to, &tint.Options{Level: level, NoColor: !terminal})
+	}
+	return slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})
 }
 
 func isTerminal(w io.Writer) bool {

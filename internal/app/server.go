@@ -113,25 +113,33 @@ func (s *Server) ready(ctx context.Context) error {
 	return s.app.ping(ctx)
 }
 
-// drainDelay is how long an instance that is no longer ready still takes requests: the time
-// that a load balancer needs to notice.
-const drainDelay = time.Second
-
 // Stop ends the server so that no request is lost:
 //
-//	not ready ─▶ a moment for the load balancer ─▶ finish what is in flight ─▶ app
+//	not ready ─▶ http.drain_delay: requests still come ─▶ finish what is in flight ─▶ app
+//
+// A load balancer has the delay to notice that the instance is not ready. What is in flight then has
+// http.shutdown_timeout, and so has the app.
 func (s *Server) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.app.cfg.HTTP.ShutdownTimeout)
-	defer cancel()
 	s.draining.Store(true)
 	select {
-	case <-time.After(min(drainDelay, s.app.cfg.HTTP.ShutdownTimeout/4)):
+	case <-time.After(s.app.cfg.HTTP.DrainDelay):
 	case <-ctx.Done():
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.app.cfg.HTTP.ShutdownTimeout)
+	defer cancel()
 	s.api.Close() // event streams have no end of their own
 	err := s.public.Shutdown(ctx)
 	err = errors.Join(err, s.app.Close(context.WithoutCancel(ctx)))
 	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
+}
+
+// Undone returns what an end of the process at once would leave undone, for people.
+func (s *Server) Undone() string {
+	cut := fmt.Sprintf("%d requests in flight were cut off", s.api.InFlight())
+	if s.Embedded() {
+		return cut + ", and the embedded stores are gone"
+	}
+	return cut + ", and locks, holds and queue entries in hand are left to the other instances"
 }
 
 // auditReports implements api.Auditor.

@@ -15,7 +15,8 @@ import (
 
 // Options are what the program adds to the configuration.
 type Options struct {
-	NewLab func() Lab // of the page with embedded stores; nil has none
+	NewLab       func() Lab // of the page with embedded stores; nil has none
+	DroppedLines func() int // of the log, for the metrics; nil has none
 }
 
 // Lab plays experiments until it is closed.
@@ -24,8 +25,12 @@ type Lab interface {
 	Close() error
 }
 
-// embeddedTimeout is the least timeout of a request with embedded stores.
-const embeddedTimeout = 8 * time.Second
+// embeddedTimeout is the least timeout of a request with embedded stores, and embeddedDrainDelay the
+// longest http.drain_delay.
+const (
+	embeddedTimeout    = 8 * time.Second
+	embeddedDrainDelay = time.Second
+)
 
 // Start opens the listeners, builds the app and serves.
 func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*Server, error) {
@@ -39,6 +44,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 		// that has not answered yet is busy and not down.
 		cfg.HTTP.RequestTimeout = max(cfg.HTTP.RequestTimeout, embeddedTimeout)
 		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedTimeout)
+		cfg.HTTP.DrainDelay = min(cfg.HTTP.DrainDelay, embeddedDrainDelay) // no load balancer asks
 	}
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
@@ -57,6 +63,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 	s, err := newServer(a, l, o)
 	if err != nil {
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+	}
+	if o.DroppedLines != nil {
+		a.metrics.WatchLog(o.DroppedLines)
 	}
 	s.adminAddr = l.admin.Addr().String()
 	a.warn(ctx)

@@ -37,6 +37,7 @@ func (i *instance) start(ctx context.Context) error {
 	cmd.Dir = i.dir
 	cmd.Env = servers.Environ(i.dir, append([]string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
+		"SECKILL_HTTP__DRAIN_DELAY=1s",
 	}, i.env...)...)
 	life, err := servers.Serve(ctx, cmd)
 	if err != nil {

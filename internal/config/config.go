@@ -48,6 +48,7 @@ type HTTP struct {
 	IdleTimeout     time.Duration `key:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
 	RequestTimeout  time.Duration `key:"request_timeout" min:"1ms" max:"10m"`  // the deadline of one request
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
+	DrainDelay      time.Duration `key:"drain_delay" min:"0s" max:"10m"`       // from not ready to no new connections
 	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
 	TrustedProxies  []string      `key:"trusted_proxies"`                      // CIDRs whose X-Forwarded-For counts
 }
@@ -156,6 +157,7 @@ func Default() Config {
 			IdleTimeout:     time.Minute,
 			RequestTimeout:  3 * time.Second,
 			ShutdownTimeout: 15 * time.Second,
+			DrainDelay:      6 * time.Second,
 			MaxInFlight:     4096,
 			TrustedProxies:  []string{},
 		},

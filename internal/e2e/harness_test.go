@@ -31,6 +31,12 @@ type process struct {
 // needs, and SECKILL_ variables as given.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
+	return launchLogging(t, nil, env, args...)
+}
+
+// launchLogging is launch with a standard error of the test's own, unless log is nil.
+func launchLogging(t testing.TB, log *os.File, env []string, args ...string) *process {
+	t.Helper()
 	dependOnSources()
 	p := &process{cmd: exec.Command(program, args...), gone: make(chan struct{}), since: time.Now()}
 	p.cmd.Args[0] = "seckill"
@@ -40,6 +46,9 @@ func launch(t testing.TB, env []string, args ...string) *process {
 	}, env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	if log != nil {
+		p.cmd.Stderr = log
+	}
 	// If the tests are killed, so is it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, p.cmd.Start())
@@ -160,7 +169,7 @@ func serve(t testing.TB, env ...string) *instance {
 // launchServe starts an instance and does not wait for it.
 func launchServe(t testing.TB, env ...string) *instance {
 	t.Helper()
-	env = append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, env...)
+	env = append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_HTTP__DRAIN_DELAY=1s"}, env...)
 	return &instance{process: launch(t, env, "serve"), env: env}
 }
 

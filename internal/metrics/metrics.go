@@ -212,6 +212,13 @@ func (m *Metrics) WatchPools(db *sql.DB, client redis.UniversalClient) {
 	}, func() float64 { return float64(client.PoolStats().Timeouts) }))
 }
 
+// WatchLog exports how many lines of the log were dropped.
+func (m *Metrics) WatchLog(dropped func() int) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "seckill_log_lines_dropped_total", Help: "Lines of the log that were dropped because it was not read in time.",
+	}, func() float64 { return float64(dropped()) }))
+}
+
 func (m *Metrics) gauge(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// stops turns signals into the end of the program:
+//
+//	SIGINT, SIGTERM  the first ends the command in order, the second ends the process at once
+//	SIGHUP           as those; serve ignores it, because there is nothing to read again
+type stops struct {
+	serving atomic.Bool
+	undone  atomic.Pointer[func() string]
+}
+
+// serve makes the process outlive its terminal and the reader of its log: SIGHUP is ignored, and so
+// is SIGPIPE, which would end it when it writes to a log whose pipe was closed. undone returns what
+// an end at once would leave undone.
+func (s *stops) serve(undone func() string) {
+	if s == nil {
+		return // a test calls the command
+	}
+	s.serving.Store(true)
+	s.undone.Store(&undone)
+	// Not signal.Ignore, which the processes that this one starts would inherit.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// watch returns a context that ends with the first signal. With the second one it calls end, which
+// gets what is left undone.
+func (s *stops) watch(ctx context.Context, signals <-chan os.Signal, end func(undone string)) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for got := range signals {
+			switch {
+			case got == syscall.SIGHUP && s.serving.Load():
+			case ctx.Err() == nil:
+				cancel()
+			default:
+				undone := "what was under way is left as it was"
+				if f := s.undone.Load(); f != nil {
+					undone = (*f)()
+				}
+				end(undone)
+			}
+		}
+	}()
+	return ctx
+}
