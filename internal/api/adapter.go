@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"seckill/internal/order"
 )
 
 // access is the role that a route requires.
@@ -170,6 +172,9 @@ func (s *Server) reject(c *gin.Context, err error, p problem) string {
 	case http.StatusUnauthorized:
 		challenge(c.Request.Header, h)
 	case http.StatusServiceUnavailable:
+		if p.err == order.ErrUnavailable || p.err == context.DeadlineExceeded { //nolint:errorlint // the rows of the table
+			s.o.ObserveUnavailable(c.Request.Context(), c.FullPath(), err)
+		}
 		s.o.Log.DebugContext(c.Request.Context(), "request could not be served", "route", c.FullPath(), "error", err)
 	}
 	text := p.text

@@ -109,6 +109,9 @@ type Options struct {
 	Observe func(route, method string, status int, code string, d time.Duration)
 	// ObservePurchase is called for every purchase request as well. It may be nil.
 	ObservePurchase func(status int, code string, d time.Duration)
+	// ObserveUnavailable is called for every request that is refused because a store is away, does not
+	// do what it is asked, or took too long. It may be nil.
+	ObserveUnavailable func(ctx context.Context, route string, err error)
 }
 
 // withDefaults returns o with its zero values replaced by defaults.
@@ -130,6 +133,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Observe == nil {
 		o.Observe = func(string, string, int, string, time.Duration) {}
+	}
+	if o.ObserveUnavailable == nil {
+		o.ObserveUnavailable = func(context.Context, string, error) {}
 	}
 	if o.ObservePurchase == nil {
 		o.ObservePurchase = func(int, string, time.Duration) {}

@@ -57,12 +57,18 @@ func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sh := newShop()
-			s := sh.serve(t, Options{})
+			refused := 0
+			s := sh.serve(t, Options{ObserveUnavailable: func(_ context.Context, route string, err error) {
+				require.Equal(t, "/api/v1/coupons/:id/orders", route)
+				require.ErrorIs(t, err, tc.err)
+				refused++
+			}})
 			sh.say = func(context.Context) error { return tc.err }
 			rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
 			require.Equal(t, tc.status, rec.Code)
 			require.Equal(t, tc.code, codeOf(t, rec))
 			require.Equal(t, tc.retry, rec.Header().Get("Retry-After"))
+			require.Equal(t, name == "a store that is away" || name == "a time that is up", refused == 1, "refused because of a store")
 			if tc.detail != "" {
 				require.Equal(t, tc.detail, detailOf(t, rec))
 			}

@@ -52,6 +52,7 @@ type App struct {
 	fleet    *stock.Instances
 	metrics  *metrics.Metrics
 	clock    *clock.Clock
+	writes   writes
 	found    preflight.Findings // at the start
 
 	stops []func(ctx context.Context) error // in the order of building
@@ -86,7 +87,7 @@ func openCore(
 		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log, Reconciler: faultyReconciler,
 		Shards: cfg.Stock.Shards, SoldOutTTL: cfg.Stock.SoldOutTTL, CacheRefresh: cfg.Coupon.CacheRefresh,
-		PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
+		OnHeartbeat: a.writes.note, PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
 	a.fleet = stock.NewInstances(a.Stock, strings.ToLower(rand.Text()[:4]))
 	return a, nil
@@ -202,6 +203,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.Tx, d.Committer = a.metrics.Transactor(a.store), newCommitter(cfg.Order, a.store, a.metrics)
 	d.BatchSize = a.batches
 	a.orders = order.NewService(faultyService(d))
+	for of := range causes {
+		a.metrics.StartUnavailable(of)
+	}
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
 	a.metrics.WatchShards(a.Cache.Known, a.Stock.Left)
 	a.startBackground(ctx)
@@ -278,8 +282,9 @@ func (a *App) Close(ctx context.Context) error {
 	return err
 }
 
-// ping returns an error if a store does not answer within a second.
-func (a *App) ping(ctx context.Context) error {
+// ready returns an error if a store does not answer within a second, or takes no writes, or if the clocks
+// are apart.
+func (a *App) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := a.redis.Ping(ctx).Err(); err != nil {
@@ -287,6 +292,9 @@ func (a *App) ping(ctx context.Context) error {
 	}
 	if err := a.store.Ping(ctx); err != nil {
 		return errors.New("the database does not answer")
+	}
+	if err := a.writes.check(a.cfg.Redis.Mode == redisconn.Cluster); err != nil {
+		return err
 	}
 	return a.sameTime()
 }

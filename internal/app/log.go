@@ -11,7 +11,8 @@ import (
 	"seckill/internal/config"
 )
 
-// NewLog returns a logger that writes JSON, or coloured text to a terminal.
+// NewLog returns a logger that writes JSON, or coloured text to a terminal. On a LogWriter it warns once a
+// cause and minute.
 func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
@@ -20,8 +21,9 @@ func NewLog(cfg config.Log, to io.Writer) *slog.Logger {
 	w, bounded := to.(*LogWriter)
 	if bounded {
 		direct := slog.New(newHandler(cfg.Format, level, w.to, isTerminal(w.to)))
-		w.onLost(func(lines int) { direct.Warn("log lines dropped: the log was not read in time", "lines", lines) })
-		return slog.New(newHandler(cfg.Format, level, w, isTerminal(w.to)))
+		calm := newCalmHandler(newHandler(cfg.Format, level, w, isTerminal(w.to)))
+		w.serve(func(lines int) { direct.Warn("log lines dropped: the log was not read in time", "lines", lines) }, calm.flush)
+		return slog.New(calm)
 	}
 	return slog.New(newHandler(cfg.Format, level, to, isTerminal(to)))
 }

@@ -29,6 +29,7 @@ type LogWriter struct {
 	lost    int // lines dropped since the log was last told
 	dropped int // lines dropped in all
 	tell    func(lines int)
+	last    func() // logs what is kept back, before the end
 
 	wake    chan struct{}
 	closing chan struct{}
@@ -69,18 +70,26 @@ func (w *LogWriter) Dropped() int {
 // Close returns when all lines are written, or after a second: a log that takes none does not keep
 // the program from ending. What is written later is lost.
 func (w *LogWriter) Close() {
-	w.closed.Do(func() { close(w.closing) })
+	w.closed.Do(func() {
+		w.mu.Lock()
+		last := w.last
+		w.mu.Unlock()
+		if last != nil {
+			last()
+		}
+		close(w.closing)
+	})
 	select {
 	case <-w.done:
 	case <-time.After(logCloseTimeout):
 	}
 }
 
-// onLost sets how a number of dropped lines is logged.
-func (w *LogWriter) onLost(tell func(lines int)) {
+// serve sets how a number of dropped lines is logged, and what logs the last lines before the end.
+func (w *LogWriter) serve(tell func(lines int), last func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell = tell
+	w.tell, w.last = tell, last
 }
 
 func (w *LogWriter) run() {

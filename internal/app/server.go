@@ -69,6 +69,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
+		ObserveUnavailable: a.observeUnavailable,
 		Now: a.clock.Now,
 	}, deps)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
-	return s.app.ping(ctx)
+	return s.app.ready(ctx)
 }
 
 // Stop ends the server so that no request is lost:

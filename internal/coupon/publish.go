@@ -59,7 +59,8 @@ func (s *Service) exclusively(ctx context.Context, id int64, work func(context.C
 // Heartbeat records in both stores that they belong together: that what Redis holds was loaded
 // from this database in its present state. ErrForeign if Redis is in use by another
 // database; nothing may be loaded then.
-func (s *Service) Heartbeat(ctx context.Context) error {
+func (s *Service) Heartbeat(ctx context.Context) (err error) {
+	defer func() { s.onHeartbeat(err) }()
 	known, err := s.shards.Owner(ctx)
 	if err != nil {
 		return err

@@ -126,6 +126,8 @@ type Service struct {
 	shardCount int
 	now        func() time.Time
 	log        *slog.Logger
+
+	onHeartbeat func(err error)
 }
 
 // Deps are what a Service depends on.
@@ -139,6 +141,8 @@ type Deps struct {
 	ShardCount int              // shards of a new publication
 	Now        func() time.Time // nil is time.Now
 	Log        *slog.Logger     // nil is slog.Default
+
+	OnHeartbeat func(err error) // is told of each Heartbeat; may be nil
 }
 
 // NewService returns the coupon service.
@@ -149,9 +153,13 @@ func NewService(p Deps) *Service {
 	if p.Log == nil {
 		p.Log = slog.Default()
 	}
+	if p.OnHeartbeat == nil {
+		p.OnHeartbeat = func(error) {}
+	}
 	return &Service{
 		repo: p.Repository, loader: p.Loader, shards: p.Shards, announce: p.Announcer,
 		exclusive: p.Exclusive, cache: p.Cache, shardCount: p.ShardCount, now: p.Now, log: p.Log,
+		onHeartbeat: p.OnHeartbeat,
 	}
 }
 

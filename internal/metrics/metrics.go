@@ -42,6 +42,7 @@ type Metrics struct {
 	groupCommits prometheus.Histogram
 	up           *prometheus.GaugeVec
 	refused      *prometheus.CounterVec
+	unavailable  *prometheus.CounterVec
 	clocks       *prometheus.GaugeVec
 }
 
@@ -74,6 +75,8 @@ func (m *Metrics) newOrderMetrics() {
 		"Time of HTTP requests.", "route", "method", "status")
 	m.refused = m.counters("seckill_admission_refused_total",
 		"Purchase requests that were not admitted, by reason: full, waited or late.", "reason")
+	m.unavailable = m.counters("seckill_unavailable_total",
+		"Requests that were refused because of a store, by cause.", "cause")
 	m.groupOrders = m.histogram("seckill_group_commit_orders", "Orders committed in one transaction.",
 		prometheus.ExponentialBuckets(1, 2, 10))
 	m.groupCommits = m.histogram("seckill_group_commit_duration_seconds",
@@ -176,6 +179,12 @@ func (m *Metrics) ObserveGroupCommit(orders int, took time.Duration) {
 
 // ObserveRefusal counts a purchase request that was not admitted.
 func (m *Metrics) ObserveRefusal(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// ObserveUnavailable counts a request that was refused because of a store.
+func (m *Metrics) ObserveUnavailable(cause string) { m.unavailable.WithLabelValues(cause).Inc() }
+
+// StartUnavailable begins the count of each cause at 0, so that its first is seen as an increase.
+func (m *Metrics) StartUnavailable(cause string) { m.unavailable.WithLabelValues(cause) }
 
 // WatchAdmission exports the limit on orders at once, and how full it is.
 func (m *Metrics) WatchAdmission(limit, atWork, waiting func() int) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -68,7 +67,7 @@ func (p breakerPool) QueryContext(ctx context.Context, query string, args ...any
 func (p breakerPool) do(ctx context.Context, call func() error) error {
 	err := p.breaker.Do(ctx, call)
 	if errors.Is(err, breaker.ErrOpen) {
-		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+		return &unavailableError{err}
 	}
 	return err
 }

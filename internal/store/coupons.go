@@ -108,7 +108,7 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 func (s *Store) inUpdateTx(ctx context.Context, work func(ctx context.Context, db *gorm.DB) error) error {
 	err := s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, work)
 	if errors.Is(err, errRetry) || errors.Is(err, order.ErrCommitUnknown) {
-		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+		return &unavailableError{err}
 	}
 	return err
 }

@@ -69,19 +69,19 @@ func classify(err error) error {
 			return fmt.Errorf("%w: %w", errRetry, err)
 		}
 		if slices.Contains(unavailableCodes, fromMySQL.Number) {
-			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+			return &unavailableError{err}
 		}
 	case errors.As(err, &fromSQLite):
 		switch fromSQLite.Code() & 0xff {
 		case sqliteBusy, sqliteLocked:
 			return fmt.Errorf("%w: %w", errRetry, err)
 		case sqliteIO, sqliteFull:
-			return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+			return &unavailableError{err}
 		}
 	case errors.As(err, &fromNet), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, sql.ErrConnDone),
 		errors.Is(err, sql.ErrTxDone), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+		return &unavailableError{err}
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx orde
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	return &unavailableError{err}
 }
 
 // backoff waits for a random moment, so that transactions that met in a deadlock do not

@@ -56,7 +56,7 @@ func (s *Store) Void(ctx context.Context, o order.Order) error {
 	row := rowOfOrder(o)
 	err := insertError(s.write.WithContext(ctx).Create(&row).Error, o)
 	if errors.Is(err, errRetry) {
-		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+		return &unavailableError{err}
 	}
 	return err
 }

@@ -36,6 +36,8 @@ type Options struct {
 	Now       func() time.Time // nil is time.Now
 	Log       *slog.Logger     // nil is slog.Default
 
+	OnHeartbeat func(err error) // is told of each heartbeat, which writes into both stores; may be nil
+
 	Shards         int // of a new publication
 	SoldOutTTL     time.Duration
 	CacheRefresh   time.Duration
@@ -81,6 +83,7 @@ func New(o Options) *Core {
 	c.Coupons = coupon.NewService(coupon.Deps{
 		Repository: o.DB.Coupons(), Loader: o.DB.Coupons(), Shards: shards, Announcer: c.Stock,
 		Exclusive: o.Exclusive, Cache: c.Cache, ShardCount: o.Shards, Now: o.Now, Log: o.Log,
+		OnHeartbeat: o.OnHeartbeat,
 	})
 	c.ReconcilerDeps = order.ReconcilerDeps{
 		Holds: c.Stock, Stock: c.Stock, Restocker: c.Stock, Locker: o.Locker, Tx: o.DB,

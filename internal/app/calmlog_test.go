@@ -1,0 +1,84 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type logLine struct {
+	Level, Msg, Job, Error string
+	Times                  int
+}
+
+func linesOf(t *testing.T, b *bytes.Buffer) (all []logLine) {
+	t.Helper()
+	for line := range strings.Lines(b.String()) {
+		var one logLine
+		require.NoError(t, json.Unmarshal([]byte(line), &one))
+		all = append(all, one)
+	}
+	b.Reset()
+	return all
+}
+
+func TestAWarningIsLoggedOnceACauseAndMinuteWithACount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
+		log := slog.New(h)
+		fail := func(job string) { log.Warn("background job failed", "job", job, "error", errors.New("away")) }
+		for range 30 {
+			fail("relay")
+			fail("expire")
+			time.Sleep(time.Second)
+		}
+		log.Info("told")
+		log.Info("told")
+		log.Error("failed")
+		log.Error("failed")
+		got := linesOf(t, &b)
+		require.Len(t, got, 6, "one a job, and all that is no warning")
+		require.Equal(t, []string{"relay", "expire"}, []string{got[0].Job, got[1].Job})
+		require.Zero(t, got[0].Times)
+
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		got = linesOf(t, &b)
+		require.Len(t, got, 2)
+		require.Equal(t, 29, got[0].Times)
+		require.Equal(t, "away", got[0].Error, "the last of them is shown")
+
+		time.Sleep(2 * time.Minute) // in which there was none: it is new again
+		fail("relay")
+		require.Len(t, linesOf(t, &b), 1)
+
+		fail("relay")
+		fail("relay")
+		h.flush()
+		got = linesOf(t, &b)
+		require.Len(t, got, 1, "the end does not swallow what was kept back")
+		require.Equal(t, 2, got[0].Times)
+	})
+}
+
+func TestWarningsOfALoggerWithAttributesAreToldApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
+		for range 2 {
+			slog.New(h).With("job", "a").Warn("failed")
+			slog.New(h).With("job", "b").Warn("failed")
+		}
+		require.Len(t, linesOf(t, &b), 2)
+		h.flush()
+		require.Len(t, linesOf(t, &b), 2)
+	})
+}
