@@ -113,4 +113,3 @@ func (w *writes) check(partial bool) error {
 	}
 	return fmt.Errorf("%s: %s, and the last write came through %s ago", of, causes[of], time.Since(w.last).Round(time.Second))
 }
-

@@ -70,7 +70,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		ObserveUnavailable: a.observeUnavailable,
-		Now: a.clock.Now,
+		Now:                a.clock.Now,
 	}, deps)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
