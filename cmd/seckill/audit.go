@@ -17,7 +17,7 @@ func newAudit(c console) *cobra.Command {
 		Use:   "audit",
 		Short: "Compare Redis with the database, and print every invariant with its numbers",
 		Long: `Reads the configured Redis and database and prints every invariant. The exit code is 1
-if one is violated. --repair mends what is safe to mend; doing it twice is doing it once.`,
+if one is violated, or nothing could be audited. --repair mends what is safe to mend; doing it twice is doing it once.`,
 		Example: "  seckill audit --config configs/production.yaml\n  seckill audit --coupon 7 --repair",
 		Args:    noArgs,
 	}
@@ -49,7 +49,7 @@ if one is violated. --repair mends what is safe to mend; doing it twice is doing
 				return err
 			}
 			if len(ids) == 0 {
-				_, _ = fmt.Fprintln(c.err, "no coupon's stock was ever loaded: nothing to audit")
+				return errors.New("nothing was audited: no coupon's stock was ever loaded")
 			}
 		}
 		check := a.Auditor.Audit

@@ -49,6 +49,10 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&out.Log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
 	f.BoolVar(&out.JSON, "json", false, "print the report as one JSON object")
 	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
+	completeWords(cmd, "lock", "redis", "none")
+	completeWords(cmd, "mode", chaos.Sync, chaos.Queue)
+	_ = cmd.MarkFlagFilename("html", "html")
+	_ = cmd.MarkFlagFilename("log", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if o.Lock != "redis" && o.Lock != "none" {
 			return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))

@@ -16,8 +16,8 @@ The exit code is 0 only if the audit is clean.
 
 With --keep the sale is one to watch on the page: it begins a few seconds after the
 address is printed, with fewer buyers unless --users says how many, who come one after
-the other, and the page stays until Ctrl-C.`,
-		Example: "  seckill demo\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
+the other, and the page stays until Ctrl-C. --open opens it in a browser.`,
+		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
 		Args:    noArgs,
 	}
 	d := app.Demo{NewLab: pageLab, Out: c.out, Err: c.err, Log: c.logOutput()}
@@ -29,8 +29,14 @@ the other, and the page stays until Ctrl-C.`,
 	f.BoolVar(&d.Keep, "keep", false, "a sale to be watched on the page, which is served until Ctrl-C")
 	f.DurationVar(&d.OpensIn, "opens-in", 0, "how long before the sale begins (default 8s with --keep)")
 	f.Float64Var(&d.Rate, "rate", 0, "taps per second, 0 is as fast as it goes (with --keep: for five seconds of stock)")
+	f.StringVar(&d.Addr, "addr", "127.0.0.1:0", "host:port of the page and the API, port 0 is a free one")
+	open := f.Bool("open", false, "open the page in a browser; with --keep, which it means")
 	f.BoolVar(&d.JSON, "json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *open {
+			d.Keep = true
+			d.Opened = func(url string) { openBrowser(cmd.Context(), c, url) }
+		}
 		if d.Keep {
 			d.Pace(cmd.Flags().Changed)
 		}

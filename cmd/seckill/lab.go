@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"seckill/internal/config"
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
@@ -21,9 +22,9 @@ func newLab(c console) *cobra.Command {
 and what removes it: the same work twice, differing in one thing, on a schedule that
 shows the anomaly every time.`,
 		Example: "  seckill lab list\n  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html",
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(fmt.Errorf("lab: unknown command %q: see seckill lab --help", args[0]))
+				return unknown(cmd, "lab", args[0])
 			}
 			return nil
 		},
@@ -86,6 +87,7 @@ What there is no server for is not run, and what is missing is named.
 The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
 and no right one did.`,
 		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
+		ValidArgsFunction: completeExperiments,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(errors.New("lab run: name one experiment, or all: see seckill lab list"))
@@ -97,6 +99,7 @@ and no right one did.`,
 	r := labRun{language: languageFlag(cmd)}
 	f := cmd.Flags()
 	f.StringVar(&r.html, "html", "", "write a page with every timeline to this file")
+	_ = cmd.MarkFlagFilename("html", "html")
 	f.BoolVar(&r.json, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.details, "details", false, "with all: print the explanations and timelines too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -107,6 +110,9 @@ and no right one did.`,
 		if r.details = r.details || args[0] != "all"; args[0] != "all" {
 			one, err := lab.Find(args[0])
 			if err != nil {
+				if near, ok := config.Nearest(args[0], experimentNames()); ok {
+					err = fmt.Errorf("%w, did you mean %q?", err, near)
+				}
 				return usage(err)
 			}
 			experiments = []lab.Experiment{one}
@@ -199,8 +205,31 @@ func serverFlags(cmd *cobra.Command, c console) func() (harness.Config, error) {
 	}
 }
 
+// experimentNames are what lab run takes.
+func experimentNames() []string {
+	names := []string{"all"}
+	for _, e := range lab.All() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// completeExperiments offers the names with their titles.
+func completeExperiments(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all := []cobra.Completion{cobra.CompletionWithDesc("all", "every experiment")}
+	for _, e := range lab.All() {
+		all = append(all, cobra.CompletionWithDesc(e.Name, e.Title.EN))
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
 func languageFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("lang", "en", "language of the text, en or zh")
+	to := cmd.Flags().String("lang", "en", "language of the text, en or zh")
+	completeWords(cmd, "lang", "en", "zh")
+	return to
 }
 
 func checkLanguage(language string) error {

@@ -18,12 +18,17 @@ func newServe(c console) *cobra.Command {
 		Long: `Runs the application until Ctrl-C or SIGTERM, which it finishes its requests after; a second
 one ends it at once. SIGHUP is ignored: a changed configuration needs a restart. Without a
 configuration the stores are embedded in the process, with one coupon on sale.`,
-		Example: "  seckill serve\n  seckill serve --config configs/seckill.yaml\n  SECKILL_HTTP__ADDR=127.0.0.1:9090 seckill serve",
+		Example: "  seckill serve\n  seckill serve --addr 127.0.0.1:9090\n  seckill serve --config configs/seckill.yaml",
 		Args:    noArgs,
 	}
 	load := configFlag(cmd, c)
+	addr := cmd.Flags().String("addr", "", "host:port of the page and the API (default: http.addr)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := load()
+		var variables []string
+		if *addr != "" {
+			variables = append(variables, "SECKILL_HTTP__ADDR="+*addr)
+		}
+		cfg, err := load(variables...)
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ func newToken(c console) *cobra.Command {
 	user := cmd.Flags().Int64("user", 0, "the user's id")
 	users := cmd.Flags().String("users", "", "FROM-TO: a token for each of these users, one a line")
 	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
+	completeWords(cmd, "role", api.RoleUser, api.RoleAdmin)
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		first, last, err := userRange(*user, *users)

@@ -33,7 +33,7 @@ type listeners struct{ public, admin net.Listener }
 func listen(ctx context.Context, public, admin string) (l listeners, err error) {
 	var lc net.ListenConfig
 	if l.public, err = lc.Listen(ctx, "tcp", public); err != nil {
-		return l, fmt.Errorf("http.addr: %w: choose another with SECKILL_HTTP__ADDR", err)
+		return l, fmt.Errorf("http.addr: %w: choose another with --addr or SECKILL_HTTP__ADDR", err)
 	}
 	if l.admin, err = lc.Listen(ctx, "tcp", admin); err != nil {
 		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())

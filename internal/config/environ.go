@@ -43,7 +43,7 @@ func (v variables) take(name, value string) {
 		}
 	}
 	text := "unknown variable " + shown(name) + ": "
-	if near, ok := nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
+	if near, ok := Nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
 		v.wrong.add(text+"did you mean "+variable(near)+"?", near)
 		return
 	}

@@ -160,7 +160,7 @@ func (f file) unknown(line int, path string) {
 		return
 	}
 	text := "unknown key " + shown(path) + ": "
-	if near, ok := nearest(path, append(paths(), sections...)); ok {
+	if near, ok := Nearest(path, append(paths(), sections...)); ok {
 		f.say(line, text+"did you mean "+near+"?", path, near)
 		return
 	}

@@ -84,7 +84,7 @@ func TestACommandThatIsStoppedSaysSo(t *testing.T) {
 
 func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"", "serve", "demo", "rush", "audit", "archive", "migrate", "token", "version"} {
+	for _, command := range []string{"", "serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
 		assert.Zero(t, p.code(), command)
 		assert.Contains(t, p.out.String(), "Examples:\n", command)
@@ -92,7 +92,7 @@ func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 		assert.Empty(t, p.err.String(), command)
 	}
 	all := run(t, nil, "help").out.String()
-	for _, command := range []string{"serve", "demo", "rush", "audit", "archive", "migrate", "token", "version", "completion"} {
+	for _, command := range []string{"serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version", "completion"} {
 		assert.Contains(t, all, "\n  "+command)
 	}
 	assert.Contains(t, run(t, nil, "version").out.String(), "seckill ")

@@ -21,8 +21,8 @@ func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
 	dsn := testservers.DSN(t)
 	s := newShopOver(t, dsn)
 	none := run(t, s.env, "audit")
-	assert.Zero(t, none.code())
-	assert.Contains(t, none.err.String(), "nothing to audit")
+	assert.Equal(t, 1, none.code())
+	assert.Contains(t, none.err.String(), "nothing was audited")
 
 	i := s.instance(t)
 	id := i.sale(t, 5, 1)

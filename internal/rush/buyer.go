@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // tap requests one unit until there is an outcome, and counts it once.
@@ -47,12 +48,22 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 			return
 		case retryable, unknown: // below, if there are tries left
 		}
-		if try == r.Tries || !backoff(ctx, try, a.after) {
+		if try == r.Tries || !t.backoff(ctx, try, a.after) {
 			r.giveUp(t, v)
 			return
 		}
 		r.countRepeat()
 	}
+}
+
+// backoff is backoff, and adds to what the server told the tap to wait.
+func (t *tap) backoff(ctx context.Context, try int, after time.Duration) bool {
+	began := time.Now()
+	goesOn := backoff(ctx, try, after)
+	if after > 0 {
+		t.told += time.Since(began)
+	}
+	return goesOn
 }
 
 // giveUp counts a tap by its last answer.
@@ -81,7 +92,7 @@ func (r *run) acknowledge(ctx, work context.Context, t tap, o order) {
 			user, r.Coupon, o.ID, o.UserID, o.CouponID)
 	}
 	a := &ack{id: o.ID, user: user, tap: t.nth, expires: o.ExpiresAt}
-	nth := r.countAccepted(a, t.due)
+	nth := r.countAccepted(a, t.due, t.told)
 	// 37 and 100 have no common divisor: of any 100 orders in a row exactly so
 	// many are paid and so many cancelled, and they are mixed.
 	switch lot := nth * 37 % 100; {

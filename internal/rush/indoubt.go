@@ -14,7 +14,7 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 	q := request{method: http.MethodGet, path: place, token: r.tokens[t.buyer]}
 	last := time.Now().Add(r.timeouts.inDoubt)
 	for try := 1; ; try++ {
-		if !backoff(ctx, try, min(after, maxRetryAfter)) {
+		if !t.backoff(ctx, try, min(after, maxRetryAfter)) {
 			r.countFailure("in_doubt")
 			return
 		}

@@ -25,7 +25,7 @@ func (r *run) reportProgress() (done func()) {
 		return func() {}
 	}
 	report := func() {
-		asked, accepted, refused, failed, _ := r.counts()
+		asked, accepted, refused, failed, _, _ := r.counts()
 		r.OnProgress(Progress{Taps: r.taps(), Asked: asked, Accepted: accepted, Refused: refused, Failed: failed})
 	}
 	stop := make(chan struct{})

@@ -69,10 +69,14 @@ func (r *run) bar() (every time.Duration, draw, finish func()) {
 }
 
 // progressLine returns how many taps have an outcome, and the line under the bar. The units
-// left are counted from the answers to the buyers, so they are never ahead of them.
+// left are counted from the answers to the buyers, so they are never ahead of them; once a buyer was told
+// that it is sold out nothing is left, other buyers have the rest.
 func (r *run) progressLine() (settled int, text string) {
-	asked, accepted, refused, failed, cancelled := r.counts()
+	asked, accepted, refused, failed, cancelled, soldOut := r.counts()
 	left := max(0, r.sale.Left-accepted+cancelled)
+	if soldOut && cancelled == 0 {
+		left = 0
+	}
 	text = fmt.Sprintf("asked %d  accepted %d  refused %d  left %d", asked, accepted, refused, left)
 	if failed > 0 {
 		text += fmt.Sprintf("  failed %d", failed)

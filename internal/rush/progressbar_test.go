@@ -17,9 +17,9 @@ func halfWay(out *strings.Builder) *run {
 		r.countTap()
 	}
 	for range 3 {
-		r.countAccepted(&ack{}, time.Now())
+		r.countAccepted(&ack{}, time.Now(), 0)
 	}
-	r.countRefusal("sold_out", time.Now())
+	r.countRefusal("limit_reached", time.Now())
 	r.countRefusal("busy", time.Now())
 	r.countFailure("timeout")
 	return r
@@ -51,4 +51,15 @@ func TestOnlyATerminalGetsABar(t *testing.T) {
 	defer func() { require.NoError(t, f.Close()) }()
 	require.False(t, onTerminal(f))
 	require.False(t, onTerminal(&strings.Builder{}))
+}
+
+// A visitor of the page may have bought some of it.
+func TestNothingIsLeftOfWhatBuyersWereToldIsSoldOut(t *testing.T) {
+	r := halfWay(nil)
+	r.countRefusal("sold_out", time.Now())
+	_, text := r.progressLine()
+	require.Contains(t, text, "left 0")
+	r.cancelled = 1 // what is cancelled is sold again
+	_, text = r.progressLine()
+	require.Contains(t, text, "left 6")
 }

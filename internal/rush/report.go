@@ -3,7 +3,9 @@ package rush
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 )
 
 // Report is what became of a run. Accepted, refused and failed are outcomes of
@@ -37,6 +39,10 @@ type Report struct {
 	Failures map[string]int // Failed, by reason
 	Queued   int            // taps first answered 202
 	QueuedIn float64        // seconds from the first tap to the last such answer
+
+	Told            int     // accepted orders whose tap was told to wait, by Retry-After
+	UntoldP50Millis float64 // latency of accepted orders without that waiting
+	UntoldP99Millis float64
 
 	RefusedP50Millis float64 // latency of refusals, measured as that of accepted orders
 	RefusedP99Millis float64
@@ -89,6 +95,40 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 func round(x, parts float64) float64 { return math.Round(x*parts) / parts }
 
+// With returns the report with what became of a later run of the same sale, and a note that tells of it.
+// The times and rates stay those of the first.
+func (r Report) With(later Report, note string) Report {
+	r.Asked += later.Asked
+	r.Accepted += later.Accepted
+	r.Failed += later.Failed
+	r.Refused, r.Failures = added(r.Refused, later.Refused), added(r.Failures, later.Failures)
+	r.Committed += later.Committed
+	r.Oversold, r.Duplicates = max(r.Oversold, later.Oversold), max(r.Duplicates, later.Duplicates)
+	if r.Audit == AuditClean { // a later audit is of the whole sale
+		r.Audit = later.Audit
+	}
+	r.Violations = slices.Concat(r.Violations, later.Violations)
+	r.Paid += later.Paid
+	r.Cancelled += later.Cancelled
+	r.Queued += later.Queued
+	r.Repeats += later.Repeats
+	r.ReadBack += later.ReadBack
+	r.Stopped = r.Stopped || later.Stopped
+	r.Notes = slices.Concat(r.Notes, later.Notes, []string{note})
+	return r
+}
+
+func added(a, b map[string]int) map[string]int {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]int{}
+	}
+	for name, n := range b {
+		all[name] += n
+	}
+	return all
+}
+
 func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
@@ -113,6 +153,9 @@ func (r *run) report(f findings, seconds float64) Report {
 		Queued:     r.queued,
 		Repeats:    r.repeats,
 	}
+	rep.Told = r.toldTaps
+	rep.UntoldP50Millis = float64(r.untold.ValueAtQuantile(50)) / 1000
+	rep.UntoldP99Millis = float64(r.untold.ValueAtQuantile(99)) / 1000
 	rep.RefusedP50Millis = float64(r.refusals.ValueAtQuantile(50)) / 1000
 	rep.RefusedP99Millis = float64(r.refusals.ValueAtQuantile(99)) / 1000
 	if r.queued > 0 {

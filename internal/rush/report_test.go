@@ -45,7 +45,7 @@ func TestTheTextIsLaidOut(t *testing.T) {
 		Asked: 1000, Accepted: 500, Refused: map[string]int{"sold_out": 496, "limit_reached": 2}, Failed: 2,
 		Failures: map[string]int{"timeout": 2}, Committed: 501, Audit: AuditViolated, Violations: []string{"lost: order 7"},
 		Seconds: 1.25, OrdersPerSecond: 400, RequestsPerSecond: 800, P50Millis: 3.25, P99Millis: 20.5,
-		ReadBack: 500, Repeats: 3, Notes: []string{"it rained"},
+		ReadBack: 100, Repeats: 3, Told: 2, UntoldP50Millis: 3.1, UntoldP99Millis: 9.5, Paid: 40, Cancelled: 1, Notes: []string{"it rained"},
 	}.WriteText(&b))
 	require.Equal(t, `     asked    accepted     refused                    failed           committed
       1000         500         496 sold_out                2 timeout         501
@@ -53,7 +53,9 @@ func TestTheTextIsLaidOut(t *testing.T) {
 
      400.0 orders/s          800.0 requests/s   in 1.25 s
        3.2 ms p50             20.5 ms p99       of accepted orders
-         0 oversold              0 duplicates   500 acknowledged orders read back
+       3.1 ms p50              9.5 ms p99       without the waiting that the server told 2 of them (Retry-After)
+         0 oversold              0 duplicates   a sample of 100 of 500 acknowledged orders read back
+        40 paid                  1 cancelled    500 sold: committed and not cancelled
          0 queued (202)          3 retries
 
 note: it rained

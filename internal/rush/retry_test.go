@@ -186,3 +186,19 @@ func TestRetryAfterInBothItsForms(t *testing.T) {
 	require.Zero(t, retryAfter("soon"))
 	require.InDelta(t, 60, retryAfter(time.Now().Add(time.Minute).UTC().Format(http.TimeFormat)).Seconds(), 2)
 }
+
+func TestWaitingThatTheServerToldIsNoLatencyOfItsOwn(t *testing.T) {
+	s := open(t, &fakeServer{stock: 100})
+	s.buy = func(w http.ResponseWriter, user, _ string, try int) bool {
+		if user != "1" || try > 1 {
+			return false
+		}
+		refuse(w, 409, "busy", "1")
+		return true
+	}
+	rep := s.rush(t, Options{Users: 1, Keys: true})
+	require.Equal(t, 1, rep.Accepted)
+	require.Equal(t, 1, rep.Told)
+	require.GreaterOrEqual(t, rep.P99Millis, 1000.0, "what the buyer has waited")
+	require.GreaterOrEqual(t, rep.P99Millis-rep.UntoldP99Millis, 900.0)
+}

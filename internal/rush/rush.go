@@ -34,9 +34,10 @@ type run struct {
 
 // tap is one purchase of one unit that one buyer attempts.
 type tap struct {
-	buyer int       // from 0
-	nth   int       // of this buyer's taps, from 0
-	due   time.Time // from when its latency counts
+	buyer int           // from 0
+	nth   int           // of this buyer's taps, from 0
+	due   time.Time     // from when its latency counts
+	told  time.Duration // how long it has waited because the server said so
 }
 
 // Run sends all buyers and returns the report.

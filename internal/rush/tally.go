@@ -23,6 +23,8 @@ type tally struct {
 	refused   map[string]int
 	failed    map[string]int
 	latency   *hdrhistogram.Histogram // of accepted orders, in µs
+	untold    *hdrhistogram.Histogram // the same without the waiting that the server told
+	toldTaps  int                     // accepted orders whose tap was told to wait
 	refusals  *hdrhistogram.Histogram // of refusals, in µs
 	last      time.Time               // when the latest outcome was known
 	queuedAt  time.Time               // when the latest 202 was answered
@@ -63,6 +65,7 @@ func newTally() *tally {
 		refused:  make(map[string]int),
 		failed:   make(map[string]int),
 		latency:  newLatency(),
+		untold:   newLatency(),
 		refusals: newLatency(),
 	}
 }
@@ -113,14 +116,19 @@ func (t *tally) countFailure(name string) {
 	t.last = time.Now()
 }
 
-// countAccepted records an order and returns which one it is, counting from 1.
-func (t *tally) countAccepted(a *ack, since time.Time) int {
+// countAccepted records an order, whose tap was told to wait so long, and returns which one it is,
+// counting from 1.
+func (t *tally) countAccepted(a *ack, since time.Time, told time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = time.Now()
 	t.accepted++
 	t.acks = append(t.acks, a)
 	record(t.latency, t.last.Sub(since))
+	record(t.untold, t.last.Sub(since)-told)
+	if told > 0 {
+		t.toldTaps++
+	}
 	return t.accepted
 }
 
@@ -144,10 +152,10 @@ func (t *tally) violation(format string, args ...any) {
 }
 
 // counts returns what the progress shows.
-func (t *tally) counts() (asked, accepted, refused, failed, cancelled int) {
+func (t *tally) counts() (asked, accepted, refused, failed, cancelled int, soldOut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.asked, t.accepted, sum(t.refused), sum(t.failed), t.cancelled
+	return t.asked, t.accepted, sum(t.refused), sum(t.failed), t.cancelled, t.refused["sold_out"] > 0
 }
 
 func sum(m map[string]int) int {

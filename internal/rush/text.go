@@ -64,9 +64,18 @@ func (r Report) writeTable(b *bytes.Buffer) {
 func (r Report) writeFigures(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%10.1f orders/s     %10.1f requests/s   in %.2f s\n", r.OrdersPerSecond, r.RequestsPerSecond, r.Seconds)
 	fmt.Fprintf(b, "%10.1f ms p50       %10.1f ms p99       of accepted orders\n", r.P50Millis, r.P99Millis)
-	fmt.Fprintf(b, "%10d oversold     %10d duplicates   %d acknowledged orders read back\n", r.Oversold, r.Duplicates, r.ReadBack)
+	if r.Told > 0 {
+		fmt.Fprintf(b, "%10.1f ms p50       %10.1f ms p99       without the waiting that the server told %d of them (Retry-After)\n",
+			r.UntoldP50Millis, r.UntoldP99Millis, r.Told)
+	}
+	readBack := fmt.Sprintf("%d acknowledged orders read back", r.ReadBack)
+	if r.ReadBack < r.Accepted {
+		readBack = fmt.Sprintf("a sample of %d of %d acknowledged orders read back", r.ReadBack, r.Accepted)
+	}
+	fmt.Fprintf(b, "%10d oversold     %10d duplicates   %s\n", r.Oversold, r.Duplicates, readBack)
 	if r.Paid+r.Cancelled > 0 {
-		fmt.Fprintf(b, "%10d paid         %10d cancelled\n", r.Paid, r.Cancelled)
+		fmt.Fprintf(b, "%10d paid         %10d cancelled    %d sold: committed and not cancelled\n",
+			r.Paid, r.Cancelled, r.Committed-r.Cancelled)
 	}
 	if r.Queued+r.Repeats > 0 {
 		fmt.Fprintf(b, "%10d queued (202) %10d retries\n", r.Queued, r.Repeats)

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// typed runs a command line and returns its exit code and what it printed.
+func typed(t *testing.T, environ []string, args ...string) (code int, out, complaint string) {
+	t.Helper()
+	var said, complained strings.Builder
+	code = run(t.Context(), args, console{out: &said, err: &complained, environ: environ})
+	return code, said.String(), complained.String()
+}
+
+func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
+	_, want, _ := typed(t, nil, "version")
+	require.True(t, strings.HasPrefix(want, "seckill "), want)
+	for _, flag := range []string{"--version", "-v"} {
+		code, out, complaint := typed(t, nil, flag)
+		require.Equal(t, exitOK, code, complaint)
+		require.Equal(t, want, out)
+	}
+}
+
+func TestWhatIsMisspeltIsAnsweredWithWhatWasMeant(t *testing.T) {
+	for line, want := range map[string]string{
+		"dmeo":                         `did you mean "demo"?`,
+		"serv":                         `did you mean "serve"?`,
+		"help rsh":                     `did you mean "rush"?`,
+		"lab lst":                      `did you mean "list"?`,
+		"lab run unlock-befor-commit":  `did you mean "unlock-before-commit"?`,
+		"demo --usres 5":               "did you mean --users?",
+		"rush --double-tap-ever 5":     "did you mean --double-tap-every?",
+		"audit --cupon 7":              "did you mean --coupon?",
+		"lab run all --htlm page.html": "did you mean --html?",
+	} {
+		code, out, complaint := typed(t, nil, strings.Fields(line)...)
+		assert.Equal(t, exitUsage, code, line)
+		assert.Contains(t, complaint, want, line)
+		assert.Equal(t, 1, strings.Count(complaint, "\n"), complaint)
+		assert.Empty(t, out, line)
+	}
+	_, _, complaint := typed(t, nil, "sell")
+	require.NotContains(t, complaint, "did you mean")
+}
+
+func TestCompletionOffersWhatTheCommandTakes(t *testing.T) {
+	for line, want := range map[string][]string{
+		"lab run ":            {"all", "unlock-before-commit", "defence-in-depth"},
+		"lab list --lang ":    {"en", "zh"},
+		"lab run all --lang ": {"en", "zh"},
+		"token --role ":       {"user", "admin"},
+		"serve ":              {},
+		"demo --users ":       {},
+		"audit --coupon ":     {},
+	} {
+		code, out, complaint := typed(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		require.Equal(t, exitOK, code, complaint)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		require.Equal(t, ":4", lines[len(lines)-1], "%s: no files", line)
+		var offered []string
+		for _, one := range lines[:len(lines)-1] {
+			word, _, _ := strings.Cut(one, "\t")
+			offered = append(offered, word)
+		}
+		if len(want) == 0 {
+			require.Empty(t, offered, line)
+		}
+		require.Subset(t, offered, want, line)
+	}
+	_, out, _ := typed(t, nil, "__complete", "serve", "--config", "")
+	require.Contains(t, out, "yaml\n", "a file is a file")
+}
+
+func TestHealthIsAnExitCode(t *testing.T) {
+	ready := true
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/healthz":
+			_, _ = w.Write([]byte(`{"status":"ok"}`))
+		case r.URL.Path != "/readyz":
+			http.NotFound(w, r)
+		case ready:
+			_, _ = w.Write([]byte(`{"status":"ready"}`))
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"status":"not ready","reason":"database_read_only: the database is read-only"}`))
+		}
+	}))
+	defer admin.Close()
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/features" {
+			http.NotFound(w, r)
+		}
+	}))
+	defer public.Close()
+	// The configuration may say every network; the check asks on its own machine.
+	environ := []string{
+		"SECKILL_ADMIN__ADDR=0.0.0.0:" + port(admin.URL), "SECKILL_HTTP__ADDR=:" + port(public.URL),
+	}
+	for _, c := range []struct {
+		args  string
+		ready bool
+		code  int
+		says  string
+	}{
+		{"health", true, exitOK, "ready"},
+		{"health", false, exitFail, "database_read_only"},
+		{"health --live", false, exitOK, "ok"},
+		{"health --public", false, exitOK, "ok"},
+		{"health --url " + admin.URL, true, exitOK, "ready"},
+		{"health --url " + public.URL, true, exitFail, "404"},
+		{"health --url http://127.0.0.1:1", true, exitFail, "does not answer"},
+		{"health --live --public", true, exitUsage, "--public"},
+		{"health --timeout 0s", true, exitUsage, "--timeout"},
+	} {
+		ready = c.ready
+		code, out, complaint := typed(t, environ, strings.Fields(c.args)...)
+		assert.Equal(t, c.code, code, c.args)
+		assert.Contains(t, out+complaint, c.says, c.args)
+	}
+}
+
+func port(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
+
+func TestTheAddressOfAFlagGoesOverTheConfiguration(t *testing.T) {
+	taken := httptest.NewServer(http.NotFoundHandler())
+	defer taken.Close()
+	addr := strings.TrimPrefix(taken.URL, "http://")
+	for _, args := range [][]string{{"serve", "--addr", addr}, {"demo", "--users", "1", "--addr", addr}} {
+		code, _, complaint := typed(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, args...)
+		assert.Equal(t, exitFail, code, args)
+		assert.Contains(t, complaint, addr, args)
+		assert.Contains(t, complaint, "--addr", args)
+	}
+	code, _, complaint := typed(t, nil, "serve", "--addr", "here")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, complaint, "http.addr must be host:port")
+}
+
+func TestThePageIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	browser, opened := filepath.Join(dir, "browser"), filepath.Join(dir, "opened")
+	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700)) //nolint:gosec // it is run
+	var complained strings.Builder
+	openBrowser(t.Context(), console{err: &complained, environ: []string{"BROWSER=" + browser}}, "http://127.0.0.1:8080")
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(opened)
+		return err == nil && string(text) == "http://127.0.0.1:8080\n"
+	}, 20*time.Second, 10*time.Millisecond)
+	require.Empty(t, complained.String())
+
+	openBrowser(t.Context(), console{err: &complained, environ: []string{"BROWSER=" + dir + "/none"}}, "http://127.0.0.1:8080")
+	require.Contains(t, complained.String(), "open http://127.0.0.1:8080 yourself")
+}
