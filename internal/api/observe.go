@@ -39,8 +39,9 @@ func (s *Server) observe(e endpoint, observers ...func(status int, code string, 
 	}
 }
 
-// recoverPanic turns a panic into a 500. If the response has begun, it closes the connection
-// instead, so that the client does not mistake half a response for a whole.
+// recoverPanic calls e, if the request is framed as it must be, and turns a panic into a 500. If the
+// response has begun, it closes the connection instead, so that the client does not mistake half a
+// response for a whole.
 func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
 	defer func() {
 		p := recover()
@@ -57,6 +58,9 @@ func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
 		}
 		code = s.internalError(c, "request panicked", args...)
 	}()
+	if err := checkFraming(c); err != nil {
+		return s.refuse(c, err)
+	}
 	return e(c)
 }
 

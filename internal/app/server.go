@@ -12,6 +12,7 @@ import (
 
 	"seckill/internal/api"
 	"seckill/internal/audit"
+	"seckill/internal/config"
 )
 
 // Server is the application with its two listeners.
@@ -30,15 +31,27 @@ type Server struct {
 // mistake, and is reported first.
 type listeners struct{ public, admin net.Listener }
 
-func listen(ctx context.Context, public, admin string) (l listeners, err error) {
+func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listeners, err error) {
+	most, err := maxConnections(cfg, descriptorLimit())
+	if err != nil {
+		return l, err
+	}
 	var lc net.ListenConfig
-	if l.public, err = lc.Listen(ctx, "tcp", public); err != nil {
+	if l.public, err = lc.Listen(ctx, "tcp", cfg.HTTP.Addr); err != nil {
 		return l, fmt.Errorf("http.addr: %w: choose another with --addr or SECKILL_HTTP__ADDR", err)
 	}
-	if l.admin, err = lc.Listen(ctx, "tcp", admin); err != nil {
+	if l.admin, err = lc.Listen(ctx, "tcp", cfg.Admin.Addr); err != nil {
 		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())
 	}
-	return l, nil
+	public, err := api.Listen(l.public, api.ConnLimits{
+		Max: most, PerAddress: perAddress(cfg.HTTP, most), TrustedProxies: cfg.HTTP.TrustedProxies, Log: log,
+	})
+	if err != nil {
+		return l, errors.Join(err, l.close())
+	}
+	l.public = public
+	l.admin, err = api.Listen(l.admin, api.ConnLimits{Max: adminConnections, Log: log})
+	return l, err
 }
 
 func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.Close()) }
@@ -76,7 +89,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		return nil, errors.Join(err, l.close())
 	}
 	s.public = &http.Server{
-		Handler:     s.closeWhileDraining(s.api.Handler()),
+		Handler: s.closeWhileDraining(s.api.Handler()), ConnContext: api.ConnContext,
 		ReadTimeout: cfg.HTTP.ReadTimeout, WriteTimeout: cfg.HTTP.WriteTimeout, IdleTimeout: cfg.HTTP.IdleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}

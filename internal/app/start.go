@@ -49,7 +49,7 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
-	l, err := listen(ctx, cfg.HTTP.Addr, cfg.Admin.Addr)
+	l, err := listen(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}

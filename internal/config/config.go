@@ -50,7 +50,11 @@ type HTTP struct {
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
 	DrainDelay      time.Duration `key:"drain_delay" min:"0s" max:"10m"`       // from not ready to no new connections
 	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
-	TrustedProxies  []string      `key:"trusted_proxies"`                      // CIDRs whose X-Forwarded-For counts
+
+	MaxConnections           int `key:"max_connections" min:"0" max:"1000000"`             // at once; 0 = what descriptors allow
+	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = a quarter of them
+
+	TrustedProxies []string `key:"trusted_proxies"` // CIDRs whose X-Forwarded-For counts
 }
 
 // Admin is the second listener: health, metrics, profiles.
