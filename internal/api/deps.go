@@ -96,10 +96,12 @@ type Options struct {
 	RequestTimeout time.Duration // the whole budget of one request; 0 is 3 s
 	MaxInFlight    int           // requests at once, event streams aside
 	MaxStreams     int           // event streams at once; 0 is 1024
-	PerUserRate    int           // requests per second of one user
-	SessionRate    int           // POST /sessions per second from one address
-	Burst          int           // requests at once within either rate; 0 is the rate itself
-	TrustedProxies []string      // CIDRs whose X-Forwarded-For counts
+	// MaxStreamsPerAddress is how many of them one address may have; 0 is no limit.
+	MaxStreamsPerAddress int
+	PerUserRate          int      // requests per second of one user
+	SessionRate          int      // POST /sessions per second from one address
+	Burst                int      // requests at once within either rate; 0 is the rate itself
+	TrustedProxies       []string // CIDRs whose X-Forwarded-For counts
 
 	Log *slog.Logger     // nil is slog.Default
 	Now func() time.Time // nil is time.Now

@@ -18,10 +18,12 @@ type hub struct {
 	every   time.Duration
 	budget  time.Duration // of one poll
 	max     int           // streams
+	maxEach int           // streams of one address; 0 is no limit
 
 	mu      sync.Mutex
 	feeds   map[int64]*feed
 	streams int
+	from    map[string]int // streams by address
 	closed  bool
 	polls   sync.WaitGroup
 }
@@ -44,13 +46,13 @@ const (
 func newHub(p Deps, o Options) *hub {
 	return &hub{
 		coupons: p.Coupons, live: p.Live, engine: p.SaleStatus, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
-		max: o.MaxStreams, feeds: map[int64]*feed{},
+		max: o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
 	}
 }
 
-// join returns the coupon's events and a function to leave with. The channel is closed with the
-// hub. A slow reader misses events and gets the newest.
-func (h *hub) join(id int64) (<-chan []byte, func(), error) {
+// join returns the coupon's events for a client at the address, and a function to leave with. The
+// channel is closed with the hub. A slow reader misses events and gets the newest.
+func (h *hub) join(id int64, address string) (<-chan []byte, func(), error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -58,8 +60,11 @@ func (h *hub) join(id int64) (<-chan []byte, func(), error) {
 		return nil, nil, errClosing
 	case h.streams >= h.max:
 		return nil, nil, errOverloaded
+	case h.maxEach > 0 && h.from[address] >= h.maxEach:
+		return nil, nil, errTooManyStreams
 	}
 	h.streams++
+	h.from[address]++
 	f := h.feeds[id]
 	if f == nil {
 		ctx, stop := context.WithCancel(context.Background())
@@ -72,13 +77,16 @@ func (h *hub) join(id int64) (<-chan []byte, func(), error) {
 	if f.last != nil {
 		sub <- f.last
 	}
-	return sub, sync.OnceFunc(func() { h.leave(id, f, sub) }), nil
+	return sub, sync.OnceFunc(func() { h.leave(id, f, sub, address) }), nil
 }
 
-func (h *hub) leave(id int64, f *feed, sub chan []byte) {
+func (h *hub) leave(id int64, f *feed, sub chan []byte, address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
+	if h.from[address]--; h.from[address] == 0 {
+		delete(h.from, address)
+	}
 	delete(f.subs, sub)
 	if len(f.subs) == 0 && h.feeds[id] == f {
 		delete(h.feeds, id)

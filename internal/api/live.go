@@ -32,7 +32,7 @@ func (s *Server) live(c *gin.Context) string {
 		c.Writer.WriteHeaderNow()
 		return ""
 	}
-	events, leave, err := s.hub.join(id)
+	events, leave, err := s.hub.join(id, addressKey(c.ClientIP()))
 	if err != nil {
 		return s.refuse(c, err)
 	}

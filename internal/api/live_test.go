@@ -106,6 +106,38 @@ func TestEverybodyWhoWatchesSharesOnePollAndCloseEndsThem(t *testing.T) {
 	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"}).Code, "other requests go on")
 }
 
+func TestOneAddressHasSomeStreamsAndNotAll(t *testing.T) {
+	s := newShop().serve(t, Options{MaxStreams: 4, MaxStreamsPerAddress: 2, TrustedProxies: []string{"192.0.2.0/24"}})
+	from := func(address string) *httptest.ResponseRecorder {
+		return do(t, s, ask{
+			method: "GET", path: "/api/v1/coupons/1/live", header: http.Header{"X-Forwarded-For": {address}}, // a test's own is 192.0.2.1
+		})
+	}
+	var leave []func()
+	for range 2 {
+		_, done, err := s.hub.join(1, addressKey("2001:db8::1"))
+		require.NoError(t, err)
+		leave = append(leave, done)
+	}
+	rec := from("2001:db8::2") // of the same /64
+	require.Equal(t, 429, rec.Code)
+	require.Equal(t, "rate_limited", codeOf(t, rec))
+	require.NotEmpty(t, rec.Header().Get("Retry-After"))
+	require.Equal(t, 200, do(t, s, ask{method: "GET", path: "/api/v1/coupons/1"}).Code, "it may ask instead")
+
+	_, done, err := s.hub.join(1, addressKey("203.0.113.7"))
+	require.NoError(t, err, "another address is not concerned")
+	done()
+	leave[0]()
+	leave[0]() // twice is once
+	_, done, err = s.hub.join(1, addressKey("2001:db8::2"))
+	require.NoError(t, err, "one has gone, and another may come")
+	require.Equal(t, 429, from("2001:db8::3").Code)
+	done()
+	leave[1]()
+	require.Empty(t, s.hub.from, "no address is kept")
+}
+
 func TestThePollStopsWithTheLastWhoWatches(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	server := listen(t, s, nil)
@@ -148,7 +180,7 @@ func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
 		h := newHub(sh.parts(), Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: 10}.withDefaults())
-		events, leave, err := h.join(1)
+		events, leave, err := h.join(1, "")
 		require.NoError(t, err)
 		defer h.close()
 		defer leave()
@@ -174,7 +206,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
 		h := newHub(sh.parts(), Options{Now: time.Now}.withDefaults())
-		events, leave, err := h.join(1)
+		events, leave, err := h.join(1, "")
 		require.NoError(t, err)
 		time.Sleep(10*pollEvery + time.Millisecond) // the bubble's clock, not the wall's
 		sh.mu.Lock()
@@ -189,7 +221,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 		leave() // leaving twice has no effect
 		require.Zero(t, h.streams)
 		h.close()
-		_, _, err = h.join(1)
+		_, _, err = h.join(1, "")
 		require.ErrorIs(t, err, errClosing)
 	})
 }

@@ -22,6 +22,7 @@ var (
 	errTooLarge        = errors.New("api: the body is too large")
 	errMediaType       = errors.New("api: the body is not application/json")
 	errRateLimited     = errors.New("api: too many requests of one client")
+	errTooManyStreams  = errors.New("api: too many event streams of one address")
 	errOverloaded      = errors.New("api: too many requests at once")
 	errClosing         = errors.New("api: the server is stopping")
 )
@@ -131,6 +132,10 @@ var problems = withBodies([]problem{
 	{
 		err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1",
 		detail: "Too many requests; slow down.",
+	},
+	{
+		err: errTooManyStreams, status: http.StatusTooManyRequests, code: "rate_limited", retry: "10",
+		detail: "Too many event streams of one address; read the coupon every few seconds instead.",
 	},
 	{
 		err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", jitter: true,

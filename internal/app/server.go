@@ -79,6 +79,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		Secret:    []byte(cfg.Auth.Secret.Reveal()),
 		DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
+		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,

@@ -50,7 +50,9 @@ type HTTP struct {
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
 	DrainDelay      time.Duration `key:"drain_delay" min:"0s" max:"10m"`       // from not ready to no new connections
 	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
+	MaxStreams      int           `key:"max_streams" min:"1" max:"1000000"`    // event streams at once
 
+	MaxStreamsPerAddress     int `key:"max_streams_per_address" min:"0" max:"1000000"`     // 0 = all
 	MaxConnections           int `key:"max_connections" min:"0" max:"1000000"`             // at once; 0 = what descriptors allow
 	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = a quarter of them
 
@@ -163,7 +165,10 @@ func Default() Config {
 			ShutdownTimeout: 15 * time.Second,
 			DrainDelay:      6 * time.Second,
 			MaxInFlight:     4096,
+			MaxStreams:      1024,
 			TrustedProxies:  []string{},
+
+			MaxStreamsPerAddress: 32,
 		},
 		Admin: Admin{Addr: "127.0.0.1:6060"},
 		MySQL: MySQL{MaxOpen: 64, MaxIdle: 64, MaxLifetime: 5 * time.Minute},

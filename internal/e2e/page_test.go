@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -131,6 +132,31 @@ func TestTheCountdownOpensTheSale(t *testing.T) {
 			v.means("#outcome", "bought")
 		})
 	}
+}
+
+func TestThePageAsksWhereItGetsNoStream(t *testing.T) {
+	t.Parallel()
+	b := theBrowser(t)
+	shop := embeddedShop(t, "SECKILL_HTTP__MAX_STREAMS=1")
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, shop.url+"/api/v1/coupons/1/live", http.NoBody)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+
+	v := b.open(t, shop.url, visitors[0])
+	v.choose("1")
+	v.says("#left", "1,000")
+	shop.as(t, 700).buy("1", "").sold(t, http.StatusCreated)
+	v.says("#left", "999")
+	require.NotEqual(t, v.word("lost"), v.text("#notice"), "the server is not silent")
+	require.False(t, js[bool](v, `import("/core.js").then((m) => m.app.event !== null)`))
+
+	leave()
+	v.until(`import("/core.js").then((m) => m.app.event !== null)`) // a stream has become free
 }
 
 // TestThePageOutlivesItsServer is on real stores, which outlive it too.

@@ -74,12 +74,28 @@ export function watch() {
     showCoupons();
   });
   mine.addEventListener("trouble", () => wrong("trouble"));
-  mine.addEventListener("error", () => {
+  mine.addEventListener("error", async () => {
+    // A stream that is refused, as when there are too many, is no silence: the server is asked instead.
+    if (stream === mine && mine.readyState === EventSource.CLOSED && await ask(mine)) {
+      setTimeout(() => stream === mine && watch(), 2000 + 1000 * Math.random());
+      return;
+    }
     if (stream !== mine) return;
     wrong("lost");
     // A browser gives up a stream when the response is not one, as while a server starts.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
   });
+}
+
+// ask reads the chosen coupon in place of its stream, and returns whether the server has answered.
+async function ask(mine) {
+  const a = await call("GET", "/coupons/" + app.chosen, { as: "", patience: 3_000 });
+  const c = chosen();
+  if (a.status !== 200 || stream !== mine || c?.id !== a.body.id) return false;
+  Object.assign(c, { state: a.body.state, left: a.body.left, stock: a.body.stock });
+  wrong("");
+  tell("coupons");
+  return true;
 }
 
 // wrong reports once that something is wrong, and once that it is over.
