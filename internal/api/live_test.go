@@ -119,7 +119,9 @@ func TestOneAddressHasSomeStreamsAndNotAll(t *testing.T) {
 		require.NoError(t, err)
 		leave = append(leave, done)
 	}
-	rec := from("2001:db8::2") // of the same /64
+	_, _, err := s.hub.join(1, addressKey("2001:db8::2"))
+	require.ErrorIs(t, err, errTooManyStreams, "of the same /64")
+	rec := from("2001:db8::2")
 	require.Equal(t, 429, rec.Code)
 	require.Equal(t, "rate_limited", codeOf(t, rec))
 	require.NotEmpty(t, rec.Header().Get("Retry-After"))
