@@ -92,6 +92,7 @@ type Redis struct {
 type Auth struct {
 	Secret    Secret        `key:"secret"`                         // signs the tokens, at least 32 bytes
 	DemoLogin bool          `key:"demo_login"`                     // POST /sessions for every user
+	DemoOpen  bool          `key:"demo_open"`                      // embedded stores on a public address
 	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	goodSecret = "0123456789abcdef0123456789abcdef"
+	goodSecret = "c8e1f0a94b27d6535e9b0c1d7fa46382"
 	goodDSN    = "shop:hunter2@tcp(db:3306)/seckill?timeout=1s&readTimeout=2s&writeTimeout=2s"
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/go-sql-driver/mysql"
@@ -157,17 +158,31 @@ func (c Config) Warnings() []string {
 	if c.Auth.DemoLogin && !c.Embedded() {
 		out = append(out, "auth.demo_login is on: anybody can be any user")
 	}
+	if c.Auth.DemoOpen && !isLoopback(c.HTTP.Addr) {
+		out = append(out, "auth.demo_open is on: every visitor may become the administrator of this demonstration")
+	}
+	if c.Auth.TokenTTL > longTTL {
+		out = append(out, "auth.token_ttl is longer than a day: a token that was stolen is good for all of it")
+	}
 	if c.Lock.Backend == "none" {
 		out = append(out, "lock.backend is none: requests of one user do not exclude each other, for the lab and tests only")
 	}
 	if !isLoopback(c.Admin.Addr) {
 		out = append(out, "admin.addr can be reached from other machines: profiles and metrics are open to them")
 	}
-	if dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal()); err == nil && dsn.ReadTimeout > c.Lock.Lease {
-		out = append(out, "mysql.dsn has a readTimeout longer than lock.lease: a stalled commit can outlast the lock")
+	if dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal()); err == nil {
+		if dsn.ReadTimeout > c.Lock.Lease {
+			out = append(out, "mysql.dsn has a readTimeout longer than lock.lease: a stalled commit can outlast the lock")
+		}
+		if dsn.User == "root" && dsn.Passwd == "" {
+			out = append(out, "mysql.dsn is of root without a password: anybody who reaches the database owns it")
+		}
 	}
 	return out
 }
+
+// longTTL is the life above which a token is worth a warning.
+const longTTL = 24 * time.Hour
 
 // FillDevelopment generates what an embedded setup needs and the configuration lacks, and
 // returns the keys that it filled. It does nothing with real stores.

@@ -63,6 +63,14 @@ func (c Config) checkListeners(wrong *problems) {
 	if c.HTTP.Addr == c.Admin.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0") {
 		wrong.add("admin.addr must differ from http.addr: the admin pages are not for the public", "admin.addr", "http.addr")
 	}
+	if c.Embedded() && isHostPort(c.HTTP.Addr, 0) && !isLoopback(c.HTTP.Addr) && !c.Auth.DemoOpen {
+		wrong.add("http.addr can be reached from other machines while the stores are embedded, and then every visitor may "+
+			"become its administrator: set mysql.dsn and redis.addrs, or a loopback address, or "+variable("auth.demo_open")+
+			"=true if you mean it", "http.addr", "auth.demo_open")
+	}
+	if !c.Embedded() && c.Auth.DemoOpen {
+		wrong.add("auth.demo_open is for embedded stores: leave it out", "auth.demo_open")
+	}
 	if c.HTTP.RequestTimeout > c.HTTP.WriteTimeout {
 		wrong.add("http.request_timeout must not exceed http.write_timeout: the answer would be cut off",
 			"http.request_timeout", "http.write_timeout")
@@ -94,10 +102,6 @@ func isLoopback(addr string) bool {
 // smallestSecret is what HS256 asks for: as many bytes as its hash has.
 const smallestSecret = 32
 
-// ExampleSecret is the value shown in configs/seckill.yaml. It is long enough
-// to pass as a secret, and it is public.
-const ExampleSecret = "put-32-or-more-random-bytes-here-instead" //nolint:gosec // it is refused
-
 func (c Config) checkAuth(wrong *problems) {
 	const how = "; openssl rand -base64 48 makes one"
 	switch secret := c.Auth.Secret.Reveal(); {
@@ -105,10 +109,10 @@ func (c Config) checkAuth(wrong *problems) {
 		// development: a made-up secret will do, see FillDevelopment
 	case secret == "":
 		wrong.add("auth.secret is empty: set "+variable("auth.secret")+how, "auth.secret")
-	case secret == ExampleSecret:
-		wrong.add("auth.secret is the example of configs/seckill.yaml: set your own"+how, "auth.secret")
 	case len(secret) < smallestSecret:
 		wrong.add(fmt.Sprintf("auth.secret must have at least %d bytes%s", smallestSecret, how), "auth.secret")
+	case !c.Embedded() && weakness(secret) != "":
+		wrong.add("auth.secret "+weakness(secret)+": set your own"+how, "auth.secret")
 	}
 }
 

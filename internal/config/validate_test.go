@@ -59,12 +59,23 @@ func TestWhatIsRefused(t *testing.T) {
 		"no secret":                     {func(c *config.Config) { c.Auth.Secret = "" }, "auth.secret", "is empty: set SECKILL_AUTH__SECRET"},
 		"a short secret, embedded":      {func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "x", "", nil }, "auth.secret", "at least 32 bytes"},
 		"a short secret":                {func(c *config.Config) { c.Auth.Secret = config.Secret(goodSecret[1:]) }, "auth.secret", "at least 32 bytes"},
-		"the example's secret":          {func(c *config.Config) { c.Auth.Secret = config.ExampleSecret }, "auth.secret", "is the example"},
+		"the example's secret":          {func(c *config.Config) { c.Auth.Secret = config.ExampleSecret }, "auth.secret", "is public"},
+		"the playground's secret":       {func(c *config.Config) { c.Auth.Secret = "a-playground-secret-that-is-no-secret-at-all" }, "auth.secret", "is public"},
+		"a public one, said otherwise":  {func(c *config.Config) { c.Auth.Secret = " A-Playground-secret-that-is-no-secret-at-all" }, "auth.secret", "is public"},
+		"one letter as a secret":        {func(c *config.Config) { c.Auth.Secret = config.Secret(strings.Repeat("a", 32)) }, "auth.secret", "too few different"},
+		"seven letters as a secret":     {func(c *config.Config) { c.Auth.Secret = "gcfedabacfgdebacdfeagbcafdegcabdf" }, "auth.secret", "too few different"},
+		"a word again and again":        {func(c *config.Config) { c.Auth.Secret = config.Secret(strings.Repeat("hunter2-secret/", 3)) }, "auth.secret", "repeats a shorter"},
+		"a word that breaks off":        {func(c *config.Config) { c.Auth.Secret = config.Secret(strings.Repeat("hunter2-secret/", 3)[:40]) }, "auth.secret", "repeats a shorter"},
+		"the alphabet as a secret":      {func(c *config.Config) { c.Auth.Secret = "abcdefghijklmnopqrstuvwxyz0123456789" }, "auth.secret", "is a sequence"},
+		"the alphabet, from its end":    {func(c *config.Config) { c.Auth.Secret = "zyxwvutsrqponmlkjihgfedcba9876543210" }, "auth.secret", "is a sequence"},
 		"an address without a port":     {func(c *config.Config) { c.HTTP.Addr = "hunter2" }, "http.addr", "host:port"},
 		"a port by name":                {func(c *config.Config) { c.HTTP.Addr = "localhost:http" }, "http.addr", ""},
 		"a port too large":              {func(c *config.Config) { c.Admin.Addr = "localhost:65536" }, "admin.addr", ""},
 		"a signed port":                 {func(c *config.Config) { c.Admin.Addr = "localhost:+80" }, "admin.addr", ""},
 		"an URL":                        {func(c *config.Config) { c.HTTP.Addr = "http://hunter2:80" }, "http.addr", ""},
+		"a demonstration for everybody": {func(c *config.Config) { c.HTTP.Addr, c.MySQL.DSN, c.Redis.Addrs = ":8080", "", nil }, "http.addr", "SECKILL_AUTH__DEMO_OPEN"},
+		"one for the neighbours":        {func(c *config.Config) { c.HTTP.Addr, c.MySQL.DSN, c.Redis.Addrs = "192.168.1.7:80", "", nil }, "http.addr", "administrator"},
+		"one that is no demonstration":  {func(c *config.Config) { c.Auth.DemoOpen = true }, "auth.demo_open", "embedded stores"},
 		"one address for both":          {func(c *config.Config) { c.Admin.Addr = c.HTTP.Addr }, "admin.addr", "differ from http.addr"},
 		"a request longer than writing": {func(c *config.Config) { c.HTTP.WriteTimeout = time.Second }, "http.request_timeout", "http.write_timeout"},
 		"a hasty end":                   {func(c *config.Config) { c.HTTP.ShutdownTimeout = time.Second }, "http.shutdown_timeout", "http.request_timeout"},
@@ -223,8 +234,17 @@ func TestWhatIsAllowed(t *testing.T) {
 		"sentinels": func(c *config.Config) {
 			c.Redis.Mode, c.Redis.MasterName, c.Redis.Addrs = "sentinel", "m", []string{"a:1", "b:1"}
 		},
-		"one seed of a cluster":       func(c *config.Config) { c.Redis.Mode = "cluster" },
-		"a secret of just 32 bytes":   func(c *config.Config) { c.Auth.Secret = goodSecret },
+		"one seed of a cluster":               func(c *config.Config) { c.Redis.Mode = "cluster" },
+		"a secret of just 32 bytes":           func(c *config.Config) { c.Auth.Secret = goodSecret },
+		"a long secret of a short one, twice": func(c *config.Config) { c.Auth.Secret = goodSecret + goodSecret },
+		"a demonstration for everybody, meant so": func(c *config.Config) {
+			c.HTTP.Addr, c.Auth.DemoOpen, c.MySQL.DSN, c.Redis.Addrs = ":8080", true, "", nil
+			require.Len(t, c.Warnings(), 1)
+		},
+		"a demonstration on this machine": func(c *config.Config) { c.HTTP.Addr, c.MySQL.DSN, c.Redis.Addrs = "[::1]:8080", "", nil },
+		"a weak secret, embedded": func(c *config.Config) {
+			c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = config.Secret(strings.Repeat("a", 32)), "", nil
+		},
 		"embedded, no secret":         func(c *config.Config) { c.Auth.Secret, c.MySQL.DSN, c.Redis.Addrs = "", "", nil },
 		"no limit of rates":           func(c *config.Config) { c.Rate.PerUser, c.Rate.Sessions = 0, 0 },
 		"demo login with real stores": func(c *config.Config) { c.Auth.DemoLogin = true },
@@ -243,13 +263,21 @@ func TestWarnings(t *testing.T) {
 	c.Auth.DemoLogin = true
 	c.Admin.Addr = ":6060"
 	c.MySQL.DSN = dsn("timeout=1s&readTimeout=30s&writeTimeout=2s")
+	c.Auth.TokenTTL = 24*time.Hour + 1
 	got := strings.Join(c.Warnings(), "\n")
-	require.Len(t, c.Warnings(), 3)
+	require.Len(t, c.Warnings(), 4)
+	require.Contains(t, got, "auth.token_ttl is longer than a day")
 	require.Contains(t, got, "auth.demo_login")
 	require.Contains(t, got, "admin.addr")
 	require.Contains(t, got, "readTimeout longer than lock.lease")
 	require.NotContains(t, got, canary)
 
+	for dsn, warned := range map[config.Secret]bool{"root@tcp(db:1)/d": true, "root:x@tcp(db:1)/d": false, "shop@tcp(db:1)/d": false} {
+		c = real(t)
+		c.MySQL.DSN = dsn + "?timeout=1s&readTimeout=1s&writeTimeout=1s"
+		require.NoError(t, c.Validate())
+		require.Equal(t, warned, strings.Contains(strings.Join(c.Warnings(), "\n"), "root without a password"))
+	}
 	c = config.Default()
 	c.Auth.DemoLogin = true
 	require.Empty(t, c.Warnings(), "embedded, that is what it is for")
