@@ -81,3 +81,10 @@ func TestHealthAnswersBesideFourThousandSilentConnections(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, get(s.URL+"/api/v1/coupons/1"))
 }
+
+func TestADemonstrationForStrangersDoesNotStart(t *testing.T) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = ":0", "127.0.0.1:0"
+	_, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler), Options{})
+	require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_OPEN")
+}

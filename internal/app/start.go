@@ -34,6 +34,9 @@ const (
 
 // Start opens the listeners, builds the app and serves.
 func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) (*Server, error) {
+	if err := cfg.ValidateServing(); err != nil {
+		return nil, Usage(err)
+	}
 	// A generated secret is unknown, so the demo login is the only way to a token.
 	if made := cfg.FillDevelopment(); len(made) > 0 {
 		cfg.Auth.DemoLogin, cfg.Rate.Sessions = true, 0 // the workload logs in from one address

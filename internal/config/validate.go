@@ -63,11 +63,6 @@ func (c Config) checkListeners(wrong *problems) {
 	if c.HTTP.Addr == c.Admin.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0") {
 		wrong.add("admin.addr must differ from http.addr: the admin pages are not for the public", "admin.addr", "http.addr")
 	}
-	if c.Embedded() && isHostPort(c.HTTP.Addr, 0) && !isLoopback(c.HTTP.Addr) && !c.Auth.DemoOpen {
-		wrong.add("http.addr can be reached from other machines while the stores are embedded, and then every visitor may "+
-			"become its administrator: set mysql.dsn and redis.addrs, or a loopback address, or "+variable("auth.demo_open")+
-			"=true if you mean it", "http.addr", "auth.demo_open")
-	}
 	if !c.Embedded() && c.Auth.DemoOpen {
 		wrong.add("auth.demo_open is for embedded stores: leave it out", "auth.demo_open")
 	}

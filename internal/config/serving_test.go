@@ -1,0 +1,32 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/config"
+)
+
+func TestADemonstrationIsNotServedToStrangers(t *testing.T) {
+	for addr, refused := range map[string]bool{
+		":8080": true, "0.0.0.0:8080": true, "[::]:8080": true, "192.168.1.7:80": true, "shop.example:80": true,
+		"127.0.0.1:8080": false, "127.0.0.2:0": false, "[::1]:8080": false, "localhost:8080": false,
+	} {
+		c := config.Default()
+		c.HTTP.Addr = addr
+		require.NoError(t, c.Validate(), "other commands than serve do not listen")
+		err := c.ValidateServing()
+		require.Equal(t, refused, err != nil, addr)
+		if refused {
+			require.ErrorContains(t, err, "http.addr")
+			require.ErrorContains(t, err, "SECKILL_AUTH__DEMO_OPEN")
+		}
+		c.Auth.DemoOpen = true
+		require.NoError(t, c.ValidateServing(), "it is meant so")
+
+		c = real(t)
+		c.HTTP.Addr = addr
+		require.NoError(t, c.ValidateServing(), "with real stores there is no such administrator")
+	}
+}
