@@ -150,7 +150,7 @@ func TestTheAddressOfAFlagGoesOverTheConfiguration(t *testing.T) {
 func TestThePageIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	browser, opened := filepath.Join(dir, "browser"), filepath.Join(dir, "opened")
-	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700)) //nolint:gosec // it is run
+	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700))
 	var complained strings.Builder
 	openBrowser(t.Context(), console{err: &complained, environ: []string{"BROWSER=" + browser}}, "http://127.0.0.1:8080")
 	require.Eventually(t, func() bool {

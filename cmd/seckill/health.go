@@ -88,7 +88,10 @@ func askHealth(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the server does not answer: %w", err)
 	}
-	var said struct{ Status, Reason string }
+	var said struct {
+		Status string `json:"status"`
+		Reason string `json:"reason"`
+	}
 	_ = json.Unmarshal(body, &said) // what is no health check has neither
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("%s: %s %s", url, resp.Status, said.Reason)

@@ -86,7 +86,7 @@ What there is no server for is not run, and what is missing is named.
 
 The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
 and no right one did.`,
-		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
+		Example:           "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
 		ValidArgsFunction: completeExperiments,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

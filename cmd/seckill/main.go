@@ -84,8 +84,10 @@ func run(ctx context.Context, args []string, c console) int {
 // complain prints a message on one line, however many errors were joined. It comes after the log, and
 // as the log it does not wait for a reader.
 func (c console) complain(text string) {
-	_, _ = fmt.Fprintln(c.logOutput(), "seckill:", strings.ReplaceAll(text, "\n", "; "))
-	if c.log != nil {
-		c.log.Close()
+	line := "seckill: " + strings.ReplaceAll(text, "\n", "; ")
+	if c.log == nil {
+		_, _ = fmt.Fprintln(c.err, line)
+		return
 	}
+	c.log.Last(line)
 }

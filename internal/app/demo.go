@@ -112,15 +112,11 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 			return errors.New("stopped before the sale began")
 		}
 	}
-	options := rush.Options{
+	report, err := d.sell(ctx, rush.Options{
 		URL: s.URL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
 		Token: rush.Signed(s.Secret()), AdminToken: admin, ProgressOutput: d.Err,
-	}
-	report, err := rush.Run(ctx, options)
+	})
 	if err != nil {
-		return err
-	}
-	if report, err = d.sellReturned(ctx, report, options, rush.Run); err != nil {
 		return err
 	}
 	if err := report.Print(d.Out, d.JSON); err != nil {
@@ -137,6 +133,15 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	return d.checkUndersold(report)
+}
+
+// sell sends the buyers, and later ones if that is needed.
+func (d *Demo) sell(ctx context.Context, o rush.Options) (rush.Report, error) {
+	report, err := rush.Run(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	return d.sellReturned(ctx, report, o, rush.Run)
 }
 
 // plenty is how many times the stock must be requested to be sure that all of it sells.

@@ -63,7 +63,10 @@ func TestADemoThatGoesOnBeingUndersoldSaysSo(t *testing.T) {
 	d := Demo{Users: 300, Stock: 50}
 	n := 0
 	r, err := d.sellReturned(t.Context(), rush.Report{Committed: 48, Audit: rush.AuditClean}, rush.Options{},
-		func(context.Context, rush.Options) (rush.Report, error) { n++; return rush.Report{Audit: rush.AuditClean}, nil })
+		func(context.Context, rush.Options) (rush.Report, error) {
+			n++
+			return rush.Report{Audit: rush.AuditClean}, nil
+		})
 	require.NoError(t, err)
 	require.Equal(t, lateRounds, n)
 	require.ErrorContains(t, d.checkUndersold(r), "undersold: 48 of 50")

@@ -29,7 +29,7 @@ type LogWriter struct {
 	lost    int // lines dropped since the log was last told
 	dropped int // lines dropped in all
 	tell    func(lines int)
-	last    func() // logs what is kept back, before the end
+	held    func() // logs what is kept back, before the end
 
 	wake    chan struct{}
 	closing chan struct{}
@@ -67,16 +67,18 @@ func (w *LogWriter) Dropped() int {
 	return w.dropped
 }
 
+// Last writes a line after all others, those that were kept back too, and closes.
+func (w *LogWriter) Last(line string) {
+	w.flush()
+	_, _ = w.Write([]byte(line + "\n"))
+	w.Close()
+}
+
 // Close returns when all lines are written, or after a second: a log that takes none does not keep
 // the program from ending. What is written later is lost.
 func (w *LogWriter) Close() {
 	w.closed.Do(func() {
-		w.mu.Lock()
-		last := w.last
-		w.mu.Unlock()
-		if last != nil {
-			last()
-		}
+		w.flush()
 		close(w.closing)
 	})
 	select {
@@ -85,11 +87,21 @@ func (w *LogWriter) Close() {
 	}
 }
 
-// serve sets how a number of dropped lines is logged, and what logs the last lines before the end.
-func (w *LogWriter) serve(tell func(lines int), last func()) {
+// serve sets how a number of dropped lines is logged, and what logs the lines that are kept back.
+func (w *LogWriter) serve(tell func(lines int), held func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell, w.last = tell, last
+	w.tell, w.held = tell, held
+}
+
+// flush takes what is kept back.
+func (w *LogWriter) flush() {
+	w.mu.Lock()
+	held := w.held
+	w.mu.Unlock()
+	if held != nil {
+		held()
+	}
 }
 
 func (w *LogWriter) run() {

@@ -107,3 +107,20 @@ func TestALogThatIsNeverReadDoesNotKeepTheProgramFromEnding(t *testing.T) {
 		close(p.open)
 	})
 }
+
+func TestTheLastLineComesAfterWhatWasKeptBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipe{open: make(chan struct{})}
+		close(p.open)
+		w := NewLogWriter(p)
+		log := NewLog(config.Log{Level: "info", Format: "json"}, w)
+		for range 3 {
+			log.Warn("away")
+		}
+		w.Last("seckill: stopped")
+		lines := strings.Split(p.said(), "\n")
+		require.Len(t, lines, 4)
+		require.Contains(t, lines[1], `"times":2`)
+		require.Equal(t, "seckill: stopped", lines[2])
+	})
+}

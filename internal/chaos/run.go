@@ -66,6 +66,16 @@ type job struct {
 // empty tables.
 const roundsPerEnvironment = 40
 
+// faultOf returns the fault of a round: every fault in turn, and if there are fewer rounds than faults, some
+// that lie evenly in their list, which is by family. Which ones is drawn by the seed.
+func (o Options) faultOf(n int) Fault {
+	all := len(o.Faults)
+	if o.Rounds >= all {
+		return o.Faults[n%all]
+	}
+	return o.Faults[(n*all/o.Rounds+int(o.Seed%uint64(all)))%all] //nolint:gosec // an index
+}
+
 // batches distributes the rounds: rounds of one kind of environment go together.
 func (o Options) batches() [][]job {
 	open := map[kind][]job{}
@@ -73,7 +83,7 @@ func (o Options) batches() [][]job {
 	var full [][]job
 	size := min(roundsPerEnvironment, max(4, (o.Rounds+o.Parallel-1)/o.Parallel))
 	for n := range o.Rounds {
-		c := o.Faults[n%len(o.Faults)]
+		c := o.faultOf(n)
 		if open[c.kind] == nil {
 			order = append(order, c.kind)
 		}
