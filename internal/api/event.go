@@ -8,7 +8,8 @@ import (
 )
 
 // saleEvent is one reading of a sale. Sold counts the orders in the database, Left the units in the
-// shards; a unit in progress between the two is in neither.
+// shards; a unit in progress between the two is in neither. Taps counts the purchases that this
+// instance has answered since it started.
 type saleEvent struct {
 	CouponID        int64        `json:"coupon_id,string"`
 	State           coupon.State `json:"state"`
@@ -23,6 +24,7 @@ type saleEvent struct {
 	LocksHeld       int64        `json:"locks_held"`
 	LocksWaiting    int64        `json:"locks_waiting"`
 	Instances       []Instance   `json:"instances"`
+	Taps            int64        `json:"taps"`
 	At              time.Time    `json:"at"`
 }
 
@@ -35,12 +37,12 @@ type troubleEvent struct {
 
 // sale returns the event of a coupon whose shards hold so many units. Without shards, Left is the
 // database's stock.
-func sale(c coupon.Coupon, shards []int64, pulse LiveStats, p *rateMeter, now time.Time) []byte {
+func sale(c coupon.Coupon, shards []int64, pulse LiveStats, taps int64, p *rateMeter, now time.Time) []byte {
 	e := saleEvent{
 		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
 		Shards: list(shards), At: wireTime(now),
 		P99Millis: float64(pulse.P99.Microseconds()/100) / 10, Holds: list(pulse.Holds), Lent: list(pulse.Lent),
-		LocksHeld: pulse.LocksHeld, LocksWaiting: pulse.LocksWaiting, Instances: list(pulse.Instances),
+		LocksHeld: pulse.LocksHeld, LocksWaiting: pulse.LocksWaiting, Instances: list(pulse.Instances), Taps: taps,
 	}
 	if shards != nil {
 		e.Left = 0

@@ -19,6 +19,7 @@ type hub struct {
 	budget  time.Duration // of one poll
 	max     int           // streams
 	maxEach int           // streams of one address; 0 is no limit
+	taps    taps
 
 	mu      sync.Mutex
 	feeds   map[int64]*feed
@@ -153,7 +154,7 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	if err != nil {
 		return trouble(id, problemOf(err).code, h.now()), false
 	}
-	return sale(c, left, pulse, p, h.now()), ended
+	return sale(c, left, pulse, h.taps.of(id), p, h.now()), ended
 }
 
 // close ends every stream and returns when no poll is running.

@@ -81,7 +81,7 @@ func TestEverybodyWhoWatchesSharesOnePollAndCloseEndsThem(t *testing.T) {
 			"coupon_id": "1", "state": "on_sale", "stock": 100.0, "sold": 6.0, "left": 94.0,
 			"shards": []any{25.0, 24.0, 23.0, 22.0}, "orders_per_second": 0.0, "p99_ms": 12.3,
 			"holds": []any{1.0, 0.0, 0.0, 2.0}, "lent": []any{}, "locks_held": 3.0, "locks_waiting": 1.0,
-			"instances": []any{map[string]any{"name": "one", "sold_out": true, "self": true}}, "at": "2030-01-31T17:00:00.123Z",
+			"instances": []any{map[string]any{"name": "one", "sold_out": true, "self": true}}, "taps": 0.0, "at": "2030-01-31T17:00:00.123Z",
 		}, got)
 	}
 	s.hub.mu.Lock()
@@ -231,7 +231,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 func TestWhatASaleLooksLike(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
-	require.Contains(t, string(sale(c, nil, LiveStats{}, &rateMeter{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
+	require.Contains(t, string(sale(c, nil, LiveStats{}, 0, &rateMeter{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)
 
 	var p rateMeter
 	for i, want := range []float64{0, 10, 10, 10, 10, 10} {

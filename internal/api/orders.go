@@ -75,6 +75,7 @@ func (o orderJSON) retryAfter() []string {
 // error that says no more than that: the cause goes to the log.
 func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	o, err := s.deps.Orders.Place(ctx, r.Request)
+	s.hub.taps.answered(r.CouponID, err)
 	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
 		s.o.Log.WarnContext(ctx, "order in doubt", "order", o.ID, "coupon", o.CouponID, "error", err)
 		o.Status, err = order.InDoubt, order.ErrCommitUnknown

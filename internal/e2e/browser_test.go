@@ -257,7 +257,7 @@ func (v *tab) says(selector, words string) {
 // still is a function of the page's: it reports whether an element can be seen and pressed and is where
 // it was when it was last asked about. The mouse would miss what a late answer is just moving.
 const still = `e => {
-	if (e === null || e.disabled || !e.checkVisibility()) return false
+	if (e === null || e.disabled || e.ariaDisabled === 'true' || !e.checkVisibility()) return false
 	const at = e.getBoundingClientRect(), was = e.seenAt
 	e.seenAt = at.x + ' ' + (at.y + scrollY)
 	return e.seenAt === was

@@ -169,6 +169,34 @@ func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
 	return lost
 }
 
+func TestWhatIsTappedOfflineIsSentWhenTheNetworkIsBack(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
+	for n, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			id := shop.sale(t, 10, 5)
+			v := b.open(t, shop.url, l)
+			v.choose(id)
+			v.login(itoa(1300 + n))
+			v.offline(true)
+			v.means("#notice", "offline_now")
+			v.click("#buy")
+			v.means("#outcome", "offline")
+			assert.Equal(t, 10, shop.left(t, id), "nothing was sent")
+			v.offline(false)
+			v.means("#outcome", "bought")
+			v.means("#orders .badge", "pending")
+			assert.Equal(t, 9, shop.left(t, id))
+		})
+	}
+}
+
+// offline takes the network from the browser's tab, or gives it back.
+func (v *tab) offline(is bool) {
+	v.t.Helper()
+	v.do(network.Enable(), network.EmulateNetworkConditions(is, 0, -1, -1))
+}
+
 func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)

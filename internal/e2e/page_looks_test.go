@@ -30,6 +30,7 @@ func TestThePageFitsEverywhere(t *testing.T) {
 			v.until("document.querySelector('#orders li') !== null")
 			for _, view := range []string{"sale", "engine", "rush", "admin", "lab"} {
 				v.view(view)
+				assert.LessOrEqual(t, js[int](v, overhang), 0, "%s is wider than the screen at first sight", view)
 				if view == "engine" {
 					v.click("#audit-admin")
 					v.until("document.querySelectorAll('#lamps li').length === 10 && document.querySelector('#chart canvas') !== null")

@@ -1,10 +1,11 @@
 // The administrator's view. The token is kept in memory only: a reload forgets it.
-import { $, app, badge, chosen, figures, make, notice, number, on, problem, say, set, tell } from "./core.js";
+import { $, app, badge, chosen, figures, make, notice, number, on, problem, say, set, tell, titled } from "./core.js";
 import { call, govern, isAdmin, rule } from "./server.js";
 import { choose, loadCoupons, stateOf } from "./live.js";
 import { lamps } from "./engine.js";
 
 let note = () => "";
+let createNote = () => "";
 let sure = false; // the next press on "end" confirms
 
 // become asks for an administrator's session, which a demonstration grants.
@@ -28,22 +29,33 @@ function rise(token) {
   tell("admin");
 }
 
-// did shows the result of an administrator's action, which may be that the session is not an
-// administrator's.
+// did shows the result of an administrator's action.
 function did(a, text) {
   const done = a.status >= 200 && a.status < 300;
   note = done ? text : () => problem(a);
   $("admin-note").className = done && a.body.clean !== false ? "good" : "bad";
-  if (a.status === 401) {
-    govern("");
-    tell("admin");
-    notice(say("unauthenticated"));
-  }
+  stays(a);
+  show();
+}
+
+// stays forgets a session that is not an administrator's any more.
+function stays(a) {
+  if (a.status !== 401) return;
+  govern("");
+  tell("admin");
+  notice(say("unauthenticated"));
+}
+
+// createdSo tells in its own card what became of a coupon to be created.
+function createdSo(kind, text) {
+  createNote = text;
+  $("create-note").className = kind;
   show();
 }
 
 async function create(event) {
   event.preventDefault();
+  if (!(new Date($("c-begins").value) < new Date($("c-ends").value))) return createdSo("bad", () => say("bad_window"));
   const a = await rule("POST", "/coupons", {
     title: $("c-title").value, stock: Number($("c-stock").value), limit_per_user: Number($("c-limit").value),
     price_cents: Math.round(Number($("c-price").value) * 100),
@@ -53,8 +65,10 @@ async function create(event) {
     await loadCoupons();
     choose(a.body.id);
     $("c-title").value = "";
+    return createdSo("good", () => say("created", a.body.id));
   }
-  did(a, () => say("created", a.body.id));
+  stays(a);
+  createdSo("bad", () => (a.body.code === "bad_request" ? say("bad_coupon") : problem(a)));
 }
 
 async function order(method, path, body) {
@@ -93,10 +107,11 @@ function show() {
   $("admin-paste").hidden = isAdmin() || app.features.demo_admin;
   $("admin-out").hidden = !isAdmin();
   set("admin-note", note());
+  set("create-note", createNote());
   set("end", say(sure ? "end_sure" : "end"));
   const c = chosen();
   if (!c) return;
-  set("a-title", c.title);
+  set("a-title", titled(c));
   badge($("a-state"), stateOf(c));
   $("publish").disabled = c.state === "on_sale" || c.state === "ended";
   $("pause").disabled = c.state !== "on_sale";
@@ -113,7 +128,7 @@ $("c-begins").value = local(Date.now());
 $("c-ends").value = local(Date.now() + 86_400_000);
 
 on("words view coupons sale admin features", show);
-on("chosen", () => { sure = false; note = () => ""; $("report").replaceChildren(); show(); });
+on("chosen", () => { sure = false; note = () => ""; createNote = () => ""; $("report").replaceChildren(); show(); });
 $("demo-admin").addEventListener("click", become);
 $("admin-paste").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,12 +1,13 @@
 // The page: its views, its language, its light or dark colours. Each view is a module that listens
 // for what concerns it.
 //
-//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, orders, engine, rush, admin, lab
+//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, moment, orders, engine, rush, admin, lab
 import { $, app, on, say, tell } from "./core.js";
 import { call } from "./server.js";
 import { loadCoupons } from "./live.js";
 import { loadOrders } from "./orders.js";
 import "./sale.js";
+import "./moment.js";
 import "./engine.js";
 import "./rush.js";
 import "./admin.js";

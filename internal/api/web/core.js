@@ -21,9 +21,26 @@ export const both = (text) => text[app.language];
 // told returns what a case of an experiment calls an actor, a step or its answer.
 export const told = (c, text = "") => (app.language === "zh" && c.chinese[text]) || text;
 
+// titles are what the program itself calls a coupon, in each language, with a number in one of them.
+const titles = [
+  { en: /^Flash sale$/, zh: /^限时抢购$/, word: "flash_sale" },
+  { en: /^Rush, ([\d,]+) units$/, zh: /^压测，([\d,]+) 份$/, word: "rush_sale" },
+];
+
+// titled returns a coupon's title: in the visitor's language if the program chose it, and as the
+// seller wrote it otherwise.
+export function titled(c) {
+  for (const t of titles) {
+    const found = c.title.match(t.en) ?? c.title.match(t.zh);
+    if (found) return say(t.word, found[1]);
+  }
+  return c.title;
+}
+
 // problem returns a refusal in words. The server's own text is added where the code alone is
 // ambiguous.
 export function problem(a) {
+  if (a.offline) return say(a.sent ? "offline_unknown" : "offline");
   if (a.status === 0) return say("no_answer");
   const code = a.body.code === "ended" ? "ended_code" : a.body.code;
   const text = say(code, a.body.id);
@@ -93,7 +110,7 @@ export function rows(list, n, one) {
   return [...list.children];
 }
 
-// ---- events: "words", "coupons", "chosen", "sale", "admin", "view", "tick"
+// ---- events: "words", "coupons", "chosen", "sale", "admin", "view", "orders", "back", "tick"
 
 const listeners = {};
 

@@ -1,5 +1,6 @@
 // The engine room: the shards, the rate, the locks, and the invariants.
-import { $, app, clock, make, number, on, rows, say, set } from "./core.js";
+import { $, app, chosen, clock, make, now, number, on, problem, rows, say, set } from "./core.js";
+import { stateOf } from "./live.js";
 import { isAdmin, rule } from "./server.js";
 import { become } from "./admin.js";
 import { draw, forget, push } from "./chart.js";
@@ -50,25 +51,40 @@ function showInstances(all) {
   items.forEach((item, i) => {
     const [lamp, name, what] = item.children;
     const one = all[i];
-    lamp.className = "lamp " + (one ? (one.sold_out ? "waits" : "ok") : "off");
+    const does = doing(one);
+    lamp.className = "lamp " + ({ flag_up: "waits", flag_down: "ok", flag_empty: "waits" }[does] ?? "off");
     name.textContent = one?.name ?? "";
-    what.textContent = !one ? say("none_heard") : say(one.sold_out ? "flag_up" : "flag_down") + (one.self ? " · " + say("self") : "");
+    what.textContent = say(does) + (one?.self ? " · " + say("self") : "");
   });
+}
+
+// doing returns the word for what an instance does with buyers: it sells only while a shard has units.
+function doing(one) {
+  if (!one) return "none_heard";
+  if (one.sold_out) return "flag_up";
+  const state = stateOf(chosen());
+  return { on_sale: "flag_down", gone: "flag_empty" }[state] ?? state;
 }
 
 // ---- the audit's indicators
 
 let report = null;
+let refused = null; // the answer to the last reading, if it was no report
 let reading = false;
+
+// stale is the age from which on a report is marked: newer figures stand beside it.
+const stale = 8_000;
 
 async function read() {
   if (reading || app.view !== "engine" || !isAdmin() || !app.chosen || document.hidden) return;
   reading = true;
+  showLamps();
   const id = app.chosen;
   const a = await rule("GET", `/coupons/${id}/audit`);
   reading = false;
-  if (id !== app.chosen || a.status !== 200) return;
-  report = a.body;
+  if (id !== app.chosen) return read(); // another coupon was chosen meanwhile
+  refused = a.status === 200 ? null : a;
+  if (!refused) report = a.body;
   showLamps();
 }
 
@@ -76,10 +92,13 @@ function showLamps() {
   $("audit-admin").hidden = isAdmin();
   if (!isAdmin()) report = null;
   $("lamps").hidden = !report;
-  if (!report) return set("audit-note", isAdmin() ? "" : say("audit_needs"));
+  if (!report) return set("audit-note", !isAdmin() ? say("audit_needs") : refused && !reading ? problem(refused) : say("audit_reading"));
   const states = report.invariants.map((i) => i.status);
   const word = states.includes("violated") ? "some_broken" : states.includes("unsettled") ? "stores_busy" : "all_hold";
-  set("audit-note", `${say(word)} ${say("audit_at", clock(report.taken_at))}`);
+  const age = now() - Date.parse(report.taken_at);
+  const old = age > stale;
+  $("lamps").classList.toggle("stale", old);
+  set("audit-note", [say(word), say("audit_at", clock(report.taken_at)), old ? say("audit_old", Math.floor(age / 1000)) : "", old && refused ? problem(refused) : ""].filter(Boolean).join(say("gap")));
   lamps($("lamps"), report);
 }
 
@@ -106,7 +125,8 @@ export function lamps(list, r) {
 
 on("sale", (e) => push(e));
 on("sale words", show);
-on("chosen", () => { report = null; forget(); showLamps(); });
+on("chosen", () => { report = refused = null; forget(); showLamps(); read(); });
+on("tick", () => app.view === "engine" && report && showLamps());
 on("words theme view sale", () => app.view === "engine" && draw($("chart")));
 on("view admin words", () => { showLamps(); show(); read(); });
 $("audit-admin").addEventListener("click", become);

@@ -1,9 +1,10 @@
 // The chosen coupon's sale as it happens, and the list of coupons.
-import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell } from "./core.js";
+import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell, titled } from "./core.js";
 import { call, isAdmin } from "./server.js";
 
 let stream = null;
 let trouble = "";  // the word for what is wrong with the stream
+const waiting = []; // for the server's return
 
 export async function loadCoupons(cursor = "") {
   const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""), { as: isAdmin() ? "admin" : "" });
@@ -42,17 +43,27 @@ function showCoupons() {
     const [title, state, rest] = button.children;
     button.value = c.id;
     button.setAttribute("aria-pressed", String(c.id === app.chosen));
-    title.textContent = c.title;
+    title.textContent = titled(c);
     badge(state, stateOf(c));
-    rest.textContent = `${money(c.price_cents)} · ${say("left")} ${number(c.left)}`;
+    rest.textContent = `${money(c.price_cents)} · ${say("n_left", number(c.left))}`;
   });
   $("more").hidden = app.cursor === "";
 }
 
-// stateOf returns the state in words: a published coupon whose time has not come is announced.
+// stateOf returns the state of a sale as a buyer meets it, of which only on_sale can be bought in: a
+// published sale whose time has not come is soon, and one without a unit left is gone.
 export function stateOf(c) {
-  return c.state === "on_sale" && now() < Date.parse(c.begins_at) ? "draft" : c.state;
+  if (c.state !== "draft" && now() >= Date.parse(c.ends_at)) return "ended";
+  if (c.state !== "on_sale") return c.state;
+  if (now() < Date.parse(c.begins_at)) return "soon";
+  return c.left > 0 ? "on_sale" : "gone";
 }
+
+// returns is a promise of the server's return while its silence is known, and nothing otherwise.
+export function returns() {
+  return trouble === "lost" && new Promise((done) => { waiting.push(done); });
+}
+
 
 // watch follows the chosen sale while the page is visible: a browser has six connections to a
 // server, for all its tabs together.
@@ -81,7 +92,7 @@ export function watch() {
       return;
     }
     if (stream !== mine) return;
-    wrong("lost");
+    wrong(navigator.onLine ? "lost" : "offline_now");
     // A browser gives up a stream when the response is not one, as while a server starts.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
   });
@@ -103,10 +114,11 @@ function wrong(word) {
   if (word === trouble) return;
   const was = trouble;
   trouble = word;
-  notice(word ? say(word) : was ? say("back") : "");
+  notice(word ? say(word) : say(was === "offline_now" ? "online_now" : "back"));
   if (!word) {
     loadCoupons();
     tell("back");
+    for (const done of waiting.splice(0)) done();
     setTimeout(() => trouble === "" && notice(""), 4000);
   }
 }
@@ -116,6 +128,8 @@ on("admin", () => loadCoupons()); // who sees drafts too
 on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
 on("words", () => trouble && notice(say(trouble)));
 $("more").addEventListener("click", () => loadCoupons(app.cursor));
+addEventListener("offline", () => wrong("offline_now"));
+addEventListener("online", () => { wrong(""); watch(); });
 document.addEventListener("visibilitychange", () => {
   watch();
   if (!document.hidden && app.cursor === "") loadCoupons();

@@ -1,5 +1,5 @@
 // The buyer's session, and the buyer's orders.
-import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell } from "./core.js";
+import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell, titled } from "./core.js";
 import { call, identify, loggedIn, userID } from "./server.js";
 
 let orders = [];
@@ -8,16 +8,22 @@ let loading = false;
 export async function loadOrders() {
   if (!loggedIn()) {
     orders = [];
+    tell("orders");
     return show();
   }
   if (loading) return;
   loading = true;
   const a = await call("GET", "/orders?limit=50");
   loading = false;
-  if (a.status === 200) orders = a.body.orders;
-  else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
+  if (a.status === 200) {
+    orders = a.body.orders;
+    tell("orders");
+  } else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
   show();
 }
+
+// bought returns how many live orders of a coupon the buyer is known to have.
+export const bought = (couponID) => orders.filter((o) => o.coupon_id === couponID && ["pending", "paid"].includes(o.status)).length;
 
 async function change(o, what) {
   const a = await call("POST", `/orders/${o.id}/${what}`);
@@ -29,7 +35,10 @@ async function change(o, what) {
 
 function show() {
   set("no-orders", orders.length ? "" : say(loggedIn() ? "noOrders" : "loginFirst"));
-  const title = (o) => app.coupons.find((c) => c.id === o.coupon_id)?.title ?? o.coupon_id;
+  const title = (o) => {
+    const c = app.coupons.find((c) => c.id === o.coupon_id);
+    return c ? titled(c) : o.coupon_id;
+  };
   list(JSON.stringify([app.language, orders, orders.map(title)]), title);
   tick();
   $("who").hidden = !loggedIn();

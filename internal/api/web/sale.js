@@ -1,34 +1,45 @@
-// The sale: a countdown, the units left, and the button.
-import { $, app, badge, chosen, money, now, number, on, problem, say, set, span } from "./core.js";
-import { stateOf } from "./live.js";
+// The sale: its state, the units left, and a button that invites only while this buyer can buy.
+import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, titled } from "./core.js";
+import { returns, stateOf } from "./live.js";
 import { buy, loggedIn } from "./server.js";
-import { leaveIfUnknown, loadOrders } from "./orders.js";
+import { bought, leaveIfUnknown, loadOrders } from "./orders.js";
 
 let outcome = null; // {kind, text}
 let buying = false;
 
-function countdown(c) {
-  if (c.state === "ended" || now() >= Date.parse(c.ends_at)) return say("over");
-  if (now() < Date.parse(c.begins_at)) return say("starts", span(Date.parse(c.begins_at) - now()));
-  return say("ends", span(Date.parse(c.ends_at) - now()));
+// countdown tells when what changes next: there is none to the end of a sale that has nothing left.
+const countdown = (c, state) => ({
+  soon: () => say("starts", span(Date.parse(c.begins_at) - now())),
+  on_sale: () => say("ends", span(Date.parse(c.ends_at) - now())),
+  gone: () => say("gone_help"), paused: () => say("paused_help"), draft: () => say("draft_help"), ended: () => say("over"),
+})[state]();
+
+// label returns what the button says: an invitation, or why there is none.
+function label(c, state) {
+  if (buying) return say("buying");
+  if (state === "soon") return say("starts", span(Date.parse(c.begins_at) - now()));
+  if (state !== "on_sale") return say(state + "_button");
+  if (!loggedIn()) return say("login_button");
+  return say(enough(c) ? "enough" : "buy");
 }
+
+const enough = (c) => bought(c.id) >= c.limit_per_user;
 
 function show() {
   const c = chosen();
   $("sale").hidden = !c;
   if (!c) return;
-  set("stage-title", c.title);
+  set("stage-title", titled(c));
   delete $("stage-title").dataset.say;
-  badge($("stage-state"), stateOf(c));
   set("price", money(c.price_cents));
   set("limit", say("limit", number(c.limit_per_user)));
   $("buy").disabled = !loggedIn() || buying;
-  set("buy", say(buying ? "buying" : "buy"));
   set("outcome", outcome ? outcome.text() : loggedIn() ? "" : say("loginFirst"));
   $("outcome").className = outcome?.kind ?? "";
   const e = app.event ?? { left: c.left, sold: c.stock - c.left, stock: c.stock, orders_per_second: 0, shards: [] };
+  set("left-before", say("left_before"));
   set("left", number(e.left));
-  set("total", number(e.stock));
+  set("left-after", say("left_after", number(e.stock)));
   set("sold", number(e.sold));
   set("pace", number(e.orders_per_second));
   set("shard-count", e.shards.length || "–");
@@ -39,15 +50,21 @@ function show() {
   tick();
 }
 
+// tick shows what the clock alone changes. A button that cannot buy keeps its place in the order of
+// the keyboard, so that the focus is not lost when the last unit goes.
 function tick() {
   const c = chosen();
   if (!c) return;
-  set("countdown", countdown(c));
-  $("countdown").classList.toggle("soon", now() < Date.parse(c.begins_at));
-  badge($("stage-state"), stateOf(c));
+  const state = stateOf(c);
+  set("countdown", countdown(c, state));
+  $("stage").dataset.state = state;
+  badge($("stage-state"), state);
+  set("buy", label(c, state));
+  $("buy").setAttribute("aria-disabled", String(state !== "on_sale" || enough(c)));
 }
 
 async function purchase() {
+  if ($("buy").getAttribute("aria-disabled") === "true") return;
   const id = app.chosen;
   const report = (kind, text) => {
     if (app.chosen !== id) return;
@@ -58,7 +75,8 @@ async function purchase() {
   report("wait", () => say("buying"));
   const a = await buy(id, (early) => report("wait", () =>
     early.body.status === "queued" ? say("inLine", early.body.position) :
-    early.status === 202 ? say("wait", early.body.id) : say("again", problem(early))));
+    early.status === 202 ? say("wait", early.body.id) :
+    early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns);
   buying = false;
   if (a.status === 201) report("good", () => say("bought", a.body.id));
   else report("bad", () => problem(a));
@@ -69,6 +87,6 @@ async function purchase() {
 }
 
 on("chosen who", () => { outcome = null; show(); });
-on("coupons sale words view", show);
+on("coupons sale words view orders", show);
 on("tick", tick);
 $("buy").addEventListener("click", purchase);

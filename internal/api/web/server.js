@@ -32,10 +32,10 @@ function claims(text) {
 
 export const userID = () => claims(token).sub ?? "";
 
-// call asks as the buyer, as the administrator, or as "" without a token.
-export async function call(method, path, { body, key, as = "buyer", patience = 10_000 } = {}) {
+// call asks as the buyer, as the administrator, as "" without a token, or with the token given.
+export async function call(method, path, { body, key, as = "buyer", bearer, patience = 10_000 } = {}) {
   const headers = {};
-  const mine = { admin: adminToken, buyer: token, "": "" }[as];
+  const mine = bearer ?? { admin: adminToken, buyer: token, "": "" }[as];
   if (mine) headers.Authorization = "Bearer " + mine;
   if (body) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
@@ -60,14 +60,33 @@ export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // mayAskAgain reports whether the outcome is unknown, or the server named a time to retry.
 const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0);
 
+// online returns when the browser has a network.
+const online = () => navigator.onLine ? undefined : new Promise((done) => addEventListener("online", done, { once: true }));
+
 // buy asks for one unit until the answer is definite. Every retry has the same key, so that a lost
-// answer never becomes a second order. said receives the answers before the last.
-export async function buy(couponID, said) {
+// answer never becomes a second order. said receives the answers before the last. Without a network
+// nothing is sent until there is one; while the server is known to be away, back is awaited.
+export async function buy(couponID, said, back) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
   let a;
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1, sent = false; ; attempt++) {
+    if (!navigator.onLine) {
+      said({ status: 0, body: {}, offline: true, sent });
+      await online();
+      attempt = 1;
+    }
+    sent = true;
     a = await call("POST", `/coupons/${couponID}/orders`, { key });
-    if (!mayAskAgain(a) || attempt === 5) break;
+    if (!mayAskAgain(a)) break;
+    if (!navigator.onLine) continue;
+    if (attempt === 5) {
+      const returns = a.status === 0 && back();
+      if (!returns) break;
+      said({ ...a, away: true });
+      await returns;
+      attempt = 0;
+      continue;
+    }
     said(a);
     await sleep(Math.max(a.after, 300 * attempt));
   }
