@@ -32,7 +32,8 @@ var rooms = map[string][]string{
 	"internal/stock":           {"internal/coupon", "internal/order"},
 	"internal/store":           {"internal/breaker", "internal/coupon", "internal/order", "sql"},
 	"internal/idworker":        {"internal/lock"},
-	"internal/api":             {"internal/coupon", "internal/order"},
+	"internal/api":             {"internal/api/web", "internal/coupon", "internal/order"},
+	"internal/api/web":         {},
 	"internal/audit":           {"internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/metrics":         {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/config":          {},
@@ -68,8 +69,8 @@ var rooms = map[string][]string{
 		"internal/lock/redlock", "internal/order", "internal/testbed/servers", "internal/stock", "internal/store",
 	},
 	"internal/lab/harness": {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed/servers"},
-	"internal/lab/runner":  {"internal/api", "internal/lab", "internal/lab/harness"},
-	"internal/lab/report":  {"internal/lab/harness"},
+	"internal/lab/runner":  {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
+	"internal/lab/report":  {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":       {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
 

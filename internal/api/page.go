@@ -2,21 +2,19 @@ package api
 
 import (
 	"crypto/sha256"
-	"embed"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"path"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
 	"go.yaml.in/yaml/v3"
-)
 
-//go:embed web
-var web embed.FS
+	"seckill/internal/api/web"
+)
 
 //go:embed openapi.yaml
 var openAPI []byte
@@ -38,12 +36,12 @@ var kinds = map[string]string{
 
 // pages serves the contract and the files in web, each under its own name and index.html at /.
 func (s *Server) pages(get func(path string, e endpoint)) error {
-	files, err := fs.ReadDir(web, "web")
+	files, err := web.Files.ReadDir(".")
 	if err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
 	for _, f := range files {
-		text, err := web.ReadFile("web/" + f.Name())
+		text, err := web.Files.ReadFile(f.Name())
 		if err != nil {
 			return fmt.Errorf("api: %w", err)
 		}

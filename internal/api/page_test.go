@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/api/web"
 )
 
 // ourFiles returns the files of the page that are not vendored.
 func ourFiles(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := web.ReadDir("web")
+	files, err := web.Files.ReadDir(".")
 	require.NoError(t, err)
 	for _, f := range files {
 		if !strings.HasPrefix(f.Name(), "uplot.") {
@@ -23,7 +25,7 @@ func ourFiles(t *testing.T) (names []string) {
 }
 
 func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {
-	text, err := web.ReadFile("web/words.js")
+	text, err := web.Files.ReadFile("words.js")
 	require.NoError(t, err)
 	parts := regexp.MustCompile(`(?m)^  (\w+): \{$`).FindAllStringSubmatchIndex(string(text), -1)
 	require.Len(t, parts, 2, "English and Chinese")
@@ -44,7 +46,7 @@ func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {
 		require.Contains(t, first, name)
 	}
 	for _, file := range ourFiles(t) {
-		text, err := web.ReadFile("web/" + file)
+		text, err := web.Files.ReadFile(file)
 		require.NoError(t, err)
 		for _, m := range regexp.MustCompile(`(?:say\("|data-say="|data-label=")(\w+)"(?:[),>]| \w)`).FindAllStringSubmatch(string(text), -1) {
 			require.Contains(t, first, m[1], file)

@@ -76,7 +76,7 @@ func TestTheTour(t *testing.T) {
 			v.click(`#experiments button[value="unlock-before-commit"]`)
 			v.click("#x-run")
 			v.means("#x-state", "as_expected")
-			v.until("document.querySelectorAll('#x-cases .scroll .timeline').length === 2")
+			v.until("document.querySelectorAll('#x-cases .heads').length === 2")
 			v.tour("lab-" + l.language)
 
 			p.signal(t, syscall.SIGINT)

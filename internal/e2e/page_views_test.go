@@ -112,9 +112,10 @@ func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 			v.click(`#experiments button[value="delete-anothers-lock"]`)
 			v.click("#x-run")
 			v.means("#x-state", "as_expected")
-			v.until("document.querySelectorAll('#x-cases .timeline .event').length > 4")
-			v.means("#x-cases .case .badge", "wrong")
-			v.says("#x-cases text.anomaly", "▼")
+			v.until("document.querySelectorAll('#x-cases .step').length > 4")
+			v.until("document.querySelectorAll('#x-cases .heads').length === 3 && document.querySelector('#x-cases .heads.wrong') !== null")
+			v.until(`/^▲.*2/.test(document.querySelector("#x-cases .mark")?.textContent)`)
+			v.until(`[...document.querySelectorAll("#x-cases *")].every((e) => getComputedStyle(e).display === "inline" || e.scrollWidth <= e.clientWidth + 1)`) // nothing is cut off or scrolled
 			assert.LessOrEqual(t, js[int](v, overhang), 0, "a drawing is wider than the screen")
 			v.picture("experiment-" + l.String())
 		})

@@ -74,7 +74,7 @@ func grants(a *Actor, backend interface {
 		g, err := backend.Acquire(s.Ctx, a.Run().Key("user:42"), rand.Text(), long)
 		if err == nil {
 			s.Note("fence %d", g.Fence)
-			s.Open(harness.LeaseSpan, "user:42")
+			s.Taken("user:42")
 		}
 		return err
 	})

@@ -39,7 +39,7 @@ func lockTable() Experiment {
 				g, err := rows.Acquire(s.Ctx, "user:42", a.Name, lease)
 				if err == nil {
 					s.Note("ours, fence %d", g.Fence)
-					s.Open(harness.LeaseSpan, "user:42")
+					s.Taken("user:42")
 				}
 				return err
 			})

@@ -15,7 +15,7 @@ func longerThanLease() Experiment {
 	fixed := func(a *Actor) {
 		setNXPX(a, "lock", "a", lease)
 		a.Enter()
-		a.WorkFor("works for longer than the lease", lease+lease/5)
+		a.WorkPast("lock", "works for longer than the lease", lease+lease/5)
 		a.Leave()
 		unlock(a, "lock", "a")
 	}
@@ -23,7 +23,7 @@ func longerThanLease() Experiment {
 		a.Use(a.Run().NewLocker(redislock.New(a.Run().Redis(), redislock.Options{}), lock.Options{Lease: lease}))
 		a.Lock("lock")
 		a.Enter()
-		a.WorkFor("works for longer than the lease", lease+lease/5)
+		a.WorkPast("lock", "works for longer than the lease", lease+lease/5)
 		a.Leave()
 		a.Unlock("lock")
 	}

@@ -45,7 +45,7 @@ func trySet(ctx context.Context, c *redis.Client, key, token string, lease time.
 func taken(s *Step, key string, ours bool) {
 	if ours {
 		s.Note("ours")
-		s.Open(harness.LeaseSpan, key)
+		s.Taken(key)
 		return
 	}
 	s.Note("another's")
@@ -55,7 +55,9 @@ func taken(s *Step, key string, ours bool) {
 func del(a *Actor, key string) {
 	a.Redis(harness.Release, "DEL "+key, func(s *Step, c *redis.Client) error {
 		n, err := c.Del(s.Ctx, a.Run().Key(key)).Result()
-		freed(s, key, n)
+		if freed(s, key, n); n > 0 {
+			s.Gone(key) // whichever actor's it was
+		}
 		return err
 	})
 }

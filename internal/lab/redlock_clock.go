@@ -45,7 +45,7 @@ func redlockClock() Experiment {
 					var g grant
 					a.Must(harness.Redis, harness.Acquire, "REDLOCK price:1 on 3 nodes", func(s *Step) (err error) {
 						g, err = backend.Acquire(s.Ctx, a.Run().Key("price:1"), a.Name, long)
-						s.Open(harness.LeaseSpan, "price:1")
+						s.Taken("price:1")
 						s.Note("a majority; fence %d", g.Fence)
 						return err
 					})

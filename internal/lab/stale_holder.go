@@ -69,7 +69,7 @@ func acquire(a *Actor, key string, lease time.Duration) (fence uint64) {
 	a.Must(harness.Redis, harness.Acquire, "LOCK "+key+" for "+ms(lease)+" ms", func(s *Step) error {
 		grant, err := backend.Acquire(s.Ctx, a.Run().Key(key), token, lease)
 		fence = grant.Fence
-		s.Open(harness.LeaseSpan, key)
+		s.Taken(key)
 		s.Note("fence %d", fence)
 		return err
 	})

@@ -42,7 +42,8 @@ func unlockBeforeCommit() Experiment {
 				"锁必须包住整个事务：加锁、开启事务、提交、解锁。"),
 		Wild: text("Any function that says `defer tx.Commit()` above `defer unlock()`, and every annotation that opens the transaction around "+
 			"a method which locks inside.",
-			"凡是在 @Transactional 方法内部加锁、解锁的代码：方法返回（锁已释放）之后，框架才提交事务。"),
+			"凡是把 `defer tx.Commit()` 写在 `defer unlock()` 之前的函数，以及在 @Transactional 方法内部加锁、解锁的代码："+
+				"方法返回（锁已释放）之后，框架才提交事务。"),
 		Needs: []harness.Server{harness.Redis, harness.Database},
 		Cases: []Case{
 			wrong(text("release, then commit", "先解锁，后提交"), play(unlockFirst)),

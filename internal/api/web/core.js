@@ -1,5 +1,5 @@
 // What every view uses: the state, words, numbers, elements, and events. Text is only ever inserted
-// with textContent.
+// with textContent; the lab's drawings alone come as elements, from the server that escaped them.
 import { words } from "./words.js";
 
 // app is the state of the page. coupons are as listed; event is the last event of the chosen
@@ -17,9 +17,6 @@ export const say = (name, n) => (words[app.language][name] ?? name).replace("{n}
 export const number = (n) => n.toLocaleString(app.language);
 export const money = (cents) => (cents === 0 ? say("free") : (cents / 100).toLocaleString(app.language, { minimumFractionDigits: 2 }));
 export const both = (text) => text[app.language];
-
-// told returns what a case of an experiment calls an actor, a step or its answer.
-export const told = (c, text = "") => (app.language === "zh" && c.chinese[text]) || text;
 
 // titles are what the program itself calls a coupon, in each language, with a number in one of them.
 const titles = [

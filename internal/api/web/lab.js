@@ -1,13 +1,15 @@
 // The lab: experiments that a visitor may play where no data can be harmed.
-import { $, app, badge, both, make, notice, on, press, problem, rows, say, set, told } from "./core.js";
+import { $, app, badge, both, make, notice, on, press, problem, rows, say, set } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
-import { names, timeline } from "./timeline.js";
 
 let all = [];
 let open = "";    // the name of the experiment that is shown
 let result = null;
 let note = () => "";
+
+// ticks are the states of an experiment in its list.
+const ticks = { running: "…", as_expected: "✔", unexpected: "✘", failed: "✘", not_run: "–" };
 
 async function load() {
   if (app.view !== "lab" || !app.features.lab || (!isAdmin() && !(await become()))) return;
@@ -36,6 +38,7 @@ async function play() {
   const a = await rule("POST", `/experiments/${name}/run`);
   if (a.status === 202) {
     note = () => say("playing");
+    Object.assign(all.find((x) => x.name === name), { state: "running" });
     show();
     do {
       await sleep(300);
@@ -55,7 +58,9 @@ function show() {
   const items = rows($("experiments"), all.length, () => {
     const item = make("li");
     const button = press("", (b) => look(b.value, true), "coupon");
-    button.append(make("strong"), make("span"));
+    const mark = make("span");
+    mark.setAttribute("role", "img");
+    button.append(make("strong"), mark);
     item.append(button);
     return item;
   });
@@ -64,7 +69,10 @@ function show() {
     item.firstElementChild.value = all[i].name;
     item.firstElementChild.setAttribute("aria-pressed", String(all[i].name === open));
     title.textContent = both(all[i].title);
-    badge(mark, all[i].state);
+    mark.textContent = ticks[all[i].state] ?? "";
+    mark.className = "tick " + all[i].state;
+    mark.title = say(all[i].state);
+    mark.setAttribute("aria-label", say(all[i].state));
     mark.hidden = all[i].state === "new";
   });
   const x = all.find((x) => x.name === open);
@@ -76,12 +84,17 @@ function show() {
   prose("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
   set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(say("comma"))) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
   set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
-  const cases = result?.cases ?? [];
-  $("x-cases").replaceChildren(...(cases.length ? [legend()] : []), ...cases.map(oneCase));
-  for (const scroll of document.querySelectorAll(".scroll")) { // to the anomaly
-    const moment = scroll.querySelector("line.anomaly");
-    if (moment) scroll.scrollLeft = moment.getAttribute("x1") - scroll.clientWidth / 2;
-  }
+  draw();
+}
+
+let drawn = "";
+
+// draw inserts the server's drawing in the visitor's language.
+function draw() {
+  const text = result?.cases?.length ? both(result.drawing) : "";
+  if (text === drawn) return;
+  drawn = text;
+  $("x-cases").replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.children);
 }
 
 // prose inserts a text, with what is between backquotes as code.
@@ -89,55 +102,6 @@ function prose(id, text) {
   if ($(id).dataset.text === text) return;
   $(id).dataset.text = text;
   $(id).replaceChildren(...text.split("`").map((part, i) => (i % 2 ? make("code", part) : part)));
-}
-
-// legend explains the bars of a drawing.
-function legend() {
-  const list = make("ul", undefined, "legend");
-  for (const [kind, word] of [["lease", "lease"], ["transaction", "transaction"], ["inside", "inside"], ["wait", "waits"], ["moment", "anomaly"]]) {
-    const item = make("li");
-    item.append(make("i", undefined, kind), say(word));
-    list.append(item);
-  }
-  return list;
-}
-
-// oneCase shows one case: its numbers, the drawing, and every step in words.
-function oneCase(c) {
-  const box = make("section", undefined, "case");
-  const head = make("h3");
-  head.append(make("span", say(c.wrong ? "wrong" : "right"), "badge " + (c.wrong ? "violated" : "as_expected")), " ", both(c.label));
-  box.append(head);
-  if (c.not_run) {
-    box.append(make("p", `${say("not_run")}: ${both(c.not_run)}`, "soft"));
-    return box;
-  }
-  const numbers = make("ul", undefined, "numbers");
-  for (const n of c.numbers ?? []) {
-    numbers.append(make("li", `${n.held ? "✔" : "✘"} ${both(n.name)}: ${n.value}${n.bound ? ` (${n.bound})` : ""}`, n.held ? "held" : "broken"));
-  }
-  const scroll = make("div", undefined, "scroll");
-  scroll.tabIndex = 0;
-  scroll.setAttribute("role", "group");
-  scroll.setAttribute("aria-label", say("timeline", both(c.label)));
-  scroll.append(timeline(c, $("experiment").clientWidth - 48));
-  const drawing = make("div", undefined, "drawing");
-  drawing.append(names(c), scroll);
-  const steps = make("details");
-  steps.append(make("summary", say("steps")), stepList(c));
-  box.append(numbers, drawing, steps);
-  return box;
-}
-
-function stepList(c) {
-  const list = make("ol", undefined, "steps");
-  for (const e of c.events ?? []) {
-    const item = make("li");
-    item.append(make("b", told(c, e.actor)), " ", make("code", told(c, e.what)), " ", make("small", told(c, e.note)));
-    if (e.anomaly) item.append(make("strong", `▲ ${say("anomaly")}: ${both(e.anomaly)}`, "broken"));
-    list.append(item);
-  }
-  return list;
 }
 
 on("view features", load);

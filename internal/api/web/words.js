@@ -65,8 +65,8 @@ export const words = {
 
     lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "Only a server with embedded stores plays them for a visitor. Elsewhere: “seckill lab”.",
     run: "Play it", playing: "Playing… the first one starts its servers.", needs: "needs {n}", redis: "Redis", database: "MariaDB or MySQL", wild: "Where it is met: {n}",
-    new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", wrong: "wrong", right: "right",
-    anomaly: "here it goes wrong", steps: "Every step", lease: "lease", transaction: "transaction", inside: "at work", waits: "waits", x_servers: "on {n}", comma: ", ", timeline: "Timeline: {n}",
+    new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", 
+    x_servers: "on {n}", comma: ", ",
   },
   zh: {
     other: "English", skip: "跳到内容", theme: "浅色或深色", views: "视图", coupons: "优惠券", more: "更多",
@@ -132,7 +132,7 @@ export const words = {
 
     lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "仅嵌入式存储的服务器可为访客运行；其他情况请用 “seckill lab”。",
     run: "运行", playing: "运行中…首次运行会启动所需的服务器。", needs: "需要 {n}", redis: "Redis", database: "MariaDB 或 MySQL", wild: "常见于：{n}",
-    new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", wrong: "错误", right: "正确",
-    anomaly: "就在这里出错", steps: "全部步骤", lease: "租约", transaction: "事务", inside: "工作中", waits: "等待", x_servers: "运行于 {n}", comma: "、", timeline: "时间线：{n}",
+    new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", 
+    x_servers: "运行于 {n}", comma: "、",
   },
 };

@@ -69,6 +69,7 @@ type change struct {
 	kind  SpanKind
 	label string
 	open  bool
+	every bool // the spans of every actor end
 }
 
 // Note sets the outcome of the step, as the timeline shows it.
@@ -76,12 +77,24 @@ func (s *Step) Note(format string, args ...any) { s.event.Note = fmt.Sprintf(for
 
 // Open begins a span with this step.
 func (s *Step) Open(kind SpanKind, label string) {
-	s.spans = append(s.spans, change{kind, label, true})
+	s.spans = append(s.spans, change{kind: kind, label: label, open: true})
 }
 
 // End ends the actor's span with this step; an empty label is the latest.
 func (s *Step) End(kind SpanKind, label string) {
-	s.spans = append(s.spans, change{kind, label, false})
+	s.spans = append(s.spans, change{kind: kind, label: label})
+}
+
+// Gone ends every actor's lease of a name with this step: the server was seen without it.
+func (s *Step) Gone(label string) {
+	s.spans = append(s.spans, change{kind: LeaseSpan, label: label, every: true})
+}
+
+// Taken begins a lease with this step. The server let the actor in, so no lease of that name that another
+// believes it has lasts any longer.
+func (s *Step) Taken(label string) {
+	s.Gone(label)
+	s.Open(LeaseSpan, label)
 }
 
 // stepLimit bounds one step; a server is never that slow.

@@ -66,6 +66,7 @@ var phrases = []Text{
 	NewText("free", "已释放"),
 	NewText("it is free", "已空闲"),
 	NewText("still there after {}", "{} 后仍在"),
+	NewText("the lease of {} has run out meanwhile", "{} 的租约已在期间到期"),
 	NewText("deleted", "已删除"),
 	NewText("nothing deleted", "什么也没删"),
 	NewText("renewed: true", "续期成功"),

@@ -57,3 +57,14 @@ func (r *recorder) end(kind SpanKind, actor, label string, at int) {
 		}
 	}
 }
+
+// endEvery ends the open spans of that kind and label, of all actors.
+func (r *recorder) endEvery(kind SpanKind, label string, at int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range r.spans {
+		if s := &r.spans[n]; s.Kind == kind && s.Label == label && s.To < 0 {
+			s.To = at
+		}
+	}
+}

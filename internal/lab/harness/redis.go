@@ -205,7 +205,7 @@ func (a *Actor) TryLock(key string, wait time.Duration) error {
 		}
 		a.run.holders.Store(name, a)
 		a.leases[key] = lease
-		s.Open(LeaseSpan, key)
+		s.Taken(key)
 		s.Note("ours")
 		return nil
 	})
@@ -248,9 +248,12 @@ func (w *observedBackend) Acquire(ctx context.Context, key, token string, lease 
 func (a *Actor) WaitAtMost(key string, limit time.Duration) {
 	a.Redis(Read, "waits for "+key, func(s *Step, _ *redis.Client) error {
 		gone, err := a.run.awaitExpiry(s.Ctx, key, limit)
-		if s.Note("it is free"); !gone {
+		if !gone {
 			s.Note("still there after %v", limit)
+			return err
 		}
+		s.Note("it is free")
+		s.Gone(key)
 		return err
 	})
 }
@@ -263,6 +266,23 @@ func (a *Actor) WorkFor(what string, d time.Duration) {
 		case <-s.Ctx.Done():
 		}
 		return s.Ctx.Err()
+	})
+}
+
+// WorkPast is WorkFor under a lock that may not last as long: the timeline shows whether its lease has
+// run out meanwhile.
+func (a *Actor) WorkPast(key, what string, d time.Duration) {
+	a.Must(Process, Work, what, func(s *Step) error {
+		select {
+		case <-time.After(d):
+		case <-s.Ctx.Done():
+			return s.Ctx.Err()
+		}
+		if a.run.TTL(key) == 0 {
+			s.Note("the lease of %s has run out meanwhile", key)
+			s.Gone(key)
+		}
+		return nil
 	})
 }
 

@@ -170,9 +170,12 @@ func (run *Run) record(a *Actor, s *Step) {
 		run.rec.end(WaitSpan, a.Name, "", n)
 	}
 	for _, c := range s.spans {
-		if c.open {
+		switch {
+		case c.open:
 			run.rec.open(c.kind, a.Name, c.label, n)
-		} else {
+		case c.every:
+			run.rec.endEvery(c.kind, c.label, n)
+		default:
 			run.rec.end(c.kind, a.Name, c.label, n)
 		}
 	}

@@ -3,8 +3,8 @@
 //
 //	harness.Result ─┬▶ Line, Text   a terminal
 //	                ├▶ JSON         one object a line
-//	                └▶ HTML         explanations in two languages, and for each case
-//	                   └▶ SVG       a lane for each actor, time from left to right
+//	                ├▶ HTML         explanations in two languages, and the drawings
+//	                └▶ Drawing      a column for each actor, time downwards, for HTML and the page
 //
 // It adds nothing to a Result and judges nothing.
 package report

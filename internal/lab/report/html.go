@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
+	"seckill/internal/api/web"
 	"seckill/internal/lab/harness"
 )
 
@@ -15,12 +15,10 @@ var pageText string
 
 // page is the template of the page.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"timeline": timeline,
-	"side":     side,
-	"state":    state,
-	"verdict":  short,
-	"many":     Many,
-	"bound":    func(n harness.Number) string { return strings.ReplaceAll(n.Bound, " ", "\u00a0") }, // no line break at its blank
+	"drawing": inserted,
+	"prose":   prose,
+	"state":   state,
+	"verdict": short,
 }).Parse(pageText))
 
 // HTML writes one self-contained page: it loads nothing, runs no script, is light or dark as the
@@ -35,18 +33,18 @@ func HTML(w io.Writer, results []harness.Result) error {
 	data := struct {
 		Results  []harness.Result
 		Expected int
-	}{results, expected}
+		Style    template.CSS
+	}{results, expected, template.CSS(web.Colours + web.Drawing)} //nolint:gosec // the page's own styles
 	if err := page.Execute(w, data); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }
 
-// timeline draws a case for the page. SVG escapes what it quotes.
-func timeline(c harness.CaseResult, language string) (template.HTML, error) {
-	var out strings.Builder
-	err := SVG(&out, c, language)
-	return template.HTML(out.String()), err //nolint:gosec // escaped by SVG
+// inserted draws an experiment for the page.
+func inserted(r harness.Result, language string) (template.HTML, error) {
+	text, err := Drawing(r, language)
+	return template.HTML(text), err //nolint:gosec // escaped by its template
 }
 
 // state returns the class in which an experiment's verdict is shown.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"seckill/internal/api/web"
 	"seckill/internal/lab/harness"
 	"seckill/internal/lab/report"
 )
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func sample() harness.Result {
 	rule := harness.NewText("orders of one <user>", "一个用户的订单")
 	return harness.Result{
-		Name: "sample", Title: harness.NewText("A & B", "甲与乙"), Lesson: harness.NewText("<script>alert(1)</script>", "教训"),
+		Name: "sample", Title: harness.NewText("A & B", "甲与乙"), Lesson: harness.NewText("<script>alert(1)</script> `DEL <k>`", "教训"),
 		Wild: harness.NewText("everywhere", "到处"), Servers: []harness.Text{harness.NewText("a private Redis", "私有的 Redis")},
 		Cases: []harness.CaseResult{
 			{
@@ -58,42 +59,96 @@ func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
 	for _, link := range regexp.MustCompile(`(?i)(src|href|url|@import)\s*[=(]\s*["']?([^"')>\s]+)`).FindAllStringSubmatch(text, -1) {
 		require.True(t, strings.HasPrefix(link[2], "#"), "it loads %s", link[0])
 	}
-	for _, both := range []string{"A &amp; B", "甲与乙", "release first", "先解锁", "prefers-color-scheme: dark"} {
+	for _, both := range []string{"A &amp; B", "甲与乙", "release first", "先解锁", "light-dark("} {
 		require.Contains(t, text, both)
 	}
 	require.Less(t, strings.Index(text, "release first"), strings.Index(text, "commit first"), "wrong stands above right")
-	require.Equal(t, 4, strings.Count(text, "<svg"), "each case in each language")
+	require.Equal(t, 2, strings.Count(text, `class="rows"`), "the cases beside each other in each language")
+	require.NotContains(t, text, "`", "what stands between backquotes is code")
+	require.Contains(t, text, "<code>DEL &lt;k&gt;</code>")
+	require.Contains(t, text, web.Colours, "it has the colours of the page")
 }
 
 func TestATimelineIsToldInBothLanguages(t *testing.T) {
 	for language, says := range map[string][]string{"en": {"one", "ours"}, "zh": {"甲", "拿到了"}} {
-		var text, drawing strings.Builder
+		var text strings.Builder
 		require.NoError(t, report.Text(&text, sample(), language))
-		require.NoError(t, report.SVG(&drawing, sample().Cases[0], language))
+		drawing, err := report.Drawing(sample(), language)
+		require.NoError(t, err)
 		for _, s := range says {
 			require.Contains(t, text.String(), s)
-			require.Contains(t, drawing.String(), ">"+s+"</text>")
+			require.Contains(t, drawing, ">"+s+"<")
 		}
 	}
-	var drawing strings.Builder
-	require.NoError(t, report.SVG(&drawing, sample().Cases[0], "zh"))
-	require.Contains(t, drawing.String(), ">LOCK &lt;k&gt; 等待一个</text>", "a line has room for so many Chinese characters")
 }
 
-func TestADrawingIsXMLAndMarksTheMoment(t *testing.T) {
-	var drawing bytes.Buffer
-	require.NoError(t, report.SVG(&drawing, sample().Cases[0], "zh"))
-	require.Contains(t, drawing.String(), "一个用户的订单")
-	drawing.Reset()
-	require.NoError(t, report.SVG(&drawing, sample().Cases[0], "en"))
-	require.Contains(t, drawing.String(), `class="anomaly"`)
-	for d := xml.NewDecoder(&drawing); ; {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
+func TestADrawingIsWellFormedAndSaysWhatWentWrongWithItsNumber(t *testing.T) {
+	for language, sentence := range map[string]string{
+		"en": "2 orders of one &lt;user&gt;, allowed 1", "zh": "一个用户的订单：2，最多 1",
+	} {
+		drawing, err := report.Drawing(sample(), language)
 		require.NoError(t, err)
+		require.Contains(t, drawing, `<p class="mark">▲ `+sentence+"</p>")
+		require.Contains(t, drawing, "LOCK &lt;k&gt;", "a statement is whole")
+		require.NotContains(t, drawing, "style=", "the page allows no style in an element")
+		for d := xml.NewDecoder(strings.NewReader(drawing)); ; {
+			_, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
 	}
+	one := sample()
+	one.Cases[0].Numbers[0].Value, one.Cases[0].Numbers[0].Bound = 1, "= 0"
+	drawing, err := report.Drawing(one, "en")
+	require.NoError(t, err)
+	require.Contains(t, drawing, "orders of one &lt;user&gt;: 1, expected 0", "one is not told in the plural")
+}
+
+// rows returns the rows of steps of a drawing.
+func rows(t *testing.T, r harness.Result) []string {
+	t.Helper()
+	drawing, err := report.Drawing(r, "en")
+	require.NoError(t, err)
+	return strings.Split(drawing, `<div class="row">`)[3:] // after the heads and the actors
+}
+
+func TestTheSameStepsOfTwoCasesStandInTheSameRow(t *testing.T) {
+	r := sample()
+	steps := func(c *harness.CaseResult, whats ...string) {
+		c.Actors, c.Events, c.Spans = []string{"one"}, nil, nil
+		for n, what := range whats {
+			c.Events = append(c.Events, harness.Event{N: n, Actor: "one", What: what})
+		}
+	}
+	steps(&r.Cases[0], "LOCK", "UNLOCK", "COMMIT")
+	steps(&r.Cases[1], "LOCK", "READ", "WRITE", "COMMIT", "UNLOCK")
+	var drawn []string
+	for _, row := range rows(t, r) {
+		var whats []string
+		for _, cell := range strings.Split(row, `<div class="part`)[1:] {
+			what := regexp.MustCompile(`<code class="what">(.*?)</code>`).FindStringSubmatch(cell)
+			if what == nil {
+				require.Contains(t, cell, " gap")
+				what = []string{"", "-"}
+			}
+			whats = append(whats, what[1])
+		}
+		drawn = append(drawn, strings.Join(whats, " "))
+	}
+	require.Equal(t, []string{"LOCK LOCK", "UNLOCK READ", "- WRITE", "COMMIT COMMIT", "- UNLOCK"}, drawn)
+}
+
+func TestABarLastsFromItsFirstStepToItsLast(t *testing.T) {
+	var lease, waits []string
+	for _, row := range rows(t, sample()) {
+		cell, _, _ := strings.Cut(row, `<div class="part k1`)
+		lease = append(lease, regexp.MustCompile(`bar (lease[a-z ]*)"`).FindStringSubmatch(cell)[1])
+		waits = append(waits, regexp.MustCompile(`class="(life[a-z ]*)"`).FindAllString(cell, -1)[1])
+	}
+	require.Equal(t, []string{"lease first", "lease", "lease last"}, lease)
+	require.Equal(t, []string{`class="life"`, `class="life wait"`, `class="life wait"`}, waits, "what never ends is drawn to the end")
 }
 
 func TestTheTextSaysTheVerdictFirstAndMarksTheStep(t *testing.T) {

@@ -75,8 +75,7 @@ func short(r harness.Result, language string) string {
 			good = append(good, value)
 		}
 	}
-	verdict := fmt.Sprintf("%s %s, %s %s: %s", word(language, "wrong", "错误"), joined(bad),
-		word(language, "right", "正确"), joined(good), name)
+	verdict := fmt.Sprintf(word(language, "wrong %s, right %s: %s", "错误 %s，正确 %s：%s"), joined(bad), joined(good), name)
 	if slices.Contains(r.Servers, harness.EmbeddedRedis) {
 		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
 	}
@@ -147,7 +146,7 @@ func tableText(out *strings.Builder, r harness.Result, language string) {
 			}
 			out.WriteByte('\n')
 		}
-		fmt.Fprintf(out, "  %s", side(c, language))
+		fmt.Fprintf(out, "  %s", caseName(c, language))
 		for n, number := range c.Numbers {
 			sign := " "
 			if !number.Held {
@@ -160,7 +159,7 @@ func tableText(out *strings.Builder, r harness.Result, language string) {
 }
 
 func caseText(out *strings.Builder, c harness.CaseResult, language string) {
-	fmt.Fprintf(out, "\n%s  %s\n", side(c, language), c.Label.In(language))
+	fmt.Fprintf(out, "\n%s  %s\n", caseName(c, language), c.Label.In(language))
 	if c.NotRun != nil {
 		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun.In(language))
 		return
@@ -190,7 +189,7 @@ func caseText(out *strings.Builder, c harness.CaseResult, language string) {
 	}
 }
 
-func side(c harness.CaseResult, language string) string {
+func caseName(c harness.CaseResult, language string) string {
 	if c.Wrong {
 		return word(language, "WRONG", "错误")
 	}

@@ -10,6 +10,7 @@ import (
 	"seckill/internal/api"
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
+	"seckill/internal/lab/report"
 )
 
 // Runner plays the lab's experiments for the page, one at a time, on private servers
@@ -134,15 +135,26 @@ func (r *Runner) Start(name string) error {
 	return nil
 }
 
-// Result returns what became of an experiment, with its timelines.
+// resultJSON is a result and its drawing in each language.
+type resultJSON struct {
+	harness.Result
+	Drawing harness.Text `json:"drawing"`
+}
+
+// Result returns what became of an experiment, with its drawing.
 func (r *Runner) Result(name string) (any, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	result, played := r.results[name]
+	r.mu.Unlock()
 	if !played {
 		return nil, api.ErrNoExperiment
 	}
-	return result, nil
+	en, err := report.Drawing(result, "en")
+	if err != nil {
+		return nil, err
+	}
+	zh, err := report.Drawing(result, "zh")
+	return resultJSON{result, harness.NewText(en, zh)}, err
 }
 
 // Close ends the experiment that is running and stops the servers.
