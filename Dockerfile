@@ -4,7 +4,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags='-s -w' -o /seckill ./cmd/seckill && mkdir /empty
+# The folder of git is not in the image's context: docker build --build-arg VERSION=$(git describe --tags --always)
+ARG VERSION=devel
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags="-s -w -X seckill/internal/app.released=$VERSION" \
+    -o /seckill ./cmd/seckill && mkdir /empty
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -13,5 +16,6 @@ COPY --from=build --chown=65532:65532 /empty /tmp
 COPY --from=build /seckill /seckill
 USER 65532:65532
 EXPOSE 8080 6060
+HEALTHCHECK --interval=5s --timeout=4s --start-period=15s CMD ["/seckill", "health"]
 ENTRYPOINT ["/seckill"]
 CMD ["serve"]

@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench loadtest up down
+.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -78,8 +78,14 @@ bench: ## every path of the program in one table, then the parts, and the locks 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh
 
-up: ## MySQL and Redis in containers, for a program run by hand
+image: ## the program as an image, which knows its version
+	docker build --build-arg VERSION=$$(git describe --tags --always --dirty) -t seckill .
+
+.env:
+	@umask 077 && .ci/secrets >.env.part && mv .env.part .env && echo "made up passwords in .env"
+
+up: .env ## MySQL and Redis in containers, for a program run by hand
 	docker compose up -d --wait
 
-down: ## stops those containers
-	docker compose down
+down: .env ## stops these and every other container of docker-compose.yml
+	docker compose --profile '*' down

@@ -34,7 +34,7 @@ func TestEveryFlagThatADocumentNamesIsThere(t *testing.T) {
 		}
 	}
 	others := []string{ // of docker compose, git, etcd and redis-cli
-		"profile", "wait", "check", "cluster", "auto-compaction-mode", "auto-compaction-retention",
+		"profile", "wait", "scale", "volumes", "check", "cluster", "auto-compaction-mode", "auto-compaction-retention",
 	}
 	for _, d := range documents(t) {
 		for _, text := range commands(d.text) {
