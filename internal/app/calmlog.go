@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// calmInterval is how often a warning of one cause is logged.
-const calmInterval = time.Minute
-
 // calmHandler logs each warning once a cause and minute: the first at once, and at the end of the
 // minute the last of those that came since, with their number as "times". What a warning is of is its
 // message, the cause of its error, and the attributes of calmScope. Other levels pass.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"seckill/internal/faults"
 	"seckill/internal/lock"
@@ -35,6 +36,9 @@ func ArmFaults(environ []string) ([]string, error) {
 	}
 	return rest, nil
 }
+
+// calmInterval is so short that each fault that the same program meets is named.
+const calmInterval = 100 * time.Millisecond
 
 // ownClock is the time of day, which a fault may set.
 var ownClock = points.Now

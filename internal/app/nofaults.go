@@ -15,6 +15,9 @@ import (
 // ArmFaults returns the variables as they are.
 func ArmFaults(environ []string) ([]string, error) { return environ, nil }
 
+// calmInterval is how often a warning of one cause is logged.
+const calmInterval = time.Minute
+
 // ownClock is the machine's.
 var ownClock func() time.Time
 
