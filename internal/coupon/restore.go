@@ -39,7 +39,7 @@ type loadResult struct {
 //	heartbeat ─▶ list the coupons ─▶ are the shards as they were loaded? ─▶ no: load it, and check on
 //
 // It runs on every instance. onResult is called with what was restored and with each
-// failure. While a store is unavailable it tries again, and logs that once.
+// failure. While a store is unavailable it tries again, and logs that once for each coupon.
 func (s *Service) RunRestorer(ctx context.Context, every time.Duration, onResult func(restored int, err error)) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -128,7 +128,7 @@ func (w *restorer) report(ctx context.Context, e loadResult) {
 	if e.coupon != 0 {
 		e.err = fmt.Errorf("restore coupon %d: %w", e.coupon, e.err)
 	}
-	if len(w.failing) == 0 {
+	if !w.failing[e.coupon] {
 		w.log.WarnContext(ctx, "stock in Redis cannot be checked or restored", "error", e.err)
 	}
 	w.failing[e.coupon] = true
