@@ -92,6 +92,7 @@ var rooms = map[string][]string{
 
 // libraries belong to one room each: no other may import them.
 var libraries = map[string][]string{
+	"github.com/go-jose/":               {"internal/api"},
 	"github.com/gin-gonic/gin":          {"internal/api", "internal/api/web", "internal/bench/cmd/bare"},
 	"gorm.io/gorm":                      {"internal/store"},
 	"github.com/glebarez/sqlite":        {"internal/store"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/api"
+	"seckill/internal/app"
 	"seckill/internal/rush"
 )
 
@@ -49,14 +51,21 @@ while auth.demo_login is on.`,
 		}
 		o.Token, o.ProgressOutput = rush.Sessions(o.URL, nil), c.err
 		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
-			tokens, err := api.NewTokens([]byte(secret), cfg.Auth.TokenTTL)
+			options, err := app.TokenOptions(cfg.Auth)
+			if err != nil {
+				return usage(err)
+			}
+			tokens, err := options.Tokens()
 			if err != nil {
 				return usage(fmt.Errorf("auth.secret: %w", err))
 			}
 			if o.AdminToken, _, err = tokens.Sign(1, api.RoleAdmin, 0); err != nil {
 				return err
 			}
-			o.Token = rush.Signed(secret)
+			o.Token = func(_ context.Context, user int64) (string, error) {
+				text, _, err := tokens.Sign(user, api.RoleUser, 0)
+				return text, err
+			}
 		}
 		report, err := rush.Run(cmd.Context(), o)
 		switch {

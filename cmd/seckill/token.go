@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/api"
+	"seckill/internal/app"
+	"seckill/internal/config"
 )
 
 func newToken(c console) *cobra.Command {
@@ -17,7 +20,8 @@ func newToken(c console) *cobra.Command {
 		Use:   "token",
 		Short: "Print a signed token, for scripts and load tests",
 		Example: "  SECKILL_AUTH__SECRET=… seckill token --user 1 --role admin\n" +
-			"  SECKILL_AUTH__SECRET=… seckill token --users 1-1000 --ttl 30m > tokens.txt",
+			"  SECKILL_AUTH__SECRET=… seckill token --users 1-1000 --ttl 30m > tokens.txt\n" +
+			"  seckill token --user 1 --key login.pem --key-id 2030-01",
 		Args: noArgs,
 	}
 	load := configFlag(cmd, c)
@@ -25,6 +29,8 @@ func newToken(c console) *cobra.Command {
 	users := cmd.Flags().String("users", "", "FROM-TO: a token for each of these users, one a line")
 	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
 	completeWords(cmd, "role", api.RoleUser, api.RoleAdmin)
+	key := cmd.Flags().String("key", "", "a private key in PEM, Ed25519 or RSA, to sign with in place of auth.secret")
+	keyID := cmd.Flags().String("key-id", "", "the kid of that key, as in the file of auth.jwks_file")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		first, last, err := userRange(*user, *users)
@@ -38,15 +44,12 @@ func newToken(c console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if cfg.Auth.Secret == "" {
-			return usage(errors.New("auth.secret is empty: set SECKILL_AUTH__SECRET to the server's"))
-		}
-		tokens, err := api.NewTokens([]byte(cfg.Auth.Secret.Reveal()), *ttl)
+		tokens, err := signer(cfg.Auth, *key, *keyID)
 		if err != nil {
 			return usage(err)
 		}
 		for id := first; id <= last; id++ {
-			text, _, err := tokens.Sign(id, *role, 0)
+			text, _, err := tokens.Sign(id, *role, *ttl)
 			if err != nil {
 				return usage(err)
 			}
@@ -57,6 +60,27 @@ func newToken(c console) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// signer returns tokens that are signed with the private key in a file or, without one, with
+// auth.secret.
+func signer(auth config.Auth, key, keyID string) (*api.Tokens, error) {
+	o, err := app.TokenOptions(auth)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case key != "":
+		if o.Signer, err = os.ReadFile(key); err != nil {
+			return nil, fmt.Errorf("--key: %w", err)
+		}
+		o.SignerID = keyID
+	case keyID != "":
+		return nil, errors.New("--key-id is for --key: the kid of auth.secret is auth.key_id")
+	case auth.Secret == "":
+		return nil, errors.New("auth.secret is empty: set SECKILL_AUTH__SECRET to the server's, or sign with --key")
+	}
+	return o.Tokens()
 }
 
 // userRange returns the range of users that --user or --users names.

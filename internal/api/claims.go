@@ -18,6 +18,11 @@ type claims struct {
 	ExpiresAt float64 `json:"exp"`
 	IssuedAt  float64 `json:"iat,omitempty"`
 	NotBefore float64 `json:"nbf,omitempty"`
+	// Issuer and Audience are set before a token is read, to what it must have; empty is anything.
+	Issuer   string `json:"iss,omitempty"`
+	Audience string `json:"aud,omitempty"`
+
+	issued, meant bool // it has that issuer, and that audience
 
 	jwt.Claims `json:"-"` // what the library would validate
 }
@@ -40,6 +45,10 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 			c.IssuedAt, err = seconds(d)
 		case "nbf":
 			c.NotBefore, err = seconds(d)
+		case "iss":
+			c.issued, err = has(d, c.Issuer, jx.String)
+		case "aud":
+			c.meant, err = has(d, c.Audience, jx.Array)
 		default:
 			err = d.Skip()
 		}
@@ -54,6 +63,24 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// has reports whether the value is the text or, where it may be a list, has it. An empty text is in
+// every value.
+func has(d *jx.Decoder, text string, most jx.Type) (found bool, err error) {
+	if text == "" {
+		return true, d.Skip() //nolint:wrapcheck // UnmarshalJSON wraps it
+	}
+	if most != jx.Array || d.Next() != jx.Array {
+		got, err := d.Str()
+		return got == text, err //nolint:wrapcheck // the same
+	}
+	err = d.Arr(func(d *jx.Decoder) error {
+		got, err := d.Str()
+		found = found || got == text
+		return err //nolint:wrapcheck // the same
+	})
+	return found, err //nolint:wrapcheck // the same
+}
+
 // seconds reads a number. The decoder's own Float64 reads 4-2 as one.
 func seconds(d *jx.Decoder) (float64, error) {
 	number, err := d.Raw()
@@ -63,14 +90,24 @@ func seconds(d *jx.Decoder) (float64, error) {
 	return strconv.ParseFloat(string(number), 64) //nolint:wrapcheck // the same
 }
 
+var errLongLife = errors.New("its life is longer than allowed")
+
 // clockSkew is how far the clock of an instance that signs may be ahead.
 const clockSkew = 5 * time.Second
 
-// validate refuses a token that has expired, has no expiry or is not valid yet. The skew does not
-// lengthen its life.
-func (c *claims) validate(now time.Time) error {
+// validate refuses a token that has expired, has no expiry or is not valid yet, that lives for
+// longer than the longest life, if there is one, or is of another issuer or audience. The skew does
+// not lengthen its life.
+func (c *claims) validate(now time.Time, longest time.Duration) error {
 	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
 	switch {
+	case c.Issuer != "" && !c.issued:
+		return jwt.ErrTokenInvalidIssuer
+	case c.Audience != "" && !c.meant:
+		return jwt.ErrTokenInvalidAudience
+	case longest > 0 && c.ExpiresAt > latest+longest.Seconds(),
+		longest > 0 && c.IssuedAt > 0 && c.ExpiresAt-c.IssuedAt > longest.Seconds()+1: // it is rounded up
+		return errLongLife
 	case !now.Before(time.Unix(int64(c.ExpiresAt), 0)):
 		return jwt.ErrTokenExpired
 	case c.IssuedAt > latest:

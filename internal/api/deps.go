@@ -89,6 +89,7 @@ type Deps struct {
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
+	Tokens         *Tokens       // nil are those of Secret and TokenTTL
 	Secret         []byte        // signs the tokens, at least 32 bytes
 	DemoLogin      bool          // POST /sessions returns a user's token to any client
 	DemoAdmin      bool          // and an administrator's

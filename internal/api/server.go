@@ -35,12 +35,14 @@ func New(o Options, p Deps) (*Server, error) {
 		p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
 		return nil, errMissingDep
 	}
-	tokens, err := newTokens(o.Secret, o.TokenTTL, o.Now)
-	if err != nil {
-		return nil, fmt.Errorf("api: %w", err)
+	if o.Tokens == nil {
+		var err error
+		if o.Tokens, err = (TokenOptions{Secrets: []TokenSecret{{Secret: o.Secret}}, TTL: o.TokenTTL, Now: o.Now}).Tokens(); err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
 	}
 	s := &Server{
-		o: o, deps: p, engine: gin.New(), tokens: tokens,
+		o: o, deps: p, engine: gin.New(), tokens: o.Tokens,
 		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now),
 		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now),
 		hub:       newHub(p, o),

@@ -2,10 +2,13 @@ package api
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -29,41 +32,101 @@ type Identity struct {
 	Role   string
 }
 
-// Tokens signs and verifies bearer tokens: JWT, HS256 and nothing else.
-type Tokens struct {
-	secret []byte
-	signer *hmacPool
-	ttl    time.Duration
-	now    func() time.Time
-	parser *jwt.Parser
+// TokenOptions are the keys of tokens, and what a token must be besides well signed.
+type TokenOptions struct {
+	// Secrets verify tokens (HS256), and the first signs them. Without one, all tokens are
+	// verified by public keys.
+	Secrets []TokenSecret
+	// Signer is a private key in PEM that signs in place of the first secret: Ed25519 (EdDSA) or
+	// RSA (RS256). SignerID is the kid of its tokens.
+	Signer   []byte
+	SignerID string
+	// SignNothing leaves tokens to be signed by others: the secrets only verify.
+	SignNothing bool
+	// Issuer and Audience must be in a token, unless they are empty.
+	Issuer, Audience string
+	TTL              time.Duration    // of tokens that are signed without one
+	MaxTTL           time.Duration    // the longest life of a token; 0 is no limit
+	Now              func() time.Time // nil is time.Now
 }
 
-// NewTokens returns Tokens from a secret of at least MinSecret bytes. Tokens signed without a ttl
+// TokenSecret is a secret of at least MinSecret bytes. ID is the kid of its tokens, or empty.
+type TokenSecret struct {
+	ID     string
+	Secret []byte
+}
+
+// Tokens signs and verifies bearer tokens: JWT, with HS256 by its secrets, and with EdDSA and RS256
+// by the public keys of SetPublicKeys. Which algorithm a token may have depends on the key alone.
+type Tokens struct {
+	o      TokenOptions
+	secret []secretKey
+	named  bool // a secret has an ID, so that a kid is looked for
+	signer signer
+	parser *jwt.Parser
+	public atomic.Pointer[publicKeys]
+	denied atomic.Pointer[map[int64]struct{}]
+}
+
+// secretKey is a secret in use.
+type secretKey struct {
+	TokenSecret
+
+	header string // the beginning of a token that was signed here, with its dot
+	hmacs  *hmacPool
+}
+
+// signer signs with one key.
+type signer struct {
+	method jwt.SigningMethod // nil without a key
+	id     string
+	key    any
+}
+
+// NewTokens returns Tokens of one secret of at least MinSecret bytes. Tokens signed without a ttl
 // live for ttl.
 func NewTokens(secret []byte, ttl time.Duration) (*Tokens, error) {
-	return newTokens(secret, ttl, time.Now)
+	return TokenOptions{Secrets: []TokenSecret{{Secret: secret}}, TTL: ttl}.Tokens()
 }
 
-func newTokens(secret []byte, ttl time.Duration, now func() time.Time) (*Tokens, error) {
-	if len(secret) < MinSecret {
-		return nil, fmt.Errorf("the secret that signs tokens must have at least %d bytes", MinSecret)
+// Tokens returns Tokens with these options.
+func (o TokenOptions) Tokens() (*Tokens, error) {
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if ttl <= 0 {
+	if o.TTL <= 0 {
 		return nil, errors.New("the life of a token must be above zero")
 	}
-	return &Tokens{
-		secret: secret, signer: newHMACPool(secret), ttl: ttl, now: now,
-		parser: jwt.NewParser(
-			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-			jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.validate does it
-		),
-	}, nil
+	t := &Tokens{o: o, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{
+			jwt.SigningMethodHS256.Alg(), jwt.SigningMethodEdDSA.Alg(), jwt.SigningMethodRS256.Alg(),
+		}),
+		jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // claims.validate does it
+	)}
+	for _, s := range o.Secrets {
+		if len(s.Secret) < MinSecret {
+			return nil, fmt.Errorf("the secret that signs tokens must have at least %d bytes", MinSecret)
+		}
+		t.secret = append(t.secret, secretKey{TokenSecret: s, header: headerOf(s.ID), hmacs: newHMACPool(s.Secret)})
+		t.named = t.named || s.ID != ""
+	}
+	switch {
+	case len(o.Signer) > 0:
+		var err error
+		if t.signer, err = privateSigner(o.Signer, o.SignerID); err != nil {
+			return nil, err
+		}
+	case len(t.secret) > 0 && !o.SignNothing:
+		t.signer = signer{jwt.SigningMethodHS256, t.secret[0].ID, t.secret[0].Secret}
+	}
+	return t, nil
 }
 
-// Sign returns a token for the user in the role, and its expiry. A ttl of 0 stands for the default
-// of NewTokens.
+// Sign returns a token for the user in the role, and its expiry. A ttl of 0 stands for the default.
 func (t *Tokens) Sign(userID int64, role string, ttl time.Duration) (string, time.Time, error) {
 	switch {
+	case t.signer.method == nil:
+		return "", time.Time{}, errors.New("there is no key to sign a token with")
 	case userID <= 0:
 		return "", time.Time{}, errors.New("a user id must be above zero")
 	case role != RoleUser && role != RoleAdmin:
@@ -71,14 +134,22 @@ func (t *Tokens) Sign(userID int64, role string, ttl time.Duration) (string, tim
 	case ttl < 0:
 		return "", time.Time{}, errors.New("the life of a token must be above zero")
 	case ttl == 0:
-		ttl = t.ttl
+		ttl = t.o.TTL
 	}
-	now := t.now().UTC().Truncate(time.Second)
+	if t.o.MaxTTL > 0 && ttl > t.o.MaxTTL {
+		return "", time.Time{}, fmt.Errorf("the life of a token must not exceed %s", t.o.MaxTTL)
+	}
+	now := t.o.Now().UTC().Truncate(time.Second)
 	// A token counts whole seconds: rounded up, it never expires early.
 	expires := now.Add((ttl + time.Second - 1).Truncate(time.Second))
-	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, &claims{
+	token := jwt.NewWithClaims(t.signer.method, &claims{
 		Role: role, Subject: strconv.FormatInt(userID, 10), IssuedAt: float64(now.Unix()), ExpiresAt: float64(expires.Unix()),
-	}).SignedString(t.secret)
+		Issuer: t.o.Issuer, Audience: t.o.Audience,
+	})
+	if t.signer.id != "" {
+		token.Header["kid"] = t.signer.id
+	}
+	text, err := token.SignedString(t.signer.key)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign a token: %w", err)
 	}
@@ -95,7 +166,7 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
-	if err := c.validate(t.now()); err != nil {
+	if err := c.validate(t.o.Now(), t.o.MaxTTL); err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
 	id, ok := parseID(c.Subject)
@@ -105,22 +176,45 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if c.Role != RoleUser && c.Role != RoleAdmin {
 		return Identity{}, errors.New("the token's role is unknown")
 	}
+	if denied := t.denied.Load(); denied != nil {
+		if _, is := (*denied)[id]; is {
+			return Identity{}, errors.New("the token's user is denied")
+		}
+	}
 	return Identity{UserID: id, Role: c.Role}, nil
 }
 
 var strictBase64 = base64.RawURLEncoding.Strict()
 
-// ourHeader is the beginning of a token that was signed here, with its dot.
-var ourHeader = strictBase64.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "."
+// headerOf returns the beginning of a token that was signed here with such a key, with its dot.
+func headerOf(id string) string {
+	text := `{"alg":"HS256","typ":"JWT"}`
+	if id != "" {
+		kid, err := json.Marshal(id)
+		if err != nil {
+			panic(err) // a text
+		}
+		text = `{"alg":"HS256","kid":` + string(kid) + `,"typ":"JWT"}`
+	}
+	return strictBase64.EncodeToString([]byte(text)) + "."
+}
 
 // read checks the signature and reads the claims. The header of our own tokens is known and not
-// parsed; another issuer's may spell the same differently.
+// parsed; another issuer's may spell the same differently, or be of another key.
 func (t *Tokens) read(token string) (claims, error) {
-	if strings.HasPrefix(token, ourHeader) {
-		return t.readOurs(token)
+	for i := range t.secret {
+		// Without a kid a token may be of any of several secrets.
+		if s := &t.secret[i]; (s.ID != "" || len(t.secret) == 1) && strings.HasPrefix(token, s.header) {
+			return s.read(token, claims{Issuer: t.o.Issuer, Audience: t.o.Audience})
+		}
 	}
-	var c claims
-	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
+	return t.parse(token)
+}
+
+// parse reads a token of any header. Its claims are apart from those above, which stay on the stack.
+func (t *Tokens) parse(token string) (claims, error) {
+	c := claims{Issuer: t.o.Issuer, Audience: t.o.Audience}
+	parsed, err := t.parser.ParseWithClaims(token, &c, t.keyOf)
 	if err != nil {
 		return claims{}, fmt.Errorf("parse: %w", err)
 	}
@@ -130,16 +224,49 @@ func (t *Tokens) read(token string) (claims, error) {
 	return c, nil
 }
 
-// readOurs parses nothing before the signature is verified.
-func (t *Tokens) readOurs(token string) (c claims, err error) {
+// read parses nothing before the signature is verified.
+func (s *secretKey) read(token string, c claims) (claims, error) {
 	end := strings.LastIndexByte(token, '.')
-	if end < len(ourHeader) || !t.signer.made(token[end+1:], token[:end]) {
+	if end < len(s.header) || !s.hmacs.made(token[end+1:], token[:end]) {
 		return claims{}, jwt.ErrTokenSignatureInvalid
 	}
-	text, err := strictBase64.DecodeString(token[len(ourHeader):end])
+	text, err := strictBase64.DecodeString(token[len(s.header):end])
 	if err != nil {
 		return claims{}, fmt.Errorf("decode the claims: %w", err)
 	}
 	err = c.UnmarshalJSON(text)
 	return c, err
 }
+
+// types are what the header of a token may say that it is.
+var types = []string{"jwt", "at+jwt", "application/at+jwt"}
+
+// keyOf returns the keys that a token may have been signed with: of its algorithm, and the one that
+// it names, if it does.
+func (t *Tokens) keyOf(token *jwt.Token) (any, error) {
+	if typ, there := token.Header["typ"]; there {
+		if text, ok := typ.(string); !ok || !slices.Contains(types, strings.ToLower(text)) {
+			return nil, errors.New("the token is of another type")
+		}
+	}
+	kid, named := token.Header["kid"]
+	id, ok := kid.(string)
+	if named && !ok {
+		return nil, errors.New("the token's kid is no text")
+	}
+	if token.Method.Alg() != jwt.SigningMethodHS256.Alg() {
+		return t.public.Load().find(token.Method.Alg(), id)
+	}
+	var keys jwt.VerificationKeySet
+	for _, s := range t.secret {
+		if !t.named || !named || s.ID == id {
+			keys.Keys = append(keys.Keys, s.Secret)
+		}
+	}
+	if len(keys.Keys) == 0 {
+		return nil, errUnknownKey
+	}
+	return keys, nil
+}
+
+var errUnknownKey = errors.New("the token's key is not known")

@@ -114,7 +114,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	}
 	report, err := d.sell(ctx, rush.Options{
 		URL: s.URL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
-		Token: rush.Signed(s.Secret()), AdminToken: admin, ProgressOutput: d.Err,
+		Token: s.userToken, AdminToken: admin, ProgressOutput: d.Err,
 	})
 	if err != nil {
 		return err

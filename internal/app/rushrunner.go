@@ -45,7 +45,7 @@ func (r *rushRunner) Start(o api.RushOrder) error {
 	options := rush.Options{
 		URL: r.server.URL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
-		Token: rush.Signed(r.server.app.cfg.Auth.Secret.Reveal()), AdminToken: admin, OnProgress: r.setProgress,
+		Token: r.server.userToken, AdminToken: admin, OnProgress: r.setProgress,
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel

@@ -19,6 +19,7 @@ import (
 type Server struct {
 	app       *App
 	api       *api.Server
+	tokens    *api.Tokens
 	public    *http.Server
 	admin     *http.Server
 	URL       string // of the page and the API
@@ -60,6 +61,12 @@ func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.
 func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
 	s := &Server{app: a, URL: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
+	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	s.tokens = tokens
+	a.onStop(func(context.Context) error { stopTokens(); return nil })
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: a.orders, Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a},
@@ -74,10 +81,8 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		a.onStop(rushes.close)
 		deps.Rush = rushes
 	}
-	var err error
 	s.api, err = api.New(api.Options{
-		Secret:    []byte(cfg.Auth.Secret.Reveal()),
-		DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, TokenTTL: cfg.Auth.TokenTTL,
+		Tokens: s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,

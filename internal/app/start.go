@@ -117,17 +117,15 @@ func (s *Server) PrintBanner(out io.Writer) {
 // Embedded reports whether the stores are in this process.
 func (s *Server) Embedded() bool { return s.app.embedded != nil }
 
-// Secret returns the secret that tokens are signed with, which may be generated.
-func (s *Server) Secret() string { return s.app.cfg.Auth.Secret.Reveal() }
-
 // Token returns a signed token.
 func (s *Server) Token(user int64, role string) (string, error) {
-	tokens, err := api.NewTokens([]byte(s.Secret()), s.app.cfg.Auth.TokenTTL)
-	if err != nil {
-		return "", err
-	}
-	text, _, err := tokens.Sign(user, role, 0)
+	text, _, err := s.tokens.Sign(user, role, 0)
 	return text, err
+}
+
+// userToken is a source of tokens for simulated buyers.
+func (s *Server) userToken(_ context.Context, user int64) (string, error) {
+	return s.Token(user, api.RoleUser)
 }
 
 // Wait returns nil when ctx ends, or the reason for which a listener has failed.

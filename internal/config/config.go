@@ -90,7 +90,15 @@ type Redis struct {
 
 // Auth is the authentication of clients.
 type Auth struct {
-	Secret    Secret        `key:"secret"`                         // signs the tokens, at least 32 bytes
+	Secret          Secret        `key:"secret"`                             // signs the tokens, at least 32 bytes
+	KeyID           string        `key:"key_id"`                             // kid of auth.secret
+	OldSecrets      Secret        `key:"old_secrets"`                        // KID:SECRET, … that verify and do not sign
+	JWKSFile        string        `key:"jwks_file"`                          // public keys, reloaded
+	Issuer          string        `key:"issuer"`                             // what iss must be
+	Audience        string        `key:"audience"`                           // what aud must have
+	MaxTokenTTL     time.Duration `key:"max_token_ttl" min:"1s" max:"8760h"` // the longest life of any token
+	DeniedUsersFile string        `key:"denied_users_file"`                  // an id a line, reloaded
+
 	DemoLogin bool          `key:"demo_login"`                     // POST /sessions for every user
 	DemoOpen  bool          `key:"demo_open"`                      // embedded stores on a public address
 	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
@@ -181,7 +189,7 @@ func Default() Config {
 			Timeout:     500 * time.Millisecond,
 			DialTimeout: time.Second,
 		},
-		Auth:   Auth{TokenTTL: time.Hour},
+		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
 		Stock:  Stock{Shards: 8, SoldOutTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},

@@ -94,23 +94,6 @@ func isLoopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// smallestSecret is what HS256 asks for: as many bytes as its hash has.
-const smallestSecret = 32
-
-func (c Config) checkAuth(wrong *problems) {
-	const how = "; openssl rand -base64 48 makes one"
-	switch secret := c.Auth.Secret.Reveal(); {
-	case c.Embedded() && (secret == "" || secret == ExampleSecret):
-		// development: a made-up secret will do, see FillDevelopment
-	case secret == "":
-		wrong.add("auth.secret is empty: set "+variable("auth.secret")+how, "auth.secret")
-	case len(secret) < smallestSecret:
-		wrong.add(fmt.Sprintf("auth.secret must have at least %d bytes%s", smallestSecret, how), "auth.secret")
-	case !c.Embedded() && weakness(secret) != "":
-		wrong.add("auth.secret "+weakness(secret)+": set your own"+how, "auth.secret")
-	}
-}
-
 func (c Config) checkLock(wrong *problems) {
 	if c.Lock.Backend == "none" && !c.AllowUnsafeLock {
 		wrong.add("lock.backend none lets everybody in at once and is for the lab and tests only: use redis, or set "+

@@ -1,0 +1,147 @@
+package app
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/api"
+	"seckill/internal/config"
+)
+
+// login is an issuer of tokens: its signer, and its public key as a set.
+func login(t *testing.T, id string) (*api.Tokens, []byte) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	signer, err := api.TokenOptions{
+		Signer: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), SignerID: id, TTL: time.Hour,
+	}.Tokens()
+	require.NoError(t, err)
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: public, KeyID: id}}})
+	require.NoError(t, err)
+	return signer, set
+}
+
+func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
+	first, firstSet := login(t, "1")
+	second, secondSet := login(t, "2")
+	dir := t.TempDir()
+	auth := config.Default().Auth
+	auth.JWKSFile, auth.DeniedUsersFile = filepath.Join(dir, "jwks.json"), filepath.Join(dir, "denied")
+	write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write(auth.JWKSFile, string(firstSet))
+	write(auth.DeniedUsersFile, "")
+
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	tokens, stop, err := openTokens(auth, time.Now, log)
+	require.NoError(t, err)
+	stop() // the test looks itself
+	keys := &tokenFile{key: "auth.jwks_file", path: auth.JWKSFile, take: tokens.SetPublicKeys, text: string(firstSet)}
+	denied := &tokenFile{key: "auth.denied_users_file", path: auth.DeniedUsersFile, take: tokens.Deny}
+	look := func() { keys.look(t.Context(), log); denied.look(t.Context(), log) }
+	valid := func(signer *api.Tokens) bool {
+		text, _, err := signer.Sign(42, api.RoleUser, 0)
+		require.NoError(t, err)
+		_, err = tokens.Verify(text)
+		return err == nil
+	}
+	require.True(t, valid(first))
+	require.False(t, valid(second))
+
+	for range 3 {
+		write(auth.JWKSFile, string(secondSet[:len(secondSet)/2]))
+		look()
+		require.True(t, valid(first), "a file that is half written is not taken")
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "a file of tokens is not taken"), "one line a cause: %s", &out)
+	require.NoError(t, os.Remove(auth.JWKSFile))
+	look()
+	require.True(t, valid(first), "nor is one that is gone")
+	write(auth.JWKSFile, string(secondSet))
+	look()
+	require.False(t, valid(first))
+	require.True(t, valid(second))
+
+	write(auth.DeniedUsersFile, "42\n")
+	look()
+	require.False(t, valid(second))
+	write(auth.DeniedUsersFile, "43\n")
+	look()
+	require.True(t, valid(second))
+	require.Contains(t, out.String(), "a file of tokens is taken")
+	require.NotContains(t, out.String(), "kty", "no key is logged")
+}
+
+func TestFilesOfTokensAreLookedAtWhileTheProgramRuns(t *testing.T) {
+	signer, set := login(t, "1")
+	auth := config.Default().Auth
+	auth.JWKSFile = filepath.Join(t.TempDir(), "jwks.json")
+	_, other := login(t, "2")
+	require.NoError(t, os.WriteFile(auth.JWKSFile, other, 0o600))
+	tokens, stop, err := openTokens(auth, time.Now, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer stop()
+	require.NoError(t, os.WriteFile(auth.JWKSFile, set, 0o600))
+	text, _, err := signer.Sign(42, api.RoleUser, 0)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, err := tokens.Verify(text); return err == nil }, 30*time.Second, 50*time.Millisecond)
+}
+
+func TestWhatIsWrongWithFilesOfTokensIsRefusedAtStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for name, tc := range map[string]struct {
+		text string
+		auth config.Auth
+		key  string
+	}{
+		"no file":       {"", config.Auth{JWKSFile: "/nowhere/at/all"}, "auth.jwks_file"},
+		"no keys":       {"{}", config.Auth{JWKSFile: path}, "auth.jwks_file"},
+		"a user's name": {"bob", config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
+		"a huge file":   {strings.Repeat("#", mostTokenFile+1), config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))
+			tc.auth.TokenTTL = time.Hour
+			_, _, err := openTokens(tc.auth, time.Now, slog.New(slog.DiscardHandler))
+			require.ErrorContains(t, err, tc.key)
+		})
+	}
+}
+
+func TestOldSecretsVerifyAndSignNothing(t *testing.T) {
+	old := strings.Repeat("0ld-secret-", 3)
+	before, err := TokenOptions(config.Auth{Secret: config.Secret(old), TokenTTL: time.Hour})
+	require.NoError(t, err)
+	signer, err := before.Tokens()
+	require.NoError(t, err)
+	text, _, err := signer.Sign(42, api.RoleUser, 0)
+	require.NoError(t, err)
+	auth := config.Auth{Secret: config.Secret(strings.Repeat("new-secret-", 3)), KeyID: "2", OldSecrets: config.Secret(":" + old), TokenTTL: time.Hour}
+	for range 2 {
+		o, err := TokenOptions(auth)
+		require.NoError(t, err)
+		tokens, err := o.Tokens()
+		require.NoError(t, err)
+		_, err = tokens.Verify(text)
+		require.NoError(t, err)
+		_, _, err = tokens.Sign(42, api.RoleUser, 0)
+		require.Equal(t, auth.Secret == "", err != nil, "only auth.secret signs")
+		auth.Secret = ""
+	}
+}
