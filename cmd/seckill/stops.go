@@ -6,11 +6,16 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
+
+// sameStop is how soon after the first signal another one is taken for the same: a wrapper such as
+// timeout(1) signals its child, and then the group that the child is in.
+const sameStop = 500 * time.Millisecond
 
 // stops turns signals into the end of the program:
 //
-//	SIGINT, SIGTERM  the first ends the command in order, the second ends the process at once
+//	SIGINT, SIGTERM  the first ends the command in order, one after that ends the process at once
 //	SIGHUP           as those; serve ignores it, because there is nothing to read again
 type stops struct {
 	serving atomic.Bool
@@ -35,11 +40,14 @@ func (s *stops) serve(undone func() string) {
 func (s *stops) watch(ctx context.Context, signals <-chan os.Signal, end func(undone string)) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
+		var first time.Time
 		for got := range signals {
 			switch {
 			case got == syscall.SIGHUP && s.serving.Load():
 			case ctx.Err() == nil:
+				first = time.Now()
 				cancel()
+			case time.Since(first) < sameStop:
 			default:
 				undone := "what was under way is left as it was"
 				if f := s.undone.Load(); f != nil {

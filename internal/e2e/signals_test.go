@@ -68,6 +68,7 @@ func TestAServerOutlivesItsLogAndSIGHUPAndEndsAtOnceAtTheSecondSIGTERM(t *testin
 		return nil
 	})
 	buyer.buy(id, "").isProblem(t, http.StatusServiceUnavailable, "not_loaded") // it still takes requests
+	time.Sleep(600 * time.Millisecond)                                          // sooner it is taken for the same signal
 	p.signal(t, syscall.SIGTERM)
 	assert.Equal(t, 1, p.await(t, 20*time.Second), "and not after a minute")
 	assert.Contains(t, <-rest, "seckill: ended at once by a second signal: 0 requests in flight were cut off")
