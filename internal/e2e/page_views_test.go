@@ -109,14 +109,15 @@ func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
 			v.view("lab")
-			v.click(`#experiments button[value="delete-anothers-lock"]`)
+			v.click(`#experiments button[value="defer-unlock"]`)
 			v.click("#x-run")
 			v.means("#x-state", "as_expected")
 			v.until("document.querySelectorAll('#x-cases .step').length > 4")
-			v.until("document.querySelectorAll('#x-cases .heads').length === 3 && document.querySelector('#x-cases .heads.wrong') !== null")
+			v.until("document.querySelectorAll('#x-cases .heads').length === 2 && document.querySelector('#x-cases .heads.wrong') !== null")
 			v.until(`/^▲.*2/.test(document.querySelector("#x-cases .mark")?.textContent)`)
 			v.until(`[...document.querySelectorAll("#x-cases *")].every((e) => getComputedStyle(e).display === "inline" || e.scrollWidth <= e.clientWidth + 1)`) // nothing is cut off or scrolled
 			assert.LessOrEqual(t, js[int](v, overhang), 0, "a drawing is wider than the screen")
+			assert.True(t, js[bool](v, whole), "a case is drawn with gaps")
 			v.picture("experiment-" + l.String())
 		})
 	}
@@ -139,3 +140,9 @@ func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
 	v.click("#language")
 	v.says("#x-needs", harness.EmbeddedRedis.ZH)
 }
+
+// whole reports whether the cells of a case stand below each other without a gap.
+const whole = `[0, 1, 2].every((k) => {
+	const cells = [...document.querySelectorAll("#x-cases .k" + k)].filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())
+	return cells.every((cell, i) => i === 0 || Math.abs(cell.top - cells[i - 1].bottom) < 1)
+})`

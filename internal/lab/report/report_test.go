@@ -111,7 +111,7 @@ func rows(t *testing.T, r harness.Result) []string {
 	t.Helper()
 	drawing, err := report.Drawing(r, "en")
 	require.NoError(t, err)
-	return strings.Split(drawing, `<div class="row">`)[3:] // after the heads and the actors
+	return strings.Split(drawing, `<div class="beat">`)[3:] // after the heads and the actors
 }
 
 func TestTheSameStepsOfTwoCasesStandInTheSameRow(t *testing.T) {
