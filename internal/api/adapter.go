@@ -119,6 +119,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 	case d.who == admin && who.Role != RoleAdmin:
 		return errForbidden
 	case d.who == user && !s.users.allow(who.UserID):
+		s.users.tell(c.Writer.Header())
 		return errRateLimited
 	}
 	return nil

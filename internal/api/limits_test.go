@@ -26,6 +26,8 @@ func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {
 	require.Equal(t, 429, rec.Code)
 	require.Equal(t, "rate_limited", codeOf(t, rec))
 	require.Equal(t, "1", rec.Header().Get("Retry-After"))
+	require.Equal(t, `"user";q=3;w=2`, rec.Header().Get("Ratelimit-Policy"), "3 requests, at 2 a second")
+	require.Equal(t, `"user";r=0;t=1`, rec.Header().Get("Ratelimit"))
 	require.Equal(t, 200, status("/api/v1/orders", theirs), "another user is not concerned")
 	require.Equal(t, 200, status("/api/v1/coupons", mine), "nor what anybody may see")
 	require.Equal(t, 200, status("/api/v1/admin/coupons/1/audit", chief), "nor an administrator's work")
@@ -45,6 +47,11 @@ func TestSessionsAreLimitedByAddress(t *testing.T) {
 	}
 	require.Equal(t, 201, from("203.0.113.5"))
 	require.Equal(t, 429, from("203.0.113.5"))
+	rec := do(t, s, ask{
+		method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42"}`, header: http.Header{"X-Forwarded-For": {"203.0.113.5"}},
+	})
+	require.Equal(t, `"address";q=1;w=1`, rec.Header().Get("Ratelimit-Policy"))
+	require.Equal(t, `"address";r=0;t=1`, rec.Header().Get("Ratelimit"))
 	require.Equal(t, 201, from("203.0.113.6"))
 	require.Equal(t, 201, from("2001:db8::1"))
 	require.Equal(t, 429, from("2001:db8::2"), "an IPv6 host has a whole /64")

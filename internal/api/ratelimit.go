@@ -1,7 +1,10 @@
 package api
 
 import (
+	"fmt"
 	"hash/maphash"
+	"math"
+	"net/http"
 	"sync"
 	"time"
 
@@ -20,6 +23,8 @@ type limits[client comparable] struct {
 	refill  time.Duration
 	now     func() time.Time
 	seed    maphash.Seed
+	policy  []string // of the RateLimit-Policy header
+	spent   []string // of the RateLimit header of a client with nothing left
 	stripes [16]limitStripe[client]
 }
 
@@ -46,6 +51,22 @@ func newLimits[client comparable](perSecond, burst int, now func() time.Time) *l
 		rate: rate.Limit(perSecond), burst: burst, now: now, seed: maphash.MakeSeed(),
 		refill: time.Duration(burst)*time.Second/time.Duration(perSecond) + time.Second,
 	}
+}
+
+// tell sets the headers of a refusal, as draft-ietf-httpapi-ratelimit-headers has them: the quota and
+// the seconds in which all of it comes back; and that nothing is left, for a second at least.
+func (l *limits[client]) tell(h http.Header) {
+	h["Ratelimit-Policy"], h["Ratelimit"] = l.policy, l.spent
+}
+
+// named returns l, whose policy has this name in the headers.
+func (l *limits[client]) named(name string) *limits[client] {
+	if l != nil {
+		window := max(1, int(math.Ceil(float64(l.burst)/float64(l.rate))))
+		l.policy = []string{fmt.Sprintf("%q;q=%d;w=%d", name, l.burst, window)}
+		l.spent = []string{fmt.Sprintf("%q;r=0;t=1", name)}
+	}
+	return l
 }
 
 // allow reports whether the client may make a request now.

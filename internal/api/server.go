@@ -43,8 +43,8 @@ func New(o Options, p Deps) (*Server, error) {
 	}
 	s := &Server{
 		o: o, deps: p, engine: gin.New(), tokens: o.Tokens,
-		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now),
-		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now),
+		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now).named("user"),
+		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now).named("address"),
 		hub:       newHub(p, o),
 	}
 	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {

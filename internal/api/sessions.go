@@ -51,6 +51,7 @@ func (s *Server) admitSession(c *gin.Context) error {
 	case !s.o.DemoLogin:
 		return errNoRoute
 	case !s.addresses.allow(addressKey(c.ClientIP())):
+		s.addresses.tell(c.Writer.Header())
 		return errRateLimited
 	}
 	return nil
