@@ -31,7 +31,7 @@ type theatre struct{ played bool }
 
 func (b *theatre) List() any {
 	text := map[string]any{"en": "a", "zh": "b"}
-	return []any{map[string]any{"name": "a", "title": text, "lesson": text, "needs": []string{"redis"}, "state": "new"}}
+	return []any{map[string]any{"name": "a", "group": text, "title": text, "lesson": text, "needs": []string{"redis"}, "state": "new"}}
 }
 
 func (b *theatre) Start(name string) error {

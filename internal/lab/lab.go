@@ -39,48 +39,34 @@ var (
 	right = harness.Right
 )
 
-// All returns the experiments in the order in which they are best read.
-func All() []Experiment {
-	return []Experiment{
-		// The order of lock and transaction.
-		unlockBeforeCommit(),
-		readBeforeLock(),
-		// The lock itself.
-		setnxThenExpire(),
-		deleteAnothersLock(),
-		deferUnlock(),
-		// A lock is a lease.
-		longerThanLease(),
-		renewAnothersLock(),
-		staleHolder(),
-		lossToldLate(),
-		// Replies that are lost, and errors that are ignored.
-		lostReply(),
-		ambiguousCommit(),
-		afterDeadlock(),
-		afterLockWaitTimeout(),
-		// Rows.
-		forUpdateMissingRow(),
-		foreignKeyHotRow(),
-		hotRowLast(),
-		// Connections.
-		samePool(),
-		getLockWrongConnection(),
-		// Servers that fail over, and clocks.
-		failover(),
-		redlockClock(),
-		lockTable(),
-		// Without a lock.
-		optimisticWatch(),
-		compareAndSetABA(),
-		versionBesideLock(),
-		// The cost, and what is left over.
-		herd(),
-		hotKey(),
-		noSiblings(),
-		// All of it together.
-		defenceInDepth(),
+// Group is the experiments about one thing.
+type Group struct {
+	Title       harness.Text
+	Experiments []Experiment
+}
+
+// Groups returns the experiments in the order in which they are best read.
+func Groups() []Group {
+	return []Group{
+		{text("The order of lock and transaction", "锁与事务的先后"), []Experiment{unlockBeforeCommit(), readBeforeLock()}},
+		{text("The lock itself", "锁本身"), []Experiment{setnxThenExpire(), deleteAnothersLock(), deferUnlock()}},
+		{text("A lock is a lease", "锁是租约"), []Experiment{longerThanLease(), renewAnothersLock(), staleHolder(), lossToldLate()}},
+		{text("Replies that are lost, and errors that are ignored", "丢失的应答，被忽略的错误"), []Experiment{lostReply(), ambiguousCommit(), afterDeadlock(), afterLockWaitTimeout()}},
+		{text("Rows", "行"), []Experiment{forUpdateMissingRow(), foreignKeyHotRow(), hotRowLast()}},
+		{text("Connections", "连接"), []Experiment{samePool(), getLockWrongConnection()}},
+		{text("Servers that fail over, and clocks", "故障切换与时钟"), []Experiment{failover(), redlockClock(), lockTable()}},
+		{text("Without a lock", "不用锁"), []Experiment{optimisticWatch(), compareAndSetABA(), versionBesideLock()}},
+		{text("The cost, and what is left over", "代价与剩余"), []Experiment{herd(), hotKey(), noSiblings()}},
+		{text("All of it together", "全部合在一起"), []Experiment{defenceInDepth()}},
 	}
+}
+
+// All returns the experiments of all groups.
+func All() (all []Experiment) {
+	for _, g := range Groups() {
+		all = append(all, g.Experiments...)
+	}
+	return all
 }
 
 // Find returns the experiment with that name.

@@ -61,13 +61,16 @@ function show() {
     const mark = make("span");
     mark.setAttribute("role", "img");
     button.append(make("strong"), mark);
-    item.append(button);
+    item.append(make("h3"), button);
     return item;
   });
   items.forEach((item, i) => {
-    const [title, mark] = item.firstElementChild.children;
-    item.firstElementChild.value = all[i].name;
-    item.firstElementChild.setAttribute("aria-pressed", String(all[i].name === open));
+    const [group, button] = item.children;
+    const [title, mark] = button.children;
+    group.textContent = both(all[i].group) + (i === 0 ? say("start_here") : "");
+    group.hidden = all[i - 1]?.group.en === all[i].group.en;
+    button.value = all[i].name;
+    button.setAttribute("aria-pressed", String(all[i].name === open));
     title.textContent = both(all[i].title);
     mark.textContent = ticks[all[i].state] ?? "";
     mark.className = "tick " + all[i].state;

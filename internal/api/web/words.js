@@ -64,7 +64,7 @@ export const words = {
     audit: "Audit", repair: "Repair", done: "Done.", repaired: "Repaired what is safe to mend.",
 
     lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "Only a server with embedded stores plays them for a visitor. Elsewhere: “seckill lab”.",
-    run: "Play it", playing: "Playing… the first one starts its servers.", needs: "needs {n}", redis: "Redis", database: "MariaDB or MySQL", wild: "Where it is met: {n}",
+    start_here: ": start here", run: "Play it", playing: "Playing… the first one starts its servers.", needs: "needs {n}", redis: "Redis", database: "MariaDB or MySQL", wild: "Where it is met: {n}",
     new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", 
     x_servers: "on {n}", comma: ", ",
   },
@@ -131,7 +131,7 @@ export const words = {
     audit: "审计", repair: "修复", done: "已完成。", repaired: "已修复可以安全修复的部分。",
 
     lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "仅嵌入式存储的服务器可为访客运行；其他情况请用 “seckill lab”。",
-    run: "运行", playing: "运行中…首次运行会启动所需的服务器。", needs: "需要 {n}", redis: "Redis", database: "MariaDB 或 MySQL", wild: "常见于：{n}",
+    start_here: "：从这里开始", run: "运行", playing: "运行中…首次运行会启动所需的服务器。", needs: "需要 {n}", redis: "Redis", database: "MariaDB 或 MySQL", wild: "常见于：{n}",
     new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", 
     x_servers: "运行于 {n}", comma: "、",
   },

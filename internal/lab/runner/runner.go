@@ -38,6 +38,7 @@ func New() *Runner {
 // experimentJSON is an experiment as the page lists it.
 type experimentJSON struct {
 	Name   string        `json:"name"`
+	Group  harness.Text  `json:"group"`
 	Title  harness.Text  `json:"title"`
 	Lesson harness.Text  `json:"lesson"`
 	Needs  []string      `json:"needs"`
@@ -60,16 +61,23 @@ func (r *Runner) List() any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []experimentJSON
-	for _, e := range lab.All() {
-		line := experimentJSON{Name: e.Name, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
-		if line.State, line.Why = r.state(e.Name); line.State == stateNew {
-			if none := (*harness.NoServerError)(nil); errors.As(hosts(e), &none) {
-				line.Why = &none.Why // known before it is tried
-			}
+	for _, g := range lab.Groups() {
+		for _, e := range g.Experiments {
+			all = append(all, r.describe(e, g.Title))
 		}
-		all = append(all, line)
 	}
 	return all
+}
+
+// describe returns an experiment of a group as the page lists it.
+func (r *Runner) describe(e harness.Experiment, group harness.Text) experimentJSON {
+	line := experimentJSON{Name: e.Name, Group: group, Title: e.Title, Lesson: e.Lesson, Needs: needs(e)}
+	if line.State, line.Why = r.state(e.Name); line.State == stateNew {
+		if none := (*harness.NoServerError)(nil); errors.As(hosts(e), &none) {
+			line.Why = &none.Why // known before it is tried
+		}
+	}
+	return line
 }
 
 // hosts returns an error if a server that the experiment needs is missing.
