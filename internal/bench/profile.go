@@ -22,6 +22,17 @@ func (o Options) profileFile(path string, round int) string {
 	return filepath.Join(o.Profiles, fmt.Sprintf("%s-%d.pprof", strings.ReplaceAll(path, " ", "-"), round+1))
 }
 
+// profileFrom is profile from a moment on. An error ends the measurement.
+func (s *deployment) profileFrom(ctx context.Context, begin <-chan struct{}, file string, cancel context.CancelCauseFunc) {
+	select {
+	case <-begin:
+		if err := s.profile(ctx, file); err != nil {
+			cancel(err)
+		}
+	case <-ctx.Done():
+	}
+}
+
 // profile writes a CPU profile of the first process to file, for `go tool pprof`.
 func (s *deployment) profile(ctx context.Context, file string) (err error) {
 	url := fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", s.process.Admin, profileSeconds)

@@ -45,16 +45,7 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 	reports := make([]rush.Report, parts)
 	var all sync.WaitGroup
 	if c.profile != "" {
-		all.Go(func() {
-			select {
-			case <-b.open:
-			case <-ctx.Done():
-				return
-			}
-			if err := s.profile(ctx, c.profile); err != nil {
-				cancel(err)
-			}
-		})
+		all.Go(func() { s.profileFrom(ctx, b.open, c.profile, cancel) })
 	}
 	for i := range parts {
 		o := s.options(c, i)
