@@ -49,9 +49,6 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 		cfg.Redis.Timeout = max(cfg.Redis.Timeout, embeddedTimeout)
 		cfg.HTTP.DrainDelay = min(cfg.HTTP.DrainDelay, embeddedDrainDelay) // no load balancer asks
 	}
-	for _, warning := range cfg.Warnings() {
-		log.Warn(warning)
-	}
 	l, err := listen(ctx, cfg, log)
 	if err != nil {
 		return nil, err
@@ -71,6 +68,9 @@ func Start(ctx context.Context, cfg config.Config, log *slog.Logger, o Options) 
 		a.metrics.WatchLog(o.DroppedLines)
 	}
 	s.adminAddr = l.admin.Addr().String()
+	for _, warning := range cfg.Warnings() { // a start that fails says one thing
+		log.Warn(warning)
+	}
 	a.warn(ctx)
 	return s, nil
 }
