@@ -104,6 +104,7 @@ async function ask(mine) {
   const c = chosen();
   if (a.status !== 200 || stream !== mine || c?.id !== a.body.id) return false;
   Object.assign(c, { state: a.body.state, left: a.body.left, stock: a.body.stock });
+  app.event = null; // it is older
   wrong("");
   tell("coupons");
   return true;
