@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,20 +19,38 @@ type logLine struct {
 	Times                  int
 }
 
-func linesOf(t *testing.T, b *bytes.Buffer) (all []logLine) {
+// logBuffer is written to by the goroutines of timers, too.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
+
+func linesOf(t *testing.T, b *logBuffer) (all []logLine) {
 	t.Helper()
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(b.take()) {
 		var one logLine
 		require.NoError(t, json.Unmarshal([]byte(line), &one))
 		all = append(all, one)
 	}
-	b.Reset()
 	return all
 }
 
 func TestAWarningIsLoggedOnceACauseAndMinuteWithACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b bytes.Buffer
+		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
 		log := slog.New(h)
 		fail := func(job string) { log.Warn("background job failed", "job", job, "error", errors.New("away")) }
@@ -71,7 +90,7 @@ func TestAWarningIsLoggedOnceACauseAndMinuteWithACount(t *testing.T) {
 
 func TestWarningsOfALoggerWithAttributesAreToldApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b bytes.Buffer
+		var b logBuffer
 		h := newCalmHandler(slog.NewJSONHandler(&b, nil))
 		for range 2 {
 			slog.New(h).With("job", "a").Warn("failed")

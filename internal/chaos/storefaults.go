@@ -94,8 +94,6 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 	i := r.bed.fleet[r.rng.IntN(instances)]
 	began := time.Now()
 	i.leave()
-	l := i.now()
-	l.Signal(syscall.SIGTERM)
 	if err := i.end(); err != nil {
 		r.rec.problem("%v", err)
 	}

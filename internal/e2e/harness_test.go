@@ -24,6 +24,7 @@ type process struct {
 	cmd      *exec.Cmd
 	out, err transcript
 	gone     chan struct{} // closed when it has ended
+	stopping bool          // it was sent SIGTERM; a second one would end it at once
 	since    time.Time
 }
 
@@ -117,15 +118,18 @@ func (p *process) await(t testing.TB, within time.Duration) int {
 
 func (p *process) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
+	p.stopping = p.stopping || s == syscall.SIGTERM
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
 	}
 }
 
-// stop asks it to end, as a service manager does, and gives the exit code.
+// stop asks it to end, as a service manager does, unless it was asked before, and gives the exit code.
 func (p *process) stop(t testing.TB) int {
 	t.Helper()
-	p.signal(t, syscall.SIGTERM)
+	if !p.stopping {
+		p.signal(t, syscall.SIGTERM)
+	}
 	p.resume(t) // one that a failed test left paused would not hear it
 	return p.await(t, 20*time.Second)
 }
