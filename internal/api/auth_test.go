@@ -135,7 +135,7 @@ func TestOnlyOurOwnTokensAreBelieved(t *testing.T) {
 	}
 }
 
-func signAs(t *testing.T, m jwt.SigningMethod, key any, header map[string]any, c jwt.MapClaims) string {
+func signAs(t testing.TB, m jwt.SigningMethod, key any, header map[string]any, c jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(m, c)
 	maps.Copy(token.Header, header)

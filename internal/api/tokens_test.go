@@ -23,7 +23,7 @@ var (
 	olderSecret = []byte(strings.Repeat("an older one, ", 3))
 )
 
-func tokensOf(t *testing.T, o TokenOptions) *Tokens {
+func tokensOf(t testing.TB, o TokenOptions) *Tokens {
 	t.Helper()
 	o.TTL, o.Now = time.Hour, func() time.Time { return tokenTime }
 	tokens, err := o.Tokens()
@@ -130,7 +130,7 @@ type issuer struct {
 	keys jose.JSONWebKeySet
 }
 
-func newIssuer(t *testing.T) *issuer {
+func newIssuer(t testing.TB) *issuer {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -141,7 +141,7 @@ func newIssuer(t *testing.T) *issuer {
 	}}}
 }
 
-func (i *issuer) set(t *testing.T, keys ...jose.JSONWebKey) []byte {
+func (i *issuer) set(t testing.TB, keys ...jose.JSONWebKey) []byte {
 	t.Helper()
 	text, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
 	require.NoError(t, err)
@@ -292,5 +292,24 @@ func TestAPublicKeyIsOfOneAlgorithm(t *testing.T) {
 				require.ErrorIs(t, err, errUnknownKey)
 			}
 		}
+	}
+}
+
+// BenchmarkVerifyByPublicKey is a token of a login, read and checked.
+func BenchmarkVerifyByPublicKey(b *testing.B) {
+	i, tokens := newIssuer(b), tokensOf(b, TokenOptions{})
+	require.NoError(b, tokens.SetPublicKeys(i.set(b, i.keys.Keys...)))
+	for name, text := range map[string]string{
+		"EdDSA": signAs(b, jwt.SigningMethodEdDSA, i.ed, kid("ed"), claimsWith(nil)),
+		"RS256": signAs(b, jwt.SigningMethodRS256, i.rsa, kid("rsa"), claimsWith(nil)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := tokens.Verify(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
