@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,9 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 	config := func(name, value string) func() error {
 		return func() error { return s.redis.ConfigSet(t.Context(), name, value).Err() }
 	}
+	env := func(more ...string) []string { // without the ports that others may use
+		return slices.Concat([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, s.env, more)
+	}
 	for name, c := range map[string]struct {
 		wrong, right func() error
 		says         []string
@@ -57,7 +61,7 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 		"no connections": {global("max_connections = 40"), global("max_connections = 500"), []string{"mysql.max_open", "max_connections is 40"}},
 	} {
 		require.NoError(t, c.wrong(), name)
-		found, refused := run(t, s.env, "check"), run(t, append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, s.env...), "serve")
+		found, refused := run(t, s.env, "check"), run(t, env(), "serve")
 		require.NoError(t, c.right(), name)
 		assert.Equal(t, 1, found.code(), name)
 		assert.Contains(t, found.out.String(), "refused")
@@ -69,11 +73,11 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 		}
 	}
 	replica := testservers.NewRedis(t, servers.ReplicaOf(s.redis.(*redis.Client).Options().Addr)).Addr()
-	refused := run(t, append(append([]string(nil), s.env...), "SECKILL_REDIS__ADDRS="+replica), "serve")
+	refused := run(t, env("SECKILL_REDIS__ADDRS="+replica), "serve")
 	assert.Equal(t, 2, refused.code(), refused.err.String())
 	assert.Contains(t, refused.err.String(), "it is a replica of")
 
-	away := run(t, append(append([]string(nil), s.env...), "SECKILL_REDIS__ADDRS=127.0.0.1:1"), "check")
+	away := run(t, env("SECKILL_REDIS__ADDRS=127.0.0.1:1"), "check")
 	assert.Equal(t, 1, away.code())
 	assert.Contains(t, away.err.String(), "127.0.0.1:1")
 	none := run(t, nil, "check")
