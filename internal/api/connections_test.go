@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dialed is a listener of connections from any address, as if somebody had dialed.
+// dialed is a listener whose connections a test makes, from any address.
 type dialed struct {
 	conns chan net.Conn
 	done  chan struct{}

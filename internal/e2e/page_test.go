@@ -103,7 +103,7 @@ func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 			v.invites("enough")
 			v.taps()
 			v.means("#outcome", "limit_reached")
-			shop.as(t, int64(200+n)).buyInTheEnd(two) // somebody else buys the last one
+			shop.as(t, int64(200+n)).buyInTheEnd(two) // another user buys the last one
 			v.says("#left", "0")
 			v.until(`document.querySelector("#gauge").getAttribute("aria-valuenow") === "0"`)
 			v.means("#stage-state", "gone")

@@ -366,6 +366,20 @@ func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
 
 // The largest run of a script keeps its server busy for less than 5 ms of a processor's time,
 // which it tells itself, and which is less than what the clock says beside other work.
+// What is kept in a shard is gone when its sale is freed, and never by itself before.
+func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 10, 1)
+		held := s.holdsOf(s.many(1, 2))
+		for _, err := range s.ConfirmMany(t.Context(), held[:1]) {
+			require.NoError(t, err)
+		}
+		for _, key := range s.keys(s.load.CouponID, 0, len(keySuffixes)) {
+			require.Equal(t, time.Duration(-1), s.client.PTTL(t.Context(), key).Val(), key)
+		}
+	})
+}
+
 func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}}), coupon.MaxStock, 1)
 	busy := func(do func()) time.Duration {

@@ -293,12 +293,3 @@ func (run *Run) PrivateRedis(settings ...servers.Setting) *servers.Redis {
 	run.OnStop(func() { _ = r.Kill() })
 	return r
 }
-
-// Eventually waits, before the case begins, for a server to be ready.
-func (run *Run) Eventually(what string, ready func() bool) {
-	for began := time.Now(); !ready(); <-time.After(2 * time.Millisecond) {
-		if time.Since(began) > stepLimit || run.ctx.Err() != nil {
-			run.Must(fmt.Errorf("not ready in time: %s", what))
-		}
-	}
-}

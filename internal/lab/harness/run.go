@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -130,4 +131,13 @@ func (run *Run) capture(play func()) (err error) {
 	}()
 	play()
 	return nil
+}
+
+// Eventually waits, before the case begins, for a server to be ready.
+func (run *Run) Eventually(what string, ready func() bool) {
+	for began := time.Now(); !ready(); <-time.After(2 * time.Millisecond) {
+		if time.Since(began) > stepLimit || run.ctx.Err() != nil {
+			run.Must(fmt.Errorf("not ready in time: %s", what))
+		}
+	}
 }
