@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// patience bounds the wait for what is to happen, where how soon is not the point.
+const patience = 20 * time.Second
+
 // eventually polls until the condition holds, and fails the test after so long. Unlike
 // testify's, it asks in the test's own goroutine: no question is under way when it
 // returns, which would act on the lock or race with the test.
