@@ -39,16 +39,18 @@ var causes = map[string]string{
 	causeOther: "of another cause",
 }
 
-// cause returns the key in causes of an error.
+// cause returns the key in causes of an error. Locks whose servers give no answer are no cause of Redis:
+// they may be on other servers, and a connection that was refused does not say whose it was.
 func cause(err error) string {
 	if of := store.Cause(err); of != "" {
 		return of
 	}
-	if of := redisconn.Cause(err); of != "" {
+	ofLock := errors.Is(err, lock.ErrUnavailable)
+	if of := redisconn.Cause(err); of != "" && (of != redisconn.CauseAway || !ofLock) {
 		return of
 	}
 	switch {
-	case errors.Is(err, lock.ErrUnavailable):
+	case ofLock:
 		return causeLock
 	case errors.Is(err, context.DeadlineExceeded):
 		return causeSlow

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +46,13 @@ func TestEachErrorHasACauseThatIsKnown(t *testing.T) {
 		require.Equal(t, want, cause(err), err)
 		require.NotEmpty(t, causes[want], want)
 	}
+}
+
+func TestALockWhoseServersAreAwayIsNoCauseOfRedis(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	require.Equal(t, redisconn.CauseAway, cause(fmt.Errorf("reserve: %w", refused)))
+	require.Equal(t, causeLock, cause(fmt.Errorf("%w: acquire: %w", lock.ErrUnavailable, refused)), "of ZooKeeper, perhaps")
+	require.Equal(t, redisconn.CauseOutOfMemory, cause(fmt.Errorf("%w: acquire: %w", lock.ErrUnavailable, answer("OOM"))))
 }
 
 func TestAnInstanceIsNotReadyWhileWritesAreRefusedOrStayAway(t *testing.T) {
