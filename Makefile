@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench loadtest image up down
+.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench recordings loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -74,6 +74,9 @@ bench: ## every path of the program in one table, then the parts, and the locks 
 	go run -tags $(TAGS) ./internal/bench/cmd/bench -o bin/bench.md -svg bin/bench.svg $(BENCH)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem $(if $(findstring -quick,$(BENCH)),-benchtime 1x) ./...
 	cd internal/lock/lockbench && go run . $(findstring -quick,$(BENCH))
+
+recordings: ## what the lab shows where there are no servers: plays every experiment on real ones
+	go run -tags $(TAGS) ./internal/lab/cmd/record
 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh

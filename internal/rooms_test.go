@@ -68,11 +68,12 @@ var rooms = map[string][]string{
 		"internal/app/core", "internal/lab/harness", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
 		"internal/lock/redlock", "internal/order", "internal/testbed/servers", "internal/stock", "internal/store",
 	},
-	"internal/lab/harness": {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed/servers"},
-	"internal/lab/runner":  {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
-	"internal/lab/report":  {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
-	"internal/faults":      {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":       {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
+	"internal/lab/harness":    {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed/servers"},
+	"internal/lab/cmd/record": {"internal/lab", "internal/lab/harness"},
+	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
+	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
+	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
+	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},

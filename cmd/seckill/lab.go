@@ -71,6 +71,7 @@ type labRun struct {
 	html     string
 	json     bool
 	details  bool
+	recorded bool
 	language *string
 }
 
@@ -82,11 +83,14 @@ func newLabRun(c console) *cobra.Command {
 database of its own there, or on private servers that it starts if redis-server and
 mariadbd are installed. Experiments that kill or cut off a server start one of their own.
 Without a Redis the embedded one is used where it can show the anomaly, and that is said.
-What there is no server for is not run, and what is missing is named.
+What there is no server for is not run, and what is missing is named; what is shown of it
+then is a recording, which says when and on which servers it was made. With --recorded
+nothing is run, and every experiment is shown as it was recorded.
 
 The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
 and no right one did.`,
-		Example:           "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n  seckill lab run stale-holder --json",
+		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n" +
+			"  seckill lab run stale-holder --json\n  seckill lab run read-before-lock --recorded",
 		ValidArgsFunction: completeExperiments,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -102,6 +106,7 @@ and no right one did.`,
 	_ = cmd.MarkFlagFilename("html", "html")
 	f.BoolVar(&r.json, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.details, "details", false, "with all: print the explanations and timelines too")
+	f.BoolVar(&r.recorded, "recorded", false, "run nothing: show what was recorded on real servers")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkLanguage(*r.language); err != nil {
 			return err
@@ -138,20 +143,16 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var printErr error
-	results := lab.RunAll(ctx, places, experiments, func(one harness.Result) {
-		switch {
-		case r.json:
-			printErr = report.JSON(c.out, one)
-		case r.details:
-			printErr = report.Text(c.out, one, *r.language)
-		default:
-			printErr = report.Row(c.out, one, *r.language)
-		}
-		if printErr != nil {
+	var results []harness.Result
+	err = r.play(ctx, places, experiments, func(one harness.Result) {
+		results = append(results, one)
+		if printErr = r.print(c, one); printErr != nil {
 			stop()
 		}
 	})
 	switch {
+	case err != nil:
+		return err
 	case printErr != nil:
 		return printErr
 	case ctx.Err() != nil:
@@ -169,6 +170,40 @@ func (r *labRun) run(ctx context.Context, c console, experiments []lab.Experimen
 		return errSilent
 	}
 	return nil
+}
+
+// play tells the result of each experiment: played here, or its recording.
+func (r *labRun) play(ctx context.Context, places *harness.Servers, experiments []lab.Experiment, tell func(harness.Result)) (err error) {
+	if !r.recorded {
+		lab.RunAll(ctx, places, experiments, func(one harness.Result) {
+			shown, missing := lab.WithRecording(one)
+			err = errors.Join(err, missing)
+			tell(shown)
+		})
+		return err
+	}
+	for _, e := range experiments {
+		one, err := lab.Recording(e.Name)
+		if err != nil {
+			return err
+		}
+		tell(one)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// print shows a result as the flags want it.
+func (r *labRun) print(c console, one harness.Result) error {
+	switch {
+	case r.json:
+		return report.JSON(c.out, one)
+	case r.details:
+		return report.Text(c.out, one, *r.language)
+	}
+	return report.Row(c.out, one, *r.language)
 }
 
 // serverFlags adds the flags that name servers, and returns a function that combines them

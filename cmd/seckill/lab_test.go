@@ -120,6 +120,24 @@ func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) 
 	require.GreaterOrEqual(t, embedded, 5)
 }
 
+func TestWithoutServersWhatWasRecordedIsShownAndSaidSo(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	code, out, _ := play(t, nil, "run", "unlock-before-commit")
+	require.Equal(t, exitFail, code, "it was not played")
+	require.Contains(t, out, "mariadbd is not installed")
+	require.Contains(t, out, "▲ here it goes wrong")
+	require.Regexp(t, `recorded on 20\d\d-\d\d-\d\d, on Redis [\d.]+ and MariaDB [\d.]+, and not played here`, out)
+
+	page := filepath.Join(t.TempDir(), "lab.html")
+	code, out, complaint := play(t, nil, "run", "all", "--recorded", "--html", page)
+	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, len(lab.All()), strings.Count(out, ", recorded\n"), out)
+	require.NotContains(t, out, "not run ")
+	written, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, len(lab.All()), strings.Count(string(written), "What follows was recorded on"))
+}
+
 // full is an output with no room.
 type full struct{ written int }
 

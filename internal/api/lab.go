@@ -12,8 +12,8 @@ type Lab interface {
 	List() any
 	// Start plays an experiment and returns at once; it returns ErrNoExperiment or ErrUnderWay.
 	Start(name string) error
-	// Result returns the result of an experiment with its timelines; ErrNoExperiment also if it was
-	// not played yet.
+	// Result returns the result of an experiment with its timelines, or a recorded one if it was not
+	// played yet; it returns ErrNoExperiment if there is none.
 	Result(name string) (any, error)
 }
 

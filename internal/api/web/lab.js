@@ -24,8 +24,9 @@ async function look(name, focus) {
   result = null;
   note = () => "";
   const x = all.find((x) => x.name === name);
-  if (x.state !== "new" && x.state !== "running") {
+  if (x.state !== "running") {
     const a = await rule("GET", "/experiments/" + name);
+    if (open !== name) return;
     if (a.status === 200) result = a.body;
   }
   show();
@@ -85,7 +86,9 @@ function show() {
   badge($("x-state"), x.state);
   prose("x-lesson", both(x.lesson));
   prose("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
-  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(say("comma"))) : say("needs", x.needs.map((n) => say(n)).join(" + ")));
+  const needs = say("needs", x.needs.map((n) => say(n)).join(" + "));
+  set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(say("comma"))) : needs);
+  set("x-origin", result?.origin ? both(result.origin) : "");
   set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
   draw();
 }

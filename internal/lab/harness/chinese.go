@@ -111,6 +111,13 @@ func inChinese(text string) (string, bool) {
 	return "", false
 }
 
+// Translate fills the Chinese of each case.
+func (r *Result) Translate() {
+	for i := range r.Cases {
+		r.Cases[i].translate()
+	}
+}
+
 // translate fills Chinese with the translations of the words in the timeline.
 func (c *CaseResult) translate() {
 	c.Chinese = map[string]string{}

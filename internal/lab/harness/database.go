@@ -52,16 +52,26 @@ func (run *Run) DB() *sql.DB {
 
 // Pool opens a pool of at most conns connections; 0 is no limit.
 func (run *Run) Pool(dsn string, conns int) *sql.DB {
-	parsed, err := mysql.ParseDSN(dsn)
+	db, err := open(dsn)
 	run.Must(err)
-	parsed.Logger = &mysql.NopLogger{} // lost replies are part of some experiments
-	connector, err := mysql.NewConnector(parsed)
-	run.Must(err)
-	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(max(conns, 8))
 	run.OnStop(func() { _ = db.Close() })
 	return db
+}
+
+// open returns a pool on a database.
+func open(dsn string) (*sql.DB, error) {
+	parsed, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errBadDSN
+	}
+	parsed.Logger = &mysql.NopLogger{} // lost replies are part of some experiments
+	connector, err := mysql.NewConnector(parsed)
+	if err != nil {
+		return nil, fmt.Errorf("mysql.dsn: %w", err)
+	}
+	return sql.OpenDB(connector), nil
 }
 
 // Tables creates tables, each `name (columns)`, and drops them at the end.

@@ -12,7 +12,10 @@ type Result struct {
 	Failed  string       `json:"failed,omitempty"`  // what went wrong with running it
 	Cases   []CaseResult `json:"cases"`
 	Servers []Text       `json:"servers"` // what it ran on
-	Seconds float64      `json:"seconds"`
+
+	Recorded *Recorded `json:"recorded,omitempty"` // nil if the cases were played just now
+
+	Seconds float64 `json:"seconds"`
 }
 
 // AsExpected reports whether every wrong case showed its anomaly and no right one did.

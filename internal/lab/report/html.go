@@ -16,6 +16,7 @@ var pageText string
 // page is the template of the page.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"drawing": inserted,
+	"origin":  Origin,
 	"prose":   prose,
 	"state":   state,
 	"verdict": short,

@@ -76,10 +76,22 @@ func short(r harness.Result, language string) string {
 		}
 	}
 	verdict := fmt.Sprintf(word(language, "wrong %s, right %s: %s", "错误 %s，正确 %s：%s"), joined(bad), joined(good), name)
+	if r.Recorded != nil {
+		verdict += word(language, ", recorded", "，录制")
+	}
 	if slices.Contains(r.Servers, harness.EmbeddedRedis) {
 		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
 	}
 	return verdict
+}
+
+// Origin says of a recorded result when and on which servers it was recorded, and that it was not
+// played here. Of any other it says nothing.
+func Origin(r harness.Result, language string) string {
+	if r.Recorded == nil {
+		return ""
+	}
+	return r.Recorded.In(language) + word(language, ", and not played here", "，并非在此运行")
 }
 
 // words returns the texts in one language.
@@ -122,6 +134,9 @@ func Text(w io.Writer, r harness.Result, language string) error {
 		for _, c := range r.Cases {
 			caseText(&out, c, language)
 		}
+	}
+	if r.Recorded != nil {
+		fmt.Fprintf(&out, "\n%s\n", Origin(r, language))
 	}
 	if len(r.Servers) > 0 {
 		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(words(r.Servers, language), ", "))
@@ -282,6 +297,7 @@ func Summary(w io.Writer, results []harness.Result, embedded bool) {
 		_, _ = fmt.Fprintf(w, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
 	}
 	if notRun > 0 && !embedded {
-		_, _ = fmt.Fprintln(w, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT")
+		_, _ = fmt.Fprintln(w, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT;\n"+
+			"without any, lab run NAME shows what was recorded on real servers, and --recorded all of it")
 	}
 }

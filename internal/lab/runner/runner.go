@@ -146,23 +146,36 @@ func (r *Runner) Start(name string) error {
 // resultJSON is a result and its drawing in each language.
 type resultJSON struct {
 	harness.Result
-	Drawing harness.Text `json:"drawing"`
+	Drawing harness.Text  `json:"drawing"`
+	Origin  *harness.Text `json:"origin,omitempty"` // of a recording
 }
 
-// Result returns what became of an experiment, with its drawing.
+// Result returns what became of an experiment, with its drawing. Of one that was not played or could
+// not be run it is the recording.
 func (r *Runner) Result(name string) (any, error) {
 	r.mu.Lock()
 	result, played := r.results[name]
 	r.mu.Unlock()
-	if !played {
-		return nil, api.ErrNoExperiment
+	var err error
+	if played {
+		result, err = lab.WithRecording(result)
+	} else if result, err = lab.Recording(name); err != nil {
+		err = errors.Join(api.ErrNoExperiment, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	en, err := report.Drawing(result, "en")
 	if err != nil {
 		return nil, err
 	}
 	zh, err := report.Drawing(result, "zh")
-	return resultJSON{result, harness.NewText(en, zh)}, err
+	seen := resultJSON{Result: result, Drawing: harness.NewText(en, zh)}
+	if result.Recorded != nil {
+		origin := harness.NewText(report.Origin(result, "en"), report.Origin(result, "zh"))
+		seen.Origin = &origin
+	}
+	return seen, err
 }
 
 // Close ends the experiment that is running and stops the servers.

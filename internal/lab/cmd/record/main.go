@@ -1,0 +1,42 @@
+// Command record plays every experiment of the lab on private servers and writes the results that the
+// program shows where it has no servers.
+//
+//	go run ./internal/lab/cmd/record
+//
+// It is run at the root of the module, and writes nothing unless every experiment is as expected.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"seckill/internal/lab"
+	"seckill/internal/lab/harness"
+)
+
+const file = "internal/lab/recordings.jsonl"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := record(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "record:", err)
+		os.Exit(1)
+	}
+}
+
+func record(ctx context.Context) error {
+	servers := harness.NewServers(harness.Config{})
+	var text bytes.Buffer
+	err := errors.Join(lab.Record(ctx, &text, servers, time.Now()), servers.Close())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text.Bytes(), 0o644) //nolint:gosec,wrapcheck // it is for all to read, and the error names it
+}
