@@ -32,7 +32,8 @@ var rooms = map[string][]string{
 	"internal/stock":           {"internal/coupon", "internal/order"},
 	"internal/store":           {"internal/breaker", "internal/coupon", "internal/order", "sql"},
 	"internal/idworker":        {"internal/lock"},
-	"internal/api":             {"internal/api/web", "internal/coupon", "internal/order"},
+	"internal/api":             {"internal/api/web", "internal/coupon", "internal/order", "internal/ratelimit"},
+	"internal/ratelimit":       {},
 	"internal/api/web":         {},
 	"internal/audit":           {"internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/metrics":         {"internal/coupon", "internal/lock", "internal/order"},
@@ -56,7 +57,7 @@ var rooms = map[string][]string{
 		"internal/admission", "internal/api", "internal/app/core", "internal/audit", "internal/clock", "internal/config", "internal/coupon",
 		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
 		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
-		"internal/order", "internal/preflight", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
+		"internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
 	},
 
 	"internal/shoptest": {
@@ -101,6 +102,7 @@ var libraries = map[string][]string{
 	"github.com/spf13/":                 {"cmd/seckill"},
 	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
+	"golang.org/x/time/":                {"internal/api", "internal/ratelimit"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},
 	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},

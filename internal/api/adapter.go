@@ -104,6 +104,10 @@ func readInTime(w http.ResponseWriter, read func() error) error {
 
 // admit refuses a caller without the required role, or one that asks too often.
 func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error) {
+	if s.clients.Limiter != nil && !s.clients.Allow(addressKey(c.ClientIP())) {
+		s.clients.tell(c.Writer.Header())
+		return errRateLimited
+	}
 	if d.admits != nil {
 		if err := d.admits(c); err != nil {
 			return err
@@ -118,7 +122,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 	switch {
 	case d.who == admin && who.Role != RoleAdmin:
 		return errForbidden
-	case d.who == user && !s.users.allow(who.UserID):
+	case d.who == user && !s.users.Allow(who.UserID):
 		s.users.tell(c.Writer.Header())
 		return errRateLimited
 	}

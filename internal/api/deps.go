@@ -100,8 +100,9 @@ type Options struct {
 	// MaxStreamsPerAddress is how many of them one address may have; 0 is no limit.
 	MaxStreamsPerAddress int
 	PerUserRate          int      // requests per second of one user
+	AddressRate          int      // requests per second from one address, and twice as many at once
 	SessionRate          int      // POST /sessions per second from one address
-	Burst                int      // requests at once within either rate; 0 is the rate itself
+	Burst                int      // requests at once of one user, and logins; 0 is the rate itself
 	TrustedProxies       []string // CIDRs whose X-Forwarded-For counts
 
 	Log *slog.Logger     // nil is slog.Default

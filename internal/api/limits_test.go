@@ -58,6 +58,23 @@ func TestSessionsAreLimitedByAddress(t *testing.T) {
 	require.Equal(t, 201, from("2001:db8:0:1::1"))
 }
 
+func TestEveryRequestOfAnAddressCounts(t *testing.T) {
+	s := newShop().serve(t, Options{AddressRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
+	token := sign(t, s, 1, RoleUser)
+	from := func(forwarded, path, token string) int {
+		return do(t, s, ask{
+			method: "GET", path: path, token: token, header: http.Header{"X-Forwarded-For": {forwarded}},
+		}).Code
+	}
+	require.Equal(t, 200, from("203.0.113.5", "/api/v1/coupons", ""))
+	require.Equal(t, 200, from("203.0.113.5", "/api/v1/orders", token))
+	require.Equal(t, 429, from("203.0.113.5", "/api/v1/coupons", ""))
+	require.Equal(t, 429, from("203.0.113.5", "/api/v1/orders", token))
+	require.Equal(t, 200, from("203.0.113.6", "/api/v1/orders", token))
+	rec := do(t, s, ask{method: "GET", path: "/api/v1/coupons", header: http.Header{"X-Forwarded-For": {"203.0.113.5"}}})
+	require.Equal(t, `"address";q=2;w=2`, rec.Header().Get("Ratelimit-Policy"))
+}
+
 func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true, SessionRate: 1})
 	for i, want := range []int{201, 429} {
@@ -67,50 +84,6 @@ func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 		})
 		require.Equal(t, want, rec.Code)
 	}
-}
-
-// regular is a client apart from those that come once.
-const regular int64 = 1 << 60
-
-func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
-	now := time.Unix(0, 0)
-	l := newLimits[int64](1, 1, func() time.Time { return now })
-	known := func() (n int) {
-		for i := range l.stripes {
-			n += len(l.stripes[i].young) + len(l.stripes[i].old)
-		}
-		return n
-	}
-	for id := range int64(300_000) {
-		require.True(t, l.allow(id))
-	}
-	require.LessOrEqual(t, known(), 2*maxClients*len(l.stripes))
-
-	require.True(t, l.allow(regular))
-	require.False(t, l.allow(regular))
-	for range 3 { // idle for long: only the new clients stay
-		now = now.Add(time.Minute)
-		for id := range int64(1000) {
-			l.allow(id)
-		}
-	}
-	require.LessOrEqual(t, known(), 2000)
-	require.True(t, l.allow(regular), "who was forgotten had a full bucket")
-}
-
-func TestARateIsKeptWhileClientsMoveToTheYoungGeneration(t *testing.T) {
-	now := time.Unix(0, 0)
-	l := newLimits[int64](10, 10, func() time.Time { return now })
-	admitted := 0
-	for range 1000 { // 100 s in steps of 100 ms, 5 requests in each
-		for range 5 {
-			if l.allow(regular) {
-				admitted++
-			}
-		}
-		now = now.Add(100 * time.Millisecond)
-	}
-	require.InDelta(t, 1009, admitted, 1, "a burst of 10, and 10 a second")
 }
 
 func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"seckill/internal/ratelimit"
 )
 
 // Server is the HTTP API. Its Handler is served by the caller's http.Server.
@@ -16,8 +18,9 @@ type Server struct {
 	deps      Deps
 	engine    *gin.Engine
 	tokens    *Tokens
-	users     *limits[int64]
-	addresses *limits[string]
+	users     limits[int64]
+	addresses limits[string] // that log in
+	clients   limits[string] // addresses, of every request
 	inFlight  atomic.Int64
 	buying    atomic.Int64 // the purchases among them
 	hub       *hub
@@ -43,9 +46,16 @@ func New(o Options, p Deps) (*Server, error) {
 	}
 	s := &Server{
 		o: o, deps: p, engine: gin.New(), tokens: o.Tokens,
-		users:     newLimits[int64](o.PerUserRate, o.Burst, o.Now).named("user"),
-		addresses: newLimits[string](o.SessionRate, o.Burst, o.Now).named("address"),
-		hub:       newHub(p, o),
+		users: newLimits("user", ratelimit.Options[int64]{
+			PerSecond: o.PerUserRate, Burst: o.Burst, Now: o.Now, Key: userBucket,
+		}),
+		addresses: newLimits("address", ratelimit.Options[string]{
+			PerSecond: o.SessionRate, Burst: o.Burst, Now: o.Now, Key: sessionBucket,
+		}),
+		clients: newLimits("address", ratelimit.Options[string]{
+			PerSecond: o.AddressRate, Burst: 2 * o.AddressRate, Now: o.Now, Key: addressBucket,
+		}),
+		hub: newHub(p, o),
 	}
 	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("api: trusted proxies: %w", err)

@@ -50,7 +50,7 @@ func (s *Server) admitSession(c *gin.Context) error {
 	switch {
 	case !s.o.DemoLogin:
 		return errNoRoute
-	case !s.addresses.allow(addressKey(c.ClientIP())):
+	case !s.addresses.Allow(addressKey(c.ClientIP())):
 		s.addresses.tell(c.Writer.Header())
 		return errRateLimited
 	}

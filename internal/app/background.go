@@ -10,6 +10,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
+	"seckill/internal/ratelimit"
 )
 
 // startBackground starts the background work. It ends before anything that it needs is
@@ -32,6 +33,18 @@ func (a *App) startBackground(ctx context.Context) {
 		})
 	})
 	running.Go(func() { a.freeEndedSales(ctx) })
+	a.onStop(func(context.Context) error {
+		cancel()
+		running.Wait()
+		return nil
+	})
+}
+
+// shareRates makes the rate limits those of the fleet.
+func (a *App) shareRates(limits []ratelimit.Shared) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { ratelimit.Run(ctx, ratelimit.NewRedis(a.redis, a.cfg.Redis.Prefix), a.log, limits...) })
 	a.onStop(func(context.Context) error {
 		cancel()
 		running.Wait()

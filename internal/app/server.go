@@ -85,7 +85,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		Tokens: s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
-		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions,
+		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		ObserveUnavailable: a.observeUnavailable,
@@ -93,6 +93,9 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	}, deps)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
+	}
+	if a.embedded == nil && !cfg.Rate.PerInstance {
+		a.shareRates(s.api.RateLimits())
 	}
 	s.public = &http.Server{
 		Handler: s.closeWhileDraining(s.api.Handler()), ConnContext: api.ConnContext,

@@ -151,8 +151,11 @@ type ID struct {
 // Rate is what one client may ask, in requests per second; 0 is no limit.
 type Rate struct {
 	PerUser  int `key:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
-	Burst    int `key:"burst" min:"1" max:"1000000"`    // requests at once, for both limits
+	Burst    int `key:"burst" min:"1" max:"1000000"`    // requests at once, of a user and of logins
 	Sessions int `key:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
+
+	PerAddress  int  `key:"per_address" min:"0" max:"1000000"` // all requests from one address
+	PerInstance bool `key:"per_instance"`                      // limits are of each instance, not of all together
 }
 
 // Log is what is written to standard error.
