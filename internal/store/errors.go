@@ -95,6 +95,15 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "UNIQUE constraint failed")
 }
 
+// isSmallerFence reports whether raiseFenceSQL found a larger fence.
+func isSmallerFence(err error) bool {
+	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return fromMySQL.Number == 1690 // a number is out of range
+	}
+	var fromSQLite *sqlite.Error
+	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "NOT NULL constraint failed: fences.fence")
+}
+
 // violatedIndex says which of the unique indexes of orders refused a row. The name of the
 // index is in the message alone, in MySQL as "table.index", in MariaDB as "index"
 // and in SQLite as the columns. The primary key goes with the request: an id is

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -60,35 +61,53 @@ func requestError(err error, n int) error {
 	return fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// A step is what a group's transaction does in one round trip. They come in this order.
+// A step is what a group's transaction does in one round trip. stepFence and stepInsert come in
+// this order, or stepAtOnce in their place.
 type step uint8
 
 const (
 	stepFence  step = iota // the fences and the slots
 	stepInsert             // the orders and the units
+	stepAtOnce             // the fences, the orders and the units
 	stepCommit
 )
 
-// commitOnce commits the group in one transaction, with two round trips between BEGIN and
-// COMMIT. It sets the outcome of the requests that are refused on the way, and returns the
-// error of the others.
+// commitOnce commits the group in one transaction. It sets the outcome of the requests that are
+// refused on the way, and returns the error of the others.
+//
+// A group of users of one slot each has nothing to look for: it is written at once, in one round
+// trip between BEGIN and COMMIT. If a fence or a unique index refuses that, it is rolled back,
+// and what is read in another transaction tells whose refusal it was. All other groups look first.
 func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
-	o := &sql.TxOptions{Isolation: g.store.isolation}
-	// Not a member's context: it ends with that member's request.
-	err := g.store.runTx(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
-		t := groupTx{db.Statement.ConnPool, g.store.dialect}
-		if err := g.runStep(ctx, stepFence, group, t.checkFencesAndSlots); err != nil {
-			return err
-		}
-		if err := g.runStep(ctx, stepInsert, group, t.writeOrders); err != nil {
-			return err
-		}
-		return g.callHook(ctx, stepCommit)
-	})
+	err := errLook
+	if !slices.ContainsFunc(group, func(m *commitRequest) bool { return m.Limit > 1 }) {
+		err = g.commitSteps(group, stepAtOnce)
+	}
+	if errors.Is(err, errLook) {
+		err = g.commitSteps(group, stepFence, stepInsert)
+	}
 	if errors.Is(err, errStockRefused) {
 		return g.assignRefusals(remaining(group))
 	}
 	return err
+}
+
+// commitSteps commits the group in one transaction of these steps.
+func (g *GroupCommitter) commitSteps(group []*commitRequest, steps ...step) error {
+	o := &sql.TxOptions{Isolation: g.store.isolation}
+	// Not a member's context: it ends with that member's request.
+	return g.store.runTx(context.Background(), g.store.write, o, func(ctx context.Context, db *gorm.DB) error {
+		t := groupTx{db.Statement.ConnPool, g.store.dialect}
+		do := map[step]func(context.Context, []*commitRequest) error{
+			stepFence: t.checkFencesAndSlots, stepInsert: t.writeOrders, stepAtOnce: t.writeAtOnce,
+		}
+		for _, s := range steps {
+			if err := g.runStep(ctx, s, group, do[s]); err != nil {
+				return err
+			}
+		}
+		return g.callHook(ctx, stepCommit)
+	})
 }
 
 // runStep does a step for the requests that are neither cancelled nor refused yet. One that

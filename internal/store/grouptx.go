@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"seckill/internal/order"
 )
 
-// groupTx is what order.Single does, for many at once, in two round trips: each step is one
+// groupTx is what order.Single does, for many at once, in one round trip or two: each step is one
 // statement, or two, however many coupons they buy, and those of a trip are sent
 // together (batch.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
@@ -67,6 +68,55 @@ func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error 
 	return nil
 }
 
+// errLook: a fence or a unique index refused what was written without a look.
+var errLook = errors.New("store: what was written without a look was refused")
+
+// writeAtOnce writes fences, orders and units of users who may have one slot each, so that it is
+// known which. There is nothing to read: a smaller fence than the user's fails, and so does
+// a slot, a request or an id that is taken. Nothing of the group can be committed then.
+func (t groupTx) writeAtOnce(ctx context.Context, group []*commitRequest) error {
+	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
+	fences := t.raiseFences(group)
+	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
+	for _, m := range group {
+		m.Order.Slot = 1
+	}
+	lots := demandsOf(group)
+	lowered := len(lots)
+	err := t.execBatch(ctx, slices.Concat(fences, t.insertOrders(group), t.takeStock(lots, &lowered))...)
+	switch {
+	case isDuplicate(err), isSmallerFence(err):
+		return fmt.Errorf("%w: %w", errLook, err)
+	case err != nil:
+		return fmt.Errorf("write %d orders of %d coupons at once: %w", len(group), len(lots), err)
+	case lowered < len(lots):
+		return errStockRefused
+	}
+	return nil
+}
+
+// raiseFenceSQL raises fences, and fails if one of them was larger: on MySQL, whatever its
+// mode, because the sum cannot be counted, and on SQLite because there is no fence
+// without a number.
+var raiseFenceSQL = map[dialect]string{
+	mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = IF(VALUES(fence) < fence, fence + ~0, VALUES(fence))",
+	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = CASE WHEN excluded.fence >= fence THEN excluded.fence END",
+}
+
+// raiseFences raises every user's fence, as upsertFences does.
+func (t groupTx) raiseFences(in []*commitRequest) []statement {
+	if len(in) == 0 {
+		return nil
+	}
+	rows := make([]any, 0, 2*len(in))
+	for _, m := range in {
+		rows = append(rows, m.Order.UserID, m.Order.Fence)
+	}
+	return []statement{{sql: insertFencesSQL + placeholders(len(in), 2) + raiseFenceSQL[t.dialect], args: rows}}
+}
+
+const insertFencesSQL = "INSERT INTO fences (user_id, fence) VALUES "
+
 // upsertFenceSQL is fence's statement, but for its rows.
 var upsertFenceSQL = map[dialect]string{
 	mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
@@ -87,7 +137,7 @@ func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []stat
 	var user int64
 	var fence uint64
 	return []statement{
-		{sql: "INSERT INTO fences (user_id, fence) VALUES " + placeholders(len(in), 2) + upsertFenceSQL[t.dialect], args: rows},
+		{sql: insertFencesSQL + placeholders(len(in), 2) + upsertFenceSQL[t.dialect], args: rows},
 		{
 			sql: "SELECT user_id, fence FROM fences WHERE user_id IN " + placeholders(1, len(in)), args: users,
 			dest: []any{&user, &fence}, onRow: func() { seen[user] = fence },

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// watchSteps returns the steps of all transactions from now on.
+func (h *hall) watchSteps() *[]step {
+	var taken []step
+	h.g.stepHook = func(_ context.Context, next step) error {
+		taken = append(taken, next)
+		return nil
+	}
+	return &taken
+}
+
+// oneEach is a coupon of which each user may have one unit.
+func oneEach(t *testing.T, s *subject, units int64) coupon.Coupon {
+	c := onSale(t, s, units)
+	c.LimitPerUser = 1
+	return c
+}
+
+func TestAGroupOfUsersOfOneSlotEachIsWrittenWithoutALook(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c, other := oneEach(t, h.subject, 100), oneEach(t, h.subject, 100)
+		raw(t, h.subject, "INSERT INTO fences VALUES (7, 3), (8, 7)") // the fence of all is 7
+		for id := range int64(20) {
+			h.come(t.Context(), c, wish(c, 40-id, id+1))
+			h.come(t.Context(), other, wish(other, id+101, id+101))
+		}
+		taken := h.watchSteps()
+		for id, err := range h.open() {
+			require.NoError(t, err, id)
+		}
+		require.Equal(t, []int{40}, h.groups())
+		require.Equal(t, []step{stepAtOnce, stepCommit}, *taken)
+		for _, c := range []coupon.Coupon{c, other} {
+			stock, live := left(t, h.subject, c)
+			require.Equal(t, []int64{80, 20}, []int64{stock, live})
+		}
+		o, err := h.Get(t.Context(), 34, 7)
+		require.NoError(t, err)
+		require.Equal(t, wish(c, 34, 7), o, "every column as one transaction for each would write it")
+		for _, user := range []int64{6, 7, 8} {
+			var row fenceRow
+			require.NoError(t, h.read.Take(&row, "user_id = ?", user).Error)
+			require.EqualValues(t, 7, row.Fence, "of user %d", user)
+		}
+	})
+}
+
+func TestWhoIsRefusedAmongThoseWrittenAtOnceIsFoundByALook(t *testing.T) {
+	for name, refused := range map[string]func(h *hall, c coupon.Coupon) (order.Placement, error){
+		"its fence is smaller": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+			raw(h.t, h.subject, "INSERT INTO fences VALUES (50, 9)")
+			return placement(c, wish(c, 5, 50)), order.ErrStaleFence
+		},
+		"its slot is taken": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+			placed(h.t, h.alone(), c, 500, 50)
+			return placement(c, wish(c, 5, 50)), order.ErrLimitReached
+		},
+		"its request has an order": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+			o := wish(c, 5, 50)
+			o.RequestID = placed(h.t, h.alone(), onSale(h.t, h.subject, 1), 500, 50).RequestID
+			return placement(c, o), order.ErrDuplicate
+		},
+		"its id is taken": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+			placed(h.t, h.alone(), onSale(h.t, h.subject, 1), 5, 50)
+			o := wish(c, 5, 50)
+			o.RequestID = "another"
+			return placement(c, o), order.ErrDuplicate
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+				c := oneEach(t, h.subject, 100)
+				p, want := refused(h, c)
+				before, _ := left(t, h.subject, c)
+				answers := h.comeTogether(t.Context(), append(five(c)[:4], p)...)
+				taken := h.watchSteps()
+				h.open()
+				got := <-answers
+				for _, one := range got[:4] {
+					require.Equal(t, order.Placed{Slot: 1}, one)
+				}
+				require.ErrorIs(t, got[4].Err, want)
+				require.Equal(t, []step{stepAtOnce, stepFence, stepInsert, stepCommit}, *taken)
+				require.Equal(t, []int{4}, h.groups(), "the others share a transaction")
+				stock, _ := left(t, h.subject, c)
+				require.Equal(t, before-4, stock)
+			})
+		})
+	}
+}
+
+func TestTheRowOfACouponRefusesWhatIsWrittenAtOnce(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c, few, ended := oneEach(t, h.subject, 100), oneEach(t, h.subject, 2), oneEach(t, h.subject, 9)
+		ended.Epoch = 2
+		got := h.comeTogether(t.Context(), placement(few, wish(few, 1, 1)), placement(few, wish(few, 2, 2)), placement(few, wish(few, 3, 3)),
+			placement(c, wish(c, 4, 4)), placement(ended, wish(ended, 5, 5)))
+		taken := h.watchSteps()
+		h.open()
+		answers := <-got
+		for _, i := range []int{0, 1, 3} {
+			require.Equal(t, order.Placed{Slot: 1}, answers[i])
+		}
+		require.ErrorIs(t, answers[2].Err, coupon.ErrSoldOut)
+		require.ErrorIs(t, answers[4].Err, order.ErrStaleEpoch)
+		require.Equal(t, []step{stepAtOnce, stepAtOnce, stepCommit}, *taken)
+		stock, live := left(t, h.subject, few)
+		require.Equal(t, []int64{0, 2}, []int64{stock, live})
+	})
+}
+
+func TestAGroupOfUsersOfMoreThanOneSlotLooksFirst(t *testing.T) {
+	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+		c := onSale(t, h.subject, 100) // of which each may have two
+		placed(t, h.alone(), c, 1, 1)
+		h.come(t.Context(), c, wish(c, 2, 1))
+		one := oneEach(t, h.subject, 100)
+		h.come(t.Context(), one, wish(one, 3, 3))
+		taken := h.watchSteps()
+		for id, err := range h.open() {
+			require.NoError(t, err, id)
+		}
+		require.Equal(t, []step{stepFence, stepInsert, stepCommit}, *taken)
+	})
+}
+
+// A server may be told to let a difference be negative, or to cut what does not fit.
+func TestASmallerFenceIsRefusedInEveryModeOfTheServer(t *testing.T) {
+	for _, mode := range []string{"''", "'NO_UNSIGNED_SUBTRACTION'", "'ANSI,STRICT_ALL_TABLES'"} {
+		t.Run(mode, func(t *testing.T) {
+			h := newHall(t, onMariaDB(t, "sql_mode="+mode), GroupOptions{})
+			c := oneEach(t, h.subject, 100)
+			raw(t, h.subject, "INSERT INTO fences VALUES (2, 8)")
+			got := h.comeTogether(t.Context(), five(c)...)
+			h.open()
+			for i, one := range <-got {
+				if i == 1 {
+					require.ErrorIs(t, one.Err, order.ErrStaleFence)
+				} else {
+					require.NoError(t, one.Err)
+				}
+			}
+			var row fenceRow
+			require.NoError(t, h.read.Take(&row, "user_id = 2").Error)
+			require.EqualValues(t, 8, row.Fence)
+		})
+	}
+}
