@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"internal/api/web":         {},
 	"internal/audit":           {"internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/metrics":         {"internal/coupon", "internal/lock", "internal/order"},
+	"internal/tracing":         {"internal/lock", "internal/order"},
 	"internal/config":          {},
 	"internal/embedded":        {},
 	"internal/redisconn":       {"internal/breaker"},
@@ -58,6 +59,7 @@ var rooms = map[string][]string{
 		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
 		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
 		"internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
+		"internal/tracing",
 	},
 
 	"internal/shoptest": {
@@ -102,7 +104,8 @@ var libraries = map[string][]string{
 	"github.com/spf13/":                 {"cmd/seckill"},
 	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
-	"golang.org/x/time/":                {"internal/api", "internal/ratelimit"},
+	"golang.org/x/time/":                {"internal/api", "internal/ratelimit", "internal/tracing"},
+	"go.opentelemetry.io/":              {"internal/tracing"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},
 	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},

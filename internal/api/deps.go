@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"seckill/internal/coupon"
@@ -113,6 +114,9 @@ type Options struct {
 	Observe func(route, method string, status int, code string, d time.Duration)
 	// ObservePurchase is called for every purchase request as well. It may be nil.
 	ObservePurchase func(status int, code string, d time.Duration)
+	// Trace begins the trace of a request, with which the request goes on, and returns what is to be
+	// called with its status. It may be nil.
+	Trace func(route string, w http.ResponseWriter, r *http.Request) (_ *http.Request, done func(status int))
 	// ObserveUnavailable is called for every request that is refused because a store is away, does not
 	// do what it is asked, or took too long. It may be nil.
 	ObserveUnavailable func(ctx context.Context, route string, err error)

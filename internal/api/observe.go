@@ -22,12 +22,17 @@ func (s *Server) observe(e endpoint, observers ...func(status int, code string, 
 	return func(c *gin.Context) {
 		start := time.Now()
 		c.Writer.Header()["X-Content-Type-Options"] = noSniff
-		code := s.recoverPanic(c, e)
-		took := time.Since(start)
 		route := c.FullPath()
 		if route == "" {
 			route = "unmatched"
 		}
+		if s.o.Trace != nil {
+			var done func(status int)
+			c.Request, done = s.o.Trace(route, c.Writer, c.Request)
+			defer func() { done(c.Writer.Status()) }()
+		}
+		code := s.recoverPanic(c, e)
+		took := time.Since(start)
 		s.o.Observe(route, c.Request.Method, c.Writer.Status(), code, took)
 		for _, observe := range observers {
 			observe(c.Writer.Status(), code, took)

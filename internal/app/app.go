@@ -32,6 +32,7 @@ import (
 	"seckill/internal/redisconn"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/tracing"
 )
 
 // App is the program without its listeners.
@@ -51,6 +52,7 @@ type App struct {
 	orders   *order.Service
 	fleet    *stock.Instances
 	metrics  *metrics.Metrics
+	traces   *tracing.Traces // nil: they are off
 	clock    *clock.Clock
 	writes   writes
 	found    preflight.Findings // at the start
@@ -191,16 +193,21 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if err := a.checkShards(ctx); err != nil {
 		return nil, err
 	}
+	if a.traces, err = openTraces(ctx, a); err != nil {
+		return nil, err
+	}
+	a.onStop(a.traces.Close)
 	ids, err := newIDs(ctx, cfg.ID, a.redis, cfg.Redis.Prefix, a.leases, log)
 	if err != nil {
 		return nil, err
 	}
 	a.onStop(ids.Close)
 	d := a.Deps
-	d.IDs, d.Admission = ids, newAdmission(cfg, a.metrics)
+	d.IDs, d.Admission = ids, a.traces.Admission(newAdmission(cfg, a.metrics))
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
-	d.Stock, d.Locker = a.metrics.Live.Instrument(a.metrics.Stock(a.Stock), a.metrics.Locker(a.locker), stock.Home)
-	d.Tx, d.Committer = a.metrics.Transactor(a.store), newCommitter(cfg.Order, a.store, a.metrics)
+	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
+	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, stock.Home)
+	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg.Order, a.store, a.metrics, a.traces)
 	d.BatchSize = a.batches
 	a.orders = order.NewService(faultyService(d))
 	for of := range causes {

@@ -68,7 +68,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	s.tokens = tokens
 	a.onStop(func(context.Context) error { stopTokens(); return nil })
 	deps := api.Deps{
-		Coupons: a.Coupons, Editor: a.Coupons, Orders: a.orders, Payments: a.orders, Live: a.Stock,
+		Coupons: a.Coupons, Editor: a.Coupons, Orders: tracedOrders{a.orders, a.traces}, Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a},
 	}
 	if a.embedded != nil {
@@ -89,6 +89,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		ObserveUnavailable: a.observeUnavailable,
+		Trace:              traceRequests(a.traces),
 		Now:                a.clock.Now,
 	}, deps)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"seckill/internal/redisconn"
 	"seckill/internal/stock"
 	"seckill/internal/store"
+	"seckill/internal/tracing"
 )
 
 // This file holds the only switches over backends.
@@ -67,11 +68,11 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 
 // newCommitter returns what order.commit names: one transaction for the orders of many
 // requests, or nil, which is one for each.
-func newCommitter(cfg config.Order, db *store.Store, m *metrics.Metrics) order.Committer {
+func newCommitter(cfg config.Order, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
 	if cfg.Commit == "single" {
 		return nil
 	}
-	return m.Committer(db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit}))
+	return m.Committer(t.Committer(db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()})))
 }
 
 // batchSize is how many orders are placed together at most. A batch is worth its while

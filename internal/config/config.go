@@ -34,6 +34,7 @@ type Config struct {
 	ID   ID   `key:"id"`
 	Rate Rate `key:"rate"`
 	Log  Log  `key:"log"`
+	Otel Otel `key:"otel"`
 
 	// AllowUnsafeLock permits lock.backend none. It is set by the variable
 	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that it is not shipped by mistake.
@@ -164,6 +165,13 @@ type Log struct {
 	Format string `key:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
 }
 
+// Otel is the traces of OpenTelemetry. They are off unless there is an endpoint, or some are kept.
+type Otel struct {
+	Endpoint string `key:"endpoint"`                     // URL of a collector, OTLP over HTTP; "" sends nothing
+	Sample   int    `key:"sample" min:"0" max:"1000000"` // one of so many requests; 0 = those alone that ask
+	Keep     int    `key:"keep" min:"0" max:"100000"`    // traces that are kept for their buyers
+}
+
 // Default returns the configuration of a program without a file and variables: embedded
 // stores, loopback only. It passes Validate.
 func Default() Config {
@@ -211,5 +219,6 @@ func Default() Config {
 		ID:   ID{Generator: "snowflake"},
 		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},
 		Log:  Log{Level: "info", Format: "auto"},
+		Otel: Otel{Sample: 1},
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ func (c Config) problems() problems {
 	c.checkAuth(&wrong)
 	c.checkLock(&wrong)
 	c.checkOrder(&wrong)
+	c.checkOtel(&wrong)
 	return wrong
 }
 
@@ -73,6 +75,17 @@ func (c Config) checkListeners(wrong *problems) {
 	if c.HTTP.RequestTimeout > c.HTTP.ShutdownTimeout {
 		wrong.add("http.shutdown_timeout must be at least http.request_timeout: requests in flight may finish",
 			"http.shutdown_timeout", "http.request_timeout")
+	}
+}
+
+// checkOtel refuses an endpoint that is no URL. One with a password would show that in errors.
+func (c Config) checkOtel(wrong *problems) {
+	if c.Otel.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(c.Otel.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		wrong.add("otel.endpoint must be a URL such as http://127.0.0.1:4318, without a user", "otel.endpoint")
 	}
 }
 

@@ -293,3 +293,19 @@ func TestDevelopmentSecretsAreMadeUpForEmbeddedStoresOnly(t *testing.T) {
 	require.Empty(t, c.FillDevelopment())
 	require.Error(t, c.Validate())
 }
+
+func TestTheEndpointOfTracesIsAURL(t *testing.T) {
+	for endpoint, good := range map[string]bool{
+		"": true, "http://127.0.0.1:4318": true, "https://collector.example/otlp/v1/traces": true,
+		"127.0.0.1:4318": false, "grpc://collector:4317": false, "http://": false, "http://me:hunter2@collector:4318": false, "http://a b": false,
+	} {
+		c := real(t)
+		c.Otel.Endpoint = endpoint
+		err := c.Validate()
+		require.Equal(t, good, err == nil, endpoint)
+		if err != nil {
+			require.ErrorContains(t, err, "otel.endpoint must be a URL")
+			require.NotContains(t, err.Error(), "hunter2")
+		}
+	}
+}

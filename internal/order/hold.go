@@ -18,6 +18,7 @@ type ReserveRequest struct {
 	Enqueue       *Order        // goes into the shard's queue with the hold; nil: nothing is queued
 	QueueCapacity int           // entries that a shard's queue may have
 	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
+	Trace         string        // the traceparent of the request, which its entry carries; "" is none
 	// Context is that of the buyer's request, for ReserveMany: nothing is asked for one that
 	// has ended. It may be nil.
 	Context context.Context

@@ -41,10 +41,11 @@ type QueueStats struct {
 // Entry is a request in a queue.
 type Entry struct {
 	ID         string
-	Order      Order // as it will be, if it will be
-	Hold       Hold  // on the unit; unknown if it has no RequestID
-	Deliveries int   // how often it was delivered, this time included
-	Broken     error // why it cannot be read; Order is empty then
+	Order      Order  // as it will be, if it will be
+	Hold       Hold   // on the unit; unknown if it has no RequestID
+	Trace      string // the traceparent of the request; "" is none
+	Deliveries int    // how often it was delivered, this time included
+	Broken     error  // why it cannot be read; Order is empty then
 }
 
 // enqueue does the steps up to an answer that comes before the commit. It goes on where place

@@ -20,6 +20,9 @@ type WorkerConfig struct {
 	// OnEvent is called with the entries claimed or dead-lettered, and with failures. It
 	// may be nil.
 	OnEvent func(job string, n int, err error)
+	// Around calls attempt, in a context that it may add values to, and returns its error. It
+	// may be nil.
+	Around func(ctx context.Context, e Entry, attempt func(context.Context) error) error
 }
 
 const (
@@ -49,6 +52,9 @@ func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 	c := &workerPool{Service: s, WorkerConfig: how, slots: make(chan struct{}, how.Concurrency)}
 	if c.OnEvent == nil {
 		c.OnEvent = func(string, int, error) {}
+	}
+	if c.Around == nil {
+		c.Around = func(ctx context.Context, _ Entry, attempt func(context.Context) error) error { return attempt(ctx) }
 	}
 	for range how.Concurrency {
 		c.slots <- struct{}{}
@@ -211,5 +217,5 @@ func (c *workerPool) attempt(ctx context.Context, e Entry, why error) (err error
 	if why != nil {
 		return c.deadLetter(ctx, e, why)
 	}
-	return c.serve(ctx, e, c.MaxAge)
+	return c.Around(ctx, e, func(ctx context.Context) error { return c.serve(ctx, e, c.MaxAge) })
 }

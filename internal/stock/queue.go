@@ -44,12 +44,16 @@ func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 }
 
 // encodeEntry returns the entry of a request, or "" if nothing is queued: the epoch, the number of
-// shards, and the order.
+// shards, the order, and the traceparent if there is one.
 func encodeEntry(c order.ReserveRequest) string {
 	if c.Enqueue == nil {
 		return ""
 	}
-	return strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
+	entry := strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
+	if c.Trace != "" {
+		entry += " " + c.Trace
+	}
+	return entry
 }
 
 // shardsOf returns which shards are asked for how many entries each, most at most in all; the first
@@ -158,6 +162,8 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 	if err != nil {
 		return order.Entry{}, fmt.Errorf("entry %s: %w", m.ID, err)
 	}
+	var trace string
+	o.RequestID, trace, _ = strings.Cut(o.RequestID, " ") // it is the last word of an order
 	of, shards := p.number(epoch), int(p.number(count))
 	switch {
 	case p.err != nil:
@@ -166,7 +172,7 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 		return order.Entry{}, fmt.Errorf("entry %s lacks a part, or is not of this shard", m.ID)
 	}
 	o.ID, o.Shard, o.Status, o.Position = id, shard, order.Pending, order.QueuePosition{}
-	return order.Entry{Order: o, Hold: order.Hold{
+	return order.Entry{Order: o, Trace: trace, Hold: order.Hold{
 		CouponID: couponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: id, Attempt: attempt,
 		Epoch: of, Shards: shards, Shard: shard, Queued: true,
 	}}, nil

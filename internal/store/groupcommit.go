@@ -44,6 +44,9 @@ type GroupOptions struct {
 	Committers int
 	// OnCommit is called with the number of orders that a transaction committed and its duration.
 	OnCommit func(orders int, took time.Duration)
+	// OnGroup is called when a transaction has ended, before its orders are answered, with what
+	// it was to place, when it began, and its error. It may be nil.
+	OnGroup func(placements []order.Placement, began time.Time, err error)
 }
 
 // GroupCommitter returns a GroupCommitter of this store. It needs no closing: its goroutines

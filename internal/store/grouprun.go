@@ -41,11 +41,22 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 		if err == nil && g.o.OnCommit != nil {
 			g.o.OnCommit(len(group), time.Since(start))
 		}
+		if g.o.OnGroup != nil {
+			g.o.OnGroup(placementsOf(group), start, err)
+		}
 		for _, m := range group {
 			m.finish(requestError(err, len(group)))
 		}
 		return
 	}
+}
+
+func placementsOf(group []*commitRequest) []order.Placement {
+	all := make([]order.Placement, len(group))
+	for i, m := range group {
+		all[i] = m.Placement
+	}
+	return all
 }
 
 // requestError returns what a transaction's error means for one of its n requests. An

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	"seckill/internal/order"
+	"seckill/internal/tracing"
+)
+
+// keptTraces is how many traces of orders are kept at least with embedded stores, for the page.
+const keptTraces = 256
+
+// openTraces returns nil if traces are off. Those that embedded stores keep are asked for by the
+// page: unless there is an endpoint, no other request is traced.
+func openTraces(ctx context.Context, a *App) (*tracing.Traces, error) {
+	o := tracing.Options{
+		Endpoint: a.cfg.Otel.Endpoint, Sample: a.cfg.Otel.Sample, Keep: a.cfg.Otel.Keep,
+		Version: Version(), Instance: a.fleet.Name(), Log: a.log,
+	}
+	if a.embedded != nil {
+		o.Keep = max(o.Keep, keptTraces)
+	}
+	if o.Endpoint == "" {
+		o.Sample = 0
+	}
+	return tracing.New(ctx, o)
+}
+
+// traceRequests returns nil if traces are off, so that a request is not even asked.
+func traceRequests(t *tracing.Traces) func(string, http.ResponseWriter, *http.Request) (*http.Request, func(int)) {
+	if t == nil {
+		return nil
+	}
+	return t.Request
+}
+
+// tracedOrders is the order service with a span around Place.
+type tracedOrders struct {
+	*order.Service
+	traces *tracing.Traces
+}
+
+// Place implements api.Orders.
+func (o tracedOrders) Place(ctx context.Context, r order.Request) (order.Order, error) {
+	return o.traces.Place(ctx, r, o.Service.Place)
+}

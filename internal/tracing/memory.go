@@ -1,0 +1,137 @@
+package tracing
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Step is one step of an order that is kept.
+type Step struct {
+	Name   string
+	Began  time.Time
+	Took   time.Duration
+	Orders int // in the transaction, if it was one for many
+	Failed bool
+}
+
+// maxSteps bounds the steps of a trace: an order that is tried again has more than once each.
+const maxSteps = 32
+
+// memory keeps the steps of the last traced orders, each for its buyer. It implements
+// sdk.SpanProcessor.
+type memory struct {
+	keep int
+
+	mu     sync.Mutex
+	traces map[trace.TraceID]*kept
+	orders map[int64]trace.TraceID
+	oldest []trace.TraceID
+}
+
+type kept struct {
+	order, user int64 // 0 until they are known
+	steps       []Step
+}
+
+func newMemory(keep int) *memory {
+	return &memory{keep: keep, traces: map[trace.TraceID]*kept{}, orders: map[int64]trace.TraceID{}}
+}
+
+// shown are the spans that are steps for a buyer.
+var shown = []string{"place", "process", "admission", "reserve", "lock", transaction, "unlock", "confirm", "release"}
+
+// OnEnd implements sdk.SpanProcessor. The spans of a trace end before the one that says whose it is.
+func (m *memory) OnEnd(s sdk.ReadOnlySpan) {
+	if !slices.Contains(shown, s.Name()) {
+		return
+	}
+	of := attributesOf(s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(s.SpanContext().TraceID())
+	if s.Name() == "place" || s.Name() == "process" {
+		k.order, k.user = of.order, of.user
+		m.orders[of.order] = s.SpanContext().TraceID()
+	}
+	if len(k.steps) < maxSteps {
+		k.steps = append(k.steps, Step{
+			Name: s.Name(), Began: s.StartTime(), Took: s.EndTime().Sub(s.StartTime()),
+			Orders: of.orders, Failed: s.Status().Code == codes.Error,
+		})
+	}
+}
+
+// of returns the trace with that id. If it is new, the oldest makes room for it.
+func (m *memory) of(id trace.TraceID) *kept {
+	if k, is := m.traces[id]; is {
+		return k
+	}
+	if len(m.oldest) >= m.keep {
+		gone := m.oldest[0]
+		m.oldest = append(m.oldest[:0], m.oldest[1:]...)
+		if order := m.traces[gone].order; m.orders[order] == gone {
+			delete(m.orders, order)
+		}
+		delete(m.traces, gone)
+	}
+	k := &kept{}
+	m.traces[id], m.oldest = k, append(m.oldest, id)
+	return k
+}
+
+type attributes struct {
+	order, user int64
+	orders      int
+}
+
+func attributesOf(s sdk.ReadOnlySpan) (a attributes) {
+	for _, kv := range s.Attributes() {
+		switch kv.Key {
+		case orderKey:
+			a.order = kv.Value.AsInt64()
+		case ordersKey:
+			a.orders = int(kv.Value.AsInt64())
+		case semconv.UserIDKey:
+			a.user, _ = strconv.ParseInt(kv.Value.AsString(), 10, 64)
+		}
+	}
+	return a
+}
+
+// OnStart implements sdk.SpanProcessor.
+func (*memory) OnStart(context.Context, sdk.ReadWriteSpan) {}
+
+// Shutdown implements sdk.SpanProcessor.
+func (*memory) Shutdown(context.Context) error { return nil }
+
+// ForceFlush implements sdk.SpanProcessor.
+func (*memory) ForceFlush(context.Context) error { return nil }
+
+// Keeps reports whether traces of orders are kept for their buyers.
+func (t *Traces) Keeps() bool { return t != nil && t.kept != nil }
+
+// Steps returns the steps of an order of the user in the order of their begin, if this instance has
+// traced it and keeps that still.
+func (t *Traces) Steps(orderID, userID int64) []Step {
+	if !t.Keeps() {
+		return nil
+	}
+	m := t.kept
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, is := m.traces[m.orders[orderID]]
+	if !is || orderID == 0 || k.order != orderID || k.user != userID {
+		return nil
+	}
+	steps := slices.Clone(k.steps)
+	slices.SortStableFunc(steps, func(a, b Step) int { return a.Began.Compare(b.Began) })
+	return steps
+}
