@@ -25,6 +25,7 @@ var causes = map[string]string{
 	store.CauseReadOnly:    "the database is read-only",
 	store.CauseFull:        "the database's disk is full",
 	store.CauseConnections: "the database takes no more connections",
+	store.CauseNoMajority:  "the database's node is not with the majority of its Galera cluster",
 	store.CauseAway:        "the database does not answer",
 
 	redisconn.CauseOutOfMemory: "Redis is at maxmemory and takes no writes",

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/chaos"
+	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -92,6 +93,18 @@ func TestEveryCell(t *testing.T) {
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
 	play(t, "redis", chaos.Sync, sample(t, 40, pattern, cells))
+}
+
+// What was acknowledged outlives the machine that has acknowledged it.
+func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
+	pattern := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
+	if pattern == "" {
+		pattern = "database:primary-"
+	}
+	testservers.Need(t, servers.LookGalera)
+	cells, err := chaos.Faults(chaos.Sync, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Sync, cells)
 }
 
 // The data must stay right with a lock that lets everybody in: what needs the lock is

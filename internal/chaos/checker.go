@@ -269,6 +269,9 @@ func (r *round) compare(t storeState) Result {
 	if !rec.first.IsZero() {
 		res.Recovered = rec.first.Sub(rec.healed)
 	}
+	if r.again > 0 && res.Recovered > r.again {
+		rec.problemLocked("it sells again after %s, and should within %s", res.Recovered, r.again)
+	}
 	res.Problems = slices.Clone(rec.problems)
 	if len(res.Problems) > 0 {
 		for _, i := range r.bed.fleet {

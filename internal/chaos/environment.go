@@ -30,6 +30,8 @@ const (
 	patient  kind = "patient"  // the same as plain, and a transaction may wait for longer than the server lets it
 	cluster  kind = "cluster"  // a MariaDB and a Redis Cluster
 	proxied  kind = "proxied"  // both behind a fault proxy, and a replica of the Redis
+	semiSync kind = "semisync" // a MariaDB with a semi-synchronous replica, behind an address that moves, and a Redis
+	galera   kind = "galera"   // a Galera cluster with one writer, behind an address that moves, and a Redis
 )
 
 // The times that the instances of an environment are given: a dead instance's lock is free
@@ -53,6 +55,7 @@ type environment struct {
 	secret string
 
 	maria *servers.MariaDB
+	repl  *servers.Replicas // semiSync, galera: maria and the others
 	dbase string
 	db    *sql.DB // direct, whatever stands between the fleet and the database
 	redis *servers.Redis
@@ -66,6 +69,7 @@ type environment struct {
 	turn   atomic.Int64
 	users  int64 // the last user id that was given out
 	copies int   // of the database
+	spent  bool  // a server was lost for good: no other round is played on it
 }
 
 const (
@@ -116,7 +120,7 @@ func (b *environment) open(ctx context.Context, program, lock string) error {
 }
 
 func (b *environment) openStores(ctx context.Context) (err error) {
-	if b.maria, err = servers.StartMariaDB(ctx, filepath.Join(b.dir, "db")); err != nil {
+	if err := b.startDatabase(ctx); err != nil {
 		return err
 	}
 	if b.dbase, err = b.maria.CreateDatabase(ctx); err != nil {
@@ -135,7 +139,27 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 	if b.kind == proxied {
 		return b.openProxies(ctx)
 	}
-	return nil
+	if b.repl != nil {
+		b.toDB, err = newProxy(b.maria.Addr())
+	}
+	return err
+}
+
+func (b *environment) startDatabase(ctx context.Context) (err error) {
+	dir := filepath.Join(b.dir, "db")
+	switch b.kind {
+	case semiSync:
+		b.repl, err = servers.StartSemiSync(ctx, dir)
+	case galera:
+		b.repl, err = servers.StartGalera(ctx, dir)
+	case plain, expiring, patient, cluster, proxied:
+		b.maria, err = servers.StartMariaDB(ctx, dir)
+		return err
+	}
+	if err == nil {
+		b.maria = b.repl.Primary()
+	}
+	return err
 }
 
 func (b *environment) redisDir() string { return filepath.Join(b.dir, "redis") }
@@ -174,6 +198,8 @@ func (b *environment) environ(lock string) ([]string, error) {
 		addrs, mode = strings.Join(b.nodes.Addrs(), ","), "cluster"
 	case proxied:
 		addrs, cfg.Addr = b.toR.addr(), b.toDB.addr()
+	case semiSync, galera:
+		addrs, cfg.Addr = b.redis.Addr(), b.toDB.addr()
 	case plain, expiring, patient:
 		addrs = b.redis.Addr()
 	}
@@ -238,6 +264,9 @@ func (b *environment) close() error {
 		if r != nil {
 			err = errors.Join(err, r.Kill())
 		}
+	}
+	if b.repl != nil {
+		err = errors.Join(err, b.repl.Stop())
 	}
 	if b.maria != nil {
 		err = errors.Join(err, b.maria.Kill())

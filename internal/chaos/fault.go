@@ -41,7 +41,7 @@ func Faults(mode, pattern string) ([]Fault, error) {
 	}
 	var some []Fault
 	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
-		historyFaults(), evictions(), clockFaults(), rightsFaults()) {
+		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults()) {
 		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}

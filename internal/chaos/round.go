@@ -19,6 +19,7 @@ type round struct {
 	done  chan struct{} // closed when the first part of the crowd has its answers
 	began time.Time
 	bound time.Duration // within which everything must be settled after the last fault
+	again time.Duration // within which an order must be made after the last fault; 0: it does not matter
 	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
 }
 

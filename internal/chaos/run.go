@@ -189,9 +189,13 @@ func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 			return Result{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	within, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	return l.bed.play(ctx, j.cell, j.seed, l.Requests, l.AtRestWithin)
+	result, err := l.bed.play(within, j.cell, j.seed, l.Requests, l.AtRestWithin)
+	if l.bed.spent {
+		l.leave(ctx)
+	}
+	return result, err
 }
 
 // leave ends the environment, and logs what did not end in order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -28,6 +29,7 @@ func (f *Findings) MySQL(ctx context.Context, db *sql.DB, use MySQLUse) error {
 		return err
 	}
 	durability(is, say)
+	semiSync(is, say)
 	if err := sessions(ctx, db, is, use.Connections, say); err != nil || !primary {
 		return err
 	}
@@ -38,7 +40,9 @@ func (f *Findings) MySQL(ctx context.Context, db *sql.DB, use MySQLUse) error {
 func variables(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	is := map[string]string{}
 	return is, each(ctx, db, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'log_bin', 'binlog_format',
-		'sync_binlog', 'innodb_flush_log_at_trx_commit', 'max_connections', 'max_user_connections')`, func(row map[string]string) {
+		'sync_binlog', 'innodb_flush_log_at_trx_commit', 'max_connections', 'max_user_connections',
+		'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_timeout', 'rpl_semi_sync_master_wait_point',
+		'rpl_semi_sync_source_enabled', 'rpl_semi_sync_source_timeout', 'rpl_semi_sync_source_wait_point')`, func(row map[string]string) {
 		is[strings.ToLower(row["variable_name"])] = row["value"]
 	})
 }
@@ -127,6 +131,31 @@ func durability(is map[string]string, say func(Level, string, string, string)) {
 		return
 	}
 	say(Fine, "isolation", "transactions at READ COMMITTED may write", "")
+}
+
+// aDay is so long that a replica which is away for it was noticed, in milliseconds.
+const aDay = 24 * 60 * 60 * 1000
+
+// semiSync looks at what a semi-synchronous primary promises. MySQL calls it a source.
+func semiSync(is map[string]string, say func(Level, string, string, string)) {
+	const name = "replication"
+	for _, role := range []string{"master", "source"} {
+		of := "rpl_semi_sync_" + role
+		if on := is[of+"_enabled"]; on != "ON" && on != "1" {
+			continue
+		}
+		timeout, err := strconv.ParseUint(is[of+"_timeout"], 10, 64)
+		switch point := is[of+"_wait_point"]; {
+		case err != nil || timeout < aDay:
+			say(Warning, name, of+"_timeout is "+is[of+"_timeout"]+" ms: from then on orders are acknowledged that no replica has",
+				"SET GLOBAL "+of+"_timeout = 18446744073709551615, or know that they are lost with this server")
+		case point != "AFTER_SYNC":
+			say(Warning, name, of+"_wait_point is "+point+": orders are read before a replica has them",
+				"SET GLOBAL "+of+"_wait_point = AFTER_SYNC")
+		default:
+			say(Fine, name, "no order is acknowledged before a replica has it", "")
+		}
+	}
 }
 
 func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, say func(Level, string, string, string)) error {

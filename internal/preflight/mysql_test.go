@@ -78,6 +78,14 @@ func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {
 	requireFound(t, lookAtMySQL(t, db), "durability", preflight.Warning, "sync_binlog is 0")
 	do("SET GLOBAL sync_binlog = 1")
 
+	do("SET GLOBAL rpl_semi_sync_master_enabled = ON")
+	requireFound(t, lookAtMySQL(t, db), "replication", preflight.Warning, "rpl_semi_sync_master_timeout is 10000 ms")
+	do("SET GLOBAL rpl_semi_sync_master_timeout = 18446744073709551615")
+	requireFound(t, lookAtMySQL(t, db), "replication", preflight.Warning, "wait_point is AFTER_COMMIT")
+	do("SET GLOBAL rpl_semi_sync_master_wait_point = AFTER_SYNC")
+	requireFound(t, lookAtMySQL(t, db), "replication", preflight.Fine)
+	do("SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+
 	do("SET GLOBAL binlog_format = 'STATEMENT'")
 	statements := lookAtMySQL(t, anew())
 	requireFound(t, statements, "isolation", preflight.Refused, "binlog_format is STATEMENT")

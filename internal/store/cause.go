@@ -22,6 +22,7 @@ const (
 	CauseReadOnly    = "database_read_only"
 	CauseFull        = "database_full"        // its disk
 	CauseConnections = "database_connections" // it takes no more
+	CauseNoMajority  = "database_no_majority" // it is a node of a Galera cluster that is not with most of the others
 	CauseAway        = "database_away"        // no answer, or none in time
 )
 
@@ -41,6 +42,8 @@ func Cause(err error) string {
 		return CauseFull
 	case 1040:
 		return CauseConnections
+	case 1047:
+		return CauseNoMajority
 	}
 	return CauseAway
 }

@@ -15,7 +15,8 @@ import (
 
 func TestADatabaseThatIsUnavailableSaysWhy(t *testing.T) {
 	for number, want := range map[uint16]string{
-		1290: CauseReadOnly, 1836: CauseReadOnly, 1021: CauseFull, 1114: CauseFull, 1040: CauseConnections, 1053: CauseAway,
+		1290: CauseReadOnly, 1836: CauseReadOnly, 1021: CauseFull, 1114: CauseFull, 1040: CauseConnections, 1047: CauseNoMajority,
+		1053: CauseAway,
 	} {
 		err := fmt.Errorf("place: %w", classify(&mysql.MySQLError{Number: number, Message: "said"}))
 		require.Equal(t, want, Cause(err), number)

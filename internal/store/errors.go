@@ -34,6 +34,7 @@ var (
 		1021, // the disk is full
 		1026, // a file cannot be written
 		1040, // too many connections
+		1047, // a node of a Galera cluster without the majority
 		1053, // server shutdown in progress
 		1114, // the table has no room: the disk is full
 		1152, // aborted connection

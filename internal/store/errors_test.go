@@ -29,6 +29,7 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 		"a row that changed":            {numbered(1020), errRetry},
 		"a row that is locked":          {numbered(3572), errRetry},
 		"too many connections":          {numbered(1040), order.ErrUnavailable},
+		"a node without the majority":   {numbered(1047), order.ErrUnavailable},
 		"a server that shuts down":      {numbered(1053), order.ErrUnavailable},
 		"a server that is read only":    {numbered(1290), order.ErrUnavailable},
 		"a session that was killed":     {numbered(1927), order.ErrUnavailable},

@@ -38,6 +38,14 @@ func (m *MariaDB) ping(ctx context.Context) error { return m.exec(ctx, "DO 1") }
 
 // exec runs one statement on a connection of its own.
 func (m *MariaDB) exec(ctx context.Context, statement string) error {
+	return m.with(func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, statement)
+		return err //nolint:wrapcheck // the callers say what it was for
+	})
+}
+
+// with calls do with the server, and closes it.
+func (m *MariaDB) with(do func(db *sql.DB) error) error {
 	config, err := mysql.ParseDSN(m.DSN(""))
 	if err != nil {
 		return fmt.Errorf("parse the DSN: %w", err)
@@ -49,6 +57,5 @@ func (m *MariaDB) exec(ctx context.Context, statement string) error {
 	}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }() // nothing is kept in it
-	_, err = db.ExecContext(ctx, statement)
-	return err //nolint:wrapcheck // the callers say what it was for
+	return do(db)
 }
