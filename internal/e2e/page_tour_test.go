@@ -76,6 +76,7 @@ func TestTheTour(t *testing.T) {
 			v.click(`#experiments button[value="unlock-before-commit"]`)
 			v.click("#x-run")
 			v.means("#x-state", "as_expected")
+			v.click("#x-all")
 			v.until("document.querySelectorAll('#x-cases .heads').length === 2")
 			v.tour("lab-" + l.language)
 

@@ -112,6 +112,7 @@ func TestAnExperimentIsPlayedOnThePage(t *testing.T) {
 			v.click(`#experiments button[value="defer-unlock"]`)
 			v.click("#x-run")
 			v.means("#x-state", "as_expected")
+			v.click("#x-all")
 			v.until("document.querySelectorAll('#x-cases .step').length > 4")
 			v.until("document.querySelectorAll('#x-cases .heads').length === 2 && document.querySelector('#x-cases .heads.wrong') !== null")
 			v.until(`/^▲.*2/.test(document.querySelector("#x-cases .mark")?.textContent)`)

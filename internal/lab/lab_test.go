@@ -79,6 +79,11 @@ func untold(r harness.Result) (all []string) {
 		for _, actor := range c.Actors {
 			missing(actor, word)
 		}
+		for _, turn := range c.Schedule {
+			for _, until := range turn.Until {
+				missing(until, words)
+			}
+		}
 		for _, e := range c.Events {
 			missing(e.What, words)
 			missing(e.Note, word)

@@ -45,6 +45,9 @@ function speak(language) {
   tell("words");
 }
 
+// asked returns the language that the address names, as ?lang=zh does.
+const asked = () => ["en", "zh"].find((l) => l === new URLSearchParams(location.search).get("lang"));
+
 const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
 function turn(theme) {
@@ -55,6 +58,7 @@ function turn(theme) {
 $("language").addEventListener("click", () => {
   const language = app.language === "en" ? "zh" : "en";
   localStorage.setItem("language", language);
+  if (asked()) history.replaceState(null, "", location.pathname + location.hash); // the later choice counts
   speak(language);
 });
 $("theme").addEventListener("click", () => {
@@ -74,7 +78,7 @@ async function features() {
 }
 
 if (localStorage.getItem("theme")) turn(localStorage.getItem("theme"));
-speak(localStorage.getItem("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
+speak(asked() ?? localStorage.getItem("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
 go();
 setInterval(() => tell("tick"), 250);
 await features();

@@ -2,10 +2,10 @@
 // with textContent; the lab's drawings alone come as elements, from the server that escaped them.
 import { words } from "./words.js";
 
-// app is the state of the page. coupons are as listed; event is the last event of the chosen
+// app is the state of the page. coupons are as listed, once they were; event is the last event of the chosen
 // coupon's sale.
 export const app = {
-  language: "en", view: "", coupons: [], cursor: "", chosen: null, event: null, skew: 0,
+  language: "en", view: "", coupons: [], listed: false, cursor: "", chosen: null, event: null, skew: 0,
   features: { demo_login: true, demo_admin: false, rush: false, lab: false },
 };
 

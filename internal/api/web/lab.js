@@ -1,7 +1,9 @@
-// The lab: experiments that a visitor may play where no data can be harmed.
+// The lab: experiments that a visitor may play where no data can be harmed. One is told in three
+// phases: its schedule and a question, the steps of its wrong case, and then everything.
 import { $, app, badge, both, make, notice, on, press, problem, rows, say, set } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
+import { begin, draw, tellAll, walk } from "./walk.js";
 
 let all = [];
 let open = "";    // the name of the experiment that is shown
@@ -20,15 +22,19 @@ async function load() {
 }
 
 async function look(name, focus) {
+  const another = open !== name;
   open = name;
-  result = null;
   note = () => "";
   const x = all.find((x) => x.name === name);
+  let got = null;
   if (x.state !== "running") {
     const a = await rule("GET", "/experiments/" + name);
     if (open !== name) return;
-    if (a.status === 200) result = a.body;
+    if (a.status === 200) got = a.body;
+    else note = () => problem(a);
   }
+  result = got;
+  if (another) begin(result);
   show();
   if (focus) $("x-title").focus();
 }
@@ -53,10 +59,17 @@ async function play() {
   show();
 }
 
-function show() {
-  if (app.view !== "lab") return;
-  $("no-lab").hidden = app.features.lab;
-  const items = rows($("experiments"), all.length, () => {
+// matches reports whether an experiment has what is searched for, in either language.
+function matches(x) {
+  const wanted = $("x-search").value.trim().toLowerCase();
+  return [x.name, x.group.en, x.group.zh, x.title.en, x.title.zh, x.lesson.en, x.lesson.zh].some((text) => text.toLowerCase().includes(wanted));
+}
+
+function showList() {
+  const found = all.filter(matches);
+  $("x-search").placeholder = say("x_search");
+  set("x-found", $("x-search").value.trim() === "" ? "" : found.length ? say("x_n", found.length) : say("x_nothing"));
+  const items = rows($("experiments"), found.length, () => {
     const item = make("li");
     const button = press("", (b) => look(b.value, true), "coupon");
     const mark = make("span");
@@ -66,19 +79,26 @@ function show() {
     return item;
   });
   items.forEach((item, i) => {
+    const x = found[i];
     const [group, button] = item.children;
     const [title, mark] = button.children;
-    group.textContent = both(all[i].group) + (i === 0 ? say("start_here") : "");
-    group.hidden = all[i - 1]?.group.en === all[i].group.en;
-    button.value = all[i].name;
-    button.setAttribute("aria-pressed", String(all[i].name === open));
-    title.textContent = both(all[i].title);
-    mark.textContent = ticks[all[i].state] ?? "";
-    mark.className = "tick " + all[i].state;
-    mark.title = say(all[i].state);
-    mark.setAttribute("aria-label", say(all[i].state));
-    mark.hidden = all[i].state === "new";
+    group.textContent = both(x.group) + (x === all[0] ? say("start_here") : "");
+    group.hidden = found[i - 1]?.group.en === x.group.en;
+    button.value = x.name;
+    button.setAttribute("aria-pressed", String(x.name === open));
+    title.textContent = both(x.title);
+    mark.textContent = ticks[x.state] ?? "";
+    mark.className = "tick " + x.state;
+    mark.title = say(x.state);
+    mark.setAttribute("aria-label", say(x.state));
+    mark.hidden = x.state === "new";
   });
+}
+
+function show() {
+  if (app.view !== "lab") return;
+  $("no-lab").hidden = app.features.lab;
+  showList();
   const x = all.find((x) => x.name === open);
   $("experiment").hidden = !x;
   if (!x) return;
@@ -88,19 +108,9 @@ function show() {
   prose("x-wild", result?.wild ? say("wild", both(result.wild)) : "");
   const needs = say("needs", x.needs.map((n) => say(n)).join(" + "));
   set("x-needs", result?.servers?.length ? say("x_servers", result.servers.map(both).join(say("comma"))) : needs);
-  set("x-origin", result?.origin ? both(result.origin) : "");
   set("x-note", note() || (x.why ? `${say(x.state)}: ${both(x.why)}` : ""));
-  draw();
-}
-
-let drawn = "";
-
-// draw inserts the server's drawing in the visitor's language.
-function draw() {
-  const text = result?.cases?.length ? both(result.drawing) : "";
-  if (text === drawn) return;
-  drawn = text;
-  $("x-cases").replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.children);
+  draw(result);
+  walk();
 }
 
 // prose inserts a text, with what is between backquotes as code.
@@ -113,3 +123,5 @@ function prose(id, text) {
 on("view features", load);
 on("words view", show);
 $("x-run").addEventListener("click", play);
+$("x-search").addEventListener("input", showList);
+$("x-all").addEventListener("click", tellAll);

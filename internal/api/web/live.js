@@ -13,6 +13,7 @@ export async function loadCoupons(cursor = "") {
   const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
   app.coupons = cursor ? [...app.coupons, ...found] : found;
   app.cursor = a.body.next_cursor;
+  app.listed = true;
   const first = app.coupons.find((c) => c.state === "on_sale") ?? app.coupons[0];
   if (first && !chosen()) choose(first.id);
   tell("coupons");

@@ -28,7 +28,10 @@ const enough = (c) => bought(c.id) >= c.limit_per_user;
 function show() {
   const c = chosen();
   $("sale").hidden = !c;
-  if (!c) return;
+  if (!c) {
+    $("stage-title").dataset.say = app.listed ? "none" : "loading";
+    return set("stage-title", say($("stage-title").dataset.say));
+  }
   set("stage-title", titled(c));
   delete $("stage-title").dataset.say;
   set("price", money(c.price_cents));

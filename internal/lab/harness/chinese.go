@@ -135,6 +135,9 @@ func (c *CaseResult) translate() {
 	for _, s := range c.Spans {
 		add(s.Label)
 	}
+	for _, t := range c.Schedule {
+		add(t.Until...)
+	}
 }
 
 // Told returns the name of an actor, a step or its answer in a language, "en" or "zh".

@@ -42,7 +42,17 @@ type CaseResult struct {
 	Events  []Event  `json:"events"`
 	Spans   []Span   `json:"spans"`
 
+	Schedule []Planned `json:"schedule"` // what was planned; each then went on to its end
+
 	Chinese map[string]string `json:"chinese"` // translations of the words in its actors, events and spans
+}
+
+// Planned is a turn of a schedule: an actor goes on to its end, or stops before a step that begins with
+// one of some words, or after so many steps.
+type Planned struct {
+	Actor string   `json:"actor"`
+	Until []string `json:"until,omitempty"`
+	Steps int      `json:"steps,omitempty"`
 }
 
 // Number is a rule and what was counted.

@@ -29,6 +29,7 @@ type Run struct {
 	inside          atomic.Int64
 	deadlocked      atomic.Int64
 	deadlockAllowed bool
+	schedule        []Planned
 	needsReal       bool
 
 	mu       sync.Mutex // of stops
@@ -96,7 +97,7 @@ func runCase(ctx context.Context, servers *Servers, c Case, needs []Server) (Cas
 	for _, a := range run.actors {
 		result.Actors = append(result.Actors, a.Name)
 	}
-	result.Events, result.Spans = run.rec.events, run.rec.spans
+	result.Events, result.Spans, result.Schedule = run.rec.events, run.rec.spans, run.schedule
 	result.translate()
 	if skip := (*skipError)(nil); errors.As(failed, &skip) {
 		result.NotRun = &skip.why

@@ -27,6 +27,9 @@ func (a *Actor) BlockedStep() Turn { return Turn{actor: a, steps: 1, blocks: tru
 // ToTheEnd is a turn to the end of the actor's script.
 func (a *Actor) ToTheEnd() Turn { return Turn{actor: a} }
 
+// planned returns the turn as it is told before it is run.
+func (t Turn) planned() Planned { return Planned{Actor: t.actor.Name, Until: t.until, Steps: t.steps} }
+
 // over reports whether a turn of so many steps is over with the actor parked.
 func (t Turn) over(steps int) bool {
 	begins := func(words string) bool { return strings.HasPrefix(t.actor.next, words) }
@@ -36,6 +39,9 @@ func (t Turn) over(steps int) bool {
 // Schedule runs the turns, and then lets each actor, in the order of creation, go to its end. A
 // turn also ends when its actor has to wait.
 func (run *Run) Schedule(turns ...Turn) {
+	for _, t := range turns {
+		run.schedule = append(run.schedule, t.planned())
+	}
 	for _, t := range turns {
 		run.advance(t)
 	}

@@ -68,6 +68,7 @@ type number struct {
 // cell is what a case has in a row: at most one step, and what lasts meanwhile.
 type cell struct {
 	At      int
+	N       int // the number of the event
 	Wrong   bool
 	Gap     bool // the case has no step here
 	Crowded bool
@@ -173,7 +174,7 @@ func newSide(c harness.CaseResult, at int, language string) side {
 
 // newCell returns what case i has in a row, where its event n is, if it has one.
 func newCell(c harness.CaseResult, i, n int, lanes []lane, language string) cell {
-	one := cell{At: i, Wrong: c.Wrong, Gap: n == none, Crowded: len(c.Actors) >= crowded, Lanes: lanes}
+	one := cell{At: i, N: n, Wrong: c.Wrong, Gap: n == none, Crowded: len(c.Actors) >= crowded, Lanes: lanes}
 	if n == none {
 		return one
 	}

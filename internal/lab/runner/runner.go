@@ -148,6 +148,8 @@ type resultJSON struct {
 	harness.Result
 	Drawing harness.Text  `json:"drawing"`
 	Origin  *harness.Text `json:"origin,omitempty"` // of a recording
+
+	Question *report.Question `json:"question,omitempty"`
 }
 
 // Result returns what became of an experiment, with its drawing. Of one that was not played or could
@@ -171,6 +173,9 @@ func (r *Runner) Result(name string) (any, error) {
 	}
 	zh, err := report.Drawing(result, "zh")
 	seen := resultJSON{Result: result, Drawing: harness.NewText(en, zh)}
+	if q, ok := report.Ask(result); ok {
+		seen.Question = &q
+	}
 	if result.Recorded != nil {
 		origin := harness.NewText(report.Origin(result, "en"), report.Origin(result, "zh"))
 		seen.Origin = &origin
