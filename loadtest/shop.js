@@ -60,13 +60,31 @@ export function sell(stock, { limit = 1, opensIn = -1 } = {}) {
 // order, or null.
 export function buy(coupon, i, key) {
   const headers = as(i);
-  if (key) headers['Idempotency-Key'] = key;
+  if (needsToken()) {
+    const res = http.post(`${api}/coupons/${coupon}/purchase-tokens`, null, { headers, tags: { name: 'purchase_token' } });
+    if (res.status !== 201) return count(res);
+    headers['Purchase-Token'] = res.json('token');
+  } else if (key) {
+    headers['Idempotency-Key'] = key;
+  }
   const res = http.post(`${api}/coupons/${coupon}/orders`, null, { headers, tags: { name: 'buy' } });
   if (res.status === 201) {
     accepted.add(1);
     return res.json();
   }
   if (res.status === 202) return wait(res, i);
+  return count(res);
+}
+
+// needsToken says whether buying needs a purchase token; it asks once.
+let purchaseToken;
+function needsToken() {
+  if (purchaseToken === undefined) purchaseToken = http.get(`${api}/features`, { tags: { name: 'setup' } }).json('purchase_token') === true;
+  return purchaseToken;
+}
+
+// count counts an answer that is no order.
+function count(res) {
   if (res.status >= 400 && res.headers['Content-Type'] === 'application/problem+json') {
     refused.add(1, { code: res.json('code') });
   } else {

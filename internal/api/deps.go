@@ -84,20 +84,22 @@ type Deps struct {
 	Live       Live
 	Auditor    Auditor
 	SaleStatus SaleStatus
-	Rush       Rush // optional
-	Lab        Lab  // optional
+	Rush       Rush   // optional
+	Lab        Lab    // optional
+	Prover     Prover // optional: every buyer is given a purchase token
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
-	Tokens         *Tokens       // nil are those of Secret and TokenTTL
-	Secret         []byte        // signs the tokens, at least 32 bytes
-	DemoLogin      bool          // POST /sessions returns a user's token to any client
-	DemoAdmin      bool          // and an administrator's
-	TokenTTL       time.Duration // of such a token; 0 is an hour
-	RequestTimeout time.Duration // the whole budget of one request; 0 is 3 s
-	MaxInFlight    int           // requests at once, event streams aside
-	MaxStreams     int           // event streams at once; 0 is 1024
+	Tokens         *Tokens         // nil are those of Secret and TokenTTL
+	Secret         []byte          // signs the tokens, at least 32 bytes
+	PurchaseTokens *PurchaseTokens // required to buy; nil is none
+	DemoLogin      bool            // POST /sessions returns a user's token to any client
+	DemoAdmin      bool            // and an administrator's
+	TokenTTL       time.Duration   // of such a token; 0 is an hour
+	RequestTimeout time.Duration   // the whole budget of one request; 0 is 3 s
+	MaxInFlight    int             // requests at once, event streams aside
+	MaxStreams     int             // event streams at once; 0 is 1024
 	// MaxStreamsPerAddress is how many of them one address may have; 0 is no limit.
 	MaxStreamsPerAddress int
 	PerUserRate          int      // requests per second of one user

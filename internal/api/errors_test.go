@@ -44,9 +44,11 @@ func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
 		"a state with a store in it": {fmt.Errorf("%w: %w", order.ErrConflict, secret), 409, "conflict", "", "The order's state forbids that."},
 		"an invalid coupon":          {fmt.Errorf("10.0.0.7: %w", fmt.Errorf("%w: stock must be from 1 to 3", coupon.ErrInvalid)), 400, "bad_request", "", "stock must be from 1 to 3"},
 		"a key of another request":   {order.ErrKeyReused, 422, "key_reused", "", ""},
+		"a purchase token too late":  {order.ErrPermitExpired, 403, "purchase_token_expired", "", ""},
+		"one of another sale":        {order.ErrOtherSale, 403, "purchase_token_invalid", "", ""},
 		"a request that was given up": {
 			fmt.Errorf("%w: %w", order.ErrVoided, order.ErrCommitUnknown), 409, "conflict", "",
-			"The request was given up; ask again with a new Idempotency-Key.",
+			"The request was given up; ask again with a new Idempotency-Key or Purchase-Token.",
 		},
 		"a store that is away":             {fmt.Errorf("%w: %w", order.ErrUnavailable, secret), 503, "unavailable", "1", ""},
 		"a stock that was loaded anew":     {order.ErrStaleEpoch, 503, "unavailable", "1", ""},

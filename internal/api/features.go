@@ -9,8 +9,10 @@ type features struct {
 	DemoAdmin bool `json:"demo_admin"` // POST /sessions with the role admin
 	Rush      bool `json:"rush"`
 	Lab       bool `json:"lab"`
+	// PurchaseToken: buying needs a token of POST /coupons/{id}/purchase-tokens.
+	PurchaseToken bool `json:"purchase_token"`
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
-	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil}, nil
+	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil, s.o.PurchaseTokens != nil}, nil
 }

@@ -36,10 +36,15 @@ func showOrder(o order.Order) orderJSON {
 	return j
 }
 
-type placeRequest struct{ order.Request }
+type placeRequest struct {
+	order.Request
+
+	tokens []string // Purchase-Token
+}
 
 func (r *placeRequest) read(in *input) {
 	r.CouponID, r.UserID, r.Key = in.id(), in.who.UserID, in.key()
+	r.tokens = in.c.Request.Header["Purchase-Token"]
 	in.noBody()
 }
 
@@ -74,6 +79,9 @@ func (o orderJSON) retryAfter() []string {
 // place buys. An order whose outcome is unknown is shown as it will be if it was committed, with an
 // error that says no more than that: the cause goes to the log.
 func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
+	if err := s.permit(&r); err != nil {
+		return placed{}, err
+	}
 	o, err := s.deps.Orders.Place(ctx, r.Request)
 	s.hub.taps.answered(r.CouponID, err)
 	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {

@@ -21,6 +21,8 @@ var (
 	errMethod          = errors.New("api: the route has no such method")
 	errTooLarge        = errors.New("api: the body is too large")
 	errMediaType       = errors.New("api: the body is not application/json")
+	errNoPurchaseToken = errors.New("api: no purchase token")
+	errPurchaseToken   = errors.New("api: the purchase token is not good for this")
 	errRateLimited     = errors.New("api: too many requests of one client")
 	errTooManyStreams  = errors.New("api: too many event streams of one address")
 	errOverloaded      = errors.New("api: too many requests at once")
@@ -72,6 +74,26 @@ var problems = withBodies([]problem{
 		detail: "The sale has not started.",
 	},
 	{
+		err: errNoPurchaseToken, status: http.StatusForbidden, code: "purchase_token_required",
+		detail: "Buying needs a Purchase-Token: POST …/purchase-tokens gives one.",
+	},
+	{
+		err: errPurchaseToken, status: http.StatusForbidden, code: "purchase_token_invalid",
+		detail: "The Purchase-Token is not good for this.", trusted: true,
+	},
+	{
+		err: order.ErrOtherSale, status: http.StatusForbidden, code: "purchase_token_invalid",
+		detail: "The Purchase-Token is of another sale: its window was changed.",
+	},
+	{
+		err: order.ErrPermitExpired, status: http.StatusForbidden, code: "purchase_token_expired",
+		detail: "The Purchase-Token has expired; ask for another.",
+	},
+	{
+		err: ErrProof, status: http.StatusForbidden, code: "proof_rejected",
+		detail: "The proof was not accepted.",
+	},
+	{
 		err: errNoRoute, status: http.StatusNotFound, code: "not_found",
 		detail: "There is no such thing, or it is not yours.",
 	},
@@ -109,7 +131,7 @@ var problems = withBodies([]problem{
 	},
 	{
 		err: order.ErrVoided, status: http.StatusConflict, code: "conflict",
-		detail: "The request was given up; ask again with a new Idempotency-Key.",
+		detail: "The request was given up; ask again with a new Idempotency-Key or Purchase-Token.",
 	},
 	{
 		err: order.ErrConflict, status: http.StatusConflict, code: "conflict",

@@ -107,6 +107,8 @@ func (s *Server) routes() error {
 	s.engine.POST(v1+"/coupons/:id/orders",
 		s.observe(handle(s, routePolicy{who: user, buys: true}, s.place), s.o.ObservePurchase))
 
+	on(http.MethodPost, v1+"/coupons/:id/purchase-tokens", handle(s, routePolicy{who: user}, s.issuePurchaseToken))
+
 	get(v1+"/orders", handle(s, routePolicy{who: user}, s.listOrders))
 	get(v1+"/orders/:id", handle(s, routePolicy{who: user}, s.getOrder))
 	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))

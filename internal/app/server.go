@@ -81,7 +81,17 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		a.onStop(rushes.close)
 		deps.Rush = rushes
 	}
+	purchaseTokens, err := newPurchaseTokens(cfg, a.clock.Now)
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if cfg.Order.ProofURL != "" {
+		prover := newHTTPProver(cfg.Order.ProofURL)
+		a.onStop(prover.close)
+		deps.Prover = prover
+	}
 	s.api, err = api.New(api.Options{
+		PurchaseTokens: purchaseTokens,
 		Tokens: s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,

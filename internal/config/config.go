@@ -135,6 +135,12 @@ type Order struct {
 	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
 	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // age at which an open hold is reconciled
 	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes
+
+	Token       string        `key:"token" oneof:"off required"`   // a purchase token for each order
+	TokenTTL    time.Duration `key:"token_ttl" min:"1s" max:"1h"`  // it buys nothing after it
+	TokenLead   time.Duration `key:"token_lead" min:"0s" max:"1h"` // before the sale
+	TokenSecret Secret        `key:"token_secret"`                 // signs them; empty is auth.secret
+	ProofURL    string        `key:"proof_url"`                    // asked before a token is issued
 }
 
 // Admission limits how many orders are made at once, and how many requests wait.
@@ -213,6 +219,9 @@ func Default() Config {
 			TxTimeout:          2 * time.Second,
 			ReconcileAfter:     10 * time.Second,
 			BackgroundInterval: time.Second,
+			Token:              "off",
+			TokenTTL:           time.Minute,
+			TokenLead:          10 * time.Second,
 		},
 		Admission: Admission{MaxConcurrent: 256, MaxWaiting: 2048, MaxWait: time.Second},
 

@@ -27,6 +27,7 @@ func (c Config) problems() problems {
 	c.checkLock(&wrong)
 	c.checkOrder(&wrong)
 	c.checkOtel(&wrong)
+	c.checkPurchaseTokens(&wrong)
 	return wrong
 }
 

@@ -50,6 +50,13 @@ func TestWhatIsRefused(t *testing.T) {
 		"a transaction beyond":          {func(c *config.Config) { c.Order.TxTimeout, c.Lock.Lease = 4*time.Second, 8*time.Second }, "order.tx_timeout", "http.request_timeout"},
 		"settling too early":            {func(c *config.Config) { c.Order.ReconcileAfter = time.Second }, "order.reconcile_after", "order.tx_timeout"},
 		"settling too late":             {func(c *config.Config) { c.Order.ReconcileAfter = 26 * time.Second }, "order.reconcile_after", "25s"},
+		"an unknown purchase token":     {func(c *config.Config) { c.Order.Token = "hunter2" }, "order.token", "must be one of off, required"},
+		"a weak purchase secret":        {func(c *config.Config) { c.Order.TokenSecret = "x" }, "order.token_secret", "at least 32 bytes"},
+		"a proof that is not asked for": {func(c *config.Config) { c.Order.ProofURL = "https://captcha.internal" }, "order.proof_url", "order.token required"},
+		"a proof of no server":          {func(c *config.Config) { c.Order.Token, c.Order.ProofURL = "required", "hunter2" }, "order.proof_url", "must be a URL"},
+		"purchase tokens unsigned": {func(c *config.Config) {
+			c.Order.Token, c.Auth.Secret, c.Auth.JWKSFile = "required", "", "keys.json"
+		}, "order.token_secret", "needs a secret"},
 		"an unknown generator":          {func(c *config.Config) { c.ID.Generator = "hunter2" }, "id.generator", "snowflake, daily"},
 		"an unknown level":              {func(c *config.Config) { c.Log.Level = "hunter2" }, "log.level", "debug, info, warn, error"},
 		"an unknown format":             {func(c *config.Config) { c.Log.Format = "hunter2" }, "log.format", ""},

@@ -96,6 +96,10 @@ var (
 	ErrKeyReused    = errors.New("order: the idempotency key belongs to another request")
 	ErrUnavailable  = errors.New("order: store unavailable")
 
+	// ErrPermitExpired and ErrOtherSale: the request's Permit does not admit it.
+	ErrPermitExpired = errors.New("order: the time of the permit is over")
+	ErrOtherSale     = errors.New("order: the permit is of another sale")
+
 	// ErrVoided: the outcome of the request was unknown, and a void order has decided
 	// that it never becomes one.
 	ErrVoided = errors.New("order: the request was given up")

@@ -18,6 +18,26 @@ type Request struct {
 	CouponID int64
 	UserID   int64
 	Key      string // the client's idempotency key; empty if it sent none
+	Permit   Permit
+}
+
+// Permit bounds the sale and the time in which a Request may become an order, as a purchase token says.
+// The zero Permit does not bound them. An order that a Request has become is found without one.
+type Permit struct {
+	BeginsAt time.Time // of the sale
+	Until    time.Time
+}
+
+func (p Permit) admits(sale coupon.Coupon, now time.Time) error {
+	switch {
+	case p.Until.IsZero():
+		return nil
+	case p.BeginsAt.UnixMilli() != sale.BeginsAt.UnixMilli():
+		return ErrOtherSale
+	case !now.Before(p.Until):
+		return ErrPermitExpired
+	}
+	return nil
 }
 
 // Place sells the user one unit and returns the order after its commit, or, if the
@@ -48,6 +68,9 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 		return Order{}, err
 	}
 	if err := sale.Admits(s.now()); err != nil {
+		return Order{}, err
+	}
+	if err := r.Permit.admits(sale, s.now()); err != nil {
 		return Order{}, err
 	}
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {

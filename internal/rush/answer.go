@@ -28,6 +28,7 @@ type answer struct {
 	status   int
 	code     string        // of a problem, "" if there was none
 	order    order         // of a 2xx; its ID is "" if the body was no order
+	token    string        // of a purchase token's 201
 	after    time.Duration // Retry-After, 0 if there was none
 	location string
 }
@@ -37,8 +38,13 @@ type answer struct {
 func parseAnswer(status int, h http.Header, body []byte) answer {
 	a := answer{status: status, after: retryAfter(h.Get("Retry-After")), location: h.Get("Location")}
 	if status < 300 {
-		if json.Unmarshal(body, &a.order) != nil {
-			a.order = order{}
+		var said struct {
+			order
+
+			Token string `json:"token"`
+		}
+		if json.Unmarshal(body, &said) == nil {
+			a.order, a.token = said.order, said.Token
 		}
 		return a
 	}

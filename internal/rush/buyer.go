@@ -23,7 +23,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 		key:    r.keyOf(t),
 	}
 	for try := 1; ; try++ {
-		a, err := r.send(work, q)
+		a, err := r.sendTap(work, &q)
 		v := classify(a, err)
 		switch v.kind {
 		case accepted:
@@ -73,6 +73,19 @@ func (r *run) giveUp(t tap, v verdict) {
 		return
 	}
 	r.countFailure(v.name)
+}
+
+// sendTap sends a purchase request, and asks for its purchase token before, where one is needed. A
+// token is asked for once, so that every try has the same. A refusal of the token is one of the tap.
+func (r *run) sendTap(work context.Context, q *request) (answer, error) {
+	if r.permits && q.permit == "" {
+		a, err := r.send(work, request{method: http.MethodPost, path: r.prefix + "/api/v1/coupons/" + r.Coupon + "/purchase-tokens", token: q.token})
+		if err != nil || a.token == "" {
+			return a, err
+		}
+		q.permit, q.key = a.token, ""
+	}
+	return r.send(work, *q)
 }
 
 // send sends one request and counts it if it was answered.

@@ -22,6 +22,7 @@ type run struct {
 	client    *http.Client
 	transport transport
 	tokens    []string // of the i-th buyer
+	permits   bool     // buying needs a purchase token
 
 	sale   sale // the coupon as it was shown before the run
 	stock  int  // units that may be sold in all
@@ -101,6 +102,11 @@ func (r *run) prepare(ctx context.Context) error {
 		return fmt.Errorf("read coupon %s of %s: %w", r.Coupon, r.URL, err)
 	}
 	r.stock = r.sale.Stock
+	var features struct {
+		PurchaseToken bool `json:"purchase_token"`
+	}
+	_ = r.get(ctx, "/api/v1/features", "", &features) // a server without them has none
+	r.permits = features.PurchaseToken
 	if r.AdminToken != "" {
 		in, err := r.fetchAudit(ctx)
 		if err != nil {

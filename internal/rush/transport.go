@@ -11,6 +11,7 @@ type request struct {
 	path   string // from the root of the server, prefix included
 	token  string
 	key    string // Idempotency-Key, "" = none
+	permit string // Purchase-Token, "" = none
 }
 
 // transport sends requests to the server. An error means that no complete answer
@@ -31,6 +32,9 @@ func (q request) header() http.Header {
 	if q.key != "" {
 		h["Idempotency-Key"] = []string{q.key}
 	}
+	if q.permit != "" {
+		h["Purchase-Token"] = []string{q.permit}
+	}
 	return h
 }
 
@@ -46,6 +50,10 @@ func (q request) appendTo(b []byte, host string) []byte {
 	if q.key != "" {
 		b = append(b, "\r\nIdempotency-Key: "...)
 		b = append(b, q.key...)
+	}
+	if q.permit != "" {
+		b = append(b, "\r\nPurchase-Token: "...)
+		b = append(b, q.permit...)
 	}
 	if q.method != http.MethodGet {
 		b = append(b, "\r\nContent-Length: 0"...)

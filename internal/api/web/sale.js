@@ -79,7 +79,7 @@ async function purchase() {
   const a = await buy(id, (early) => report("wait", () =>
     early.body.status === "queued" ? say("inLine", early.body.position) :
     early.status === 202 ? say("wait", early.body.id) :
-    early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns);
+    early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns, { tokens: app.features.purchase_token });
   buying = false;
   if (a.status === 201) report("good", () => say("bought", a.body.id));
   else report("bad", () => problem(a));

@@ -33,12 +33,13 @@ function claims(text) {
 export const userID = () => claims(token).sub ?? "";
 
 // call asks as the buyer, as the administrator, as "" without a token, or with the token given.
-export async function call(method, path, { body, key, as = "buyer", bearer, patience = 10_000 } = {}) {
+export async function call(method, path, { body, key, permit, as = "buyer", bearer, patience = 10_000 } = {}) {
   const headers = {};
   const mine = bearer ?? { admin: adminToken, buyer: token, "": "" }[as];
   if (mine) headers.Authorization = "Bearer " + mine;
   if (body) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
+  if (permit) headers["Purchase-Token"] = permit;
   try {
     const r = await fetch("/api/v1" + path, {
       method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience),
@@ -66,8 +67,21 @@ const online = () => navigator.onLine ? undefined : new Promise((done) => addEve
 // buy asks for one unit until the answer is definite. Every retry has the same key, so that a lost
 // answer never becomes a second order. said receives the answers before the last. Without a network
 // nothing is sent until there is one; while the server is known to be away, back is awaited.
-export async function buy(couponID, said, back) {
+export async function buy(couponID, said, back, { tokens = false } = {}) {
   const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  // A purchase token takes the place of the key; one that has expired has bought nothing.
+  let permit = "";
+  const ask = async () => {
+    if (tokens && !permit) {
+      const got = await call("POST", `/coupons/${couponID}/purchase-tokens`);
+      if (got.status !== 201) return got;
+      permit = got.body.token;
+    }
+    const got = await call("POST", `/coupons/${couponID}/orders`, permit ? { permit } : { key });
+    if (got.body.code !== "purchase_token_expired") return got;
+    permit = "";
+    return { ...got, after: 1 };
+  };
   let a;
   for (let attempt = 1, sent = false; ; attempt++) {
     if (!navigator.onLine) {
@@ -76,7 +90,7 @@ export async function buy(couponID, said, back) {
       attempt = 1;
     }
     sent = true;
-    a = await call("POST", `/coupons/${couponID}/orders`, { key });
+    a = await ask();
     if (!mayAskAgain(a)) break;
     if (!navigator.onLine) continue;
     if (attempt === 5) {

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"seckill/internal/api"
+	"seckill/internal/config"
+	"seckill/internal/order"
+)
+
+// proofTimeout bounds one question to order.proof_url.
+const proofTimeout = time.Second
+
+// httpProver implements api.Prover by asking order.proof_url.
+type httpProver struct {
+	url    string
+	client *http.Client
+}
+
+func newHTTPProver(url string) *httpProver {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+	return &httpProver{url: url, client: &http.Client{
+		Transport: transport, Timeout: proofTimeout,
+		// The proof is for this server alone.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+func (p *httpProver) close(context.Context) error {
+	p.client.CloseIdleConnections()
+	return nil
+}
+
+// Prove implements api.Prover. A 2xx accepts the proof, a 403 does not, and whatever else comes back is
+// no answer.
+func (p *httpProver) Prove(ctx context.Context, proof api.Proof) error {
+	body, err := json.Marshal(map[string]string{
+		"user_id": strconv.FormatInt(proof.UserID, 10), "coupon_id": strconv.FormatInt(proof.CouponID, 10),
+		"address": proof.Address, "proof": proof.Text,
+	})
+	if err != nil {
+		return fmt.Errorf("write the proof: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("order.proof_url: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%w: order.proof_url: %w", order.ErrUnavailable, err)
+	}
+	_ = resp.Body.Close()
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode == http.StatusForbidden:
+		return api.ErrProof
+	}
+	return fmt.Errorf("%w: order.proof_url said %s", order.ErrUnavailable, resp.Status)
+}
+
+// newPurchaseTokens returns the purchase tokens that order.token asks for, or nil.
+func newPurchaseTokens(cfg config.Config, now func() time.Time) (*api.PurchaseTokens, error) {
+	if cfg.Order.Token != "required" {
+		return nil, nil //nolint:nilnil // nil is none
+	}
+	secrets := [][]byte{[]byte(cfg.Order.TokenSecret.Reveal())}
+	if cfg.Order.TokenSecret == "" {
+		secrets = [][]byte{[]byte(cfg.Auth.Secret.Reveal())}
+		old, err := cfg.Auth.Verifiers()
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range old {
+			secrets = append(secrets, []byte(one.Secret.Reveal()))
+		}
+	}
+	o := api.PurchaseTokenOptions{Secrets: secrets, TTL: cfg.Order.TokenTTL, Lead: cfg.Order.TokenLead, Now: now}
+	return o.PurchaseTokens()
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/api"
+	"seckill/internal/order"
+)
+
+func TestAProofIsJudgedByTheURL(t *testing.T) {
+	var body string
+	status := http.StatusNoContent
+	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		body = string(text)
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+	}))
+	p := newHTTPProver(judge.URL)
+	defer func() { require.NoError(t, p.close(t.Context())) }()
+	proof := api.Proof{UserID: 42, CouponID: 7, Address: "192.0.2.1", Text: `a "cat"`}
+	require.NoError(t, p.Prove(t.Context(), proof))
+	require.JSONEq(t, `{"user_id":"42","coupon_id":"7","address":"192.0.2.1","proof":"a \"cat\""}`, body)
+	for code, want := range map[int]error{200: nil, 403: api.ErrProof, 401: order.ErrUnavailable, 302: order.ErrUnavailable, 500: order.ErrUnavailable} {
+		status = code
+		require.ErrorIs(t, p.Prove(t.Context(), proof), want, code)
+	}
+	judge.Close()
+	require.ErrorIs(t, p.Prove(t.Context(), proof), order.ErrUnavailable)
+}
