@@ -84,7 +84,7 @@ func (o PurchaseTokenOptions) PurchaseTokens() (*PurchaseTokens, error) {
 func (p *PurchaseTokens) Issue(c coupon.Coupon, userID int64) (string, time.Time, error) {
 	now := p.o.Now()
 	if err := c.Admits(now.Add(p.o.Lead)); err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
-		return "", time.Time{}, err //nolint:wrapcheck // it says all
+		return "", time.Time{}, err
 	}
 	until := now
 	if until.Before(c.BeginsAt) {

@@ -27,7 +27,7 @@ type gate struct {
 func newGate(t *testing.T, secrets ...string) *gate {
 	t.Helper()
 	g := &gate{shop: newShop()}
-	g.time = g.shop.now
+	g.time = g.now
 	g.Server = g.serve(t, Options{Now: func() time.Time { return g.time }})
 	g.o.PurchaseTokens = purchaseTokens(t, func() time.Time { return g.time }, secrets...)
 	return g

@@ -92,7 +92,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	}
 	s.api, err = api.New(api.Options{
 		PurchaseTokens: purchaseTokens,
-		Tokens: s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
+		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,

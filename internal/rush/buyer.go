@@ -79,7 +79,8 @@ func (r *run) giveUp(t tap, v verdict) {
 // token is asked for once, so that every try has the same. A refusal of the token is one of the tap.
 func (r *run) sendTap(work context.Context, q *request) (answer, error) {
 	if r.permits && q.permit == "" {
-		a, err := r.send(work, request{method: http.MethodPost, path: r.prefix + "/api/v1/coupons/" + r.Coupon + "/purchase-tokens", token: q.token})
+		path := r.prefix + "/api/v1/coupons/" + r.Coupon + "/purchase-tokens"
+		a, err := r.send(work, request{method: http.MethodPost, path: path, token: q.token})
 		if err != nil || a.token == "" {
 			return a, err
 		}
