@@ -43,6 +43,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&pattern, "fault", "", "a regular expression for the faults' names (default: all)")
 	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, or queue: order.mode of the instances")
+	f.BoolVar(&o.Tokens, "purchase-tokens", false, "with order.token required: each buyer asks for a purchase token")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
 	f.StringVar(&out.Page, "html", "", "write the report as a page, too")

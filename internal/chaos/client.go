@@ -68,7 +68,10 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 		return answer{}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	if key != "" {
+	switch {
+	case key != "" && c.bed.tokens:
+		req.Header.Set("Purchase-Token", key)
+	case key != "":
 		req.Header.Set("Idempotency-Key", key)
 	}
 	if body != "" {

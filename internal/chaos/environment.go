@@ -51,6 +51,7 @@ const (
 type environment struct {
 	kind   kind
 	mode   string // Sync or Queue
+	tokens bool   // buying needs a purchase token
 	dir    string
 	secret string
 
@@ -78,9 +79,9 @@ const (
 )
 
 // openEnvironment starts the stores and the fleet. On an error nothing is left running.
-func openEnvironment(ctx context.Context, program, lock, mode string, k kind) (*environment, error) {
+func openEnvironment(ctx context.Context, program, lock, mode string, tokens bool, k kind) (*environment, error) {
 	var err error
-	b := &environment{kind: k, mode: mode, secret: rand.Text() + rand.Text()}
+	b := &environment{kind: k, mode: mode, tokens: tokens, secret: rand.Text() + rand.Text()}
 	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -217,6 +218,9 @@ func (b *environment) environ(lock string) ([]string, error) {
 	}
 	if b.kind != cluster {
 		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)
+	}
+	if b.tokens {
+		env = append(env, "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__TOKEN_TTL=10m")
 	}
 	if lock == "none" {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")

@@ -19,6 +19,9 @@ type purchase struct {
 	gone  bool      // it was answered that this request will never be an order
 	since time.Time // when that was asked
 	place string    // of a 202 that is not ended
+
+	permits sync.Mutex
+	permit  string // the purchase token, where one is needed
 }
 
 // acknowledged is an order that was acknowledged: it must be there for ever.

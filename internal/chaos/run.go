@@ -13,6 +13,7 @@ type Options struct {
 	Program  string  // a seckill that was built with the tag faults
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
 	Mode     string  // Sync or Queue; default Sync
+	Tokens   bool    // buying needs a purchase token
 	Faults   []Fault // of that mode; each is played once before any is played again
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
@@ -185,7 +186,7 @@ func (l *worker) try(ctx context.Context, j job) (result Result, err error) {
 
 func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	if l.bed == nil {
-		if l.bed, err = openEnvironment(ctx, l.Program, l.Lock, l.Mode, j.cell.kind); err != nil {
+		if l.bed, err = openEnvironment(ctx, l.Program, l.Lock, l.Mode, l.Tokens, j.cell.kind); err != nil {
 			return Result{}, err
 		}
 	}

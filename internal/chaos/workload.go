@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -106,7 +107,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			}
 		}
 		began := time.Now()
-		a := c.ask(ctx, c.bed.pick(), http.MethodPost, "/api/v1/coupons/"+c.coupon+"/orders", w.token, w.key, "")
+		a := c.buy(ctx, w)
 		c.rec.took(time.Since(began))
 		switch {
 		case a.status == http.StatusCreated:
@@ -137,6 +138,28 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 		}
 	}
 	return false
+}
+
+// buy asks for the wish's unit once, and for its purchase token before, where one is needed: that is asked
+// for until it is given, and then every try and every tap has the same. The answer is that to the token if
+// none was given.
+func (c *workload) buy(ctx context.Context, w *purchase) answer {
+	path := "/api/v1/coupons/" + c.coupon
+	if !c.bed.tokens {
+		return c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/orders", w.token, w.key, "")
+	}
+	w.permits.Lock()
+	if w.permit == "" {
+		a := c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/purchase-tokens", w.token, "", "")
+		var given struct{ Token string }
+		if a.status != http.StatusCreated || json.Unmarshal(a.body, &given) != nil || given.Token == "" {
+			w.permits.Unlock()
+			return a
+		}
+		w.permit = given.Token
+	}
+	w.permits.Unlock()
+	return c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/orders", w.token, w.permit, "")
 }
 
 // queueTimeout bounds how long a buyer asks after the place in the queue, before that is left
