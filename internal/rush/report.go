@@ -40,6 +40,8 @@ type Report struct {
 	Queued   int            // taps first answered 202
 	QueuedIn float64        // seconds from the first tap to the last such answer
 
+	Fairness Fairness // of this run alone
+
 	Told            int     // accepted orders whose tap was told to wait, by Retry-After
 	UntoldP50Millis float64 // latency of accepted orders without that waiting
 	UntoldP99Millis float64
@@ -76,10 +78,13 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		P99Millis         float64        `json:"p99_ms"`
 		Paid              int            `json:"paid,omitempty"`
 		Cancelled         int            `json:"cancelled,omitempty"`
+		Overtaken         int            `json:"overtaken"`
+		Inversions        float64        `json:"inversions"`
 	}{
 		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
 		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
 		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
+		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000),
 	}
 	if out.Refused == nil {
 		out.Refused = map[string]int{}
@@ -153,6 +158,7 @@ func (r *run) report(f findings, seconds float64) Report {
 		Queued:     r.queued,
 		Repeats:    r.repeats,
 	}
+	rep.Fairness = r.arrived.fairness()
 	rep.Told = r.toldTaps
 	rep.UntoldP50Millis = float64(r.untold.ValueAtQuantile(50)) / 1000
 	rep.UntoldP99Millis = float64(r.untold.ValueAtQuantile(99)) / 1000

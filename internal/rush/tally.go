@@ -13,6 +13,7 @@ import (
 type tally struct {
 	requests atomic.Int64 // answered ones, of every kind
 
+	began     time.Time // of the run; set before the first tap
 	mu        sync.Mutex
 	asked     int
 	accepted  int
@@ -29,6 +30,7 @@ type tally struct {
 	last      time.Time               // when the latest outcome was known
 	queuedAt  time.Time               // when the latest 202 was answered
 	acks      []*ack
+	arrived   arrivals
 	wrong     violations
 }
 
@@ -105,6 +107,9 @@ func (t *tally) countRefusal(code string, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
+	if code == "sold_out" {
+		t.arrived.missed = append(t.arrived.missed, since.Sub(t.began))
+	}
 	t.last = time.Now()
 	record(t.refusals, t.last.Sub(since))
 }
@@ -123,6 +128,7 @@ func (t *tally) countAccepted(a *ack, since time.Time, told time.Duration) int {
 	defer t.mu.Unlock()
 	t.last = time.Now()
 	t.accepted++
+	t.arrived.got = append(t.arrived.got, since.Sub(t.began))
 	t.acks = append(t.acks, a)
 	record(t.latency, t.last.Sub(since))
 	record(t.untold, t.last.Sub(since)-told)

@@ -77,6 +77,9 @@ func (r Report) writeFigures(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%10d paid         %10d cancelled    %d sold: committed and not cancelled\n",
 			r.Paid, r.Cancelled, r.Committed-r.Cancelled)
 	}
+	if r.Accepted > 0 && r.Refused["sold_out"] > 0 {
+		fmt.Fprintf(b, "%10d %s\n", r.Fairness.Overtaken, r.Fairness)
+	}
 	if r.Queued+r.Repeats > 0 {
 		fmt.Fprintf(b, "%10d queued (202) %10d retries\n", r.Queued, r.Repeats)
 	}

@@ -14,6 +14,7 @@ func (r *run) sendAll(ctx, work context.Context) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	r.start = time.Now()
+	r.began = r.start
 	for range min(r.Concurrency, r.Users) {
 		workers.Go(func() {
 			for {
