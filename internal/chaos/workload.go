@@ -151,7 +151,9 @@ func (c *workload) buy(ctx context.Context, w *purchase) answer {
 	w.permits.Lock()
 	if w.permit == "" {
 		a := c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/purchase-tokens", w.token, "", "")
-		var given struct{ Token string }
+		var given struct {
+			Token string `json:"token"`
+		}
 		if a.status != http.StatusCreated || json.Unmarshal(a.body, &given) != nil || given.Token == "" {
 			w.permits.Unlock()
 			return a
