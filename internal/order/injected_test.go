@@ -76,7 +76,7 @@ func left(units int64, steps ...string) func(*testing.T, *scene) {
 }
 
 var operations = map[string]operation{
-	"place":              {units(shards), place, placed, 9},
+	"place":              {units(shards), place, placed, 8},
 	"place that borrows": {units(shards - 1), place, placed, 13},
 	"place again":        {bought, place, kept(nil), 2},
 	"place above the limit": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
