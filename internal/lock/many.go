@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -177,7 +178,7 @@ type member struct {
 func (l *Locker) releaseMembers(ctx context.Context, backend Batcher, members []member) {
 	// In one order, so that two calls with the same leases do not wait for each other.
 	slices.SortFunc(members, func(a, b member) int {
-		return strings.Compare(a.h.token+a.h.key, b.h.token+b.h.key)
+		return cmp.Or(strings.Compare(a.h.token, b.h.token), strings.Compare(a.h.key, b.h.key))
 	})
 	var groups [][]member
 	for i, m := range members {

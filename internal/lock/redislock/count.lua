@@ -5,7 +5,7 @@ local function count(counter)
 	local time = redis.call('TIME')
 	local now = time[1] * 1000000 + time[2] + (KEYS.ahead or 0) -- the clock may stand still in a script
 	if now > tonumber(redis.call('GET', counter) or '0') then
-		local fence = string.format('%.0f', now)
+		local fence = string.format('%d', now)
 		redis.call('SET', counter, fence)
 		return fence
 	end

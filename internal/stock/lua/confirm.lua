@@ -28,7 +28,7 @@ if #gone == 0 then return answers end
 local opened, bought = read(open, users), read(buyers, users)
 local none = {} -- users without an open hold
 for user, n in pairs(closed) do
-  bought[user] = tonumber(bought[user] or '0') + n
+  bought[user] = string.format('%d', (bought[user] or 0) + n)
   opened[user] = tonumber(opened[user] or '0') - n
   if opened[user] <= 0 then none[#none + 1], opened[user] = user, nil end
 end

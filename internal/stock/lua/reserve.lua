@@ -43,7 +43,7 @@ end
 -- enter puts an entry into the queue, and returns its number.
 local function enter(id, order, entry)
   entries[#entries + 1] = {id, order, entry}
-  return string.format('%.0f', tonumber(queued or '0') + #entries)
+  return string.format('%d', tonumber(queued or '0') + #entries)
 end
 
 local now
@@ -56,7 +56,7 @@ local function clock()
 end
 
 local function list(id, since, wait)
-  listed[#listed + 1] = string.format('%.0f', tonumber(since) + tonumber(wait))
+  listed[#listed + 1] = wait == '0' and since or string.format('%d', since + wait)
   listed[#listed + 1] = id
 end
 
@@ -105,18 +105,18 @@ local function reserve(request, order, user, limit, borrow, entry, room, wait)
     return 'FULL'
   end
 
-  local text = {kind, request, user, clock(), ',' .. order .. ','}
+  local number
   if entry ~= '' then -- a mark has no entry here: it is in the queue of the shard that lends
-    text[6] = kind == 'own' and enter(order, order, entry) or '0'
+    number = kind == 'own' and enter(order, order, entry) or '0'
   end
   if kind == 'own' then taken = taken + 1 end
-  texts[order] = table.concat(text, ' ')
+  texts[order] = kind .. ' ' .. request .. ' ' .. user .. ' ' .. clock() .. ' ,' .. order .. ',' .. (number and ' ' .. number or '')
   list(order, clock(), wait)
   orderOf[request], asked[request] = order, order
-  opened[user] = holding + 1
-  opens[user] = holding + 1
+  opened[user] = holding == 0 and '1' or string.format('%d', holding + 1)
+  opens[user] = opened[user]
   ops = ops + 1
-  return held(kind == 'own' and 'HELD' or 'MARKED', order, text[6])
+  return held(kind == 'own' and 'HELD' or 'MARKED', order, number)
 end
 
 local answers = {}
