@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/rush"
+	"seckill/internal/testbed/testservers"
 )
 
 // A sale where every order needs a purchase token, which the generator asks for by itself.
@@ -41,6 +42,25 @@ func TestASaleWithPurchaseTokensIsExact(t *testing.T) {
 			assert.Equal(t, 99, report.Accepted)
 			assert.Zero(t, report.Failed)
 			assert.Equal(t, rush.AuditClean, report.Audit)
+		})
+	}
+}
+
+func TestThePageAsksForAPurchaseToken(t *testing.T) {
+	t.Parallel()
+	b := theBrowser(t)
+	i := embeddedShop(t, "SECKILL_ORDER__TOKEN=required")
+	for n, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			id := i.sale(t, 10, 2)
+			v := b.open(t, i.url, l)
+			v.choose(id)
+			v.login(itoa(7 + n))
+			for range 2 { // each with a token of its own
+				v.click("#buy")
+				v.means("#outcome", "bought")
+			}
+			v.until(`document.querySelectorAll("#orders .badge").length === 2`)
 		})
 	}
 }
