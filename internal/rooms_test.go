@@ -30,7 +30,7 @@ var rooms = map[string][]string{
 	"internal/lock/etcdlock":   {"internal/lock"},
 	"internal/lock/zklock":     {"internal/lock"},
 	"internal/stock":           {"internal/coupon", "internal/order"},
-	"internal/store":           {"internal/breaker", "internal/coupon", "internal/order", "sql"},
+	"internal/store":           {"internal/breaker", "internal/certs", "internal/coupon", "internal/order", "sql"},
 	"internal/idworker":        {"internal/lock"},
 	"internal/api":             {"internal/api/web", "internal/coupon", "internal/order", "internal/ratelimit"},
 	"internal/ratelimit":       {},
@@ -39,8 +39,9 @@ var rooms = map[string][]string{
 	"internal/metrics":         {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/tracing":         {"internal/lock", "internal/order"},
 	"internal/config":          {},
+	"internal/certs":           {},
 	"internal/embedded":        {},
-	"internal/redisconn":       {"internal/breaker"},
+	"internal/redisconn":       {"internal/breaker", "internal/certs"},
 	"internal/breaker":         {},
 	"internal/admission":       {"internal/order"},
 	"internal/rush":            {},
@@ -51,11 +52,12 @@ var rooms = map[string][]string{
 	"sql":                      {},
 
 	"internal/testbed/testservers": {"internal/testbed/servers"},
+	"internal/testbed/testcerts":   {},
 	"internal/testbed/failpoint":   {}, // it breaks calls and knows no instance
 
 	"internal/app/core": {"internal/audit", "internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/app": { // it puts the program together, of all but the tools
-		"internal/admission", "internal/api", "internal/app/core", "internal/audit", "internal/clock", "internal/config", "internal/coupon",
+		"internal/admission", "internal/api", "internal/app/core", "internal/audit", "internal/certs", "internal/clock", "internal/config", "internal/coupon",
 		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
 		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
 		"internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",

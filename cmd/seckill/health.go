@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"seckill/internal/app"
 )
 
 func newHealth(c console) *cobra.Command {
@@ -29,6 +32,7 @@ listener, which has neither, for its page's description of itself.`,
 	url := cmd.Flags().String("url", "", "the listener, as http://host:port (default: of the configuration, on this machine)")
 	live := cmd.Flags().Bool("live", false, "ask whether the process is there, and not whether it can serve")
 	public := cmd.Flags().Bool("public", false, "ask the public listener")
+	ca := cmd.Flags().String("ca", "", "of an https --url: a file of the authorities to trust, in PEM (default: the system's)")
 	timeout := cmd.Flags().Duration("timeout", 3*time.Second, "how long the server has to answer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *live && *public {
@@ -41,19 +45,27 @@ listener, which has neither, for its page's description of itself.`,
 		if err != nil {
 			return err
 		}
-		addr, path := cfg.Admin.Addr, "/readyz"
+		addr, path, encrypted := cfg.Admin.Addr, "/readyz", cfg.Admin.TLS
 		switch {
 		case *live:
 			path = "/healthz"
 		case *public:
-			addr, path = cfg.HTTP.Addr, "/api/v1/features"
+			addr, path, encrypted = cfg.HTTP.Addr, "/api/v1/features", cfg.HTTP.TLSCert != ""
 		}
+		secure, err := app.TrustTLS(*ca)
 		if *url == "" {
 			*url = "http://" + onThisMachine(addr)
+			if encrypted {
+				*url = "https://" + onThisMachine(addr)
+				secure, err = app.OwnTLS(cfg.HTTP)
+			}
+		}
+		if err != nil {
+			return err
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), *timeout)
 		defer cancel()
-		said, err := askHealth(ctx, strings.TrimSuffix(*url, "/")+path)
+		said, err := askHealth(ctx, strings.TrimSuffix(*url, "/")+path, secure)
 		if err != nil {
 			return err
 		}
@@ -73,12 +85,14 @@ func onThisMachine(addr string) string {
 }
 
 // askHealth returns what the server says of itself, or why it is not well.
-func askHealth(ctx context.Context, url string) (string, error) {
+func askHealth(ctx context.Context, url string, secure *tls.Config) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", usage(fmt.Errorf("--url: %w", err))
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
 	if err != nil {
 		return "", fmt.Errorf("the server does not answer: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,13 +44,19 @@ while auth.demo_login is on.`,
 	f.IntVar(&o.CancelPercent, "cancel", 0, "of 100 accepted orders, how many are cancelled")
 	f.BoolVar(&o.Keys, "idempotency-keys", true, "send an Idempotency-Key, and retry with it after a lost answer")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
+	ca := f.String("ca", "", "of an https server: a file of the authorities to trust, in PEM (default: the system's)")
 	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {
 			return err
 		}
-		o.Token, o.ProgressOutput = rush.Sessions(o.URL, nil), c.err
+		o.ProgressOutput = c.err
+		closeSessions, err := logIn(&o, *ca)
+		if err != nil {
+			return err
+		}
+		defer closeSessions()
 		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
 			options, err := app.TokenOptions(cfg.Auth)
 			if err != nil {
@@ -80,4 +87,14 @@ while auth.demo_login is on.`,
 		return report.Verdict(o.AdminToken != "")
 	}
 	return cmd
+}
+
+// logIn lets the buyers log in at the server, and trust the authorities in a file if there is one.
+func logIn(o *rush.Options, ca string) (closeSessions func(), err error) {
+	if o.TLS, err = app.TrustTLS(ca); err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: o.TLS}}
+	o.Token = rush.Sessions(o.URL, client)
+	return client.CloseIdleConnections, nil
 }

@@ -171,7 +171,7 @@ func (a *App) checkLock(ctx context.Context) error {
 		select {
 		case <-time.After(lockRetryInterval):
 		case <-ctx.Done():
-			return fmt.Errorf("lock.backend %s does not answer: check lock.addrs: %w", a.cfg.Lock.Backend, err)
+			return lockError(context.WithoutCancel(ctx), a.cfg.Lock, err)
 		}
 	}
 }

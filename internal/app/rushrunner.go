@@ -42,7 +42,12 @@ func (r *rushRunner) Start(o api.RushOrder) error {
 	if r.stop != nil {
 		return api.ErrUnderWay
 	}
+	secure, err := r.server.ownTLS()
+	if err != nil {
+		return err
+	}
 	options := rush.Options{
+		TLS: secure,
 		URL: r.server.URL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
 		Token: r.server.userToken, AdminToken: admin, OnProgress: r.setProgress,

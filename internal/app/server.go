@@ -30,7 +30,10 @@ type Server struct {
 
 // listeners are opened before anything else is built: a port in use is the most common
 // mistake, and is reported first.
-type listeners struct{ public, admin net.Listener }
+type listeners struct {
+	public, admin net.Listener
+	stopWatch     func() // over the files of the certificate
+}
 
 func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listeners, err error) {
 	most, err := maxConnections(cfg, descriptorLimit())
@@ -44,6 +47,9 @@ func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listene
 	if l.admin, err = lc.Listen(ctx, "tcp", cfg.Admin.Addr); err != nil {
 		return l, errors.Join(fmt.Errorf("admin.addr: %w: choose another with SECKILL_ADMIN__ADDR", err), l.public.Close())
 	}
+	if l.stopWatch, err = l.secure(cfg, log); err != nil {
+		return l, errors.Join(err, l.public.Close(), l.admin.Close())
+	}
 	public, err := api.Listen(l.public, api.ConnLimits{
 		Max: most, PerAddress: perAddress(cfg.HTTP, most), TrustedProxies: cfg.HTTP.TrustedProxies, Log: log,
 	})
@@ -55,12 +61,24 @@ func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listene
 	return l, err
 }
 
-func (l listeners) close() error { return errors.Join(l.public.Close(), l.admin.Close()) }
+func (l listeners) close() error {
+	l.stopWatch()
+	return errors.Join(l.public.Close(), l.admin.Close())
+}
+
+// scheme of the page and the API.
+func scheme(cfg config.HTTP) string {
+	if cfg.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
 
 // newServer serves the app over HTTP. It takes ownership of the listeners.
 func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
-	s := &Server{app: a, URL: "http://" + l.public.Addr().String(), failed: make(chan error, 2)}
+	s := &Server{app: a, URL: scheme(cfg.HTTP) + l.public.Addr().String(), failed: make(chan error, 2)}
+	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
 	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
 	if err != nil {
 		return nil, errors.Join(err, l.close())

@@ -52,8 +52,8 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	tokens, stop, err := openTokens(auth, time.Now, log)
 	require.NoError(t, err)
 	stop() // the test looks itself
-	keys := &tokenFile{key: "auth.jwks_file", path: auth.JWKSFile, take: tokens.SetPublicKeys, text: string(firstSet)}
-	denied := &tokenFile{key: "auth.denied_users_file", path: auth.DeniedUsersFile, take: tokens.Deny}
+	keys := &watchedFiles{key: "auth.jwks_file", paths: []string{auth.JWKSFile}, take: onlyOne(tokens.SetPublicKeys), texts: [][]byte{firstSet}}
+	denied := &watchedFiles{key: "auth.denied_users_file", paths: []string{auth.DeniedUsersFile}, take: onlyOne(tokens.Deny)}
 	look := func() { keys.look(t.Context(), log); denied.look(t.Context(), log) }
 	valid := func(signer *api.Tokens) bool {
 		text, _, err := signer.Sign(42, api.RoleUser, 0)
@@ -69,7 +69,7 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 		look()
 		require.True(t, valid(first), "a file that is half written is not taken")
 	}
-	require.Equal(t, 1, strings.Count(out.String(), "a file of tokens is not taken"), "one line a cause: %s", &out)
+	require.Equal(t, 1, strings.Count(out.String(), "a changed file is not taken"), "one line a cause: %s", &out)
 	require.NoError(t, os.Remove(auth.JWKSFile))
 	look()
 	require.True(t, valid(first), "nor is one that is gone")
@@ -84,7 +84,7 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	write(auth.DeniedUsersFile, "43\n")
 	look()
 	require.True(t, valid(second))
-	require.Contains(t, out.String(), "a file of tokens is taken")
+	require.Contains(t, out.String(), "a changed file is taken")
 	require.NotContains(t, out.String(), "kty", "no key is logged")
 }
 
@@ -113,7 +113,7 @@ func TestWhatIsWrongWithFilesOfTokensIsRefusedAtStart(t *testing.T) {
 		"no file":       {"", config.Auth{JWKSFile: "/nowhere/at/all"}, "auth.jwks_file"},
 		"no keys":       {"{}", config.Auth{JWKSFile: path}, "auth.jwks_file"},
 		"a user's name": {"bob", config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
-		"a huge file":   {strings.Repeat("#", mostTokenFile+1), config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
+		"a huge file":   {strings.Repeat("#", maxWatchedFile+1), config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))

@@ -35,10 +35,15 @@ import (
 func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *slog.Logger,
 	away func(server string, away bool),
 ) (redis.UniversalClient, error) {
+	secure, err := redisTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
 	o := redisconn.Options{
 		OnBreakerChange: away,
 		Mode:            cfg.Mode, Addrs: cfg.Addrs, MasterName: cfg.MasterName, Username: cfg.Username,
-		Password: cfg.Password.Reveal(), SentinelPassword: cfg.SentinelPassword.Reveal(), DB: cfg.DB, TLS: cfg.TLS,
+		Password: cfg.Password.Reveal(), DB: cfg.DB, TLS: secure,
+		SentinelUsername: cfg.SentinelUsername, SentinelPassword: cfg.SentinelPassword.Reveal(),
 		PoolSize: cfg.PoolSize, Timeout: cfg.Timeout, DialTimeout: cfg.DialTimeout, Logger: log,
 	}
 	if in != nil {
@@ -56,8 +61,12 @@ func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store
 func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log *slog.Logger,
 	away func(server string, away bool),
 ) (*store.Store, error) {
+	secure, err := mysqlTLS(cfg.MySQL)
+	if err != nil {
+		return nil, err
+	}
 	o := store.Options{
-		MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
+		TLS: secure, MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
 		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away, Now: ownClock,
 	}
 	if in != nil {
@@ -130,32 +139,54 @@ func openLockBackend(
 	case "redlock":
 		return openRedlock(cfg, db, log)
 	case "mysql":
-		pool, err := mysqllock.Open(cfg.MySQL.DSN.Reveal(), cfg.MySQL.MaxOpen)
+		secure, err := mysqlTLS(cfg.MySQL)
+		if err != nil {
+			return nil, nil, err
+		}
+		pool, err := mysqllock.OpenTLS(cfg.MySQL.DSN.Reveal(), secure, cfg.MySQL.MaxOpen)
 		if err != nil {
 			return nil, nil, err
 		}
 		return mysqllock.NewLeaseRow(pool), pool.Close, nil
-	case "etcd":
-		b, err := etcdlock.Connect(cfg.Lock.Addrs, etcdlock.Options{Logger: log})
-		if err != nil {
-			return nil, nil, err
-		}
-		return b, b.Close, nil
-	case "zookeeper":
-		b, err := zklock.Connect(cfg.Lock.Addrs, zklock.Options{Logger: log})
-		if err != nil {
-			return nil, nil, err
-		}
-		return b, b.Close, nil
+	case "etcd", "zookeeper":
+		return openLockServers(cfg.Lock, log)
 	case "none":
 		return nolock.Backend{}, nothing, nil
 	}
 	return nil, nil, Usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
 }
 
+// openLockServers connects to servers that are there for the locks alone.
+func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() error, error) {
+	secure, err := lockTLS(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Backend == "etcd" {
+		b, err := etcdlock.Connect(cfg.Addrs, etcdlock.Options{
+			TLS: secure, Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
+		})
+		if err != nil {
+			return nil, nil, lockError(context.Background(), cfg, err)
+		}
+		return b, b.Close, nil
+	}
+	b, err := zklock.Connect(cfg.Addrs, zklock.Options{
+		TLS: secure, Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, b.Close, nil
+}
+
 // openRedlock connects to each of the independent masters, of which a minority may be down.
 // The fences come from the database, because independent masters have no common counter.
 func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Backend, func() error, error) {
+	secure, err := redisTLS(cfg.Redis)
+	if err != nil {
+		return nil, nil, err
+	}
 	var nodes []redis.UniversalClient
 	closeAll := func() (err error) {
 		for _, n := range nodes {
@@ -165,7 +196,7 @@ func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Bac
 	}
 	for _, addr := range cfg.Lock.Addrs {
 		n, err := redisconn.Dial(redisconn.Options{
-			Addrs: []string{addr}, Password: cfg.Redis.Password.Reveal(), Username: cfg.Redis.Username, TLS: cfg.Redis.TLS,
+			Addrs: []string{addr}, Password: cfg.Redis.Password.Reveal(), Username: cfg.Redis.Username, TLS: secure,
 			PoolSize: cfg.Redis.PoolSize, Timeout: cfg.Redis.Timeout, DialTimeout: cfg.Redis.DialTimeout, Logger: log,
 		})
 		if err != nil {

@@ -58,11 +58,15 @@ type HTTP struct {
 	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = a quarter of them
 
 	TrustedProxies []string `key:"trusted_proxies"` // CIDRs whose X-Forwarded-For counts
+
+	TLSCert string `key:"tls_cert"` // file, reloaded; empty is no TLS
+	TLSKey  string `key:"tls_key"`  // file, reloaded
 }
 
 // Admin is the second listener: health, metrics, profiles.
 type Admin struct {
 	Addr string `key:"addr"` // host:port
+	TLS  bool   `key:"tls"`  // with the certificate of the public listener
 }
 
 // MySQL is the database. An empty DSN means the embedded one.
@@ -71,6 +75,12 @@ type MySQL struct {
 	MaxOpen     int           `key:"max_open" min:"1" max:"65536"`    // connections
 	MaxIdle     int           `key:"max_idle" min:"1" max:"65536"`    // connections
 	MaxLifetime time.Duration `key:"max_lifetime" min:"1s" max:"24h"` // of one connection
+
+	TLS           bool   `key:"tls"`
+	TLSCA         string `key:"tls_ca"`          // file; empty is the system's authorities
+	TLSServerName string `key:"tls_server_name"` // empty is the host of the DSN
+	TLSCert       string `key:"tls_cert"`        // file of what the server is shown
+	TLSKey        string `key:"tls_key"`         // file
 }
 
 // Redis is the stock and the locks. No addresses means the embedded one.
@@ -80,10 +90,15 @@ type Redis struct {
 	MasterName       string        `key:"master_name"` // sentinel only
 	Username         string        `key:"username"`
 	Password         Secret        `key:"password"`
+	SentinelUsername string        `key:"sentinel_username"` // sentinel only
 	SentinelPassword Secret        `key:"sentinel_password"` // sentinel only
 	DB               int           `key:"db" min:"0" max:"65535"`
 	Prefix           string        `key:"prefix"` // of all keys and channels
 	TLS              bool          `key:"tls"`
+	TLSCA            string        `key:"tls_ca"`                          // file; empty is the system's authorities
+	TLSServerName    string        `key:"tls_server_name"`                 // empty is the host of each address
+	TLSCert          string        `key:"tls_cert"`                        // file of what servers are shown
+	TLSKey           string        `key:"tls_key"`                         // file
 	PoolSize         int           `key:"pool_size" min:"1" max:"65536"`   // connections per server
 	Timeout          time.Duration `key:"timeout" min:"1ms" max:"1m"`      // of one call
 	DialTimeout      time.Duration `key:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
@@ -123,6 +138,14 @@ type Lock struct {
 	Lease   time.Duration `key:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
 	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = not at all
 	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
+
+	Username      string `key:"username"` // of etcd or zookeeper
+	Password      Secret `key:"password"`
+	TLS           bool   `key:"tls"`             // of etcd or zookeeper
+	TLSCA         string `key:"tls_ca"`          // file; empty is the system's authorities
+	TLSServerName string `key:"tls_server_name"` // empty is the host of each address
+	TLSCert       string `key:"tls_cert"`        // file of what servers are shown
+	TLSKey        string `key:"tls_key"`         // file
 }
 
 // Order is the order path.

@@ -46,9 +46,9 @@ func (c Config) checkRedis(wrong *problems) {
 		wrong.add("redis.master_name is empty: sentinel mode needs the name that the sentinels know the master by",
 			"redis.master_name", "redis.mode")
 	}
-	if r.Mode != "sentinel" && (r.MasterName != "" || r.SentinelPassword != "") {
-		wrong.add("redis.master_name and redis.sentinel_password are for redis.mode sentinel: set that, or leave them out",
-			"redis.master_name", "redis.sentinel_password", "redis.mode")
+	if r.Mode != "sentinel" && (r.MasterName != "" || r.SentinelUsername != "" || r.SentinelPassword != "") {
+		wrong.add("redis.master_name, redis.sentinel_username and redis.sentinel_password are for redis.mode sentinel: "+
+			"set that, or leave them out", "redis.master_name", "redis.sentinel_username", "redis.sentinel_password", "redis.mode")
 	}
 	if r.Mode == "cluster" && r.DB != 0 {
 		wrong.add("redis.db must be 0 in cluster mode: a cluster has one database", "redis.db", "redis.mode")

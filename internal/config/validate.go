@@ -28,6 +28,7 @@ func (c Config) problems() problems {
 	c.checkOrder(&wrong)
 	c.checkOtel(&wrong)
 	c.checkPurchaseTokens(&wrong)
+	c.checkTLS(&wrong)
 	return wrong
 }
 

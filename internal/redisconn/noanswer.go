@@ -24,7 +24,7 @@ var ErrNoAnswer = errors.New("redis gave no answer, the command may have been ex
 // renamed at their source, which covers pipelines too. An error of dialing is
 // left as it is: nothing was sent, and repeating is right.
 func (o Options) dialOnceAnswered() func(context.Context, string, string) (net.Conn, error) {
-	dial := redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.tls()})
+	dial := redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLS})
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {

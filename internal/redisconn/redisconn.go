@@ -29,6 +29,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"seckill/internal/certs"
 )
 
 // The ways in which Redis is run.
@@ -45,9 +47,10 @@ type Options struct {
 	MasterName       string        // Sentinel: the name of the master
 	Username         string        // empty: the default user
 	Password         string        // empty: none
-	SentinelPassword string        // of the sentinels themselves; empty: none
+	SentinelUsername string        // of the sentinels themselves; empty: the default user
+	SentinelPassword string        // empty: none
 	DB               int           // 0 in a cluster
-	TLS              bool          // verified against the system's authorities
+	TLS              *tls.Config   // how every server is verified; nil: no TLS
 	PoolSize         int           // connections per server; 0: ten per processor
 	Timeout          time.Duration // of one call, writing and reading each; 0: 500 ms
 	DialTimeout      time.Duration // of one connection attempt; 0: 1 s
@@ -71,7 +74,9 @@ func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*(o.DialTimeout+o.Timeout))
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
-		return nil, errors.Join(&awayError{o, err}, client.Close())
+		away := &awayError{o: o, err: err}
+		away.addr, away.tls = o.wrongTLS(context.WithoutCancel(ctx), err)
+		return nil, errors.Join(away, client.Close())
 	}
 	return client, nil
 }
@@ -135,7 +140,7 @@ func quiet() *maintnotifications.Config {
 
 func (o Options) single() *redis.Options {
 	return &redis.Options{
-		Addr: o.Addrs[0], Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.tls(),
+		Addr: o.Addrs[0], Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
 		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
 		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
@@ -144,8 +149,8 @@ func (o Options) single() *redis.Options {
 
 func (o Options) sentinel() *redis.FailoverOptions {
 	return &redis.FailoverOptions{
-		MasterName: o.MasterName, SentinelAddrs: o.Addrs, SentinelPassword: o.SentinelPassword,
-		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.tls(),
+		MasterName: o.MasterName, SentinelAddrs: o.Addrs, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
+		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
 		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
 		PoolSize: o.PoolSize, DisableIdentity: true,
@@ -158,7 +163,7 @@ func (o Options) sentinel() *redis.FailoverOptions {
 // went on failing long after a dead master had a successor.
 func (o Options) cluster() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
-		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.tls(),
+		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
 		Dialer:                     o.dialOnceAnswered(),
 		NewClient:                  o.node,
 		ClusterStateReloadInterval: time.Second,
@@ -176,22 +181,33 @@ func (o Options) node(node *redis.Options) *redis.Client {
 	return c
 }
 
-func (o Options) tls() *tls.Config {
-	if !o.TLS {
-		return nil
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12}
-}
-
 // awayError is the one line about a Redis that cannot be used.
 type awayError struct {
-	o   Options
-	err error
+	o         Options
+	err       error
+	addr, tls string // the server with whose TLS something is wrong, and what
+}
+
+// wrongTLS returns which server's TLS is wrong, and how. The client says it of one server; of sentinels
+// and nodes, of which it tries all, it says something else.
+func (o Options) wrongTLS(ctx context.Context, err error) (addr, why string) {
+	if _, answered := errors.AsType[redis.Error](err); answered {
+		return "", ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+	defer cancel()
+	if addr, why = certs.Probe(ctx, o.Addrs, o.TLS); why == "" {
+		addr, why = strings.Join(o.Addrs, ", "), certs.Why(err)
+	}
+	return addr, why
 }
 
 // Error names the addresses, the cause and the remedy, in one line.
 func (e *awayError) Error() string {
 	what, remedy := "does not answer", "start it, or mend redis.addrs"
+	if e.tls != "" {
+		return fmt.Sprintf("redis (%s) at %s %s; mend redis.tls and the keys beside it", e.o.Mode, e.addr, e.tls)
+	}
 	if _, said := errors.AsType[redis.Error](e.err); said {
 		what, remedy = "refuses", "mend redis.mode, redis.username or redis.password"
 	}

@@ -22,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	host := server.Listener.Addr().(*net.TCPAddr).String()
 	for name, l := range map[string]transport{
 		"light":   newRawConns(host, defaultTimeouts.inDoubt),
-		"nethttp": newNetHTTP("http://"+host, 128, defaultTimeouts.inDoubt),
+		"nethttp": newNetHTTP("http://"+host, 128, defaultTimeouts.inDoubt, nil),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.Cleanup(l.cut)

@@ -2,6 +2,7 @@ package rush
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -18,8 +19,9 @@ type netHTTP struct {
 
 // newHTTPTransport is net/http tuned for many requests to one host: as many idle
 // connections as are ever used, and no compression that both sides would pay for.
-func newHTTPTransport(conns int, timeout time.Duration) *http.Transport {
+func newHTTPTransport(conns int, timeout time.Duration, secure *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:     secure,
 		DialContext:         (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext,
 		MaxIdleConns:        conns,
 		MaxIdleConnsPerHost: conns,
@@ -31,9 +33,9 @@ func newHTTPTransport(conns int, timeout time.Duration) *http.Transport {
 	}
 }
 
-func newNetHTTP(root string, conns int, timeout time.Duration) *netHTTP {
+func newNetHTTP(root string, conns int, timeout time.Duration, secure *tls.Config) *netHTTP {
 	return &netHTTP{root: root, client: &http.Client{
-		Transport: newHTTPTransport(conns, timeout),
+		Transport: newHTTPTransport(conns, timeout, secure),
 		Timeout:   timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // a redirect is no answer of the contract

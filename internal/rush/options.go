@@ -2,6 +2,7 @@ package rush
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ type Options struct {
 	Taps int
 
 	Timeout time.Duration // of one HTTP request; default 10 s
+	TLS     *tls.Config   // how an https server is verified; nil is by the system's authorities
 	Verify  int           // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
 
 	// Token returns a buyer's bearer token. It is called before the clock starts,

@@ -35,7 +35,7 @@ func limitIdleTx(ctx context.Context, dsn *driver.Config) (time.Duration, error)
 	pool := sql.OpenDB(connector)
 	var version string
 	if err := errors.Join(pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version), pool.Close()); err != nil {
-		return 0, fmt.Errorf("the database does not answer: %w", err)
+		return 0, awayError(dsn.Addr, err)
 	}
 	return setIdleLimit(dsn, version), nil
 }

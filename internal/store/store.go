@@ -12,6 +12,7 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
@@ -30,9 +31,10 @@ import (
 
 // Options say which database, and how it is used.
 type Options struct {
-	MySQL     string // a DSN of go-sql-driver/mysql; or
-	SQLite    string // a DSN of glebarez/go-sqlite
-	MaxOpen   int    // connections
+	MySQL     string      // a DSN of go-sql-driver/mysql; or
+	SQLite    string      // a DSN of glebarez/go-sqlite
+	TLS       *tls.Config // how MySQL is verified; nil: as the DSN says
+	MaxOpen   int         // connections
 	MaxIdle   int
 	MaxLife   time.Duration
 	TxTimeout time.Duration // the budget of one transaction
@@ -98,6 +100,9 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn, err := driver.ParseDSN(o.MySQL)
 	if err != nil {
 		return nil, errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
+	}
+	if o.TLS != nil {
+		dsn.TLS = o.TLS
 	}
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
 	dsn.InterpolateParams, dsn.MultiStatements = true, true

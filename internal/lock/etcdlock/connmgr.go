@@ -2,7 +2,6 @@ package etcdlock
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -39,21 +38,21 @@ func newConnManager() *connManager {
 	return &connManager{began: time.Now(), conns: map[*trackedConn]struct{}{}}
 }
 
-func (w *connManager) config(endpoints []string, secure *tls.Config) clientv3.Config {
+func (w *connManager) config(endpoints []string, o Options) clientv3.Config {
 	quick := backoff.DefaultConfig
 	quick.BaseDelay, quick.MaxDelay = 50*time.Millisecond, time.Second
 	return clientv3.Config{
 		Endpoints: endpoints,
-		TLS:       secure,
+		TLS:       o.TLS,
 		Logger:    zap.NewNop(), // every failure reaches the caller
 		// Not more often than a server tolerates by default.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
 		DialTimeout:          dialWithin,
-		DialOptions: []grpc.DialOption{
+		DialOptions: append((&login{user: o.Username, password: o.Password}).options(),
 			grpc.WithContextDialer(w.dial),
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: dialWithin}),
-		},
+		),
 	}
 }
 

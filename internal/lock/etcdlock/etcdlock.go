@@ -21,8 +21,11 @@ type Options struct {
 	// Prefix is put before every key. Programs with different prefixes do not
 	// exclude each other. Default "seckill/lock/".
 	Prefix string
-	// TLS is used for endpoints that begin with https://. Default: the system's.
+	// TLS is how servers are verified, of all endpoints. Default: the system's, for endpoints that
+	// begin with https://.
 	TLS *tls.Config
+	// Username and Password are of a user that may read and write below Prefix. Default: none.
+	Username, Password string
 	// Logger hears of what could not be tidied up. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -58,7 +61,7 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 		o.Logger = slog.Default()
 	}
 	w := newConnManager()
-	client, err := clientv3.New(w.config(endpoints, o.TLS))
+	client, err := clientv3.New(w.config(endpoints, o))
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: %w", err)
 	}
@@ -151,10 +154,14 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease time.Dur
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
 	defer b.conns.watch(ctx)()
 	alive, err := b.keepAlive(ctx, leaseID(key, token), seconds(lease))
-	if err != nil {
+	if err != nil && !wantsLogin(err) {
 		return fmt.Errorf("etcdlock: renew: %w", err)
 	}
+	again := err != nil
 	now, err := b.kv.Get(ctx, b.held(key))
+	if err == nil && again { // the call has logged in
+		alive, err = b.keepAlive(ctx, leaseID(key, token), seconds(lease))
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("etcdlock: renew: %w", err)

@@ -1,6 +1,7 @@
 package mysqllock
 
 import (
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -17,10 +18,16 @@ const (
 // Open makes a pool of at most conns connections (0 is 16) to the database of dsn,
 // set as this package needs it: parameters inside the statement, which saves a round
 // trip, times in UTC. Nothing is dialed yet. Closing it is the caller's.
-func Open(dsn string, conns int) (*sql.DB, error) {
+func Open(dsn string, conns int) (*sql.DB, error) { return OpenTLS(dsn, nil, conns) }
+
+// OpenTLS is Open over TLS as secure says, unless it is nil.
+func OpenTLS(dsn string, secure *tls.Config, conns int) (*sql.DB, error) {
 	c, err := parse(dsn)
 	if err != nil {
 		return nil, err
+	}
+	if secure != nil {
+		c.TLS = secure
 	}
 	return open(c, conns)
 }

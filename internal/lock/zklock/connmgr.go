@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -14,7 +15,10 @@ import (
 
 const (
 	dialWithin = time.Second
-	dialEvery  = 100 * time.Millisecond // while the servers are away
+	// secureWithin allows for a handshake: the first that a Java has to do takes long.
+	secureWithin = 5 * time.Second
+
+	dialEvery = 100 * time.Millisecond // while the servers are away
 	// silence is how long a connection must have been silent before a call that
 	// was given up says that it is dead.
 	silence = 250 * time.Millisecond
@@ -31,6 +35,7 @@ const (
 type connManager struct {
 	began   time.Time
 	away    func(error) // told when a server cannot be reached
+	secure  *tls.Config // nil: no TLS
 	granted atomic.Int64
 	watches atomic.Bool // the library may have watches to set again
 
@@ -45,8 +50,8 @@ type connManager struct {
 
 var _ zk.HostProvider = (*connManager)(nil)
 
-func newConnManager(servers []string, away func(error)) *connManager {
-	return &connManager{began: time.Now(), away: away, servers: servers, closing: make(chan struct{})}
+func newConnManager(servers []string, secure *tls.Config, away func(error)) *connManager {
+	return &connManager{began: time.Now(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
 }
 
 // timeout is the session timeout that the server granted last.
@@ -97,12 +102,16 @@ func (w *connManager) dial(network, address string, _ time.Duration) (net.Conn, 
 		case <-w.closing:
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dialWithin)
+	within := dialWithin
+	if w.secure != nil {
+		within = secureWithin
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	conn, err := w.connect(ctx, network, address)
 	if err != nil {
 		w.away(err)
-		return nil, err //nolint:wrapcheck // the library logs it
+		return nil, err
 	}
 	c := &trackedConn{Conn: conn, manager: w}
 	w.mu.Lock()
@@ -113,6 +122,13 @@ func (w *connManager) dial(network, address string, _ time.Duration) (net.Conn, 
 	}
 	w.conn = c
 	return c, nil
+}
+
+func (w *connManager) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	if w.secure == nil {
+		return (&net.Dialer{}).DialContext(ctx, network, address) //nolint:wrapcheck // the library logs it
+	}
+	return (&tls.Dialer{Config: w.secure}).DialContext(ctx, network, address) //nolint:wrapcheck // the same
 }
 
 // shut makes the library's next look find that it is to end. If mute, nothing is

@@ -276,6 +276,6 @@ func TestARefusedCallLeavesNoNodeBehindTheHolder(t *testing.T) {
 }
 
 func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
-	w := newConnManager([]string{"127.0.0.1"}, func(error) {})
+	w := newConnManager([]string{"127.0.0.1"}, nil, func(error) {})
 	locktest.CutsASilentConnection(t, func(addr string) (net.Conn, error) { return w.dial("tcp", addr, 0) }, w.watch)
 }

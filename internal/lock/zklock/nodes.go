@@ -14,9 +14,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// every client may do everything: the network decides which may connect.
-var everybody = zk.WorldACL(zk.PermAll)
-
 func (b *Backend) held(key string) string { return b.o.Root + "/held/" + escape(key) }
 func (b *Backend) line(key string) string { return b.o.Root + "/line/" + escape(key) }
 func (b *Backend) raised() string         { return b.o.Root + "/raised" }
@@ -108,7 +105,7 @@ func (s *session) create(ctx context.Context, dir, token string, e *entry) (stri
 	}
 	if !s.b.beginIn(s, func() {
 		defer close(ended)
-		p, err := s.conn.Create(dir+"/"+escape(token)+".", nil, zk.FlagEphemeralSequential, everybody)
+		p, err := s.conn.Create(dir+"/"+escape(token)+".", nil, zk.FlagEphemeralSequential, s.b.acl)
 		select {
 		case answered <- answer{p, err}:
 		case <-ctx.Done():
@@ -143,7 +140,7 @@ func (s *session) makeFolder(ctx context.Context, dir string) error {
 func (s *session) make(ctx context.Context, dir string,
 	create func(*zk.Conn, string, []byte, int32, []zk.ACL) (string, error), flag int32,
 ) error {
-	_, err := call(ctx, s, func(c *zk.Conn) (string, error) { return create(c, dir, nil, flag, everybody) })
+	_, err := call(ctx, s, func(c *zk.Conn) (string, error) { return create(c, dir, nil, flag, s.b.acl) })
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}

@@ -28,7 +28,9 @@ type session struct {
 	users int       // calls, entries and places that need it; guarded by the mutex of the Backend
 	since time.Time // when the last of them went
 
+	logins  sync.WaitGroup
 	mu      sync.Mutex
+	known   bool // to the server as Options.Username; the library says so again on later connections
 	up      bool
 	away    error         // why there is no session, while that is known
 	changed chan struct{} // closed when one of them changes
@@ -99,7 +101,7 @@ func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 		return nil, fmt.Errorf("zklock: leases of more than %d different lengths at once", maxSessions)
 	}
 	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{}), users: 1}
-	s.conns = newConnManager(b.servers, func(err error) { s.setState(false, err) })
+	s.conns = newConnManager(b.servers, b.o.TLS, func(err error) { s.setState(false, err) })
 	conn, events, err := zk.Connect(b.servers, length,
 		zk.WithDialer(s.conns.dial), zk.WithHostProvider(s.conns), zk.WithEventCallback(s.onEvent),
 		zk.WithLogger(silent{}), zk.WithLogInfo(false))
@@ -123,7 +125,14 @@ func (s *session) onEvent(e zk.Event) {
 	}
 	switch e.State {
 	case zk.StateHasSession:
-		s.setState(true, nil)
+		s.mu.Lock()
+		known := s.known || s.b.o.Username == ""
+		s.mu.Unlock()
+		if known {
+			s.setState(true, nil)
+			return
+		}
+		s.logins.Go(s.logIn) // its answer needs the goroutine that this is
 	case zk.StateDisconnected, zk.StateExpired:
 		s.mu.Lock()
 		wasUp := s.up
@@ -135,6 +144,24 @@ func (s *session) onEvent(e zk.Event) {
 		}
 	default: // on the way to one
 	}
+}
+
+// logIn tells the server the user of the session, which is up then.
+func (s *session) logIn() {
+	s.b.mu.Lock()
+	conn := s.conn // it is set under the mutex
+	s.b.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	if err := conn.AddAuth("digest", []byte(s.b.o.Username+":"+s.b.o.Password)); err != nil {
+		s.setState(false, fmt.Errorf("log in: %w", err)) // until the next connection
+		return
+	}
+	s.mu.Lock()
+	s.known = true
+	s.mu.Unlock()
+	s.setState(true, nil)
 }
 
 func (s *session) setState(up bool, away error) {
@@ -195,6 +222,7 @@ func (s *session) end(held bool) {
 	s.conn.Close()
 	s.conns.shut(true)
 	<-s.ended
+	s.logins.Wait()
 }
 
 // call runs f, which has no context, and leaves it to itself when ctx ends or the

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,11 @@ type Options struct {
 	// Root is the folder of everything. Programs with different roots do not
 	// exclude each other. Default "/seckill".
 	Root string
+	// TLS is how servers are verified. Default: no TLS.
+	TLS *tls.Config
+	// Username and Password are of the scheme digest. With them no other user may read or change
+	// what is made. Default: every client may, and the network decides which may connect.
+	Username, Password string
 	// Logger hears of what could not be tidied up. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -26,6 +32,7 @@ type Options struct {
 type Backend struct {
 	servers []string
 	o       Options
+	acl     []zk.ACL // of all nodes
 
 	ctx  context.Context // of the goroutines; ends with Close
 	stop context.CancelFunc
@@ -59,8 +66,11 @@ func Connect(servers []string, o Options) (*Backend, error) {
 		o.Logger = slog.Default()
 	}
 	b := &Backend{
-		servers: zk.FormatServers(servers), o: o,
+		servers: zk.FormatServers(servers), o: o, acl: zk.WorldACL(zk.PermAll),
 		sessions: map[time.Duration]*session{}, claims: map[acquisition]*entry{},
+	}
+	if o.Username != "" {
+		b.acl = zk.DigestACL(zk.PermAll, o.Username, o.Password)
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	return b, nil

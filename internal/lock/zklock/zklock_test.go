@@ -88,7 +88,7 @@ func harness(t testing.TB, addr string) locktest.Harness {
 		},
 		Overwrite: func(t testing.TB, key string) {
 			o.empty(t, names.held(key))
-			_, err := o.Create(names.held(key)+"/stranger.", nil, zk.FlagSequence, everybody)
+			_, err := o.Create(names.held(key)+"/stranger.", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			require.NoError(t, err)
 		},
 		Delete:     func(t testing.TB, key string) { o.empty(t, names.held(key)) },

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 
 // StartMasters starts a Redis Cluster of one or more masters without replicas, to measure how work
 // spreads: the death of a master is the end of its slots. Slots are assigned as redis-cli does it,
-// in ranges as equal as possible.
+// in ranges as equal as possible. It alone takes WithTLS.
 func StartMasters(ctx context.Context, dir string, masters int, settings ...Setting) (*Cluster, error) {
 	return onFreePorts(ctx, masters, func(ports []int) (*Cluster, error) {
 		c := &Cluster{masters: masters}
@@ -87,7 +88,7 @@ func (c *Cluster) join(ctx context.Context) error {
 			if err := r.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", n+1).Err(); err != nil || n == 0 {
 				return err
 			}
-			host, port, _ := net.SplitHostPort(c.nodes[0].Addr()) // addrOf made it
+			host, port, _ := net.SplitHostPort(cmp.Or(c.nodes[0].TLSAddr(), c.nodes[0].Addr())) // addrOf made it
 			return r.ClusterMeet(ctx, host, port).Err()
 		}); err != nil {
 			return err
@@ -104,6 +105,9 @@ func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings [
 		Set("cluster-config-file", "nodes.conf"),
 		Set("cluster-node-timeout", "2000"),
 	}, settings...)
+	if _, secure := splitTLS(settings); secure != nil {
+		c.settings = append(c.settings, Set("tls-cluster", "yes")) // or the nodes would tell no client of their other port
+	}
 	for _, port := range ports {
 		if err := c.startNode(ctx, port); err != nil {
 			return err
@@ -130,6 +134,9 @@ func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }
 
 // Addrs returns the addresses of Nodes, in that order.
 func (c *Cluster) Addrs() []string { return addrs(c.nodes) }
+
+// TLSAddrs returns the addresses at which the nodes speak TLS.
+func (c *Cluster) TLSAddrs() []string { return tlsAddrs(c.nodes) }
 
 // Masters returns the nodes that own slots now, as the first responding node sees it. Just after a
 // master's death it may still be among them.

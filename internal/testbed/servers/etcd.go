@@ -29,12 +29,25 @@ func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of etcd: %w", err)
 	}
+	settings, secure := splitTLS(settings)
 	return onFreePorts(ctx, 2, func(ports []int) (*Etcd, error) {
+		securePort, err := tlsPort(ctx, secure)
+		if err != nil {
+			return nil, err
+		}
+		args, tlsAddr := etcdArgs(dir, addrOf(ports[0]), addrOf(ports[1]), settings), ""
+		if secure != nil {
+			tlsAddr = addrOf(securePort)
+			urls := "http://" + addrOf(ports[0]) + ",https://" + tlsAddr
+			args = append(args, "--listen-client-urls="+urls, "--advertise-client-urls="+urls)
+			for _, s := range secure.etcd() {
+				args = append(args, "--"+s.Name+"="+s.Value)
+			}
+		}
 		e := &Etcd{&Process{
-			path: server,
-			args: etcdArgs(dir, addrOf(ports[0]), addrOf(ports[1]), settings),
-			addr: addrOf(ports[0]),
-			log:  filepath.Join(dir, "etcd.log"),
+			path: server, args: args,
+			addr: addrOf(ports[0]), tlsAddr: tlsAddr,
+			log: filepath.Join(dir, "etcd.log"),
 		}}
 		e.ready = func(ctx context.Context, pid int) error {
 			if err := listens(pid, e.Addr()); err != nil {

@@ -45,6 +45,10 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 func startMariaDB(ctx context.Context, server, dir, data string, port int, settings []Setting) (*MariaDB, error) {
 	pidFile := filepath.Join(dir, "my.pid")
 	settings, env := split(settings)
+	settings, secure := splitTLS(settings)
+	if secure != nil {
+		settings = append([]Setting{Set("ssl-cert", secure.Cert), Set("ssl-key", secure.Key), Set("ssl-ca", secure.CA)}, settings...)
+	}
 	m := &MariaDB{data: data, Process: &Process{
 		path: server,
 		args: mariaDBArgs(dir, data, pidFile, port, settings),
@@ -52,6 +56,9 @@ func startMariaDB(ctx context.Context, server, dir, data string, port int, setti
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "my.log"),
 	}}
+	if secure != nil {
+		m.tlsAddr = m.addr
+	}
 	m.ready = func(ctx context.Context, pid int) error {
 		if err := hasPID(pidFile, pid); err != nil {
 			return err

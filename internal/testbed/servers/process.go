@@ -29,7 +29,10 @@ type Process struct {
 	args []string
 	env  []string // beyond our own
 	addr string
-	log  string // receives everything that the program prints
+
+	tlsAddr string // "" without TLS
+
+	log string // receives everything that the program prints
 	// ready returns nil once the program with this process id serves.
 	ready func(ctx context.Context, pid int) error
 

@@ -55,6 +55,14 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 		return nil, fmt.Errorf("make the folder of Redis: %w", err)
 	}
 	settings, env := split(settings)
+	settings, secure := splitTLS(settings)
+	securePort, err := tlsPort(ctx, secure)
+	if err != nil {
+		return nil, err
+	}
+	if secure != nil {
+		settings = append(secure.redis(securePort), settings...)
+	}
 	file := filepath.Join(dir, "redis.conf")
 	if err := writeConfig(file, append([]Setting{
 		Set("port", strconv.Itoa(port)),
@@ -70,6 +78,9 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "redis.log"),
 	}}
+	if secure != nil {
+		r.tlsAddr = addrOf(securePort)
+	}
 	for _, s := range settings {
 		if name, renamed := strings.CutPrefix(s.Value, "INFO "); renamed && s.Name == "rename-command" {
 			r.infoCommand = name

@@ -41,6 +41,10 @@ func StartSentinel(ctx context.Context, dir string, settings ...Setting) (*Senti
 // finds replicas when it first asks the master, and then only every ten seconds.
 func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
 	master := addrOf(ports[0])
+	_, secure := splitTLS(settings)
+	if secure != nil {
+		settings = append([]Setting{Set("tls-replication", "yes")}, settings...)
+	}
 	for i, port := range ports[:sentinelData] {
 		own := settings
 		if i > 0 {
@@ -51,16 +55,23 @@ func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings 
 			return err
 		}
 		s.data = append(s.data, node)
+		if secure != nil && i == 0 {
+			master = node.TLSAddr()
+		}
 	}
 	if err := await(ctx, s.replicated); err != nil {
 		return err
 	}
 	for i, port := range ports[sentinelData:] {
-		node, err := startRedisMode(ctx, filepath.Join(dir, "sentinel"+strconv.Itoa(i+1)), port, []Setting{
+		own := []Setting{
 			Set("sentinel", "monitor "+masterName+" "+spaced(master)+" 2"),
 			Set("sentinel", "down-after-milliseconds "+masterName+" 1000"),
 			Set("sentinel", "failover-timeout "+masterName+" 5000"),
-		}, "--sentinel")
+		}
+		if secure != nil {
+			own = append(own, WithTLS(*secure), Set("tls-replication", "yes"))
+		}
+		node, err := startRedisMode(ctx, filepath.Join(dir, "sentinel"+strconv.Itoa(i+1)), port, own, "--sentinel")
 		if err != nil {
 			return err
 		}
@@ -71,6 +82,11 @@ func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings 
 
 // MasterName returns the name of the master at the sentinels.
 func (s *Sentinel) MasterName() string { return masterName }
+
+// SentinelTLSAddrs returns the addresses at which the three sentinels speak TLS.
+func (s *Sentinel) SentinelTLSAddrs() []string {
+	return tlsAddrs(s.sentinels)
+}
 
 // SentinelAddrs returns the addresses of the three sentinels.
 func (s *Sentinel) SentinelAddrs() []string { return addrs(s.sentinels) }

@@ -4,7 +4,8 @@ package servers
 type Setting struct {
 	Name, Value string
 
-	clock *Clock // instead of both: see ByClock
+	clock *Clock    // instead of both: see ByClock
+	tls   *TLSFiles // instead of both: see WithTLS
 }
 
 // Set returns a setting: `Set("innodb-flush-log-at-trx-commit", "2")` for MariaDB,

@@ -20,6 +20,9 @@ const (
 	zooKeeperJar = "/usr/share/java/zookeeper.jar"
 	// loggerJar makes it print why it does not start; it runs without it as well.
 	loggerJar = "/usr/share/java/slf4j-simple.jar"
+	// Both are for TLS, and missing in the manifest.
+	nettyCodecJar    = "/usr/share/java/netty-codec.jar"
+	nettyResolverJar = "/usr/share/java/netty-resolver.jar"
 )
 
 // ZooKeeper is a single server, reachable from this machine only. Every write reaches the kernel
@@ -52,6 +55,18 @@ func StartZooKeeper(ctx context.Context, dir string, settings ...Setting) (*ZooK
 }
 
 func startZooKeeper(ctx context.Context, java, dir string, port int, settings []Setting) (*ZooKeeper, error) {
+	settings, secure := splitTLS(settings)
+	securePort, err := tlsPort(ctx, secure)
+	if err != nil {
+		return nil, err
+	}
+	if secure != nil {
+		own, err := secure.zooKeeper(dir, securePort)
+		if err != nil {
+			return nil, err
+		}
+		settings = append(own, settings...)
+	}
 	file := filepath.Join(dir, "zoo.cfg")
 	if err := writeZooConfig(file, append([]Setting{
 		Set("tickTime", "500"),
@@ -71,15 +86,23 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 			"-Dzookeeper.forceSync=no",
 			"-Dznode.container.checkIntervalMs=1000", // empty containers go soon, so that tests see them go
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-			"-cp", zooKeeperJar + ":" + loggerJar,
+			"-cp", strings.Join([]string{zooKeeperJar, loggerJar, nettyCodecJar, nettyResolverJar}, ":"),
 			"org.apache.zookeeper.server.ZooKeeperServerMain", file,
 		},
 		addr: addrOf(port),
 		log:  filepath.Join(dir, "zookeeper.log"),
 	}}
+	if secure != nil {
+		z.tlsAddr = addrOf(securePort)
+	}
 	z.ready = func(ctx context.Context, pid int) error {
-		if err := listens(pid, z.Addr()); err != nil {
-			return err
+		for _, addr := range []string{z.Addr(), z.tlsAddr} {
+			if addr == "" {
+				continue
+			}
+			if err := listens(pid, addr); err != nil {
+				return err
+			}
 		}
 		return z.serves(ctx)
 	}

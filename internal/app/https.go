@@ -1,0 +1,102 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+
+	"seckill/internal/certs"
+	"seckill/internal/config"
+)
+
+// secure lets the listeners speak TLS, as far as the configuration says so, with the certificate
+// that is in the files now. stop ends the watch over them.
+func (l *listeners) secure(cfg config.Config, log *slog.Logger) (stop func(), err error) {
+	var pair certs.Pair
+	stop, err = watch(log, watchedFiles{
+		key: "http.tls_cert, http.tls_key", paths: []string{cfg.HTTP.TLSCert, cfg.HTTP.TLSKey},
+		take: func(texts [][]byte) error { return pair.Set(texts[0], texts[1]) },
+	})
+	if err != nil || cfg.HTTP.TLSCert == "" {
+		return stop, err
+	}
+	l.public = tlsListener{l.public, pair.Config()}
+	if cfg.Admin.TLS {
+		l.admin = tlsListener{l.admin, pair.Config()}
+	}
+	return stop, nil
+}
+
+// tlsListener speaks TLS on what is accepted. The handshake is part of the first read, and so within
+// the time that the first request has.
+type tlsListener struct {
+	net.Listener
+
+	config *tls.Config
+}
+
+// Accept waits for a connection.
+func (l tlsListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // net/http looks at it
+	}
+	return &tlsConn{Conn: tls.Server(c, l.config), raw: c}, nil
+}
+
+// tlsConn is a connection over TLS. A client that speaks HTTP as it is told so, in the same.
+type tlsConn struct {
+	*tls.Conn
+
+	raw net.Conn
+}
+
+const notTLS = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" +
+	"This server speaks https: begin the address with https://\n"
+
+// Read reads what was encrypted.
+func (c *tlsConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if header, plain := errors.AsType[tls.RecordHeaderError](err); plain && isMethod(string(header.RecordHeader[:])) {
+		_, _ = io.WriteString(c.raw, notTLS)
+	}
+	return n, err //nolint:wrapcheck // net/http compares it
+}
+
+// isMethod reports whether head may be the beginning of a request of HTTP.
+func isMethod(head string) bool {
+	return strings.Trim(head, "ABCDEFGHIJKLMNOPQRSTUVWXYZ /") == ""
+}
+
+// ownTLS returns how the program verifies its own public listener, or nil without TLS.
+func (s *Server) ownTLS() (*tls.Config, error) { return OwnTLS(s.app.cfg.HTTP) }
+
+// OwnTLS returns how a program on this machine verifies the listeners of the one that has this
+// configuration, or nil without TLS.
+func OwnTLS(cfg config.HTTP) (*tls.Config, error) {
+	if cfg.TLSCert == "" {
+		return nil, nil //nolint:nilnil // nil is no TLS for every client
+	}
+	own, err := certs.Own(cfg.TLSCert)
+	if err != nil {
+		return nil, Usage(fmt.Errorf("http.tls_cert: %w", err))
+	}
+	return own, nil
+}
+
+// TrustTLS returns how a server is verified whose authority is in a file, the flag --ca, or nil, which
+// is by the system's authorities, without one.
+func TrustTLS(file string) (*tls.Config, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // nil is the system's authorities for every client
+	}
+	trust, err := certs.Trust(file)
+	if err != nil {
+		return nil, Usage(fmt.Errorf("--ca: %w", err))
+	}
+	return trust, nil
+}
