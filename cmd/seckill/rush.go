@@ -29,8 +29,10 @@ while auth.demo_login is on.`,
 	}
 	load := configFlag(cmd, c)
 	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
-	var o rush.Options
-	var asJSON bool
+	var (
+		o      rush.Options
+		asJSON bool
+	)
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
 	f.StringVar(&o.Coupon, "coupon", "1", "the coupon's id")
