@@ -87,6 +87,7 @@ type Deps struct {
 	Rush       Rush   // optional
 	Lab        Lab    // optional
 	Prover     Prover // optional: every buyer is given a purchase token
+	Traces     Traces // optional
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.

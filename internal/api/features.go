@@ -11,8 +11,10 @@ type features struct {
 	Lab       bool `json:"lab"`
 	// PurchaseToken: buying needs a token of POST /coupons/{id}/purchase-tokens.
 	PurchaseToken bool `json:"purchase_token"`
+	// Traces: GET /orders/{id}/trace shows the orders that asked for a trace.
+	Traces bool `json:"traces"`
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
-	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil, s.o.PurchaseTokens != nil}, nil
+	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil, s.o.PurchaseTokens != nil, s.deps.Traces != nil}, nil
 }

@@ -111,6 +111,7 @@ func (s *Server) routes() error {
 
 	get(v1+"/orders", handle(s, routePolicy{who: user}, s.listOrders))
 	get(v1+"/orders/:id", handle(s, routePolicy{who: user}, s.getOrder))
+	get(v1+"/orders/:id/trace", handle(s, routePolicy{who: user}, s.traceOrder))
 	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
 	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
 

@@ -87,7 +87,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	a.onStop(func(context.Context) error { stopTokens(); return nil })
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: tracedOrders{a.orders, a.traces}, Payments: a.orders, Live: a.Stock,
-		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a},
+		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Traces: keptTracesOf(a.traces),
 	}
 	if a.embedded != nil {
 		rushes := newRushRunner(s)

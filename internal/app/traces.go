@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"seckill/internal/api"
 	"seckill/internal/order"
 	"seckill/internal/tracing"
 )
@@ -33,6 +34,26 @@ func traceRequests(t *tracing.Traces) func(string, http.ResponseWriter, *http.Re
 		return nil
 	}
 	return t.Request
+}
+
+// keptTracesOf returns nil if none are kept.
+func keptTracesOf(t *tracing.Traces) api.Traces {
+	if !t.Keeps() {
+		return nil
+	}
+	return orderTraces{t}
+}
+
+// orderTraces implements api.Traces.
+type orderTraces struct{ *tracing.Traces }
+
+func (t orderTraces) Steps(orderID, userID int64) []api.Step {
+	steps := t.Traces.Steps(orderID, userID)
+	all := make([]api.Step, len(steps))
+	for i, s := range steps {
+		all[i] = api.Step(s)
+	}
+	return all
 }
 
 // tracedOrders is the order service with a span around Place.

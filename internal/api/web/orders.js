@@ -1,6 +1,7 @@
 // The buyer's session, and the buyer's orders.
 import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell, titled } from "./core.js";
 import { call, identify, loggedIn, userID } from "./server.js";
+import { trace } from "./trace.js";
 
 let orders = [];
 let loading = false;
@@ -39,7 +40,7 @@ function show() {
     const c = app.coupons.find((c) => c.id === o.coupon_id);
     return c ? titled(c) : o.coupon_id;
   };
-  list(JSON.stringify([app.language, orders, orders.map(title)]), title);
+  list(JSON.stringify([app.language, app.features.traces, orders, orders.map(title)]), title);
   tick();
   $("who").hidden = !loggedIn();
   $("login").hidden = loggedIn() || !app.features.demo_login;
@@ -71,6 +72,7 @@ function list(as, title) {
       }
       item.append(due, row);
     }
+    item.append(trace(o));
     return item;
   }));
   if (within) $("mine-title").focus({ preventScroll: true });

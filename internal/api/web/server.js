@@ -1,6 +1,8 @@
 // The contract as the page uses it. Every answer is {status, body, after, location}; a lost answer
 // has the status 0. Tokens travel in a header, never in an address.
 
+import { app } from "./core.js";
+
 let token = sessionStorage.getItem("token") || "";
 let adminToken = ""; // in memory only
 
@@ -33,13 +35,14 @@ function claims(text) {
 export const userID = () => claims(token).sub ?? "";
 
 // call asks as the buyer, as the administrator, as "" without a token, or with the token given.
-export async function call(method, path, { body, key, permit, as = "buyer", bearer, patience = 10_000 } = {}) {
+export async function call(method, path, { body, key, permit, traceparent, as = "buyer", bearer, patience = 10_000 } = {}) {
   const headers = {};
   const mine = bearer ?? { admin: adminToken, buyer: token, "": "" }[as];
   if (mine) headers.Authorization = "Bearer " + mine;
   if (body) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
   if (permit) headers["Purchase-Token"] = permit;
+  if (traceparent) headers.traceparent = traceparent;
   try {
     const r = await fetch("/api/v1" + path, {
       method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience),
@@ -64,11 +67,14 @@ const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0);
 // online returns when the browser has a network.
 const online = () => navigator.onLine ? undefined : new Promise((done) => addEventListener("online", done, { once: true }));
 
+const hex = (bytes) => [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
+
 // buy asks for one unit until the answer is definite. Every retry has the same key, so that a lost
 // answer never becomes a second order. said receives the answers before the last. Without a network
 // nothing is sent until there is one; while the server is known to be away, back is awaited.
 export async function buy(couponID, said, back, { tokens = false } = {}) {
-  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+  const key = hex(16);
+  const traceparent = app.features.traces ? `00-${hex(16)}-${hex(8)}-01` : ""; // one trace for all of them
   // A purchase token takes the place of the key; one that has expired has bought nothing.
   let permit = "";
   const ask = async () => {
@@ -77,7 +83,7 @@ export async function buy(couponID, said, back, { tokens = false } = {}) {
       if (got.status !== 201) return got;
       permit = got.body.token;
     }
-    const got = await call("POST", `/coupons/${couponID}/orders`, permit ? { permit } : { key });
+    const got = await call("POST", `/coupons/${couponID}/orders`, permit ? { permit, traceparent } : { key, traceparent });
     if (got.body.code !== "purchase_token_expired") return got;
     permit = "";
     return { ...got, after: 1 };

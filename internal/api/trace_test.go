@@ -1,0 +1,39 @@
+package api
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// diary keeps the way of order 7 of user 42.
+type diary struct{}
+
+func (diary) Steps(id, user int64) []Step {
+	if id != 7 || user != 42 {
+		return nil
+	}
+	began := time.Unix(1e9, 0)
+	return []Step{
+		{Name: "place", Began: began, Took: 3 * time.Millisecond},
+		{Name: "transaction", Began: began.Add(time.Millisecond), Took: 1500 * time.Microsecond, Orders: 12, Failed: true},
+	}
+}
+
+func TestTheWayOfAnOrderIsForItsBuyer(t *testing.T) {
+	s := newShop().serve(t, Options{DemoLogin: true})
+	path := ask{method: "GET", path: "/api/v1/orders/7/trace", token: sign(t, s, 42, RoleUser)}
+	rec := do(t, s, path)
+	require.Equal(t, 404, rec.Code, "none is kept")
+	s.deps.Traces = diary{}
+	rec = do(t, s, path)
+	require.Equal(t, 200, rec.Code)
+	require.JSONEq(t, `{"steps":[{"step":"place","begin_us":0,"took_us":3000},
+		{"step":"transaction","begin_us":1000,"took_us":1500,"orders":12,"failed":true}]}`, rec.Body.String())
+	path.token = sign(t, s, 43, RoleUser)
+	require.Equal(t, 404, do(t, s, path).Code)
+	path.token = ""
+	require.Equal(t, 401, do(t, s, path).Code)
+	require.Contains(t, do(t, s, ask{method: "GET", path: "/api/v1/features"}).Body.String(), `"traces":true`)
+}
