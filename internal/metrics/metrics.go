@@ -92,6 +92,7 @@ func (m *Metrics) newLockMetrics() {
 	m.lockHeld = m.histogram("seckill_lock_held_seconds", "Time that locks were held.", durations)
 	m.lockEvents = m.counters("seckill_lock_events_total",
 		"Leases renewed, lost, releases that failed, and abandoned keys that were not freed.", "event")
+	m.lockEvents.WithLabelValues("lost") // from 0, so that the first is seen as an increase
 }
 
 func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {

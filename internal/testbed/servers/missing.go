@@ -51,6 +51,13 @@ func LookMariaDB() error {
 	return nil
 }
 
+// LookPromtool returns nil if there is a promtool for the tests of the alert rules. The error is a
+// *MissingError.
+func LookPromtool() error {
+	_, err := look("promtool", "prometheus")
+	return err
+}
+
 // LookChromium returns nil if there is a browser for the tests of the page. The error is a
 // *MissingError.
 func LookChromium() error {
