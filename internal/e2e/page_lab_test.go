@@ -41,6 +41,8 @@ func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 			v.until("document.querySelectorAll('#x-schedule li').length === 4")
 			assert.False(t, js[bool](v, tells), "the answer stands beside the question")
 			assert.Equal(t, "1 2 3 4", js[string](v, `[...document.querySelectorAll("#x-choices button")].map((b) => b.value).join(" ")`))
+			assert.Equal(t, 27, js[int](v, `document.querySelectorAll("#x-code li").length`), "the code stands beside the schedule")
+			assert.Equal(t, 0, js[int](v, differing))
 			fits("ask")
 
 			v.click(`#x-choices button[value="1"]`)
@@ -53,6 +55,7 @@ func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 			v.says("#x-count", "11 / 12")
 			v.press(kb.ArrowLeft)
 			v.says("#x-count", "10 / 12")
+			v.says("#x-code [aria-current=step]", `a.Unlock("user:42")`)
 			fits("steps")
 			v.press(kb.ArrowRight)
 			v.press(kb.ArrowRight)
@@ -62,10 +65,15 @@ func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 			v.hasFocus("#x-answer")
 			v.says("#x-answer", strings.ReplaceAll(v.word("x_wrong"), "{m}", "2"))
 			assert.True(t, js[bool](v, tells))
+			assert.Equal(t, 4, js[int](v, differing), "unlock and commit, in either order")
+			v.says("#x-place", "internal/order/place.go")
 			fits("told")
 		})
 	}
 }
+
+// differing counts the lines that are marked as different between wrong and right.
+const differing = `document.querySelectorAll("#x-code .bad, #x-code .good, #x-code .differs").length`
 
 // search types into the search of the experiments.
 func (v *tab) search(words string) {

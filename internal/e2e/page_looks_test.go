@@ -76,7 +76,7 @@ const english = `(() => {
 	const all = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
 		const e = texts.currentNode.parentElement, said = texts.currentNode.textContent.replace(/“.*?”/g, "");
-		if (e.checkVisibility() && !e.closest("code, #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
+		if (e.checkVisibility() && !e.closest("code, #x-code, #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
 	}
 	return all;
 })()`

@@ -79,6 +79,14 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, fmt.Errorf("there is no experiment %q: see seckill lab list", name)
 }
 
+// Play runs an experiment and puts its source beside what happened.
+func Play(ctx context.Context, servers *harness.Servers, e Experiment) harness.Result {
+	r := harness.RunExperiment(ctx, servers, e)
+	addSource(&r)
+	r.Place = place(e.Name)
+	return r
+}
+
 // RunAll runs experiments one after the other and calls tell with each result. It stops early if
 // ctx ends.
 func RunAll(ctx context.Context, servers *harness.Servers, experiments []Experiment, tell func(harness.Result)) []harness.Result {
@@ -87,7 +95,7 @@ func RunAll(ctx context.Context, servers *harness.Servers, experiments []Experim
 		if ctx.Err() != nil {
 			break
 		}
-		r := harness.RunExperiment(ctx, servers, e)
+		r := Play(ctx, servers, e)
 		if ctx.Err() != nil {
 			break
 		}

@@ -25,7 +25,7 @@ func TestEveryWrongShowsItsAnomalyAndNoRightDoes(t *testing.T) {
 	for _, e := range lab.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			for round := range *rounds {
-				r := harness.RunExperiment(t.Context(), servers, e)
+				r := lab.Play(t.Context(), servers, e)
 				require.True(t, r.AsExpected(), "round %d: %s", round+1, describe(r))
 				require.Empty(t, untold(r), "harness/chinese.go does not have these")
 				require.Empty(t, overlapping(r), "a lease is drawn beyond the moment at which the server let another in")

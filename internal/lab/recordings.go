@@ -33,6 +33,7 @@ func Recording(name string) (harness.Result, error) {
 		}
 		if r.Name == name {
 			r.Title, r.Lesson, r.Wild = e.Title, e.Lesson, e.Wild
+			r.Place = place(name)
 			r.Translate()
 			return r, nil
 		}
@@ -50,7 +51,7 @@ func WithRecording(r harness.Result) (harness.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Cases, r.Servers, r.Recorded = old.Cases, old.Servers, old.Recorded
+	r.Cases, r.Servers, r.Recorded, r.Code, r.Place = old.Cases, old.Servers, old.Recorded, old.Code, old.Place
 	return r, nil
 }
 
@@ -65,7 +66,7 @@ func Record(ctx context.Context, w io.Writer, servers *harness.Servers, now time
 		on, err := servers.Versions(ctx, e.Needs)
 		wrong = errors.Join(wrong, err)
 		r.Recorded = &harness.Recorded{At: now.UTC().Truncate(time.Second), On: on}
-		r.Servers = []harness.Text{}
+		r.Servers, r.Place = []harness.Text{}, nil
 		r.Title, r.Lesson, r.Wild = harness.Text{}, harness.Text{}, harness.Text{} // as they are then
 		for i := range r.Cases {
 			r.Cases[i].Chinese = nil

@@ -1,6 +1,9 @@
 package lab_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +36,48 @@ func TestEveryExperimentHasARecordingOfWhatItExpects(t *testing.T) {
 			require.Empty(t, untold(r), "harness/chinese.go does not have these")
 		})
 	}
+}
+
+// TestTheCodeBesideARecordingIsTheRealOne compares it with the source, line by line.
+func TestTheCodeBesideARecordingIsTheRealOne(t *testing.T) {
+	for _, e := range lab.All() {
+		t.Run(e.Name, func(t *testing.T) {
+			r, err := lab.Recording(e.Name)
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Code)
+			for _, block := range r.Code {
+				var lines []string
+				for _, line := range block.Lines {
+					lines = append(lines, line.Text)
+				}
+				require.Contains(t, read(t, block.File), strings.Join(lines, "\n")+"\n", again)
+			}
+			steps := 0
+			for _, c := range r.Cases {
+				for _, event := range c.Events {
+					if event.Line == nil {
+						continue
+					}
+					steps++
+					line := r.Code[event.Line[0]].Lines[event.Line[1]]
+					require.NotEmpty(t, strings.TrimSpace(line.Text))
+					require.True(t, c.Wrong && line.Wrong || !c.Wrong && line.Right)
+				}
+			}
+			require.Positive(t, steps, "no step has its line")
+
+			require.NotNil(t, r.Place, "places.go does not say where the program does it right")
+			require.Contains(t, read(t, r.Place.File), r.Place.Code)
+		})
+	}
+}
+
+// read returns a file of the module.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", path))
+	require.NoError(t, err)
+	return string(text)
 }
 
 func marked(c harness.CaseResult) bool {

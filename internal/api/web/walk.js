@@ -1,5 +1,6 @@
 // The way through an experiment: a guess, the steps of its wrong case one by one, then all of it.
 import { $, both, make, press, rows, say, set } from "./core.js";
+import { showCode } from "./code.js";
 
 let result = null;
 let phase = "all"; // "ask", "steps" or "all"
@@ -42,6 +43,7 @@ export function walk() {
   if (phase === "ask") ask();
   if (phase === "steps") step();
   if (phase === "all") tell();
+  showCode(result, phase, phase === "steps" ? at : -1);
 }
 
 function ask() {

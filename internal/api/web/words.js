@@ -73,6 +73,7 @@ export const words = {
     new: "not played", running: "playing", as_expected: "as expected", unexpected: "unexpected", 
     x_servers: "on {n}", comma: ", ", x_search: "Search the experiments", x_nothing: "No experiment has that.", x_n: "{n} experiments",
     x_all: "Show everything", x_restart: "Ask me again", x_plan: "The schedule of the wrong case: {n}", x_no_plan: "Each goes to its end, one after the other.",
+    x_source: "The code of the experiment", x_bad: "✘ run by the wrong case alone", x_good: "✔ run by the right case alone", x_differs: "≠ run by both, to another effect", x_place: "Done right in this program: {n}",
     x_back: "Back", x_next: "Next step", x_last: "What happened, and what is right", x_right: "You said {n}, and so it is.", x_wrong: "You said {n}. Counted: {m}.",
   },
   zh: {
@@ -147,6 +148,7 @@ export const words = {
     new: "未运行", running: "运行中", as_expected: "符合预期", unexpected: "不符", 
     x_servers: "运行于 {n}", comma: "、", x_search: "搜索实验", x_nothing: "没有匹配的实验。", x_n: "{n} 个实验",
     x_all: "直接看全部", x_restart: "重新提问", x_plan: "错误写法的执行次序：{n}", x_no_plan: "每个参与者依次执行到结束。",
+    x_source: "实验的代码", x_bad: "✘ 只有错误写法执行", x_good: "✔ 只有正确写法执行", x_differs: "≠ 两者都执行，但做的事不同", x_place: "本程序中正确的写法：{n}",
     x_back: "上一步", x_next: "下一步", x_last: "看结论与正确写法", x_right: "您猜 {n}，猜对了。", x_wrong: "您猜 {n}，实际为 {m}。",
   },
 };

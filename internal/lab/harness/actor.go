@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -138,7 +141,7 @@ func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ct
 	defer cancel()
 	s := &Step{
 		Ctx: ctx, cancel: cancel, probe: waiting,
-		event: Event{Actor: a.Name, Server: server, Kind: kind, What: what},
+		event: Event{Actor: a.Name, Server: server, Kind: kind, What: what, trace: trace()},
 	}
 	a.step.Store(s)
 	err := do(s)
@@ -153,6 +156,24 @@ func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ct
 	}
 	a.report(report{done: s})
 	return err
+}
+
+// scripts is the package that the scripts of experiments are in.
+const scripts = "seckill/internal/lab."
+
+// trace returns the lines of the scripts' package on the stack, as file:line.
+func trace() (lines []string) {
+	var counters [64]uintptr
+	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
+	for {
+		f, more := frames.Next()
+		if strings.HasPrefix(f.Function, scripts) {
+			lines = append(lines, filepath.Base(f.File)+":"+strconv.Itoa(f.Line))
+		}
+		if !more {
+			return lines
+		}
+	}
 }
 
 // park waits until the schedule lets the step begin.

@@ -13,6 +13,9 @@ type Result struct {
 	Cases   []CaseResult `json:"cases"`
 	Servers []Text       `json:"servers"` // what it ran on
 
+	Code  []Block `json:"code,omitempty"`  // of the scripts
+	Place *Place  `json:"place,omitempty"` // where the program does it right
+
 	Recorded *Recorded `json:"recorded,omitempty"` // nil if the cases were played just now
 
 	Seconds float64 `json:"seconds"`
@@ -92,6 +95,35 @@ type Event struct {
 	Waits   bool    `json:"waits,omitempty"`  // it waits here
 	Failed  bool    `json:"failed,omitempty"` // it was refused
 	Anomaly *Text   `json:"anomaly,omitempty"`
+	Line    []int   `json:"line,omitempty"` // of which block of the code, and which line of it
+
+	trace []string
+}
+
+// Trace returns the lines of the experiment's source that the step came from, as file:line, the
+// script's own last. A result that was read back has none.
+func (e Event) Trace() []string { return e.trace }
+
+// Block is a part of an experiment's source.
+type Block struct {
+	File  string `json:"file"`
+	Lines []Line `json:"lines"`
+}
+
+// Line is a line of source, and by which cases it was run.
+type Line struct {
+	Text  string `json:"text"`
+	Wrong bool   `json:"wrong,omitempty"`
+	Right bool   `json:"right,omitempty"`
+	// Differs says that the wrong cases did another thing there than the right ones.
+	Differs bool `json:"differs,omitempty"`
+}
+
+// Place is a place in the program.
+type Place struct {
+	File string `json:"file"`
+	Code string `json:"code"` // the line
+	Why  Text   `json:"why"`
 }
 
 // SpanKind is what a span shows.

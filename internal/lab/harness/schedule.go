@@ -125,7 +125,9 @@ func (run *Run) awaitStep(a *Actor) bool {
 		}
 		if !a.waits {
 			a.waits = true
-			n := run.rec.add(Event{Actor: a.Name, Server: s.event.Server, Kind: s.event.Kind, What: s.event.What, Waits: true, Note: "waits …"})
+			waits := s.event
+			waits.Waits, waits.Note = true, "waits …"
+			n := run.rec.add(waits)
 			run.rec.open(WaitSpan, a.Name, s.event.What, n)
 		}
 		return false

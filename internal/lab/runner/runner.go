@@ -135,7 +135,7 @@ func (r *Runner) Start(name string) error {
 	}
 	r.playing = name
 	r.running.Go(func() {
-		result := harness.RunExperiment(r.ctx, r.places, e)
+		result := lab.Play(r.ctx, r.places, e)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.playing, r.results[name] = "", result
