@@ -190,7 +190,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if err := a.takeOwnership(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.checkShards(ctx); err != nil {
+	if err := errors.Join(a.checkShards(ctx), a.checkLayouts(ctx)); err != nil {
 		return nil, err
 	}
 	if a.traces, err = openTraces(ctx, a); err != nil {
@@ -289,8 +289,8 @@ func (a *App) Close(ctx context.Context) error {
 	return err
 }
 
-// ready returns an error if a store does not answer within a second, or takes no writes, or if the clocks
-// are apart.
+// ready returns an error if a store does not answer within a second, or takes no writes, if what is sold was
+// loaded by a newer version of the program, or if the clocks are apart.
 func (a *App) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -301,6 +301,9 @@ func (a *App) ready(ctx context.Context) error {
 		return errors.New("the database does not answer")
 	}
 	if err := a.writes.check(a.cfg.Redis.Mode == redisconn.Cluster); err != nil {
+		return err
+	}
+	if err := a.Stock.CheckLayout(); err != nil {
 		return err
 	}
 	return a.sameTime()

@@ -118,6 +118,9 @@ func (a *App) loadedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
 // queuedCoupons returns the coupons that may have requests in their queues: those on sale or
 // paused, and those whose sale ended less than a minute ago.
 func (a *App) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
+	if err := a.Stock.CheckLayout(); err != nil {
+		return nil, err // the entries of a newer program are left to it
+	}
 	loaded, err := a.loadedCoupons(ctx)
 	return slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
 		return a.clock.Now().Sub(c.EndsAt) > time.Minute

@@ -33,6 +33,7 @@ var causes = map[string]string{
 	redisconn.CauseNotDurable:  "Redis cannot write to its disk and takes no writes",
 	redisconn.CauseNoReplicas:  "Redis has fewer replicas than min-replicas-to-write and takes no writes",
 	redisconn.CauseNoRight:     "the user of Redis lacks a right",
+	redisconn.CauseNewerLayout: "a newer version of the program has loaded what is in Redis",
 	redisconn.CauseAway:        "Redis does not answer",
 
 	causeLock:  "the servers of the locks do not answer",

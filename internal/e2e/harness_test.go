@@ -38,8 +38,14 @@ func launch(t testing.TB, env []string, args ...string) *process {
 // launchLogging is launch with a standard error of the test's own, unless log is nil.
 func launchLogging(t testing.TB, log *os.File, env []string, args ...string) *process {
 	t.Helper()
+	return launchBuild(t, program, log, env, args...)
+}
+
+// launchBuild is launchLogging with another build of the program.
+func launchBuild(t testing.TB, build string, log *os.File, env []string, args ...string) *process {
+	t.Helper()
 	dependOnSources()
-	p := &process{cmd: exec.Command(program, args...), gone: make(chan struct{}), since: time.Now()}
+	p := &process{cmd: exec.Command(build, args...), gone: make(chan struct{}), since: time.Now()}
 	p.cmd.Args[0] = "seckill"
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
@@ -170,11 +176,24 @@ func serve(t testing.TB, env ...string) *instance {
 	return i
 }
 
+// serveBuild is serve with another build of the program.
+func serveBuild(t testing.TB, build string, env ...string) *instance {
+	t.Helper()
+	i := launchServeBuild(t, build, env...)
+	i.url, i.admin = i.serving(t)
+	return i
+}
+
 // launchServe starts an instance and does not wait for it.
 func launchServe(t testing.TB, env ...string) *instance {
 	t.Helper()
+	return launchServeBuild(t, program, env...)
+}
+
+func launchServeBuild(t testing.TB, build string, env ...string) *instance {
+	t.Helper()
 	env = append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_HTTP__DRAIN_DELAY=1s"}, env...)
-	return &instance{process: launch(t, env, "serve"), env: env}
+	return &instance{process: launchBuild(t, build, nil, env, "serve"), env: env}
 }
 
 // restart starts a new process on the same ports, with these settings besides.

@@ -18,6 +18,7 @@ const (
 	CauseNotDurable  = "redis_not_durable"   // it cannot write to its disk, and takes no writes then
 	CauseNoReplicas  = "redis_no_replicas"   // fewer than min-replicas-to-write
 	CauseNoRight     = "redis_no_right"      // of the user
+	CauseNewerLayout = "redis_newer_layout"  // a newer version of the program has loaded what is sold
 	CauseAway        = "redis_away"          // no answer, or none in time
 )
 
@@ -25,7 +26,8 @@ const (
 var said = map[string]string{
 	"OOM": CauseOutOfMemory, "READONLY": CauseReadOnly, "MISCONF": CauseNotDurable, "NOREPLICAS": CauseNoReplicas,
 	"NOPERM": CauseNoRight, "NOAUTH": CauseNoRight, "WRONGPASS": CauseNoRight,
-	"LOADING": CauseAway, "CLUSTERDOWN": CauseAway, "MASTERDOWN": CauseAway, "TRYAGAIN": CauseAway,
+	"NEWERLAYOUT": CauseNewerLayout,
+	"LOADING":     CauseAway, "CLUSTERDOWN": CauseAway, "MASTERDOWN": CauseAway, "TRYAGAIN": CauseAway,
 }
 
 // Cause returns the cause of an error of Redis; "" for any other error, and for an answer that has

@@ -260,6 +260,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 			elsewhere = append(elsewhere, m)
 		}
 		if err != nil {
+			s.noteLayout(shard, couponID, err)
 			return false, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 		}
 		loaded = loaded && (answer[0] == "YES" || answer[0] == "MOVED")

@@ -77,22 +77,22 @@ func source(name string) string {
 }
 
 var (
-	reserveScript    = lua("reserve", 10, "counter", "enqueue", "many")
-	lendScript       = lua("lend", 10, "counter", "enqueue")
-	confirmScript    = lua("confirm", 10, "many")
-	releaseScript    = lua("release", 10, "counter")
-	restockScript    = lua("restock", 7, "counter")
-	clearScript      = lua("clear", 10, "server", "exist")
-	noteScript       = lua("note", 5, "counter")
-	openScript       = lua("open", 2, "server", "counter")
-	loadedScript     = lua("loaded", 10, "server", "counter", "exist")
+	reserveScript    = lua("reserve", 10, "layout", "counter", "enqueue", "many")
+	lendScript       = lua("lend", 10, "layout", "counter", "enqueue")
+	confirmScript    = lua("confirm", 10, "layout", "many")
+	releaseScript    = lua("release", 10, "layout", "counter")
+	restockScript    = lua("restock", 7, "layout", "counter")
+	clearScript      = lua("clear", 10, "layout", "server", "exist")
+	noteScript       = lua("note", 5, "layout", "counter")
+	openScript       = lua("open", 2, "layout", "server", "counter")
+	loadedScript     = lua("loaded", 10, "layout", "server", "counter", "exist")
 	adoptScript      = lua("adopt", 10, "server")
 	shardScript      = lua("shard", 10, "counter")
-	holdsScript      = lua("holds", 10)
+	holdsScript      = lua("holds", 10, "layout")
 	listScript       = lua("list", 10)
 	freeScript       = lua("free", 10)
-	ackScript        = lua("acknowledge", 8)
-	deadLetterScript = lua("deadletter", 9)
+	ackScript        = lua("acknowledge", 8, "layout")
+	deadLetterScript = lua("deadletter", 9, "layout")
 )
 
 // Stock is the sharded stock of all coupons on one Redis: a server, a Sentinel
@@ -105,6 +105,7 @@ type Stock struct {
 
 	log        *slog.Logger
 	halfMoved  halfMoved
+	newer      atomic.Pointer[newerLayout]
 	halfDone   sync.Map     // coupon to the epoch in which a script was cut short
 	deployment atomic.Value // the id of the database's, after the first heartbeat
 }

@@ -3,7 +3,9 @@
 -- KEYS: stock meta holds open buyers requests returned queue …   ARGV: epoch, entries
 -- Returns for each OK, NONE (it is out already) or STALE.
 local meta, queue = KEYS[2], KEYS[8]
-local current = redis.call('HGET', meta, 'epoch')
+local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 
 local function acknowledge(entry)
   if current ~= ARGV[1] then return 'STALE' end

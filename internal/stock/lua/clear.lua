@@ -15,7 +15,9 @@
 --       and new keys belong to the other server, so that all of the older epoch is gone here and
 --       the new one can be begun there, once its keys exist.
 local nobody = '-9223372036854775808' -- no buyer's id is below it
-local current, of, noted, here = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'server'))
+local current, of, noted, here, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'server', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 local this = server()
 if not this then return {'BLIND'} end
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
@@ -28,7 +30,8 @@ end
 for i = 1, 8 do redis.call('UNLINK', KEYS[i]) end
 redis.call('UNLINK', KEYS[10])
 redis.call('SET', KEYS[1], 'closed')
-redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', nobody, 'masters', ARGV[4])
+redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', nobody, 'masters', ARGV[4],
+  'layout', layout)
 for i = 3, 6 do redis.call('HSET', KEYS[i], 'epoch', ARGV[1]) end
 redis.call('SADD', KEYS[7], 'epoch')
 exist(KEYS[8], KEYS[9], KEYS[10])

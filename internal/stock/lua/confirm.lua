@@ -5,7 +5,10 @@
 -- Gives for each OK, NONE (no such hold, nothing written) or STALE.
 local meta, holds, open, buyers, ages = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[10]
 local answers, orders = {}, column(2, 1)
-if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then
+local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
+if current ~= ARGV[1] then
   for i in ipairs(orders) do answers[i] = 'STALE' end
   return answers
 end

@@ -5,7 +5,10 @@
 -- ARGV: epoch, entry, why, how many dead letters are kept
 -- Returns OK, NONE (it is out already) or STALE.
 local meta, queue, dead = KEYS[2], KEYS[8], KEYS[9]
-if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return {'STALE'} end
+local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
+if current ~= ARGV[1] then return {'STALE'} end
 local found = redis.call('XRANGE', queue, ARGV[2], ARGV[2])
 redis.call('XACK', queue, 'orders', ARGV[2])
 if #found == 0 then return {'NONE'} end

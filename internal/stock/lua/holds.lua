@@ -11,6 +11,10 @@ local skip, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
+local current, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
+
 local orders
 if ARGV[3] == '' then
   orders = redis.call('ZRANGE', ages, skip, skip + most - 1)
@@ -24,7 +28,7 @@ for i = #orders, 1, -1 do
 end
 local listed = redis.call('ZCARD', ages) - (redis.call('ZSCORE', ages, 'mark') and 1 or 0)
 local lacks = redis.call('HLEN', holds) - redis.call('HEXISTS', holds, 'epoch') - listed
-local answer = {redis.call('HGET', KEYS[2], 'epoch') or '', string.format('%.0f', now), tostring(lacks), tostring(#orders)}
+local answer = {current or '', string.format('%.0f', now), tostring(lacks), tostring(#orders)}
 if #orders == 0 then return answer end
 local texts = redis.call('HMGET', holds, unpack(orders))
 for i, order in ipairs(orders) do

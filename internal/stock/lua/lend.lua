@@ -12,7 +12,9 @@ local epoch, request, order, user, entry = ARGV[1], ARGV[2], ARGV[3], ARGV[4], A
 local room, wait = tonumber(ARGV[6]), tonumber(ARGV[7])
 
 local left = counter(stock)
-local current, served = unpack(redis.call('HMGET', meta, 'epoch', 'served'))
+local current, served, written = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 if not left or not current then return {'NOTLOADED'} end
 if current ~= epoch then return {'STALE'} end
 local hold = redis.call('HGET', holds, order)

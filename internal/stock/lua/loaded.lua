@@ -4,12 +4,15 @@
 -- KEYS: stock meta holds open buyers requests returned queue dead ages: as many as
 -- clear.lua names, so that of a slot that is being moved both can be asked or none.
 -- ARGV: epoch, deployment
--- Returns YES, OTHER (another epoch, or another deployment's), CLOSED (no counter), LOST
+-- Returns YES, OTHER (another epoch, another deployment's, or too old a layout), CLOSED (no counter), LOST
 -- (something that was loaded is gone, as by eviction), or MOVED (another server, or
 -- the same one after a restart: its data may be older than what was last written) with the
 -- server that it was loaded on, the masters that there were then, the server that it is on, and
 -- of that the id of the replication that it has left and its age in seconds.
-local current, of, here, masters = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'masters'))
+local current, of, here, masters, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'masters', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
+if tonumber(written or '0') < oldest then return {'OTHER'} end
 if current ~= ARGV[1] or of and of ~= ARGV[2] then return {'OTHER'} end
 if not counter(KEYS[1]) then return {'CLOSED'} end
 if of then -- otherwise an older program loaded it, which left no marks

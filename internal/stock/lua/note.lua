@@ -6,7 +6,9 @@
 --       are no more), then user and count in turn
 -- Returns OK, OPEN (the epoch is open, its buyers were noted before and may have bought
 -- more since), OLDER if the shard has a newer epoch, or TORN if it has lost this one.
-local current, of, noted = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted'))
+local current, of, noted, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current ~= ARGV[1] or of ~= ARGV[2] then return {'TORN'} end
 if counter(KEYS[1]) then return {'OPEN'} end

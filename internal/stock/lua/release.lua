@@ -7,7 +7,10 @@
 -- SHARED (another attempt may still sell it), NONE, or STALE (also if there is no
 -- counter: INCR would make one, and open a shard that is not loaded).
 local stock, meta, holds, open, requests, ages = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[10]
-local stale = redis.call('HGET', meta, 'epoch') ~= ARGV[1] or not counter(stock)
+local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
+local stale = current ~= ARGV[1] or not counter(stock)
 
 local function release(order, attempt)
   if stale then return 'STALE' end

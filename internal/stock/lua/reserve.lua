@@ -25,7 +25,9 @@ local epoch = ARGV[1]
 local fields = 8 -- of each request
 
 local left = counter(stock)
-local current, served, queued = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued'))
+local current, served, queued, written = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 local orderOf = read(requests, column(2, fields))
 local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
 

@@ -6,7 +6,9 @@
 local stock, meta, buyers, returned = KEYS[1], KEYS[2], KEYS[5], KEYS[7]
 local epoch, order, user = ARGV[1], ARGV[2], ARGV[3]
 
-local current = redis.call('HGET', meta, 'epoch')
+local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
+local newer = unknown(written)
+if newer then return newer end
 if not current then return {'NOTLOADED'} end
 if tonumber(current) > tonumber(epoch) then return {'CONTAINED'} end
 if current ~= epoch or not counter(stock) then return {'NOTLOADED'} end
