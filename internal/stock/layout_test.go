@@ -55,20 +55,26 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 	next := s.load
 	next.Epoch++
 	asked := map[string]func() error{
-		"reserve":     func() error { _, err := s.Reserve(ctx, s.claim(s.at(0, 2), s.request())); return err },
-		"confirm":     func() error { return s.Confirm(ctx, open) },
-		"release":     func() error { return s.Release(ctx, open) },
-		"restock":     func() error { return s.Restock(ctx, restock) },
-		"load":        func() error { return s.Load(ctx, next) },
-		"go on":       func() error { return s.Load(ctx, s.load) },
-		"open":        func() error { return s.Open(ctx, s.load) },
-		"lend":        func() error { _, err := s.run(ctx, lendScript, s.load.CouponID, 1, s.load.Epoch, "r", 1, 1, "", 0, 0); return err },
+		"reserve": func() error { _, err := s.Reserve(ctx, s.claim(s.at(0, 2), s.request())); return err },
+		"confirm": func() error { return s.Confirm(ctx, open) },
+		"release": func() error { return s.Release(ctx, open) },
+		"restock": func() error { return s.Restock(ctx, restock) },
+		"load":    func() error { return s.Load(ctx, next) },
+		"go on":   func() error { return s.Load(ctx, s.load) },
+		"open":    func() error { return s.Open(ctx, s.load) },
+		"lend": func() error {
+			_, err := s.run(ctx, lendScript, s.load.CouponID, 1, s.load.Epoch, "r", 1, 1, "", 0, 0)
+			return err
+		},
 		"acknowledge": func() error { _, err := s.run(ctx, ackScript, s.load.CouponID, 0, s.load.Epoch, "1-1"); return err },
 		"dead letter": func() error {
 			_, err := s.run(ctx, deadLetterScript, s.load.CouponID, 0, s.load.Epoch, "1-1", "why", 1)
 			return err
 		},
-		"note":     func() error { _, err := s.run(ctx, noteScript, s.load.CouponID, 0, s.load.Epoch, "", 0, 7, 1); return err },
+		"note": func() error {
+			_, err := s.run(ctx, noteScript, s.load.CouponID, 0, s.load.Epoch, "", 0, 7, 1)
+			return err
+		},
 		"settle":   func() error { _, err := s.run(ctx, holdsScript, s.load.CouponID, 0, 0, 10, ""); return err },
 		"is it on": func() error { _, err := s.Loaded(ctx, s.load.CouponID, s.load.Epoch, s.load.Shards); return err },
 	}
