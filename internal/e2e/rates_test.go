@@ -31,6 +31,7 @@ func TestAUserGetsFromAllInstancesTogetherWhatTheRateSays(t *testing.T) {
 		})
 	}
 	asking.Wait()
+	t.Logf("%d served by %d instances, and the limit is %d", served.Load(), len(fleet), burst+perSecond*seconds)
 	// Each by itself would be 88; a pass that comes a second late costs 20 of each.
 	assert.Less(t, served.Load(), int64(len(fleet)*(burst+perSecond*seconds)*2/3))
 	assert.Greater(t, served.Load(), int64(perSecond*seconds/2))
