@@ -55,7 +55,7 @@ var places = map[string]harness.Place{
 		"an order does not touch the coupon's row before its turn", "插入订单不会提前碰优惠券那一行"),
 	"hot-row-last": at("internal/order/placement.go", "return tx.TakeOne(ctx, o.CouponID, p.Epoch)",
 		"the coupon's row comes last, and is held over the commit alone", "优惠券那一行放在最后，只锁到提交"),
-	"same-pool": at("internal/app/wire.go", "pool, err := mysqllock.Open(cfg.MySQL.DSN.Reveal(), cfg.MySQL.MaxOpen)",
+	"same-pool": at("internal/app/wire.go", "return mysqllock.NewLeaseRow(pool), pool.Close, nil",
 		"locks that live in the database have a pool of their own", "放在数据库里的锁有自己的连接池"),
 	"get-lock-wrong-connection": at("internal/lock/mysqllock/named.go", "conn, err := n.pool.Conn(ctx)",
 		"a named lock keeps its connection until it is released", "命名锁独占一个连接，直到释放"),
