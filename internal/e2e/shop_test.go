@@ -193,6 +193,7 @@ func rushEach(t testing.TB, fleet []*instance, o rush.Options) []rush.Report {
 	for n, i := range fleet {
 		o := o
 		o.URL, o.Keys, o.Token = i.url, true, rush.Signed(secret)
+		o.InDoubt = 3 * time.Minute // on a busy machine the stores give no answer for a while
 		o.FirstUser = max(o.FirstUser, 1) + int64(n*o.Users)
 		prepared := sync.OnceFunc(ready.Done) // or it never will be
 		o.Ready = func(context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 )
 
 // BenchmarkCall is what one request costs the generator, beside a server in the
@@ -21,8 +22,8 @@ func BenchmarkCall(b *testing.B) {
 	defer server.Close()
 	host := server.Listener.Addr().(*net.TCPAddr).String()
 	for name, l := range map[string]transport{
-		"light":   newRawConns(host, defaultTimeouts.inDoubt),
-		"nethttp": newNetHTTP("http://"+host, 128, defaultTimeouts.inDoubt, nil),
+		"light":   newRawConns(host, 30*time.Second),
+		"nethttp": newNetHTTP("http://"+host, 128, 30*time.Second, nil),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.Cleanup(l.cut)

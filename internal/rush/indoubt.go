@@ -12,7 +12,7 @@ import (
 // slow down the buyers that are still to come. The number of concurrent polls is bounded.
 func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after time.Duration) {
 	q := request{method: http.MethodGet, path: place, token: r.tokens[t.buyer]}
-	last := time.Now().Add(r.timeouts.inDoubt)
+	last := time.Now().Add(r.InDoubt)
 	for try := 1; ; try++ {
 		if !t.backoff(ctx, try, min(after, maxRetryAfter)) {
 			r.countFailure("in_doubt")
@@ -31,7 +31,7 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 		}
 		if time.Now().After(last) {
 			r.violation("user %d was answered 202 at %s, and after %v it was neither an order nor a refusal",
-				r.userOf(t), place, r.timeouts.inDoubt)
+				r.userOf(t), place, r.InDoubt)
 			r.countFailure("in_doubt")
 			return
 		}

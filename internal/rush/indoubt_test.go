@@ -102,9 +102,7 @@ func TestA202ThatBecomesARefusal(t *testing.T) {
 func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	queuing(s, 1<<30, nil)
-	b := defaultTimeouts
-	b.inDoubt = 100 * time.Millisecond
-	rep := s.rush(t, Options{Users: 1, timeouts: b})
+	rep := s.rush(t, Options{Users: 1, InDoubt: 100 * time.Millisecond})
 	require.Equal(t, map[string]int{"in_doubt": 1}, rep.Failures)
 	require.Equal(t, AuditViolated, rep.Audit)
 	require.ErrorContains(t, firstOf(rep), "neither an order nor a refusal")

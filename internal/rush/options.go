@@ -39,6 +39,9 @@ type Options struct {
 	Taps int
 
 	Timeout time.Duration // of one HTTP request; default 10 s
+	// InDoubt is the time in which a 202 must become an order or a refusal; default 30 s, which is what
+	// the server promises while its stores respond.
+	InDoubt time.Duration
 	TLS     *tls.Config   // how an https server is verified; nil is by the system's authorities
 	Verify  int           // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
 
@@ -66,7 +69,6 @@ type Options struct {
 
 // timeouts bound every kind of waiting that is not one request.
 type timeouts struct {
-	inDoubt time.Duration // for a 202 to become an order or a refusal
 	atRest  time.Duration // for the audit to be at rest
 	audit   time.Duration // for one audit
 	grace   time.Duration // for requests in flight after Ctrl-C
@@ -76,7 +78,6 @@ type timeouts struct {
 // The server promises to resolve whatever is open within 30 s. The audit gets a little
 // longer, because it is read at intervals.
 var defaultTimeouts = timeouts{
-	inDoubt: 30 * time.Second,
 	atRest:  35 * time.Second,
 	audit:   10 * time.Minute,
 	grace:   2 * time.Second,
@@ -90,6 +91,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Coupon, "1")
 	setDefault(&o.Timeout, 10*time.Second)
 	setDefault(&o.timeouts, defaultTimeouts)
+	setDefault(&o.InDoubt, 30*time.Second)
 	switch {
 	case !o.Keys:
 		o.Tries = 1
