@@ -42,8 +42,8 @@ type Options struct {
 	// InDoubt is the time in which a 202 must become an order or a refusal; default 30 s, which is what
 	// the server promises while its stores respond.
 	InDoubt time.Duration
-	TLS     *tls.Config   // how an https server is verified; nil is by the system's authorities
-	Verify  int           // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
+	TLS     *tls.Config // how an https server is verified; nil is by the system's authorities
+	Verify  int         // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
 
 	// Token returns a buyer's bearer token. It is called before the clock starts,
 	// from several goroutines. See Sessions and Signed.
@@ -69,19 +69,19 @@ type Options struct {
 
 // timeouts bound every kind of waiting that is not one request.
 type timeouts struct {
-	atRest  time.Duration // for the audit to be at rest
-	audit   time.Duration // for one audit
-	grace   time.Duration // for requests in flight after Ctrl-C
-	wrapUp  time.Duration // for reading back and auditing after Ctrl-C
+	atRest time.Duration // for the audit to be at rest
+	audit  time.Duration // for one audit
+	grace  time.Duration // for requests in flight after Ctrl-C
+	wrapUp time.Duration // for reading back and auditing after Ctrl-C
 }
 
 // The server promises to resolve whatever is open within 30 s. The audit gets a little
 // longer, because it is read at intervals.
 var defaultTimeouts = timeouts{
-	atRest:  35 * time.Second,
-	audit:   10 * time.Minute,
-	grace:   2 * time.Second,
-	wrapUp:  5 * time.Second,
+	atRest: 35 * time.Second,
+	audit:  10 * time.Minute,
+	grace:  2 * time.Second,
+	wrapUp: 5 * time.Second,
 }
 
 // withDefaults returns o with its defaults, or an ErrOptions.
