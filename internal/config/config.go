@@ -246,7 +246,7 @@ func Default() Config {
 			TokenTTL:           time.Minute,
 			TokenLead:          10 * time.Second,
 		},
-		Admission: Admission{MaxConcurrent: 256, MaxWaiting: 2048, MaxWait: time.Second},
+		Admission: Admission{MaxConcurrent: 1024, MaxWaiting: 2048, MaxWait: time.Second},
 
 		ID:   ID{Generator: "snowflake"},
 		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},
