@@ -16,5 +16,8 @@ type features struct {
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
-	return features{s.o.DemoLogin, s.o.DemoLogin && s.o.DemoAdmin, s.deps.Rush != nil, s.deps.Lab != nil, s.o.PurchaseTokens != nil, s.deps.Traces != nil}, nil
+	return features{
+		DemoLogin: s.o.DemoLogin, DemoAdmin: s.o.DemoLogin && s.o.DemoAdmin, Rush: s.deps.Rush != nil, Lab: s.deps.Lab != nil,
+		PurchaseToken: s.o.PurchaseTokens != nil, Traces: s.deps.Traces != nil,
+	}, nil
 }

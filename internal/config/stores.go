@@ -146,6 +146,9 @@ func (c Config) checkParams(wrong *problems) {
 			wrong.add("mysql.dsn must not have "+name+": remove it, "+why, key)
 		case name == "tls" && value == "preferred":
 			wrong.add("mysql.dsn must not have tls=preferred: write true, or nothing; "+unsafeParams["allowfallbacktoplaintext"], key)
+		case name == "tls" && value == "skip-verify":
+			wrong.add("mysql.dsn must not have tls=skip-verify: write true, and set mysql.tls_ca if its authority is your own; "+
+				"what is in between could be the server", key)
 		case name == "charset" && value != "utf8mb4", name == "collation" && !strings.HasPrefix(value, "utf8mb4_"):
 			wrong.add("mysql.dsn must not have another "+name+" than utf8mb4: remove it, the program sets it by itself", key)
 		}

@@ -121,6 +121,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a DSN with a plain password":   {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowCleartextPasswords=1") }, "mysql.dsn", "must not have allowCleartextPasswords"},
 		"a DSN with an old password":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowOldPasswords=true") }, "mysql.dsn", "must not have allowOldPasswords"},
 		"a DSN that gives up TLS":       {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&allowFallbackToPlaintext=true") }, "mysql.dsn", "must not have allowFallbackToPlaintext"},
+		"a DSN that trusts any server":  {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tls=Skip-Verify") }, "mysql.dsn", "mysql.tls_ca"},
 		"a DSN that prefers TLS":        {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tls=preferred") }, "mysql.dsn", "must not have tls=preferred"},
 		"a DSN that commits or not":     {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&autocommit=0") }, "mysql.dsn", "must not have autocommit"},
 		"a DSN without checks":          {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&unique_checks=0") }, "mysql.dsn", "must not have unique_checks"},
