@@ -174,6 +174,13 @@ func TestATokenOfAnEarlierSecretStillBuys(t *testing.T) {
 	token := g.token(t)
 	g.o.PurchaseTokens = purchaseTokens(t, func() time.Time { return g.time }, strings.Repeat("new!", MinSecret))
 	require.Equal(t, 201, g.buy(t, 42, "1", "Purchase-Token", token).Code)
+
+	o := PurchaseTokenOptions{TTL: time.Minute, Secrets: [][]byte{[]byte(strings.Repeat("new!", MinSecret))}}
+	newest, err := o.PurchaseTokens()
+	require.NoError(t, err)
+	r := order.Request{UserID: 42, CouponID: 1}
+	require.NoError(t, newest.permit(&r, g.token(t)), "the first secret signs")
+	require.ErrorIs(t, newest.permit(&r, token), errPurchaseToken)
 }
 
 // prover accepts one text.

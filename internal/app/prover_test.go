@@ -18,6 +18,9 @@ func TestAProofIsJudgedByTheURL(t *testing.T) {
 	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		body = string(text)
+		if r.URL.Path == "/elsewhere" {
+			return // 200, of a server that the proof was not meant for
+		}
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
 	}))
