@@ -40,6 +40,20 @@ func (a *App) startBackground(ctx context.Context) {
 	})
 }
 
+// every calls do at each tick of the interval until ctx ends. A tick that do outlasts is left out.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		do()
+	}
+}
+
 // shareRates makes the rate limits those of the fleet.
 func (a *App) shareRates(limits []ratelimit.Shared) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,14 +76,7 @@ const (
 // freeEndedSales deletes from Redis what belongs to sales that ended long ago, on one instance
 // at a time, until ctx ends.
 func (a *App) freeEndedSales(ctx context.Context) {
-	tick := time.NewTicker(freeEvery * a.cfg.Order.BackgroundInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, freeEvery*a.cfg.Order.BackgroundInterval, func() {
 		freed := 0
 		err := a.leases.Do(ctx, "job:free", func(ctx context.Context, _ *lock.Lease) (err error) {
 			ctx, cancel := context.WithTimeout(ctx, freeTimeout)
@@ -85,7 +92,7 @@ func (a *App) freeEndedSales(ctx context.Context) {
 		case freed > 0:
 			a.metrics.ObservePass("free", freed, err)
 		}
-	}
+	})
 }
 
 // workerConcurrency is how many queue entries an instance processes at once: with group

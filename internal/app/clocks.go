@@ -44,16 +44,7 @@ func (a *App) watchClocks(ctx context.Context) {
 		return // they go by this one
 	}
 	told := map[string]time.Time{}
-	tick := time.NewTicker(restoreInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		a.lookAtClocks(ctx, told)
-	}
+	every(ctx, restoreInterval, func() { a.lookAtClocks(ctx, told) })
 }
 
 func (a *App) lookAtClocks(ctx context.Context, told map[string]time.Time) {

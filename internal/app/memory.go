@@ -34,20 +34,13 @@ func adjustMemoryLimit(ctx context.Context) {
 	debug.SetGCPercent(gcPercent)
 	limit := int64(softLimit)
 	debug.SetMemoryLimit(limit)
-	tick := time.NewTicker(memoryInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, memoryInterval, func() {
 		// Setting it stops the world: a change below a twentieth is not worth that.
 		if next := memoryLimit(inUse()); next > limit+limit/20 || next < limit-limit/20 {
 			limit = next
 			debug.SetMemoryLimit(limit)
 		}
-	}
+	})
 }
 
 // memoryLimit returns the soft limit, at least a sixth above what is in use.

@@ -48,18 +48,11 @@ func watch(log *slog.Logger, all ...watchedFiles) (stop func(), err error) {
 }
 
 func keepWatching(ctx context.Context, all []watchedFiles, log *slog.Logger) {
-	tick := time.NewTicker(watchInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, watchInterval, func() {
 		for i := range all {
 			all[i].look(ctx, log)
 		}
-	}
+	})
 }
 
 // look reads the files, and logs what has changed. What cannot be read or taken leaves the earlier

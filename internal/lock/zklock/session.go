@@ -275,3 +275,18 @@ func isNetwork(err error) bool {
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
+
+// beginIn is begin for a goroutine that needs s.
+func (b *Backend) beginIn(s *session, f func()) bool {
+	b.mu.Lock()
+	s.users++
+	b.mu.Unlock()
+	began := b.begin(func() {
+		defer b.done(s)
+		f()
+	})
+	if !began {
+		b.done(s)
+	}
+	return began
+}

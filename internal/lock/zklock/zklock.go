@@ -112,21 +112,6 @@ func (b *Backend) begin(f func()) bool {
 	return !b.closed
 }
 
-// beginIn is begin for a goroutine that needs s.
-func (b *Backend) beginIn(s *session, f func()) bool {
-	b.mu.Lock()
-	s.users++
-	b.mu.Unlock()
-	began := b.begin(func() {
-		defer b.done(s)
-		f()
-	})
-	if !began {
-		b.done(s)
-	}
-	return began
-}
-
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"seckill/internal/coupon"
+	"seckill/internal/stock"
+)
+
+// ownershipTimeout is longer than the heartbeat of a stopped database counts.
+const ownershipTimeout = 12 * time.Second
+
+// takeOwnership makes this database the one that Redis is loaded from. It waits for the
+// heartbeat of a database that has just stopped to expire. It fails if another database
+// uses this Redis, or if the Redis cannot tell that it has lost data.
+func (a *App) takeOwnership(ctx context.Context) error {
+	if err := a.Stock.CheckServers(ctx); err != nil {
+		return ownershipError(err)
+	}
+	for until := time.Now().Add(ownershipTimeout); ; {
+		err := a.Coupons.Heartbeat(ctx)
+		if err == nil {
+			a.onStop(func(ctx context.Context) error { _ = a.Stock.Disown(ctx); return nil }) // it expires anyway
+			return nil
+		}
+		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
+			return ownershipError(err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(restoreInterval / 4):
+		}
+	}
+}
+
+// ownershipError marks err as a usage error if only the operator can mend it.
+func ownershipError(err error) error {
+	if errors.Is(err, coupon.ErrForeign) || errors.Is(err, stock.ErrInfoDenied) {
+		return Usage(err)
+	}
+	return err
+}
+
+// checkShards returns an error if a running sale was loaded over another number of shards
+// than stock.shards: the next publication would move its stock. A sale whose shards are
+// freed has none.
+func (a *App) checkShards(ctx context.Context) error {
+	loaded, err := a.loadedCoupons(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range loaded {
+		if c.StateAt(a.clock.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
+			return Usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
+				"pause it first, or set the number that it has", c.ID))
+		}
+	}
+	return nil
+}
