@@ -181,8 +181,10 @@ func (p *Process) stop() error {
 		return nil
 	}
 	// The order matters: a paused program ends only once it continues.
-	if err := errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil && p.running() {
-		return fmt.Errorf("stop %s: %w", p.path, err)
+	for _, err := range []error{p.cmd.Process.Signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)} {
+		if err != nil && !hasEnded(err) && p.running() {
+			return fmt.Errorf("stop %s: %w", p.path, err)
+		}
 	}
 	select {
 	case <-p.gone:
@@ -196,11 +198,17 @@ func (p *Process) kill() error {
 	if !p.running() {
 		return nil
 	}
-	if err := p.signal(syscall.SIGKILL); err != nil && p.running() {
+	if err := p.signal(syscall.SIGKILL); err != nil && !hasEnded(err) && p.running() {
 		return err
 	}
 	<-p.gone
 	return nil
+}
+
+// hasEnded reports whether a signal found no process: it has ended and was reaped, and gone is about to be
+// closed.
+func hasEnded(err error) bool {
+	return errors.Is(err, syscall.ESRCH) || errors.Is(err, os.ErrProcessDone)
 }
 
 // signal signals the whole group: Redis forks to write its files.
