@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"internal/lock":            {},
 	"internal/order":           {"internal/coupon", "internal/lock"},
 	"internal/order/model":     {},
-	"internal/lock/locktest":   {"internal/lock", "internal/testbed/servers", "internal/testbed/testservers"},
+	"internal/lock/locktest":   {"internal/lock", "internal/testbed/faultnet", "internal/testbed/servers", "internal/testbed/testservers"},
 	"internal/lock/nolock":     {"internal/lock"},
 	"internal/lock/redislock":  {"internal/lock"},
 	"internal/lock/redlock":    {"internal/lock"},
@@ -51,7 +51,8 @@ var rooms = map[string][]string{
 	"internal/preflight":       {"internal/clock"},
 	"sql":                      {},
 
-	"internal/testbed/testservers": {"internal/testbed/servers"},
+	"internal/testbed/faultnet":    {},
+	"internal/testbed/testservers": {"internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":   {},
 	"internal/testbed/failpoint":   {}, // it breaks calls and knows no instance
 
@@ -78,7 +79,7 @@ var rooms = map[string][]string{
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/servers"},
+	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":           {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench": {"internal/bench"},
@@ -93,7 +94,7 @@ var rooms = map[string][]string{
 	"internal/mutation":             {},
 	"internal/mutation/cmd/mutants": {"internal/mutation"},
 
-	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest"},
+	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest", "internal/testbed/faultnet", "internal/testbed/testservers"},
 }
 
 // libraries belong to one room each: no other may import them.
@@ -104,7 +105,9 @@ var libraries = map[string][]string{
 	"github.com/glebarez/sqlite":        {"internal/store"},
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},
 	"github.com/spf13/":                 {"cmd/seckill"},
-	"github.com/prometheus/":            {"internal/metrics", "internal/lock/locktest", "internal/chaos"}, // the fault proxy counts with it
+	"github.com/prometheus/":            {"internal/metrics", "internal/testbed/faultnet"}, // toxiproxy counts with it
+	"github.com/Shopify/toxiproxy/":     {"internal/testbed/faultnet"},
+	"github.com/rs/zerolog":             {"internal/testbed/faultnet"}, // toxiproxy logs with it
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
 	"golang.org/x/time/":                {"internal/api", "internal/ratelimit", "internal/tracing"},
 	"go.opentelemetry.io/":              {"internal/tracing"},

@@ -18,6 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 )
 
@@ -63,8 +64,8 @@ type environment struct {
 	spare *servers.Redis // proxied: the replica
 	nodes *servers.Cluster
 	rdb   redis.UniversalClient // direct
-	toDB  *proxy
-	toR   *proxy
+	toDB  *faultnet.Proxy
+	toR   *faultnet.Proxy
 	fleet []*instance
 
 	turn   atomic.Int64
@@ -141,7 +142,7 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 		return b.openProxies(ctx)
 	}
 	if b.repl != nil {
-		b.toDB, err = newProxy(b.maria.Addr())
+		b.toDB, err = faultnet.New(b.maria.Addr())
 	}
 	return err
 }
@@ -178,10 +179,10 @@ func (b *environment) openProxies(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.toR, err = newProxy(b.redis.Addr()); err != nil {
+	if b.toR, err = faultnet.New(b.redis.Addr()); err != nil {
 		return err
 	}
-	b.toDB, err = newProxy(b.maria.Addr())
+	b.toDB, err = faultnet.New(b.maria.Addr())
 	return err
 }
 
@@ -198,9 +199,9 @@ func (b *environment) environ(lock string) ([]string, error) {
 	case cluster:
 		addrs, mode = strings.Join(b.nodes.Addrs(), ","), "cluster"
 	case proxied:
-		addrs, cfg.Addr = b.toR.addr(), b.toDB.addr()
+		addrs, cfg.Addr = b.toR.Addr(), b.toDB.Addr()
 	case semiSync, galera:
-		addrs, cfg.Addr = b.redis.Addr(), b.toDB.addr()
+		addrs, cfg.Addr = b.redis.Addr(), b.toDB.Addr()
 	case plain, expiring, patient:
 		addrs = b.redis.Addr()
 	}
@@ -250,9 +251,9 @@ func (b *environment) close() error {
 	}
 	all.Wait()
 	err := errors.Join(errs...)
-	for _, p := range []*proxy{b.toR, b.toDB} {
+	for _, p := range []*faultnet.Proxy{b.toR, b.toDB} {
 		if p != nil {
-			p.close()
+			p.Close()
 		}
 	}
 	if b.rdb != nil {

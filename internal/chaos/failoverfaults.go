@@ -31,7 +31,7 @@ func primaryLost(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	r.again = sellsAgainWithin
-	return true, errors.Join(b.db.Close(), b.openDatabase(promoted), b.toDB.point(promoted.Addr()))
+	return true, errors.Join(b.db.Close(), b.openDatabase(promoted), b.toDB.Point(promoted.Addr()))
 }
 
 // wrongWay is how long the address leads to the old primary.
@@ -50,16 +50,16 @@ func primaryBack(ctx context.Context, r *round) (bool, error) {
 	}
 	promoted, err := b.repl.Promote(ctx)
 	if err == nil {
-		err = errors.Join(b.db.Close(), b.openDatabase(promoted), b.toDB.point(promoted.Addr()))
+		err = errors.Join(b.db.Close(), b.openDatabase(promoted), b.toDB.Point(promoted.Addr()))
 	}
 	defer func() { _ = old.Kill() }()
 	if err := errors.Join(err, old.Resume()); err != nil {
 		return false, err
 	}
 	r.onTheWay(ctx, at+5+r.rng.IntN(20))
-	if err := b.toDB.point(old.Addr()); err != nil {
+	if err := b.toDB.Point(old.Addr()); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, wrongWay)
-	return true, b.toDB.point(promoted.Addr())
+	return true, b.toDB.Point(promoted.Addr())
 }

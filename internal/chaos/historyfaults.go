@@ -69,7 +69,7 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	r.rec.setBack(&history{at: time.Now(), orders: state.orders})
-	return true, b.toDB.point(promoted.Addr())
+	return true, b.toDB.Point(promoted.Addr())
 }
 
 // copyDatabase copies the database while the crowd comes, and returns when more was sold and

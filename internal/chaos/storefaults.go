@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 )
 
@@ -43,17 +44,17 @@ func storeFaults() []Fault {
 		{Name: "database:row-held-for-long", kind: patient, harm: session("BEGIN", "SELECT id FROM coupons WHERE id = ? FOR UPDATE")},
 		{Name: "payment:races-expiry", kind: expiring, harm: nothing, races: true},
 		{Name: "redis:failover-to-old-data", kind: proxied, harm: failover},
-		{Name: "network:redis-cut", kind: proxied, harm: network(false, briefly, cutting)},
-		{Name: "network:redis-swallowed", kind: proxied, harm: network(false, longer, noRequests, noReplies)},
-		{Name: "network:redis-replies-lost", kind: proxied, harm: network(false, longer, noReplies)},
-		{Name: "network:redis-replies-cut", kind: proxied, harm: network(false, longer, halfReply)},
-		{Name: "network:redis-replies-cut-often", kind: proxied, harm: network(false, longer, fewReplies), limit: 2},
-		{Name: "network:redis-slow", kind: proxied, harm: network(false, longer, lame)},
-		{Name: "network:database-cut", kind: proxied, harm: network(true, briefly, cutting)},
-		{Name: "network:database-swallowed", kind: proxied, harm: network(true, longer, noRequests, noReplies)},
-		{Name: "network:database-replies-lost", kind: proxied, harm: network(true, longer, noReplies)},
-		{Name: "network:database-replies-cut", kind: proxied, harm: network(true, longer, halfReply)},
-		{Name: "network:database-slow", kind: proxied, harm: network(true, longer, lame)},
+		{Name: "network:redis-cut", kind: proxied, harm: network(false, briefly, faultnet.Reset)},
+		{Name: "network:redis-swallowed", kind: proxied, harm: network(false, longer, faultnet.BlackHole)},
+		{Name: "network:redis-replies-lost", kind: proxied, harm: network(false, longer, faultnet.NoReplies)},
+		{Name: "network:redis-replies-cut", kind: proxied, harm: network(false, longer, faultnet.CutRepliesAfter(5000))},
+		{Name: "network:redis-replies-cut-often", kind: proxied, harm: network(false, longer, faultnet.CutRepliesAfter(400)), limit: 2},
+		{Name: "network:redis-slow", kind: proxied, harm: network(false, longer, slowReplies)},
+		{Name: "network:database-cut", kind: proxied, harm: network(true, briefly, faultnet.Reset)},
+		{Name: "network:database-swallowed", kind: proxied, harm: network(true, longer, faultnet.BlackHole)},
+		{Name: "network:database-replies-lost", kind: proxied, harm: network(true, longer, faultnet.NoReplies)},
+		{Name: "network:database-replies-cut", kind: proxied, harm: network(true, longer, faultnet.CutRepliesAfter(5000))},
+		{Name: "network:database-slow", kind: proxied, harm: network(true, longer, slowReplies)},
 		{Name: "cluster:nothing", kind: cluster, harm: nothing},
 		{Name: "cluster:shard-kill", kind: cluster, harm: shardKill(briefly)},
 		{Name: "cluster:failover", kind: cluster, harm: shardKill(6 * time.Second)},
@@ -175,7 +176,7 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 		return false, fmt.Errorf("detach the replica: %w", err)
 	}
 	r.onTheWay(ctx, at+5+r.rng.IntN(30))
-	if err := b.toR.point(b.spare.Addr()); err != nil {
+	if err := b.toR.Point(b.spare.Addr()); err != nil {
 		return false, err
 	}
 	old := b.rdb
@@ -207,18 +208,18 @@ func (b *environment) follow(ctx context.Context) (err error) {
 	return errors.New("the replica does not follow")
 }
 
+// slowReplies is a network that is slow, and not evenly.
+var slowReplies = faultnet.DelayReplies(30*time.Millisecond, 30*time.Millisecond)
+
 // network makes the way to Redis or to the database bad for a while.
-func network(database bool, d time.Duration, toxics ...string) func(context.Context, *round) (bool, error) {
+func network(database bool, d time.Duration, faults ...faultnet.Fault) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		p := r.bed.toR
 		if database {
 			p = r.bed.toDB
 		}
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		end, err := p.add(toxics...)
-		if err != nil {
-			return false, err
-		}
+		end := p.Inject(faults...)
 		_ = sleep(ctx, d)
 		end()
 		return true, nil

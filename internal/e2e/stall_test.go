@@ -9,13 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -112,51 +110,21 @@ func (b *tries) crowd(t *testing.T, n int, last time.Duration) (all []tried) {
 	return all
 }
 
-// hole is a network that can begin to swallow everything.
-type hole struct {
-	t *testing.T
-	*toxiproxy.Proxy
-}
-
-func newHole(t *testing.T, upstream string) hole {
-	t.Helper()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	h := hole{t, toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", upstream)}
-	require.NoError(t, h.Start())
-	t.Cleanup(h.Stop)
-	return h
-}
-
-// fault swallows everything in both directions, without a word, and lets it through again.
-func (h hole) fault() fault {
-	return fault{
-		func() error {
-			for _, direction := range []string{"upstream", "downstream"} {
-				if _, err := h.Toxics.AddToxicJson(strings.NewReader(
-					`{"name":"` + direction + `","type":"timeout","stream":"` + direction + `","attributes":{"timeout":0}}`)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		func() error {
-			h.Stop()
-			h.Toxics.ResetToxics(h.t.Context())
-			return h.Start()
-		},
-	}
+// blackHole swallows everything in both directions, without a word, and lets it through again.
+func blackHole(p *faultnet.Proxy) fault {
+	return fault{func() error { p.Inject(faultnet.BlackHole); return nil }, p.Mend}
 }
 
 func TestANetworkThatSwallowsEverythingCostsNobodyMoreThanTheBudget(t *testing.T) {
 	addr, dsn := testservers.NewRedis(t).Addr(), testservers.DSN(t)
-	toRedis, toDatabase := newHole(t, addr), newHole(t, testservers.MariaDB(t).Addr())
+	toRedis, toDatabase := testservers.Proxy(t, addr), testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+toRedis.Listen, "SECKILL_ORDER__RECONCILE_AFTER=2s").
-		migrated(t, strings.Replace(dsn, testservers.MariaDB(t).Addr(), toDatabase.Listen, 1))
+	s = s.with("SECKILL_REDIS__ADDRS="+toRedis.Addr(), "SECKILL_ORDER__RECONCILE_AFTER=2s").
+		migrated(t, strings.Replace(dsn, testservers.MariaDB(t).Addr(), toDatabase.Addr(), 1))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
-	b.away(t, "nothing comes from Redis", toRedis.fault(), 200*time.Millisecond, 5*time.Second)
-	b.away(t, "nothing comes from the database", toDatabase.fault(), 200*time.Millisecond, 10*time.Second)
+	b.away(t, "nothing comes from Redis", blackHole(toRedis), 200*time.Millisecond, 5*time.Second)
+	b.away(t, "nothing comes from the database", blackHole(toDatabase), 200*time.Millisecond, 10*time.Second)
 	b.finish(t, s)
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -21,7 +21,7 @@ import (
 type place struct {
 	options redisconn.Options
 	server  *servers.Redis
-	proxy   *toxiproxy.Proxy
+	proxy   *faultnet.Proxy
 }
 
 func behindProxy(t *testing.T, mode string) place {
@@ -32,8 +32,8 @@ func behindProxy(t *testing.T, mode string) place {
 		group := testservers.NewSentinel(t)
 		server, err := group.Master(t.Context())
 		require.NoError(t, err)
-		p := proxy(t, server.Addr())
-		host, port := split(t, p.Listen)
+		p := testservers.Proxy(t, server.Addr())
+		host, port := split(t, p.Addr())
 		sentinel := redis.NewSentinelClient(&redis.Options{Addr: group.SentinelAddrs()[0]})
 		defer func() { _ = sentinel.Close() }()
 		require.NoError(t, sentinel.Monitor(t.Context(), "behind", host, strconv.Itoa(port), "3").Err())
@@ -45,17 +45,17 @@ func behindProxy(t *testing.T, mode string) place {
 		settings = append(settings, servers.Set("cluster-enabled", "yes"))
 	}
 	server := testservers.NewRedis(t, settings...)
-	p := proxy(t, server.Addr())
+	p := testservers.Proxy(t, server.Addr())
 	if mode == redisconn.Cluster {
 		// A cluster of one, which tells its clients the proxy's address.
-		host, port := split(t, p.Listen)
+		host, port := split(t, p.Addr())
 		side := aside(t, server)
 		require.NoError(t, side.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
 		require.NoError(t, side.ConfigSet(t.Context(), "cluster-announce-ip", host).Err())
 		require.NoError(t, side.ConfigSet(t.Context(), "cluster-announce-port", strconv.Itoa(port)).Err())
 		require.Eventually(t, func() bool { return side.Set(t.Context(), "up", 1, 0).Err() == nil }, recovery, 10*time.Millisecond)
 	}
-	o.Addrs = []string{p.Listen}
+	o.Addrs = []string{p.Addr()}
 	return place{o, server, p}
 }
 
@@ -146,7 +146,7 @@ func TestACommandWhoseReplyIsLostIsExecutedOnce(t *testing.T) {
 				for how, send := range ways {
 					t.Run(how+", "+what, func(t *testing.T) {
 						client, key := connect(t, at), what+how
-						inject(t, at.proxy, fault)
+						t.Cleanup(at.proxy.Inject(fault))
 						err := send(t.Context(), client, key)
 						require.Error(t, err)
 						if mode == redisconn.Cluster {
@@ -167,8 +167,8 @@ func TestAConnectionThatWasClosedWhileIdleLosesNoCommand(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			at := behindProxy(t, mode)
 			client := connect(t, at)
-			at.proxy.Stop()
-			require.NoError(t, at.proxy.Start())
+			at.proxy.Cut()
+			require.NoError(t, at.proxy.Join())
 			require.NoError(t, client.Incr(t.Context(), "n").Err())
 			require.Equal(t, "1", aside(t, at.server).Get(t.Context(), "n").Val())
 		})

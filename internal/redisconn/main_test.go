@@ -1,18 +1,14 @@
 package redisconn_test
 
 import (
-	"context"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -29,25 +25,8 @@ func open(t *testing.T, o redisconn.Options) redis.UniversalClient {
 	return client
 }
 
-// proxy stands before upstream until the test ends.
-func proxy(t *testing.T, upstream string) *toxiproxy.Proxy {
-	t.Helper()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	p := toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", upstream)
-	require.NoError(t, p.Start())
-	t.Cleanup(p.Stop)
-	return p
-}
-
 // faults by which a reply is lost after the command was executed.
-var faults = map[string]string{
-	"the connection ends":     `{"type":"limit_data","stream":"downstream","attributes":{"bytes":0}}`,
-	"the reply never arrives": `{"type":"timeout","stream":"downstream","attributes":{"timeout":0}}`,
-}
-
-func inject(t *testing.T, p *toxiproxy.Proxy, fault string) {
-	t.Helper()
-	toxic, err := p.Toxics.AddToxicJson(strings.NewReader(fault))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = p.Toxics.RemoveToxic(context.Background(), toxic.Name) })
+var faults = map[string]faultnet.Fault{
+	"the connection ends":     faultnet.CutRepliesAfter(0),
+	"the reply never arrives": faultnet.NoReplies,
 }

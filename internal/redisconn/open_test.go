@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/redisconn"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -80,11 +81,11 @@ func TestTheRightPasswordAndDatabaseAreUsed(t *testing.T) {
 func TestOpenEndsThoughTheServerIsSilent(t *testing.T) {
 	for _, mode := range []string{"single", "cluster", "sentinel"} {
 		t.Run(mode, func(t *testing.T) {
-			p := proxy(t, testservers.Redis(t).Addr())
-			inject(t, p, faults["the reply never arrives"])
+			p := testservers.Proxy(t, testservers.Redis(t).Addr())
+			t.Cleanup(p.Inject(faultnet.NoReplies))
 			start := time.Now()
 			_, err := redisconn.Open(t.Context(), redisconn.Options{
-				Mode: mode, MasterName: "m", Addrs: []string{p.Listen}, Timeout: 100 * time.Millisecond, DialTimeout: 100 * time.Millisecond,
+				Mode: mode, MasterName: "m", Addrs: []string{p.Addr()}, Timeout: 100 * time.Millisecond, DialTimeout: 100 * time.Millisecond,
 			})
 			require.ErrorContains(t, err, "does not answer")
 			require.Less(t, time.Since(start), 2*time.Second)
@@ -116,7 +117,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			at := behindProxy(t, mode)
 			client := connect(t, at)
-			inject(t, at.proxy, faults["the reply never arrives"])
+			t.Cleanup(at.proxy.Inject(faultnet.NoReplies))
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 			defer cancel()
 			start := time.Now()

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock/locktest"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -165,9 +165,9 @@ func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
 // behind opens a shop behind a proxy, with connections that are warm and scripts
 // that are known: otherwise the lost reply is that of a greeting, or the one that
 // the script is not known. Pipelines have connections of their own.
-func behind(t *testing.T) (*shop, *locktest.Proxy) {
+func behind(t *testing.T) (*shop, *faultnet.Proxy) {
 	t.Helper()
-	proxy := locktest.NewProxy(t, testservers.Redis(t).Addr())
+	proxy := testservers.Proxy(t, testservers.Redis(t).Addr())
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{proxy.Addr()}}), 2, 2)
 	s.limit = 2
 	_, err := s.Left(t.Context(), s.load.CouponID, 2)

@@ -9,6 +9,7 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/testbed/faultnet"
 )
 
 // some are orders of as many users, who come to the hall.
@@ -96,22 +97,22 @@ func TestAGroupThatSpendsItsBudgetFailsNobodyWhoCanBeServed(t *testing.T) {
 
 func TestAFailedCommitIsUnknownForEveryMemberAndDecidedForEach(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fault   func(w wire)
+		fault   func(p *faultnet.Proxy)
 		decided error
 		live    int64
 	}{
-		"the server never heard of it": {func(w wire) { w.swallow("upstream") }, nil, 0},
-		"the server did it":            {func(w wire) { w.swallow("downstream") }, order.ErrDuplicate, 5},
+		"the server never heard of it": {func(p *faultnet.Proxy) { p.Inject(faultnet.NoRequests) }, nil, 0},
+		"the server did it":            {func(p *faultnet.Proxy) { p.Inject(faultnet.NoReplies) }, order.ErrDuplicate, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, direct, w := onWire(t)
+			s, direct, p := behindProxy(t)
 			h := newHall(t, s, GroupOptions{})
 			all := h.some(t, 10, 5)
-			h.at(stepCommit, func(context.Context) error { tc.fault(w); return nil })
+			h.at(stepCommit, func(context.Context) error { tc.fault(p); return nil })
 			for id, err := range h.open() {
 				require.ErrorIs(t, err, order.ErrCommitUnknown, id)
 			}
-			w.mend()
+			require.NoError(t, p.Mend())
 			for _, o := range all {
 				require.Equal(t, tc.decided == nil, direct.Void(t.Context(), o) == nil)
 				require.ErrorIs(t, direct.Void(t.Context(), o), order.ErrDuplicate, "it is decided for good")
@@ -173,10 +174,10 @@ func TestASlotThatIsTakenUnderAGroupIsLookedForAgain(t *testing.T) {
 }
 
 func TestADatabaseThatIsAwayIsToldToEveryMemberWithinTheBudget(t *testing.T) {
-	s, _, w := onWire(t)
+	s, _, p := behindProxy(t)
 	h := newHall(t, s, GroupOptions{})
 	h.some(t, 10, 5)
-	w.Stop()
+	p.Cut()
 	start := time.Now()
 	for id, err := range h.open() {
 		require.ErrorIs(t, err, order.ErrUnavailable, id)

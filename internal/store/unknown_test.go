@@ -7,32 +7,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
+	"seckill/internal/testbed/faultnet"
 )
 
 // The driver's error is the same whether the order is there or not. Void tells.
 func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fault   func(w wire)
+		fault   func(p *faultnet.Proxy)
 		decided error // by Void
 		live    int64
 	}{
-		"the server never heard of it":   {func(w wire) { w.swallow("upstream") }, nil, 0},
-		"the server did it":              {func(w wire) { w.swallow("downstream") }, order.ErrDuplicate, 1},
-		"the connection broke before it": {func(w wire) { w.Stop() }, nil, 0},
+		"the server never heard of it":   {func(p *faultnet.Proxy) { p.Inject(faultnet.NoRequests) }, nil, 0},
+		"the server did it":              {func(p *faultnet.Proxy) { p.Inject(faultnet.NoReplies) }, order.ErrDuplicate, 1},
+		"the connection broke before it": {(*faultnet.Proxy).Cut, nil, 0},
 	} {
-		onWires(t, name, func(t *testing.T, s, direct *subject, w wire) {
+		behindProxies(t, name, func(t *testing.T, s, direct *subject, p *faultnet.Proxy) {
 			c := onSale(t, s, 5)
 			o := wish(c, 1, 1)
 			runs := 0
 			err := placeAnd(t.Context(), s, c, o, func(context.Context) error {
 				runs++
-				tc.fault(w) // the next thing on the wire is the commit
+				tc.fault(p) // the next thing on the way is the commit
 				return nil
 			})
 			require.ErrorIs(t, err, order.ErrCommitUnknown)
 			require.Equal(t, 1, runs, "an unknown commit is never run again")
 
-			w.mend()
+			require.NoError(t, p.Mend())
 			require.Equal(t, tc.decided == nil, direct.Void(t.Context(), o) == nil)
 			require.ErrorIs(t, direct.Void(t.Context(), o), order.ErrDuplicate, "it is decided for good")
 			stock, live := left(t, direct, c)
@@ -49,10 +50,10 @@ func TestAFailedCommitIsUnknownUntilItIsDecided(t *testing.T) {
 // A server that stalls its commits, as for a backup, answers too late. The commit
 // may still happen after the client has gone.
 func TestAStalledCommitIsUnknownAndDecidedWhenTheServerGoesOn(t *testing.T) {
-	onWires(t, "stalled", stalledCommit)
+	behindProxies(t, "stalled", stalledCommit)
 }
 
-func stalledCommit(t *testing.T, s, direct *subject, _ wire) {
+func stalledCommit(t *testing.T, s, direct *subject, _ *faultnet.Proxy) {
 	c := onSale(t, s, 5)
 	o := wish(c, 1, 1)
 	backup, err := direct.pools[0].Conn(t.Context())

@@ -147,7 +147,7 @@ func TestLeasesAreRoundedUpToWholeSecondsAndNeverShorter(t *testing.T) {
 
 func TestAWaiterIsWokenThoughTheRevisionsItWatchedWereCompacted(t *testing.T) {
 	addr := testservers.NewEtcd(t).Addr()
-	c, proxy := observe(t, addr), locktest.NewProxy(t, addr)
+	c, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), "a")
 	require.NoError(t, err)
 	got := waiting(t, c, dial(t, proxy.Addr()), 20*time.Second, "a", 0)
@@ -157,7 +157,7 @@ func TestAWaiterIsWokenThoughTheRevisionsItWatchedWereCompacted(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Compact(t.Context(), put.Header.Revision, clientv3.WithCompactPhysical())
 	require.NoError(t, err)
-	proxy.Join()
+	require.NoError(t, proxy.Join())
 	arrives(t, got)
 }
 
@@ -236,7 +236,7 @@ func TestAfterCloseThereAreNoSubscriptionsAndNothingIsLeft(t *testing.T) {
 }
 
 func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
-	proxy := locktest.NewProxy(t, testservers.Etcd(t).Addr())
+	proxy := testservers.Proxy(t, testservers.Etcd(t).Addr())
 	b := dial(t, proxy.Addr())
 	_, err := b.Acquire(t.Context(), t.Name(), "one", 20*time.Second)
 	require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 func (s suite) faults(t *testing.T) {
@@ -29,7 +31,7 @@ func (s suite) faults(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
 		defer p.LoseReplies(1)()
@@ -46,7 +48,7 @@ func (s suite) faults(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		h := mustAcquire(t, s.lockerAt(t, p.Addr()), aKey())
 		defer p.LoseReplies(1)()
 		require.NoError(t, h.Release(t.Context()))
@@ -66,10 +68,10 @@ func (s suite) faults(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p, key := NewProxy(t, s.Server), aKey()
+		p, key := testservers.Proxy(t, s.Server), aKey()
 		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)))
 		s.warm(t, l)
-		defer p.Delay("300")()
+		defer p.Inject(faultnet.DelayRequests(300 * time.Millisecond))()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := l.Acquire(ctx, key)
@@ -91,10 +93,10 @@ func (s suite) faults(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p, key, short := NewProxy(t, s.Server), aKey(), s.scaled(400*time.Millisecond)
+		p, key, short := testservers.Proxy(t, s.Server), aKey(), s.scaled(400*time.Millisecond)
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
-		defer p.Delay("390")()
+		defer p.Inject(faultnet.DelayRequests(390 * time.Millisecond))()
 		_, err := l.Acquire(t.Context(), key, lock.WithLease(short))
 		if s.Coarse == 0 {
 			require.ErrorIs(t, err, lock.ErrUnavailable)
@@ -118,7 +120,7 @@ func (s suite) faults(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		l := s.lockerAt(t, p.Addr())
 		p.Cut()
 		began := time.Now()
@@ -126,17 +128,17 @@ func (s suite) faults(t *testing.T) {
 		require.ErrorIs(t, err, lock.ErrUnavailable)
 		require.NotErrorIs(t, err, lock.ErrNotAcquired)
 		require.Less(t, time.Since(began), 3*time.Second)
-		p.Join()
+		require.NoError(t, p.Join())
 	})
 
 	t.Run("a black hole is unavailable within the timeout of a call", func(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		l := s.lockerAt(t, p.Addr(), timeout(300*time.Millisecond))
 		s.warm(t, l)
-		defer p.Swallow()()
+		defer p.Inject(faultnet.BlackHole)()
 		began := time.Now()
 		_, err := l.Acquire(t.Context(), aKey(), lock.WithWait(time.Minute))
 		require.ErrorIs(t, err, lock.ErrUnavailable)
@@ -184,7 +186,7 @@ func (s suite) cutShortEverywhere(t *testing.T) (written int) {
 // many were enough.
 func (s suite) cutShort(t *testing.T, answered int32) (written, enough bool) {
 	t.Helper()
-	p, key := NewProxy(t, s.Server), aKey()
+	p, key := testservers.Proxy(t, s.Server), aKey()
 	l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)), timeout(700*time.Millisecond))
 	s.warm(t, l)
 	end := p.SwallowRepliesAfter(answered)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 func (s suite) leases(t *testing.T) {
@@ -66,26 +68,26 @@ func (s suite) leases(t *testing.T) {
 		if s.Unproxied || !s.Session {
 			return
 		}
-		p, key := NewProxy(t, s.Server), aKey()
+		p, key := testservers.Proxy(t, s.Server), aKey()
 		h := mustAcquire(t, s.lockerAt(t, p.Addr(), lease(length)), key)
 		p.Cut()
 		require.ErrorIs(t, ends(t, h.Context(), patience), lock.ErrLost)
 		s.freeWithin(t, key, time.Second)
-		p.Join()
+		require.NoError(t, p.Join())
 	})
 
 	t.Run("24 errors that last less than the lease are survived", func(t *testing.T) {
 		if s.Unproxied || s.Session {
 			return
 		}
-		p, key := NewProxy(t, s.Server), aKey()
+		p, key := testservers.Proxy(t, s.Server), aKey()
 		var renewed atomic.Int32
 		l, calls := s.spied(t, p.Addr(), lease(s.scaled(3*time.Second)),
 			hooks(lock.Hooks{Renewed: func() { renewed.Add(1) }}))
 		h := mustAcquire(t, l, key)
 		p.Cut()
 		eventually(t, func() bool { return calls.failedRenews.Load() > 0 }, patience, time.Millisecond)
-		p.Join()
+		require.NoError(t, p.Join())
 		eventually(t, func() bool { return renewed.Load() >= 2 }, patience, time.Millisecond)
 		require.NoError(t, h.Context().Err())
 		require.NoError(t, h.Release(t.Context()))
@@ -111,14 +113,14 @@ func (s suite) leases(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p, key := NewProxy(t, s.Server), aKey()
+		p, key := testservers.Proxy(t, s.Server), aKey()
 		var lost atomic.Int32
 		l := s.lockerAt(t, p.Addr(), lease(length), timeout(300*time.Millisecond),
 			hooks(lock.Hooks{Lost: func() { lost.Add(1) }}))
 		s.warm(t, l)
 		lost.Store(0)
 		h := mustAcquire(t, l, key)
-		end := p.Swallow()
+		end := p.Inject(faultnet.BlackHole)
 		defer end()
 		other := mustAcquire(t, s.locker(t, poll(5*time.Millisecond)), key, lock.WithWait(time.Minute))
 		require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost)

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 // manyParts is the rest of many: what becomes of the others when something befalls one key, and of
@@ -55,13 +57,12 @@ func (s suite) manyParts(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p, keys := NewProxy(t, s.Server), someKeys(5)
+		p, keys := testservers.Proxy(t, s.Server), someKeys(5)
 		l := s.lockerAt(t, p.Addr(), lease(length), timeout(300*time.Millisecond))
 		s.warm(t, l)
 		other := s.locker(t, poll(5*time.Millisecond), wait(time.Minute))
-		end := p.Swallow
 		errs := l.DoMany(t.Context(), keys, func(ctx context.Context, held []*lock.Lease) []error {
-			defer end()()
+			defer p.Inject(faultnet.BlackHole)()
 			h := mustAcquire(t, other, keys[4])
 			assert.ErrorIs(t, context.Cause(held[4].Context()), lock.ErrLost) //nolint:testifylint // not the test's goroutine
 			if s.Fence {
@@ -122,7 +123,7 @@ func (s suite) manyParts(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		l := s.lockerAt(t, p.Addr())
 		s.warmMany(t, l)
 		keys := someKeys(5)

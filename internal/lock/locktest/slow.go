@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 // slow is about networks that take longer than a caller would wait for a holder.
@@ -15,10 +17,10 @@ func (s suite) slow(t *testing.T) {
 		return
 	}
 	t.Run("a free key is given to a waiter whose wait is shorter than a call", func(t *testing.T) {
-		p, key := NewProxy(t, s.Server), aKey()
+		p, key := testservers.Proxy(t, s.Server), aKey()
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
-		defer p.Delay("30")()
+		defer p.Inject(faultnet.DelayRequests(30 * time.Millisecond))()
 		h := mustAcquire(t, l, key, lock.WithWait(10*time.Millisecond))
 		_, err := s.locker(t).Acquire(t.Context(), key, lock.WithWait(time.Millisecond))
 		require.ErrorIs(t, err, lock.ErrNotAcquired)

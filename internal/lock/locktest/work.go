@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/testservers"
 )
 
 func (s suite) work(t *testing.T) {
@@ -143,7 +144,7 @@ func (s suite) work(t *testing.T) {
 		if s.Unproxied {
 			return
 		}
-		p := NewProxy(t, s.Server)
+		p := testservers.Proxy(t, s.Server)
 		var failed atomic.Int32
 		l := s.lockerAt(t, p.Addr(), hooks(lock.Hooks{ReleaseFailed: func(err error) {
 			failed.Add(1)
@@ -154,7 +155,7 @@ func (s suite) work(t *testing.T) {
 		if !s.Session { // there cutting the connection is releasing the key
 			require.EqualValues(t, 1, failed.Load())
 		}
-		p.Join()
+		require.NoError(t, p.Join())
 		s.freeWithin(t, key, s.scaled(5*time.Second)+time.Second)
 	})
 

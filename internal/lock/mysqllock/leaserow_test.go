@@ -180,7 +180,7 @@ func TestTheClockOfALeaseIsTheServersInUTC(t *testing.T) {
 
 func TestALostReplyToAnAcquireIsAskedForAgain(t *testing.T) {
 	dsn := migrated(t)
-	p := locktest.NewProxy(t, testservers.MariaDB(t).Addr())
+	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	b := NewLeaseRow(pool(t, at(t, dsn, p.Addr()), 4))
 	first, err := b.Acquire(t.Context(), "user:1", "token", time.Minute) // a warm pool
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
 	"seckill/internal/store"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -147,11 +148,11 @@ func TestALostConnectionIsToldBeforeTheNextRenewal(t *testing.T) {
 
 func TestASilenceShorterThanTheLeaseIsSurvivedAndOneAtTheReleaseIsNotWaitedFor(t *testing.T) {
 	dsn := migrated(t)
-	p := locktest.NewProxy(t, testservers.MariaDB(t).Addr())
+	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	n, a := named(t, at(t, dsn, p.Addr()), NamedOptions{}), adminOf(t, dsn)
 	_, err := n.Acquire(t.Context(), "user:1", "token", 20*time.Second)
 	require.NoError(t, err)
-	end := p.Delay("600")
+	end := p.Inject(faultnet.DelayRequests(600 * time.Millisecond))
 	brief := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		t.Cleanup(cancel)
@@ -163,7 +164,7 @@ func TestASilenceShorterThanTheLeaseIsSurvivedAndOneAtTheReleaseIsNotWaitedFor(t
 	require.NoError(t, n.Renew(t.Context(), "user:1", "token", 20*time.Second))
 	end()
 
-	p.Swallow()
+	p.Inject(faultnet.BlackHole)
 	require.Error(t, n.Renew(brief(), "user:1", "token", 20*time.Second))
 	began := time.Now()
 	require.Error(t, n.Release(brief(), "user:1", "token"))

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -196,11 +195,11 @@ func TestWhoWaitsTooLongForARowHasNotAcquiredIt(t *testing.T) {
 
 func TestACommitThatFailedIsUnknown(t *testing.T) {
 	dsn := migrated(t)
-	p := locktest.NewProxy(t, testservers.MariaDB(t).Addr())
+	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	r := rowLock(t, pool(t, at(t, dsn, p.Addr()), 4))
 	err := r.Do(t.Context(), "user:1", func(context.Context, *Tx, uint64) error { p.Cut(); return nil })
 	require.ErrorIs(t, err, lock.ErrOutcomeUnknown)
-	p.Join()
+	require.NoError(t, p.Join())
 }
 
 func TestRowsAreReadInTheTransaction(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -24,7 +23,7 @@ func TestALeaseIsNeverShorterThanAskedFor(t *testing.T) {
 }
 
 func TestAnAcquireWhoseReplyWasLostIsAskedAgain(t *testing.T) {
-	p := locktest.NewProxy(t, testservers.Redis(t).Addr())
+	p := testservers.Proxy(t, testservers.Redis(t).Addr())
 	b := New(dialed(t, p.Addr()), Options{})
 	key := "user:reply"
 	_, err := b.Acquire(t.Context(), key, "warm", time.Minute)

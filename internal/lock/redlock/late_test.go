@@ -9,13 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock/locktest"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 // A new connection takes several journeys here, and so longer than a node may take to answer.
 func TestVotesAreTakenBackAlsoOverANetworkThatIsSlowerThanTheTimeoutOfANode(t *testing.T) {
 	_, clients, addrs := startNodes(t, 3)
-	p := locktest.NewProxy(t, addrs)
+	p := testservers.Proxy(t, addrs)
 	far := dialAll(t, p.Addr())
 	b := backend(t, far, Options{NodeTimeout: 100 * time.Millisecond})
 	for _, c := range far {
@@ -24,7 +25,7 @@ func TestVotesAreTakenBackAlsoOverANetworkThatIsSlowerThanTheTimeoutOfANode(t *t
 	key := rand.Text()
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", time.Second) // the script is known from here on
 	require.NoError(t, err)
-	defer p.Delay("300")()
+	defer p.Inject(faultnet.DelayRequests(300 * time.Millisecond))()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = b.Acquire(ctx, key, "token", minute)

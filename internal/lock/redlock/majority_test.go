@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 const minute = time.Minute
@@ -109,9 +110,9 @@ func Test32ABlackHoleCostsTheTimeoutOfANodeAndNoMore(t *testing.T) {
 func beforeSome(t *testing.T, addrs string, some int, patience time.Duration) (b *Backend, swallow func() (end func())) {
 	t.Helper()
 	all := strings.Split(addrs, ",")
-	var proxies []*locktest.Proxy
+	var proxies []*faultnet.Proxy
 	for i := range some {
-		p := locktest.NewProxy(t, all[i])
+		p := testservers.Proxy(t, all[i])
 		proxies, all[i] = append(proxies, p), p.Addr()
 	}
 	b = backend(t, dialAll(t, strings.Join(all, ",")), Options{NodeTimeout: patience})
@@ -120,7 +121,7 @@ func beforeSome(t *testing.T, addrs string, some int, patience time.Duration) (b
 	return b, func() func() {
 		var ends []func()
 		for _, p := range proxies {
-			ends = append(ends, p.Swallow())
+			ends = append(ends, p.Inject(faultnet.BlackHole))
 		}
 		return func() {
 			for _, end := range ends {
@@ -133,7 +134,7 @@ func beforeSome(t *testing.T, addrs string, some int, patience time.Duration) (b
 func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
 	all := strings.Split(addrs, ",")
-	p := locktest.NewProxy(t, strings.Join(all[:3], ","))
+	p := testservers.Proxy(t, strings.Join(all[:3], ","))
 	b := backend(t, dialAll(t, p.Addr()+","+strings.Join(all[3:], ",")), Options{NodeTimeout: time.Second})
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", minute)
 	require.NoError(t, err)
@@ -150,13 +151,13 @@ func TestNodesThatDidNotAnswerAreFreedToo(t *testing.T) {
 
 func Test33ElapsedLongerThanTheLeaseIsRefused(t *testing.T) {
 	_, clients, addrs := startNodes(t, 5)
-	p := locktest.NewProxy(t, addrs)
+	p := testservers.Proxy(t, addrs)
 	b := backend(t, dialAll(t, p.Addr()), Options{NodeTimeout: 5 * time.Second})
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", minute)
 	require.NoError(t, err)
 	_, err = b.Acquire(t.Context(), "renewed", "token", minute)
 	require.NoError(t, err)
-	defer p.Delay("200")()
+	defer p.Inject(faultnet.DelayRequests(200 * time.Millisecond))()
 	_, err = b.Acquire(t.Context(), "user:1", "token", 201*time.Millisecond) // the drift is 4 ms
 	require.ErrorContains(t, err, "too late")
 	require.NotErrorIs(t, err, lock.ErrHeld)

@@ -11,6 +11,7 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/lock/locktest"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -81,12 +82,12 @@ func TestALeaseThatTheServerWouldCutShortIsRefusedAndNothingIsLeft(t *testing.T)
 
 func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
-	o, proxy := observe(t, addr), locktest.NewProxy(t, addr)
+	o, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	b := dial(t, proxy.Addr())
 	l := locker(t, b, time.Second)
 	h, err := l.Acquire(t.Context(), t.Name())
 	require.NoError(t, err)
-	end := proxy.Swallow()
+	end := proxy.Inject(faultnet.BlackHole)
 	require.Eventually(t, func() bool { return len(o.children(t, b.held(t.Name()))) == 0 }, soon, time.Millisecond)
 	require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost, "told before the server let go")
 	end()
@@ -103,13 +104,13 @@ func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.
 
 func TestABrokenConnectionIsMadeAgainWithinTheSameSession(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
-	proxy := locktest.NewProxy(t, addr)
+	proxy := testservers.Proxy(t, addr)
 	b := dial(t, proxy.Addr())
 	grant, err := b.Acquire(t.Context(), t.Name(), "one", 10*time.Second)
 	require.NoError(t, err)
 	proxy.Cut()
 	require.Eventually(t, func() bool { return b.Renew(t.Context(), t.Name(), "one", 10*time.Second) != nil }, soon, time.Millisecond)
-	proxy.Join()
+	require.NoError(t, proxy.Join())
 	require.Eventually(t, func() bool { return b.Renew(t.Context(), t.Name(), "one", 10*time.Second) == nil }, soon, time.Millisecond)
 	again, err := b.Acquire(t.Context(), t.Name(), "one", 10*time.Second)
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestAnOrphanOfACallThatNobodyWaitsForDoesNotBlockItsOwnSession(t *testing.T
 	written := false
 	const lease = 30 * time.Second // far longer than the test: it is not the end of the lease that frees
 	for answered, enough := int32(0), false; !enough; answered++ {
-		proxy := locktest.NewProxy(t, addr)
+		proxy := testservers.Proxy(t, addr)
 		b, key := dial(t, proxy.Addr()), t.Name()+string('a'+answered)
 		_, err := b.Acquire(t.Context(), key+"warm", "one", lease)
 		require.NoError(t, err)
@@ -208,14 +209,14 @@ func TestTheNextInLineTakesThePlaceOfAWaiterThatDied(t *testing.T) {
 
 func TestAWaiterWhoseSessionExpiredStandsInLineAgain(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
-	o, proxy := observe(t, addr), locktest.NewProxy(t, addr)
+	o, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	h, err := locker(t, dial(t, addr), 20*time.Second).Acquire(t.Context(), t.Name())
 	require.NoError(t, err)
 	got := waiting(t, o, dial(t, proxy.Addr()), time.Second, t.Name(), 0)
 	proxy.Cut()
 	line := "/seckill/line/" + escape(t.Name())
 	require.Eventually(t, func() bool { return len(o.children(t, line)) == 0 }, soon, time.Millisecond)
-	proxy.Join()
+	require.NoError(t, proxy.Join())
 	require.Eventually(t, func() bool { return len(o.children(t, line)) == 1 }, soon, time.Millisecond)
 	require.NoError(t, h.Release(t.Context()))
 	arrives(t, got)

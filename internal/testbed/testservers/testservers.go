@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 )
 
@@ -61,6 +62,18 @@ func Etcd(t testing.TB) *servers.Etcd {
 func ZooKeeper(t testing.TB) *servers.ZooKeeper {
 	t.Helper()
 	return get(t, zooKeeper)
+}
+
+// Proxy returns a proxy in front of a server, or of several whose addresses are separated by commas.
+// It is closed when the test ends.
+func Proxy(t testing.TB, upstream string) *faultnet.Proxy {
+	t.Helper()
+	p, err := faultnet.New(upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
 }
 
 // DSN returns the data source name of a new, empty database on the shared MariaDB. It is dropped

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
+	"seckill/internal/testbed/faultnet"
+	"seckill/internal/testbed/testservers"
 )
 
 // Options say what one history is made of.
@@ -179,7 +180,7 @@ func unexplained(all, some []porcupine.Operation) (left []porcupine.Operation) {
 type slot struct {
 	r     *run
 	id    int
-	proxy *locktest.Proxy
+	proxy *faultnet.Proxy
 
 	mu      sync.Mutex
 	locker  *lock.Locker
@@ -188,7 +189,7 @@ type slot struct {
 }
 
 func newSlot(r *run, id int) *slot {
-	s := &slot{r: r, id: id, proxy: locktest.NewProxy(r.t, r.o.Server)}
+	s := &slot{r: r, id: id, proxy: testservers.Proxy(r.t, r.o.Server)}
 	s.start()
 	return s
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"seckill/internal/testbed/faultnet"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -19,11 +21,11 @@ func (s *slot) trouble(ctx context.Context, dice *rand.Rand) {
 		pass(ctx, 50*time.Millisecond+upTo(150*time.Millisecond))
 		switch dice.IntN(4) {
 		case 0:
-			end := s.proxy.Reset()
+			end := s.proxy.Inject(faultnet.Reset)
 			pass(ctx, upTo(80*time.Millisecond))
 			end()
 		case 1:
-			end := s.proxy.Delay("30")
+			end := s.proxy.Inject(faultnet.DelayRequests(30 * time.Millisecond))
 			pass(ctx, upTo(80*time.Millisecond))
 			end()
 		default:

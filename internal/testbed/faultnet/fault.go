@@ -1,0 +1,63 @@
+package faultnet
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Fault is a way for a network to be bad.
+type Fault struct{ toxics []toxic }
+
+// toxic is one in toxiproxy's words.
+type toxic struct{ kind, stream, attributes string }
+
+// The streams of a connection.
+const (
+	requests = "upstream"
+	replies  = "downstream"
+)
+
+var (
+	// Reset breaks every connection, and each new one at once. Unlike Cut it keeps the port, which
+	// another program could take in the meantime.
+	Reset = fault("reset_peer", requests, `"timeout":0`)
+
+	// NoRequests lets no request through and closes nothing.
+	NoRequests = fault("timeout", requests, `"timeout":0`)
+
+	// NoReplies lets requests through, and no reply: what is asked for is done, and not known.
+	NoReplies = fault("timeout", replies, `"timeout":0`)
+
+	// BlackHole lets nothing through in either direction and closes nothing.
+	BlackHole = Fault{slices.Concat(NoRequests.toxics, NoReplies.toxics)}
+)
+
+// CutRepliesAfter closes each connection after so many bytes of replies, in the middle of one too.
+func CutRepliesAfter(bytes int) Fault {
+	return fault("limit_data", replies, fmt.Sprintf(`"bytes":%d`, bytes))
+}
+
+// DelayRequests holds every request back for d, which counts in whole milliseconds.
+func DelayRequests(d time.Duration) Fault {
+	return fault("latency", requests, fmt.Sprintf(`"latency":%d`, d.Milliseconds()))
+}
+
+// DelayReplies holds every reply back for d, more or less by up to jitter. Both count in whole
+// milliseconds.
+func DelayReplies(d, jitter time.Duration) Fault {
+	return fault("latency", replies, fmt.Sprintf(`"latency":%d,"jitter":%d`, d.Milliseconds(), jitter.Milliseconds()))
+}
+
+func fault(kind, stream, attributes string) Fault {
+	return Fault{[]toxic{{kind, stream, attributes}}}
+}
+
+// lastToxic makes names unique, so that a fault can be injected beside another of its kind.
+var lastToxic atomic.Int64
+
+func (t toxic) json() string {
+	return fmt.Sprintf(`{"name":"%s-%d","type":%q,"stream":%q,"attributes":{%s}}`,
+		t.kind, lastToxic.Add(1), t.kind, t.stream, t.attributes)
+}

@@ -1,0 +1,130 @@
+// Package faultnet stands between a program and its servers and does what networks do:
+//
+//	program ──▶ Proxy ──▶ server        Cut, Join, Point    connections
+//	                                    Mend
+//	                                    Inject              Reset, BlackHole, NoRequests, NoReplies,
+//	                                                        CutRepliesAfter, DelayRequests, DelayReplies
+//	                                    LoseReplies         single replies
+//	                                    SwallowRepliesAfter
+//
+// It is toxiproxy (https://github.com/Shopify/toxiproxy) with two faults more, for which a request is
+// executed and its reply does not arrive. It does not change what it forwards, and it does not know
+// where a request or a reply ends: what counts as a reply is what arrives in one read, so tests
+// count replies of servers that are asked one thing at a time.
+//
+// The lab has a small proxy of its own, because it is part of the released program, which has no
+// need of toxiproxy and its sixteen dependencies otherwise.
+package faultnet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// Proxy forwards connections to a server, or to each of several. Its methods may be called at any
+// time and by many goroutines.
+type Proxy struct {
+	proxies []*toxiproxy.Proxy
+	id      int64 // of its counter
+}
+
+// New starts a proxy in front of upstream. Several addresses, separated by commas, get a proxy each,
+// and what is done to the Proxy is done to all of them. The caller must call Close.
+func New(upstream string) (*Proxy, error) {
+	register()
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
+	p := &Proxy{id: newCounter()}
+	for one := range strings.SplitSeq(upstream, ",") {
+		proxy := toxiproxy.NewProxy(server, "faultnet", "127.0.0.1:0", one)
+		if err := proxy.Start(); err != nil {
+			p.Close()
+			return nil, fmt.Errorf("start a proxy in front of %s: %w", one, err)
+		}
+		p.proxies = append(p.proxies, proxy)
+	}
+	return p, nil
+}
+
+// Close breaks every connection and frees the ports.
+func (p *Proxy) Close() {
+	p.Cut()
+	counters.Delete(p.id)
+}
+
+// Addr returns the address to connect to in place of the server's, or the addresses in place of the
+// servers', separated by commas.
+func (p *Proxy) Addr() string {
+	addrs := make([]string, 0, len(p.proxies))
+	for _, proxy := range p.proxies {
+		addrs = append(addrs, proxy.Listen)
+	}
+	return strings.Join(addrs, ",")
+}
+
+// Cut breaks every connection and refuses new ones until Join.
+func (p *Proxy) Cut() {
+	for _, proxy := range p.proxies {
+		proxy.Stop()
+	}
+}
+
+// Join accepts connections again after Cut, at the same address. It fails if another program has
+// taken the port in the meantime.
+func (p *Proxy) Join() error {
+	for _, proxy := range p.proxies {
+		if err := proxy.Start(); err != nil {
+			return fmt.Errorf("start the proxy at %s again: %w", proxy.Listen, err)
+		}
+	}
+	return nil
+}
+
+// Point breaks every connection and forwards new ones to another server: an address that moves.
+func (p *Proxy) Point(upstream string) error {
+	p.Cut()
+	for _, proxy := range p.proxies {
+		proxy.Upstream = upstream
+	}
+	return p.Join()
+}
+
+// Inject makes the network bad until the returned function is called, which is safe to call twice.
+// What was swallowed by then is gone; connections on which that happened are closed.
+func (p *Proxy) Inject(faults ...Fault) (end func()) {
+	var ends []func()
+	for _, proxy := range p.proxies {
+		for _, f := range faults {
+			for _, t := range f.toxics {
+				ends = append(ends, add(proxy, t))
+			}
+		}
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// Mend ends every injected fault and breaks every connection, so that what comes next is on good ones.
+func (p *Proxy) Mend() error {
+	p.Cut()
+	for _, proxy := range p.proxies {
+		proxy.Toxics.ResetToxics(context.Background())
+	}
+	return p.Join()
+}
+
+// add panics for a toxic that toxiproxy does not know: only this package writes them.
+func add(proxy *toxiproxy.Proxy, t toxic) (remove func()) {
+	w, err := proxy.Toxics.AddToxicJson(strings.NewReader(t.json()))
+	if err != nil {
+		panic(fmt.Sprintf("faultnet: %+v: %v", t, err))
+	}
+	return func() { _ = proxy.Toxics.RemoveToxic(context.Background(), w.Name) }
+}

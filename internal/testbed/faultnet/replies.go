@@ -1,0 +1,124 @@
+package faultnet
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/Shopify/toxiproxy/v2/toxics"
+)
+
+// LoseReplies drops the next n replies, and the connection with each, until the returned function is
+// called. The server has then executed the request, and the client does not know.
+func (p *Proxy) LoseReplies(n int32) (end func()) {
+	c := counterOf(p.id)
+	c.toLose.Store(n)
+	stop := p.Inject(p.counting("lose_replies"))
+	return func() { c.toLose.Store(0); stop() }
+}
+
+// SwallowRepliesAfter lets requests through, and the next n replies. A connection on which more of
+// them arrive is a black hole from then on, also after the returned function was called.
+func (p *Proxy) SwallowRepliesAfter(n int32) (end func()) {
+	c := counterOf(p.id)
+	c.toPass.Store(n)
+	p.Inject(p.counting("swallow_replies"))
+	return func() { c.toPass.Store(math.MaxInt32) }
+}
+
+// Swallowed reports whether there were more replies than SwallowRepliesAfter was to let through.
+func (p *Proxy) Swallowed() bool { return counterOf(p.id).toPass.Load() < 0 }
+
+func (p *Proxy) counting(kind string) Fault {
+	return fault(kind, replies, fmt.Sprintf(`"proxy":%d`, p.id))
+}
+
+// counter is shared by all connections of a proxy. toxiproxy copies a toxic for every connection, and
+// the copy keeps only what is in its JSON: so it finds the counter by the proxy's number.
+type counter struct{ toLose, toPass atomic.Int32 }
+
+var (
+	lastCounter atomic.Int64
+	counters    sync.Map // from a proxy's number to its *counter
+)
+
+func newCounter() int64 {
+	id := lastCounter.Add(1)
+	counters.Store(id, &counter{})
+	return id
+}
+
+// counterOf returns an unset one if the proxy is closed.
+func counterOf(proxy int64) *counter {
+	c, _ := counters.LoadOrStore(proxy, &counter{})
+	return c.(*counter)
+}
+
+type loseReplies struct {
+	Proxy int64 `json:"proxy"`
+}
+
+// Pipe implements toxics.Toxic.
+func (l *loseReplies) Pipe(stub *toxics.ToxicStub) {
+	of := counterOf(l.Proxy)
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil || of.toLose.Add(-1) >= 0 {
+				stub.Close()
+				return
+			}
+			stub.Output <- c
+		}
+	}
+}
+
+type swallowReplies struct {
+	Proxy int64 `json:"proxy"`
+}
+
+// Pipe implements toxics.Toxic.
+func (w *swallowReplies) Pipe(stub *toxics.ToxicStub) {
+	of := counterOf(w.Proxy)
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			switch {
+			case c == nil:
+				stub.Close()
+				return
+			case of.toPass.Add(-1) >= 0:
+				stub.Output <- c
+			default:
+				swallow(stub)
+				return
+			}
+		}
+	}
+}
+
+// swallow takes everything and forwards nothing until the connection ends.
+func swallow(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case c := <-stub.Input:
+			if c == nil {
+				stub.Close()
+				return
+			}
+		}
+	}
+}
+
+// register tells toxiproxy of the faults of this package.
+var register = sync.OnceFunc(func() {
+	toxics.Register("lose_replies", new(loseReplies))
+	toxics.Register("swallow_replies", new(swallowReplies))
+})
