@@ -32,7 +32,9 @@ var rooms = map[string][]string{
 	"internal/stock":           {"internal/coupon", "internal/order"},
 	"internal/store":           {"internal/breaker", "internal/certs", "internal/coupon", "internal/order", "sql"},
 	"internal/idworker":        {"internal/lock"},
-	"internal/api":             {"internal/api/web", "internal/coupon", "internal/order", "internal/ratelimit"},
+	"internal":                 {}, // the planted bugs of all rooms, as they are
+	"internal/gallery":         {"internal"},
+	"internal/api":             {"internal/api/web", "internal/coupon", "internal/gallery", "internal/order", "internal/ratelimit"},
 	"internal/ratelimit":       {},
 	"internal/api/web":         {},
 	"internal/audit":           {"internal/coupon", "internal/order", "internal/stock", "internal/store"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ shows the anomaly every time.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabList(c), newLabRun(c))
+	cmd.AddCommand(newLabList(c), newLabRun(c), newLabGallery(c))
 	return cmd
 }
 
@@ -72,6 +73,8 @@ type labRun struct {
 	json     bool
 	details  bool
 	recorded bool
+	ask      bool
+	answers  *bufio.Reader
 	language *string
 }
 
@@ -85,12 +88,13 @@ mariadbd are installed. Experiments that kill or cut off a server start one of t
 Without a Redis the embedded one is used where it can show the anomaly, and that is said.
 What there is no server for is not run, and what is missing is named; what is shown of it
 then is a recording, which says when and on which servers it was made. With --recorded
-nothing is run, and every experiment is shown as it was recorded.
+nothing is run, and every experiment is shown as it was recorded. With --ask the schedule
+comes first, and a question; then the steps one by one, and the lesson after the answer.
 
 The exit code is 0 only if every experiment was run, every wrong case showed its anomaly
 and no right one did.`,
 		Example: "  seckill lab run unlock-before-commit\n  seckill lab run all --html lab.html\n" +
-			"  seckill lab run stale-holder --json\n  seckill lab run read-before-lock --recorded",
+			"  seckill lab run stale-holder --json\n  seckill lab run read-before-lock --recorded\n  seckill lab run unlock-before-commit --ask",
 		ValidArgsFunction: completeExperiments,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -107,10 +111,15 @@ and no right one did.`,
 	f.BoolVar(&r.json, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.details, "details", false, "with all: print the explanations and timelines too")
 	f.BoolVar(&r.recorded, "recorded", false, "run nothing: show what was recorded on real servers")
+	f.BoolVar(&r.ask, "ask", false, "ask what will be counted before telling it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := checkLanguage(*r.language); err != nil {
 			return err
 		}
+		if r.ask && r.json {
+			return usage(errors.New("lab run: --ask and --json exclude each other"))
+		}
+		r.answers = bufio.NewReader(&answers{ctx: cmd.Context(), in: c.input()})
 		experiments := lab.All()
 		if r.details = r.details || args[0] != "all"; args[0] != "all" {
 			one, err := lab.Find(args[0])
@@ -200,6 +209,8 @@ func (r *labRun) print(c console, one harness.Result) error {
 	switch {
 	case r.json:
 		return report.JSON(c.out, one)
+	case r.ask:
+		return report.Quiz(c.out, r.answers, one, *r.language)
 	case r.details:
 		return report.Text(c.out, one, *r.language)
 	}

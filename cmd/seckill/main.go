@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	c := console{out: os.Stdout, err: os.Stderr, environ: os.Environ(), log: app.NewLogWriter(os.Stderr), stops: new(stops)}
+	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), log: app.NewLogWriter(os.Stderr), stops: new(stops)}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has asked for that
@@ -36,10 +36,19 @@ func main() {
 
 // console is a command's output and environment.
 type console struct {
+	in       io.Reader // nil has nothing to read
 	out, err io.Writer
 	environ  []string
 	log      *app.LogWriter // of err, for what must not wait; nil in tests
 	stops    *stops         // nil in tests
+}
+
+// input is where answers are read.
+func (c console) input() io.Reader {
+	if c.in == nil {
+		return strings.NewReader("")
+	}
+	return c.in
 }
 
 // logOutput is where the log goes.

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"go.yaml.in/yaml/v3"
 
 	"seckill/internal/api/web"
+	"seckill/internal/gallery"
 )
 
 //go:embed openapi.yaml
@@ -60,7 +62,26 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 		return err
 	}
 	get("/openapi.json", fixed("application/json", spec))
+	get("/gallery.json", s.gallery)
 	return nil
+}
+
+// gallery serves the gallery of wrong implementations, which is put together when it is first asked for.
+func (s *Server) gallery(c *gin.Context) string {
+	packed, err := gallery.Packed()
+	if err != nil {
+		return s.refuse(c, err)
+	}
+	c.Writer.Header()["Vary"] = []string{"Accept-Encoding"}
+	if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+		c.Writer.Header()["Content-Encoding"] = []string{"gzip"}
+		return fixed("application/json", packed)(c)
+	}
+	text, err := gallery.JSON()
+	if err != nil {
+		return s.refuse(c, err)
+	}
+	return fixed("application/json", text)(c)
 }
 
 // contract returns the written contract as JSON.

@@ -92,24 +92,6 @@ func endBrowser() error {
 	return chromium.end()
 }
 
-// look is how a tab sees the page.
-type look struct {
-	language string // "en" or "zh"
-	dark     bool
-	phone    bool
-}
-
-func (l look) String() string {
-	name := []string{l.language, "light", "desktop"}
-	if l.dark {
-		name[1] = "dark"
-	}
-	if l.phone {
-		name[2] = "phone"
-	}
-	return strings.Join(name, "-")
-}
-
 // tab is one page of a visitor who has never been here.
 type tab struct {
 	t   *testing.T
@@ -143,10 +125,7 @@ func (b browser) open(t *testing.T, url string, l look) *tab {
 	if l.dark {
 		scheme = "dark"
 	}
-	width, height := int64(1280), int64(900)
-	if l.phone {
-		width, height = 390, 844
-	}
+	width, height := l.size()
 	locale := map[string]string{"en": "en-US", "zh": "zh-CN"}[l.language]
 	tab.do(
 		log.Enable(), runtime.Enable(), page.Enable(), network.Enable(),

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -21,15 +20,7 @@ func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 	}) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url+"?lang="+l.language, l)
-			fits := func(phase string) {
-				assert.LessOrEqual(t, js[int](v, overhang), 0, "%s is wider than the screen", phase)
-				assert.Empty(t, js[[]string](v, nameless), "%s has what a screen reader cannot name", phase)
-				assert.Empty(t, js[[]string](v, smallTargets), "%s has what a thumb cannot press", phase)
-				if l.language == "zh" {
-					assert.Empty(t, js[[]string](v, english), "%s says that in English", phase)
-				}
-				v.picture("lab-" + phase + "-" + l.String())
-			}
+			fits := func(phase string) { v.fits("lab-"+phase, l) }
 			v.view("lab")
 			v.until("document.querySelectorAll('#experiments li').length > 20")
 			v.search("stale-holder")
@@ -78,7 +69,7 @@ const differing = `document.querySelectorAll("#x-code .bad, #x-code .good, #x-co
 // search types into the search of the experiments.
 func (v *tab) search(words string) {
 	v.t.Helper()
-	js[bool](v, fmt.Sprintf(`((e) => { e.value = %q; return e.dispatchEvent(new Event("input")) })(document.querySelector("#x-search"))`, words))
+	v.find("#x-search", words)
 }
 
 // tells is whether the page tells what came of the experiment: its lesson, its right case, or a number.

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,68 @@ func TestThePageFitsEverywhere(t *testing.T) {
 	}
 }
 
+// look is how a tab sees the page.
+type look struct {
+	language string // "en" or "zh"
+	dark     bool
+	phone    bool
+	tablet   bool
+}
+
+func (l look) String() string {
+	name := []string{l.language, "light", "desktop"}
+	if l.dark {
+		name[1] = "dark"
+	}
+	switch {
+	case l.phone:
+		name[2] = "phone"
+	case l.tablet:
+		name[2] = "tablet"
+	}
+	return strings.Join(name, "-")
+}
+
+// size is that of the window.
+func (l look) size() (width, height int64) {
+	switch {
+	case l.phone:
+		return 390, 844
+	case l.tablet:
+		return 768, 1024
+	}
+	return 1440, 900
+}
+
+// allWidths are visitors on a phone, a tablet and a large screen.
+var allWidths = []look{
+	{language: "en"},
+	{language: "zh", phone: true, dark: true},
+	{language: "en", tablet: true, dark: true},
+	{language: "zh"},
+	{language: "en", phone: true},
+	{language: "zh", tablet: true},
+}
+
+// fits holds that nothing of what is seen is cut off, without a name or in the other language, and takes
+// a picture of it.
+func (v *tab) fits(what string, l look) {
+	v.t.Helper()
+	assert.LessOrEqual(v.t, js[int](v, overhang), 0, "%s is wider than the screen", what)
+	assert.Empty(v.t, js[[]string](v, nameless), "%s has what a screen reader cannot name", what)
+	assert.Empty(v.t, js[[]string](v, smallTargets), "%s has what a thumb cannot press", what)
+	if l.language == "zh" {
+		assert.Empty(v.t, js[[]string](v, english), "%s says that in English", what)
+	}
+	v.picture(what + "-" + l.String())
+}
+
+// find types into a search.
+func (v *tab) find(field, words string) {
+	v.t.Helper()
+	js[bool](v, fmt.Sprintf(`((e) => { e.value = %q; return e.dispatchEvent(new Event("input")) })(document.querySelector(%q))`, words, field))
+}
+
 // overhang is how much wider the page is than the screen. A phone's window grows with the
 // page, and its client area does not.
 const overhang = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -76,7 +139,7 @@ const english = `(() => {
 	const all = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
 		const e = texts.currentNode.parentElement, said = texts.currentNode.textContent.replace(/“.*?”/g, "");
-		if (e.checkVisibility() && !e.closest("code, #x-code, #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
+		if (e.checkVisibility() && !e.closest("code, .source, [lang=en], #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
 	}
 	return all;
 })()`

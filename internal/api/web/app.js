@@ -1,7 +1,7 @@
 // The page: its views, its language, its light or dark colours. Each view is a module that listens
 // for what concerns it.
 //
-//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, moment, orders, engine, rush, admin, lab
+//	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, moment, orders, engine, rush, admin, lab, gallery
 import { $, app, on, say, tell } from "./core.js";
 import { call } from "./server.js";
 import { loadCoupons } from "./live.js";
@@ -12,8 +12,10 @@ import "./engine.js";
 import "./rush.js";
 import "./admin.js";
 import "./lab.js";
+import "./gallery.js";
 
-const views = ["sale", "engine", "rush", "admin", "lab"];
+// The gallery is a part of the lab.
+const views = ["sale", "engine", "rush", "admin", "lab", "gallery"];
 
 // go shows the view that the address names.
 function go(event) {
@@ -21,9 +23,10 @@ function go(event) {
   if (event && name === "main") return; // the skip link
   app.view = views.includes(name) ? name : "sale";
   for (const v of views) $("view-" + v).hidden = v !== app.view;
-  $("picker").hidden = app.view === "lab";
+  const within = app.view === "gallery" ? "lab" : app.view;
+  $("picker").hidden = within === "lab";
   for (const link of $("views").children) {
-    if (link.hash === "#" + app.view) link.setAttribute("aria-current", "page");
+    if (link.hash === "#" + within) link.setAttribute("aria-current", within === app.view ? "page" : "true");
     else link.removeAttribute("aria-current");
   }
   title();

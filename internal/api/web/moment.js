@@ -45,7 +45,7 @@ async function audit(id) {
 
 function show() {
   const e = app.event;
-  $("moment").hidden = !told || !e || app.view === "lab" || app.view === "admin";
+  $("moment").hidden = !told || !e || ["lab", "gallery", "admin"].includes(app.view);
   if ($("moment").hidden) return;
   const { seconds, oversold } = told;
   set("moment-title", seconds < 600 ? say("moment", number(Math.round(10 * seconds) / 10)) : say("gone"));

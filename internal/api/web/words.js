@@ -75,6 +75,11 @@ export const words = {
     x_all: "Show everything", x_restart: "Ask me again", x_plan: "The schedule of the wrong case: {n}", x_no_plan: "Each goes to its end, one after the other.",
     x_source: "The code of the experiment", x_bad: "✘ run by the wrong case alone", x_good: "✔ run by the right case alone", x_differs: "≠ run by both, to another effect", x_place: "Done right in this program: {n}",
     x_back: "Back", x_next: "Next step", x_last: "What happened, and what is right", x_right: "You said {n}, and so it is.", x_wrong: "You said {n}. Counted: {m}.",
+    view_gallery: "Wrong implementations", g_link: "A gallery of wrong implementations", g_back: "Back to the experiments", colon: ": ",
+    g_help: "The bugs that are planted to hold the tests against: what each does wrong, the change, and the test that notices it.",
+    g_search: "Search all of them", g_n: "{n} of {m}", g_nothing: "None has that.", g_away: "The gallery could not be loaded. It is tried again when the server answers.",
+    g_signs: "− what the program does, + what this does instead", g_killed: "The test that notices it, and what it says", g_breaks: "The invariant that it breaks",
+    I10: "A lock is released by its owner alone, and only after its work is known",
   },
   zh: {
     other: "English", skip: "跳到内容", theme: "浅色或深色", views: "视图", coupons: "优惠券", more: "更多",
@@ -150,5 +155,10 @@ export const words = {
     x_all: "直接看全部", x_restart: "重新提问", x_plan: "错误写法的执行次序：{n}", x_no_plan: "每个参与者依次执行到结束。",
     x_source: "实验的代码", x_bad: "✘ 只有错误写法执行", x_good: "✔ 只有正确写法执行", x_differs: "≠ 两者都执行，但做的事不同", x_place: "本程序中正确的写法：{n}",
     x_back: "上一步", x_next: "下一步", x_last: "看结论与正确写法", x_right: "您猜 {n}，猜对了。", x_wrong: "您猜 {n}，实际为 {m}。",
+    view_gallery: "错误实现", g_link: "错误实现陈列馆", g_back: "回到实验", colon: "：",
+    g_help: "为检验测试而埋下的缺陷：错在哪里、改了什么、由哪个测试发现。",
+    g_search: "搜索全部", g_n: "共 {m} 个，列出 {n} 个", g_nothing: "没有匹配的条目。", g_away: "未能加载；服务器恢复后会重试。",
+    g_signs: "− 程序原本的写法，+ 错误的写法", g_killed: "发现它的测试，以及测试的报错", g_breaks: "被破坏的不变量",
+    I10: "锁只由持有者释放，且在结果已知之后",
   },
 };
