@@ -40,12 +40,14 @@ quick: ## what can be known without servers and without root, in under a minute
 
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
+	@.ci/k6 >/dev/null
 	@echo "TEST_SEED=$(TEST_SEED)"
 	@$(report) -- -race -count=1 -vet=off -p=3 -parallel=3 -timeout 30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
 	@.ci/install-servers
+	@.ci/k6 >/dev/null
 	@$(report) -- -race -count=1 -vet=off -p=3 -parallel=3 -timeout 90m -tags=$(TAGS) ./...
 
 lint: ## vet, gofmt and golangci-lint

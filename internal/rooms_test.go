@@ -83,10 +83,11 @@ var rooms = map[string][]string{
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/faultnet", "internal/testbed/servers"},
 
-	"internal/bench":           {"internal/rush", "internal/testbed", "internal/testbed/servers"},
-	"internal/bench/cmd/bench": {"internal/bench"},
-	"internal/bench/cmd/shop":  {"internal/bench"},
-	"internal/bench/cmd/bare":  {}, // gin alone: it is what the program is compared with
+	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/servers"},
+	"internal/bench/cmd/bench":    {"internal/bench"},
+	"internal/bench/cmd/shop":     {"internal/bench"},
+	"internal/bench/cmd/k6report": {}, // it reads what k6 wrote
+	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
 	"internal/scale":           {"internal/rush", "internal/stock", "internal/testbed/servers"},
 	"internal/scale/cmd/scale": {"internal/scale"},

@@ -3,22 +3,42 @@
 // --users FROM-TO), one a line, so that logging in is not a part of the load.
 //
 // The environment: SECKILL_URL, ADMIN_TOKEN, TOKENS (a file), and if you like PEAK
-// (taps a second) and TIME (a factor for how long everything takes).
+// (taps a second), TIME (a factor for how long everything takes) and PATIENCE (a
+// factor for how long an answer may take, and how many taps may go unsent).
 import http from 'k6/http';
 import exec from 'k6/execution';
 import { check, fail, sleep } from 'k6';
-import { Counter } from 'k6/metrics';
+import { Counter, Gauge } from 'k6/metrics';
 import { SharedArray } from 'k6/data';
 
 export const api = `${__ENV.SECKILL_URL || 'http://127.0.0.1:8080'}/api/v1`;
 export const peak = Number(__ENV.PEAK || 1000);
+const patience = Number(__ENV.PATIENCE || 1);
 
 const tokens = new SharedArray('tokens', () => open(__ENV.TOKENS || './tokens.txt').trim().split('\n'));
 export const buyers = tokens.length;
 
+// Every tap has one outcome: asked is the sum of the three others.
+export const asked = new Counter('orders_asked');
 export const accepted = new Counter('orders_accepted');
-export const refused = new Counter('orders_refused');
-export const failed = new Counter('orders_failed');
+export const refused = new Counter('orders_refused'); // by code
+export const failed = new Counter('orders_failed'); // by answer
+const stepsFailed = new Counter('steps_failed'); // payments and cancellations, by answer
+
+// What the audit found, for the report.
+const audited = Object.fromEntries(['clean', 'settled', 'oversold', 'duplicates', 'live', 'total'].map(
+  (name) => [name, new Gauge(`audit_${name}`)]));
+
+// codes are the refusals of the API; one that is not among them is a failure.
+const codes = [
+  'sold_out', 'limit_reached', 'busy', 'not_started', 'rate_limited', 'overloaded', 'void',
+  'bad_request', 'unauthenticated', 'forbidden', 'not_found', 'method_not_allowed', 'too_large', 'unsupported_media_type',
+  'purchase_token_required', 'purchase_token_invalid', 'purchase_token_expired', 'proof_rejected',
+  'conflict', 'ended', 'key_reused', 'not_loaded', 'unavailable', 'in_doubt', 'internal',
+];
+
+// answers are those that are neither an order nor a refusal of the API.
+const answers = ['none', '5xx', 'undecided', 'other'];
 
 // Refusals are answers, not errors.
 http.setResponseCallback(http.expectedStatuses(200, 201, 202, 204, 403, 409, 410, 429, 503));
@@ -26,24 +46,45 @@ http.setResponseCallback(http.expectedStatuses(200, 201, 202, 204, 403, 409, 410
 // seconds is a duration of a stage, longer or shorter if TIME says so.
 export const seconds = (n) => `${Math.max(1, Math.round(n * Number(__ENV.TIME || 1)))}s`;
 
+// planned is how many come in the stages of arrivals.
+export const planned = (stages) =>
+  stages.reduce((sum, s, i) => sum + (parseFloat(s.duration) * (s.target + stages[Math.max(0, i - 1)].target)) / 2, 0);
+
 // arrivals is an open model: buyers come when they come, and a slow shop does not
-// slow them down.
+// slow them down. An iteration that has begun may end: each of its calls has a limit.
 export const arrivals = (stages, more = {}) => ({
   executor: 'ramping-arrival-rate',
-  startRate: stages[0].target,
+  startRate: Math.ceil(stages[0].target),
   timeUnit: '1s',
-  preAllocatedVUs: 600,
-  maxVUs: 3000,
-  gracefulStop: '15s',
-  stages,
+  preAllocatedVUs: Math.max(50, peak),
+  maxVUs: Math.max(1000, 3 * peak),
+  gracefulStop: '60s',
+  stages: stages.map((s) => ({ ...s, target: Math.ceil(s.target) })),
   ...more,
+});
+
+// under are the bounds of a latency in milliseconds, wider if PATIENCE says so.
+export const under = (bounds) => Object.entries(bounds).map(([p, ms]) => `${p}<${ms * patience}`);
+
+// verdicts are the thresholds of every script: no tap without an answer, no refusal but
+// those that the script expects, as many taps as were planned but for one in a hundred,
+// and a clean audit. Each code is named so that the report has a figure for it.
+export const verdicts = (plan, ...expected) => ({
+  'checks{audit:yes}': ['rate==1'],
+  dropped_iterations: [`count<=${Math.ceil((plan * patience) / 100)}`],
+  steps_failed: ['count<1'],
+  orders_failed: ['count<1'],
+  ...Object.fromEntries(answers.map((a) => [`orders_failed{answer:${a}}`, ['count<1']])),
+  ...Object.fromEntries(codes.map((c) => [`orders_refused{code:${c}}`, [expected.includes(c) ? 'count>=0' : 'count<1']])),
 });
 
 const as = (i) => ({ Authorization: `Bearer ${tokens[i % buyers]}` });
 const admin = () => ({ Authorization: `Bearer ${__ENV.ADMIN_TOKEN}`, 'Content-Type': 'application/json' });
 
-// sell puts a coupon on sale and returns its id; it is for setup().
+// sell puts a coupon on sale and says whether buying needs a purchase token; it is for setup().
 export function sell(stock, { limit = 1, opensIn = -1 } = {}) {
+  const can = http.get(`${api}/features`, { tags: { name: 'setup' } });
+  if (can.status !== 200) fail(`no features: ${can.status} ${can.body}`);
   const now = Date.now();
   const made = http.post(`${api}/admin/coupons`, JSON.stringify({
     title: 'Load test', stock, limit_per_user: limit,
@@ -53,71 +94,101 @@ export function sell(stock, { limit = 1, opensIn = -1 } = {}) {
   const id = made.json('id');
   const open = http.post(`${api}/admin/coupons/${id}/publication`, null, { headers: admin(), tags: { name: 'setup' }, timeout: '60s' });
   if (open.status !== 200) fail(`not published: ${open.status} ${open.body}`);
-  return { coupon: id, stock };
+  return { coupon: id, stock, purchaseToken: can.json('purchase_token') === true };
 }
 
-// buy taps once as the i-th buyer and counts what became of it. The answer is an
-// order, or null.
-export function buy(coupon, i, key) {
+// wish returns what makes all taps with it one wish of the i-th buyer: a purchase token if
+// the shop wants one, and otherwise the key, if there is one. It is null if the shop refuses.
+export function wish({ coupon, purchaseToken }, i, key) {
   const headers = as(i);
-  if (needsToken()) {
-    const res = http.post(`${api}/coupons/${coupon}/purchase-tokens`, null, { headers, tags: { name: 'purchase_token' } });
-    if (res.status !== 201) return count(res);
+  if (purchaseToken) {
+    const res = http.post(`${api}/coupons/${coupon}/purchase-tokens`, null, { headers, tags: { name: 'purchase_token' }, timeout: '10s' });
+    if (res.status !== 201) {
+      asked.add(1);
+      return count(res);
+    }
     headers['Purchase-Token'] = res.json('token');
   } else if (key) {
     headers['Idempotency-Key'] = key;
   }
-  const res = http.post(`${api}/coupons/${coupon}/orders`, null, { headers, tags: { name: 'buy' } });
-  if (res.status === 201) {
-    accepted.add(1);
-    return res.json();
-  }
-  if (res.status === 202) return wait(res, i);
-  return count(res);
+  return headers;
 }
 
-// needsToken says whether buying needs a purchase token; it asks once.
-let purchaseToken;
-function needsToken() {
-  if (purchaseToken === undefined) purchaseToken = http.get(`${api}/features`, { tags: { name: 'setup' } }).json('purchase_token') === true;
-  return purchaseToken;
+// tap taps once with a wish of the i-th buyer and counts what became of it. The answer is
+// an order, or null.
+export function tap({ coupon }, i, headers) {
+  asked.add(1);
+  const res = http.post(`${api}/coupons/${coupon}/orders`, null, { headers, tags: { name: 'buy' }, timeout: '10s' });
+  if (res.status === 202) return wait(res, i);
+  const order = res.status === 201 ? parsed(res) : null;
+  if (order === null) return count(res);
+  accepted.add(1);
+  return order;
 }
+
+// buy is a wish and one tap.
+export function buy(sale, i, key) {
+  const headers = wish(sale, i, key);
+  return headers && tap(sale, i, headers);
+}
+
+// parsed is the object of an answer, or null.
+function parsed(res) {
+  try {
+    return res.json();
+  } catch (e) {
+    return null;
+  }
+}
+
+// refusal is the code of an answer that the API knows, or ''.
+function refusal(res) {
+  const body = res.status >= 400 && res.headers['Content-Type'] === 'application/problem+json' ? parsed(res) : null;
+  return body !== null && codes.includes(body.code) ? body.code : '';
+}
+
+// answer is the kind of an answer that is no refusal of the API.
+const answer = (res) => (res.status === 0 ? 'none' : res.status >= 500 ? '5xx' : 'other');
 
 // count counts an answer that is no order.
 function count(res) {
-  if (res.status >= 400 && res.headers['Content-Type'] === 'application/problem+json') {
-    refused.add(1, { code: res.json('code') });
-  } else {
-    failed.add(1);
-  }
+  const code = refusal(res);
+  if (code) refused.add(1, { code });
+  else failed.add(1, { answer: answer(res) });
   return null;
 }
 
 // wait polls a 202 until it is an order or a refusal, as its promise is: 30 seconds. Each
 // answer says when to ask again.
 function wait(first, i) {
+  const place = (first.headers.Location || '').split('/api/v1')[1];
   const until = Date.now() + 30000;
-  for (let said = first; Date.now() < until; ) {
+  for (let said = first; place && Date.now() < until; ) {
     sleep(Number(said.headers['Retry-After']) || 0.5);
-    const res = http.get(`${api}${first.headers.Location.split('/api/v1')[1]}`, { headers: as(i), tags: { name: 'poll' } });
+    const res = http.get(`${api}${place}`, { headers: as(i), tags: { name: 'poll' }, timeout: '10s' });
     said = res;
-    const status = res.status === 200 ? res.json('status') : '';
+    const order = res.status === 200 ? parsed(res) : null;
+    const status = order === null ? '' : order.status;
     if (['pending', 'paid', 'cancelled', 'expired'].includes(status)) {
       accepted.add(1);
-      return res.json();
+      return order;
     }
     if (res.status === 404 || status === 'void') {
       refused.add(1, { code: 'void' });
       return null;
     }
   }
-  failed.add(1);
+  failed.add(1, { answer: 'undecided' });
   return null;
 }
 
 // turn pays or cancels an order of the i-th buyer: what is 'payment' or 'cancellation'.
-export const turn = (order, i, what) =>
-  http.post(`${api}/orders/${order.id}/${what}`, null, { headers: as(i), tags: { name: what } });
+export function turn(order, i, what) {
+  const res = http.post(`${api}/orders/${order.id}/${what}`, null, { headers: as(i), tags: { name: what }, timeout: '10s' });
+  const code = refusal(res);
+  if (res.status !== 200 && !['conflict', 'rate_limited', 'overloaded'].includes(code)) stepsFailed.add(1, { answer: code || answer(res) });
+  return res;
+}
 
 // nth is which iteration of the whole test this is, and so which buyer comes.
 export const nth = () => exec.scenario.iterationInTest;
@@ -128,7 +199,7 @@ export function audit({ coupon }) {
   let report;
   for (let i = 0; i < 80; i++) {
     const res = http.get(`${api}/admin/coupons/${coupon}/audit`, { headers: admin(), tags: { name: 'audit' }, timeout: '60s' });
-    report = res.status === 200 ? res.json() : {};
+    report = (res.status === 200 && parsed(res)) || {};
     if (report.settled) break;
     sleep(0.5);
   }
@@ -136,8 +207,11 @@ export function audit({ coupon }) {
     'audit is clean': (r) => r.clean === true,
     'audit is settled': (r) => r.settled === true,
     'nothing oversold': (r) => r.oversold === 0,
-    'nobody above the limit': (r) => r.duplicates === 0,
+    'no user above the limit': (r) => r.duplicates === 0,
   }, { audit: 'yes' });
+  for (const [name, gauge] of Object.entries(audited)) {
+    if (report[name] !== undefined) gauge.add(Number(report[name]));
+  }
   console.log(`audit: ${report.clean ? 'clean' : JSON.stringify(report.violations)}; ${report.live} of ${report.total} sold`);
   return report;
 }
@@ -147,16 +221,3 @@ export function soldAll(data) {
   const report = audit(data);
   check(report, { 'sold to the last unit': (r) => r.live === r.total && r.stock === 0 }, { audit: 'yes' });
 }
-
-// verdicts are the thresholds of every script: no tap without an answer, a clean
-// audit. The codes are named so that the report has a line for each.
-export const verdicts = {
-  'checks{audit:yes}': ['rate==1'],
-  orders_failed: ['count<1'],
-  'orders_refused{code:sold_out}': ['count>=0'],
-  'orders_refused{code:limit_reached}': ['count>=0'],
-  'orders_refused{code:busy}': ['count>=0'],
-  'orders_refused{code:not_started}': ['count>=0'],
-  'orders_refused{code:rate_limited}': ['count>=0'],
-  'orders_refused{code:overloaded}': ['count>=0'],
-};

@@ -121,7 +121,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 // A generator that is not ours gets a deployment with everything that it needs.
 func TestAShopForAnotherGenerator(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
-	s, err := OpenEnv(t.Context(), "../..", 3)
+	s, err := OpenEnv(t.Context(), EnvOptions{Root: "../..", Users: 3})
 	require.NoError(t, err)
 	var env bytes.Buffer
 	require.NoError(t, s.WriteEnv(&env))

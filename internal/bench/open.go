@@ -25,13 +25,20 @@ type Env struct {
 	Stores  string // what it runs on, in words
 }
 
-// OpenEnv builds the program from the module at root and starts it with its default settings, on a
-// MariaDB and a Redis of its own if they are installed and on embedded stores otherwise. users is
-// the number of tokens.
-func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
+// EnvOptions say what an Env is to be.
+type EnvOptions struct {
+	Root     string   // of the module that the program is built from
+	Users    int      // with a token
+	Embedded bool     // on embedded stores, whatever is installed
+	Settings []string // of the program, as NAME=value; the default ones otherwise
+}
+
+// OpenEnv builds the program and starts it on a MariaDB and a Redis of its own if they are installed,
+// and on embedded stores otherwise.
+func OpenEnv(ctx context.Context, o EnvOptions) (_ *Env, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	h, err := newEnv(ctx, root)
+	h, err := newEnv(ctx, o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -41,33 +48,40 @@ func OpenEnv(ctx context.Context, root string, users int) (_ *Env, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	var missing *servers.MissingError
-	switch err := h.openServers(ctx); {
-	case err == nil:
-		s.Stores = "MariaDB with durable commits, and Redis"
-		if s.shop, err = h.open(ctx, path{env: []string{defaultRate}}); err != nil {
-			return nil, err
-		}
-	case errors.As(err, &missing):
-		s.Stores = fmt.Sprintf("embedded stores, because %s is not installed", missing.Program)
-		if s.shop, err = h.openEmbedded(ctx); err != nil {
-			return nil, err
-		}
-	default:
+	if err := s.openStores(ctx, o); err != nil {
 		return nil, err
 	}
 	s.URL, s.Admin = s.shop.process.URL, s.shop.admin
 	s.Metrics = s.shop.process.Admin + "/metrics"
 	s.Tokens = filepath.Join(h.Dir, "tokens")
-	return s, s.writeTokens(ctx, users)
+	return s, s.writeTokens(ctx, o.Users)
+}
+
+func (s *Env) openStores(ctx context.Context, o EnvOptions) (err error) {
+	if o.Embedded {
+		s.Stores = "embedded stores"
+		s.shop, err = s.house.openEmbedded(ctx, o.Settings)
+		return err
+	}
+	err = s.house.openServers(ctx)
+	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
+		s.Stores = fmt.Sprintf("embedded stores, because %s is not installed", missing.Program)
+		s.shop, err = s.house.openEmbedded(ctx, o.Settings)
+		return err
+	}
+	if err == nil {
+		s.Stores = "MariaDB with durable commits, and Redis"
+		s.shop, err = s.house.open(ctx, path{env: append([]string{defaultRate}, o.Settings...)})
+	}
+	return err
 }
 
 // defaultRate is the default limit of one user, which the benchmark lifts.
 const defaultRate = "SECKILL_RATE__PER_USER=20"
 
-func (h *env) openEmbedded(ctx context.Context) (_ *deployment, err error) {
+func (h *env) openEmbedded(ctx context.Context, settings []string) (_ *deployment, err error) {
 	s := &deployment{}
-	env := []string{"SECKILL_AUTH__SECRET=" + h.secret, freePort, freeAdminPort, jsonLog}
+	env := append([]string{"SECKILL_AUTH__SECRET=" + h.secret, freePort, freeAdminPort, jsonLog}, settings...)
 	if err := s.serve(ctx, h, h.program, env, "serve"); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 // told to stop. It prints what the generator needs to know, a NAME=value a line; the
 // last line begins with #.
 //
-//	go run ./internal/bench/cmd/shop [-users N]
+//	go run ./internal/bench/cmd/shop [-users N] [-embedded] [SECKILL_NAME=value …]
 package main
 
 import (
@@ -28,9 +28,12 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	users := flag.Int("users", 20_000, "how many users have a token")
+	o := bench.EnvOptions{Root: "."}
+	flag.IntVar(&o.Users, "users", 20_000, "how many users have a token")
+	flag.BoolVar(&o.Embedded, "embedded", false, "on embedded stores, whatever is installed")
 	flag.Parse()
-	s, err := bench.OpenEnv(ctx, ".", *users)
+	o.Settings = flag.Args()
+	s, err := bench.OpenEnv(ctx, o)
 	if err != nil {
 		return err
 	}
