@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// maxCleanups is how many tries to free abandoned keys may be under way at once. A
-	// server that comes back has other things to do, too.
-	maxCleanups = 256
+	// maxCleanups is how many tries to free abandoned keys may be under way at once. It is
+	// few, because they share the server and its connections with the callers: what is
+	// tried as often as a slow server lets many callers give up keeps it slow, and then
+	// nothing ends that, not even that the cause is gone.
+	maxCleanups = 8
 	// cleanupsPerSecond bounds the tries for what was abandoned more than a second ago.
 	cleanupsPerSecond = 1000
 	lastGap           = time.Second

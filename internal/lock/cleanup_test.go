@@ -92,6 +92,43 @@ func TestAnAbandonedCallThatArrivesLateIsFreedWithinASecondAndABit(t *testing.T)
 	}
 }
 
+// slowToFree takes a while for each release, and counts how many are under way at once.
+type slowToFree struct {
+	tardy
+
+	now, most atomic.Int64
+}
+
+func (b *slowToFree) Release(ctx context.Context, key, token string) error {
+	now := b.now.Add(1)
+	defer b.now.Add(-1)
+	for most := b.most.Load(); now > most && !b.most.CompareAndSwap(most, now); most = b.most.Load() {
+	}
+	time.Sleep(20 * time.Millisecond)
+	return b.memory.Release(ctx, key, token)
+}
+
+// The callers that come while a server recovers must find it, and its connections, free: with 256
+// tries at once a sale whose Redis servers had paused for four seconds did not go on minutes later.
+func TestFewTriesToFreeAreUnderWayAtOnceWhateverTheNumberOfKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &slowToFree{tardy: tardy{memory: newMemory(), after: time.Millisecond, begun: time.Now()}}
+		l, err := lock.New(b, lock.Options{Lease: 30 * second, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() { _, _ = l.Acquire(ctx, strconv.Itoa(i)) })
+		}
+		all.Wait()
+		time.Sleep(10 * second)
+		require.Zero(t, b.held(), "all are freed nevertheless")
+		require.LessOrEqual(t, b.most.Load(), int64(16))
+		require.NoError(t, l.Close(context.Background()))
+	})
+}
+
 func TestTriesToFreeAreFewAndEndWithTheLease(t *testing.T) {
 	b := &tardy{after: time.Hour}
 	inTardyBubble(t, b, lock.Options{}, 5000, func(t *testing.T, _ *lock.Locker) {
