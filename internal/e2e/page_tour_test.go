@@ -26,17 +26,18 @@ func TestTheTour(t *testing.T) {
 	if *pictures != "" {
 		looks = append(looks, look{language: "zh", dark: true})
 	}
-	stock := 100 // sold in as many quarters of a second
+	stock := 160 // sold in as many quarters of a second
 	if *pictures != "" {
 		stock = 240
 	}
 	for _, l := range looks {
 		t.Run(l.language, func(t *testing.T) {
-			p := launch(t, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24")
+			p := launch(t, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24",
+				"--opens-in", "20s") // a browser is slow to open on a busy machine
 			v := b.open(t, p.page(t), l)
 			v.means("#countdown", "starts")
 			v.says("#left", itoa(stock))
-			v.login("20260") // the crowd are 1 to 480
+			v.login("20260") // the crowd has smaller numbers
 			v.view("engine")
 			v.click("#audit-admin")
 			v.view("sale")
