@@ -107,7 +107,7 @@ func (a *App) startWorkers(ctx context.Context) {
 	running.Go(func() {
 		a.orders.RunWorkers(ctx, order.WorkerConfig{
 			Loaded: a.queuedCoupons, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout,
-			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass, Around: a.traces.Entry,
+			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass, Begin: a.traces.Entry,
 		})
 	})
 	a.onStop(func(context.Context) error {

@@ -74,6 +74,12 @@ func (q queue) AckCommitted(ctx context.Context, e order.Entry) error {
 	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.AckCommitted(ctx, e) })
 }
 
+// AckCommittedMany implements order.Queue.
+func (q queue) AckCommittedMany(ctx context.Context, entries []order.Entry) (errs []error) {
+	lost := q.p.atMany(ctx, len(entries), "acknowledge", order.ErrUnavailable, func() { errs = q.Queue.AckCommittedMany(ctx, entries) })
+	return lostBy(lost, errs, len(entries))
+}
+
 // Reconciler puts the points of the background work around its dependencies.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
 	parts.Stock = stock{parts.Stock, p, "reconcile."}
@@ -117,6 +123,12 @@ type unresolvedOrders struct {
 // PutUnresolved implements order.UnresolvedOrders.
 func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) error {
 	return t.p.at(ctx, "unresolved", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
+}
+
+// PutUnresolvedMany implements order.UnresolvedOrders.
+func (t unresolvedOrders) PutUnresolvedMany(ctx context.Context, orders []order.Order) (errs []error) {
+	lost := t.p.atMany(ctx, len(orders), "unresolved", order.ErrUnavailable, func() { errs = t.UnresolvedOrders.PutUnresolvedMany(ctx, orders) })
+	return lostBy(lost, errs, len(orders))
 }
 
 type restocker struct {

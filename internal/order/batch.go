@@ -39,13 +39,7 @@ func (s *Service) placeBatch(b batch) {
 
 // reserveBatch takes a unit for each order, and returns those that have one.
 func (s *Service) reserveBatch(ctx context.Context, b batch) (held batch) {
-	requests := make([]ReserveRequest, len(b))
-	for i, m := range b {
-		r := reserveRequest(m.order, m.sale)
-		r.Context = m.ctx
-		requests[i] = r
-	}
-	for i, r := range s.stock.ReserveMany(ctx, requests) {
+	for i, r := range s.stock.ReserveMany(ctx, b.requests(reserveRequest)) {
 		m := b[i]
 		switch {
 		case errors.Is(r.Err, ErrAlone):

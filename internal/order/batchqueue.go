@@ -78,6 +78,16 @@ func (b batch) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, earliest)
 }
 
+// requests returns what b asks the shards for.
+func (b batch) requests(of func(Order, coupon.Coupon) ReserveRequest) []ReserveRequest {
+	all := make([]ReserveRequest, len(b))
+	for i, m := range b {
+		all[i] = of(m.order, m.sale)
+		all[i].Context = m.ctx
+	}
+	return all
+}
+
 // batcher makes batches of the orders that wait. Its workers end when none does.
 type batcher struct {
 	committer BatchCommitter

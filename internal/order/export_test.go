@@ -9,3 +9,10 @@ func (s *Service) WaitingForABatch() int {
 	defer s.batches.mu.Unlock()
 	return len(s.batches.waiting)
 }
+
+// PollsKnown returns how many orders polls may wait for.
+func (s *Service) PollsKnown() int {
+	s.polls.mu.Lock()
+	defer s.polls.mu.Unlock()
+	return len(s.polls.all)
+}

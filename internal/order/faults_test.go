@@ -132,6 +132,10 @@ func (q faultyQueue) AckCommitted(ctx context.Context, e order.Entry) error {
 	return q.f.store("done", func() error { return q.Queue.AckCommitted(ctx, e) })
 }
 
+func (q faultyQueue) AckCommittedMany(ctx context.Context, entries []order.Entry) []error {
+	return q.f.many("done", len(entries), order.ErrUnavailable, func() []error { return q.Queue.AckCommittedMany(ctx, entries) })
+}
+
 type faultyStock struct {
 	order.Stock
 	f *faults
@@ -160,6 +164,10 @@ type faultyUnresolved struct {
 
 func (s faultyUnresolved) PutUnresolved(ctx context.Context, o order.Order) error {
 	return s.f.store("ticket", func() error { return s.UnresolvedOrders.PutUnresolved(ctx, o) })
+}
+
+func (s faultyUnresolved) PutUnresolvedMany(ctx context.Context, orders []order.Order) []error {
+	return s.f.many("ticket", len(orders), order.ErrUnavailable, func() []error { return s.UnresolvedOrders.PutUnresolvedMany(ctx, orders) })
 }
 
 func (s faultyUnresolved) Unresolved(ctx context.Context, id int64) (o order.Order, err error) {

@@ -84,6 +84,8 @@ type Stock interface {
 // so that every instance can answer for them.
 type UnresolvedOrders interface {
 	PutUnresolved(ctx context.Context, o Order) error
+	// PutUnresolvedMany is PutUnresolved for each of many orders; it returns as many errors.
+	PutUnresolvedMany(ctx context.Context, orders []Order) []error
 	// Unresolved returns the order, or ErrNotFound.
 	Unresolved(ctx context.Context, orderID int64) (Order, error)
 }

@@ -24,6 +24,8 @@ type Queue interface {
 	// AckCommitted is Ack for an entry whose order is in the database under its own id, so
 	// that it need not be kept as an unresolved one any longer.
 	AckCommitted(ctx context.Context, e Entry) error
+	// AckCommittedMany is AckCommitted for each of many entries; it returns as many errors.
+	AckCommittedMany(ctx context.Context, entries []Entry) []error
 	// DeadLetter acknowledges an entry that cannot be processed, and keeps it with the
 	// reason.
 	DeadLetter(ctx context.Context, e Entry, reason error) error
@@ -58,9 +60,15 @@ type Entry struct {
 // hold and its entry.
 func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	o.Status = Queued
-	c := reserveRequest(o, sale)
-	c.Enqueue, c.QueueCapacity, c.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge
-	hold, err := s.stock.Reserve(ctx, c)
+	if s.batches.takes(ctx) {
+		return s.enqueueInBatch(ctx, sale, o) // queuebatch.go does, for many at once, what follows
+	}
+	return s.enqueueAlone(ctx, sale, o)
+}
+
+// enqueueAlone does what costs something, for one request.
+func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	hold, err := s.stock.Reserve(ctx, s.enqueueRequest(o, sale))
 	if err != nil {
 		return Order{}, err
 	}
@@ -69,17 +77,37 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 			return s.alreadyQueued(ctx, known, err)
 		}
 	}
-	o.ID, o.Shard = hold.OrderID, hold.Shard
-	o.Position = QueuePosition{Epoch: hold.Epoch, Number: hold.Number, Ahead: hold.Ahead}
+	o = queuedOrder(o, hold)
 	if err := s.unresolved.PutUnresolved(ctx, o); err != nil {
 		return Order{}, err
 	}
+	return s.nowQueued(o), nil
+}
+
+// enqueueRequest returns the request for the unit and the entry that o is to be made of.
+func (s *Service) enqueueRequest(o Order, sale coupon.Coupon) ReserveRequest {
+	r := reserveRequest(o, sale)
+	r.Enqueue, r.QueueCapacity, r.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge
+	return r
+}
+
+// queuedOrder returns o as the order of a hold that has an entry.
+func queuedOrder(o Order, h Hold) Order {
+	o.ID, o.Shard = h.OrderID, h.Shard
+	o.Position = QueuePosition{Epoch: h.Epoch, Number: h.Number, Ahead: h.Ahead}
+	return o
+}
+
+// nowQueued wakes the workers of this instance, lets polls wait for o, and returns it with the time
+// after which it is expected to be processed.
+func (s *Service) nowQueued(o Order) Order {
+	s.polls.expect(o, s.now())
 	select {
 	case s.woken <- struct{}{}:
 	default:
 	}
 	o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
-	return o, nil
+	return o
 }
 
 // alreadyQueued returns what became of a repeated request whose order is still among the
@@ -125,6 +153,7 @@ func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) erro
 	case err != nil:
 		return err
 	case committed:
+		s.polls.end(o)
 		return s.queue.AckCommitted(ctx, e)
 	}
 	return s.queue.Ack(ctx, e)

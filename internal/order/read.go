@@ -9,6 +9,9 @@ import (
 // Get returns an order of the user. An order without a row in the database may be Queued or
 // InDoubt; while that cannot be read, Get returns the error and never ErrNotFound.
 func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
+	if o, committed := s.polls.wait(ctx, id, userID); committed {
+		return o, nil
+	}
 	o, err := s.orders.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err

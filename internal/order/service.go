@@ -84,6 +84,7 @@ type Service struct {
 	queueMaxAge   time.Duration
 	woken         chan struct{} // an order was queued through this instance
 	rate          queueRate     // of the queues
+	polls         *polls        // nil without a queue
 	payWithin     time.Duration
 	cleanupIn     time.Duration
 	now           func() time.Time
@@ -111,8 +112,14 @@ func NewService(p Deps) *Service {
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
+	if s.queue != nil {
+		s.polls = newPolls()
+	}
 	if c, ok := p.Committer.(BatchCommitter); ok && p.BatchSize > 0 {
 		s.batches = &batcher{committer: c, size: p.BatchSize, least: p.Cleanup / 2, place: s.placeBatch}
+		if s.queue != nil {
+			s.batches.place = s.enqueueBatch
+		}
 	}
 	return s
 }

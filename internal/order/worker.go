@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,9 +21,9 @@ type WorkerConfig struct {
 	// OnEvent is called with the entries claimed or dead-lettered, and with failures. It
 	// may be nil.
 	OnEvent func(job string, n int, err error)
-	// Around calls attempt, in a context that it may add values to, and returns its error. It
-	// may be nil.
-	Around func(ctx context.Context, e Entry, attempt func(context.Context) error) error
+	// Begin returns the context in which an entry is attempted, and what is called with the
+	// outcome of the attempt. It may be nil.
+	Begin func(ctx context.Context, e Entry) (context.Context, func(error))
 }
 
 const (
@@ -53,8 +54,8 @@ func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 	if c.OnEvent == nil {
 		c.OnEvent = func(string, int, error) {}
 	}
-	if c.Around == nil {
-		c.Around = func(ctx context.Context, _ Entry, attempt func(context.Context) error) error { return attempt(ctx) }
+	if c.Begin == nil {
+		c.Begin = func(ctx context.Context, _ Entry) (context.Context, func(error)) { return ctx, func(error) {} }
 	}
 	for range how.Concurrency {
 		c.slots <- struct{}{}
@@ -87,6 +88,7 @@ func (c *workerPool) refresh(ctx context.Context) {
 	} else if ctx.Err() == nil {
 		c.OnEvent("consume", 0, err)
 	}
+	c.polls.forget(c.now().Add(-2 * c.MaxAge))
 	if n := c.fetch(ctx, "claim", c.queue.ClaimAbandoned); n > 0 {
 		c.OnEvent("claim", n, nil)
 	}
@@ -110,15 +112,45 @@ func (c *workerPool) fetch(
 		for range slots - len(entries) {
 			c.slots <- struct{}{}
 		}
-		for _, e := range entries {
-			c.busy.Go(func() {
-				defer func() { c.slots <- struct{}{} }()
-				c.process(ctx, e)
-			})
-		}
+		c.begin(ctx, entries)
 		got += len(entries)
 	}
 	return got
+}
+
+// begin processes entries that have a slot each: with others those that come for the first
+// time, if orders are committed so, and alone those of them that were not plain, and all others.
+func (c *workerPool) begin(ctx context.Context, entries []Entry) {
+	var plain []Entry
+	for _, e := range entries {
+		if c.batches != nil && e.Deliveries == 1 && e.Broken == nil {
+			plain = append(plain, e)
+		} else {
+			c.beginAlone(ctx, e)
+		}
+	}
+	if len(plain) == 0 {
+		return
+	}
+	for some := range slices.Chunk(plain, c.batches.size) {
+		c.busy.Go(func() {
+			for i, served := range c.attemptBatch(ctx, some) {
+				if served {
+					c.slots <- struct{}{}
+				} else {
+					c.beginAlone(ctx, some[i])
+				}
+			}
+		})
+	}
+}
+
+// beginAlone processes an entry that has a slot.
+func (c *workerPool) beginAlone(ctx context.Context, e Entry) {
+	c.busy.Go(func() {
+		defer func() { c.slots <- struct{}{} }()
+		c.process(ctx, e)
+	})
 }
 
 // acquireSlots blocks until a quarter of the slots are free and acquires all that are, so that
@@ -217,5 +249,31 @@ func (c *workerPool) attempt(ctx context.Context, e Entry, why error) (err error
 	if why != nil {
 		return c.deadLetter(ctx, e, why)
 	}
-	return c.Around(ctx, e, func(ctx context.Context) error { return c.serve(ctx, e, c.MaxAge) })
+	ctx, end := c.Begin(ctx, e)
+	defer func() { end(err) }()
+	return c.serve(ctx, e, c.MaxAge)
+}
+
+// attemptBatch is attempt for many entries, and reports which are served. A panic, which may be
+// any one's, leaves all of them to an attempt of their own.
+func (c *workerPool) attemptBatch(ctx context.Context, entries []Entry) (served []bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.AttemptTimeout)
+	defer cancel()
+	attempts, ends := make([]context.Context, len(entries)), make([]func(error), len(entries))
+	for i, e := range entries {
+		attempts[i], ends[i] = c.Begin(ctx, e)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			served = make([]bool, len(entries))
+		}
+		for i, end := range ends {
+			if served[i] {
+				end(nil)
+			} else {
+				end(ErrAlone)
+			}
+		}
+	}()
+	return c.serveBatch(ctx, entries, attempts, c.MaxAge)
 }

@@ -11,15 +11,15 @@ import (
 	"seckill/internal/order"
 )
 
-// Entry is a span around an attempt at a queue entry, in the trace of the request that was queued,
-// whichever instance that came to.
-func (t *Traces) Entry(ctx context.Context, e order.Entry, attempt func(context.Context) error) error {
+// Entry begins a span of an attempt at a queue entry, in the trace of the request that was queued,
+// whichever instance that came to. It returns the span's context, and what ends the span.
+func (t *Traces) Entry(ctx context.Context, e order.Entry) (context.Context, func(error)) {
 	if t == nil || e.Trace == "" {
-		return attempt(ctx)
+		return ctx, func(error) {}
 	}
 	above := trace.SpanContextFromContext(wire.Extract(ctx, propagation.MapCarrier{"traceparent": e.Trace}))
 	if !above.IsSampled() {
-		return attempt(ctx)
+		return ctx, func(error) {}
 	}
 	// It is this program's own decision, made when the request came, and not a client's wish.
 	ctx = trace.ContextWithSpanContext(ctx, above.WithRemote(false))
@@ -28,7 +28,6 @@ func (t *Traces) Entry(ctx context.Context, e order.Entry, attempt func(context.
 		semconv.MessagingDestinationName("queue"), semconv.MessagingMessageID(e.ID),
 		couponKey.Int64(e.Hold.CouponID), orderKey.Int64(e.Hold.OrderID),
 		semconv.UserID(strconv.FormatInt(e.Hold.UserID, 10))))
-	err := attempt(ctx)
-	end(span, err)
-	return err
+	t.held.add(ctx, e.Hold.Attempt)
+	return ctx, func(err error) { end(span, err) }
 }

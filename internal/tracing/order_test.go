@@ -161,7 +161,7 @@ func TestAQueuedOrderIsOneTrace(t *testing.T) {
 		defer close(ended)
 		order.NewService(d).RunWorkers(ctx, order.WorkerConfig{
 			Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{c}, nil },
-			MaxAge: shoptest.Patient, AttemptTimeout: shoptest.Patient, Concurrency: 4, Around: other.Entry,
+			MaxAge: shoptest.Patient, AttemptTimeout: shoptest.Patient, Concurrency: 4, Begin: other.Entry,
 		})
 	}()
 	require.Eventually(t, func() bool { return len(named(other.spans.Ended(), "process")) > 0 }, shoptest.Patient, 10*time.Millisecond)

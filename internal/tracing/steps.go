@@ -78,6 +78,11 @@ func (s stock) close(ctx context.Context, name string, h order.Hold, do func(con
 }
 
 func (s stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	for i, r := range requests {
+		if r.Enqueue != nil && traced(r.Context) {
+			requests[i].Trace = traceparent(r.Context)
+		}
+	}
 	began := time.Now()
 	all := s.Stock.ReserveMany(ctx, requests)
 	ended := time.Now()

@@ -1,0 +1,97 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/order"
+)
+
+// countedReads counts what a poll asks the database and Redis.
+type countedReads struct {
+	order.Orders
+	order.UnresolvedOrders
+	reads atomic.Int64
+}
+
+func (c *countedReads) Get(ctx context.Context, id, userID int64) (order.Order, error) {
+	c.reads.Add(1)
+	return c.Orders.Get(ctx, id, userID)
+}
+
+func (c *countedReads) into(p *order.Deps) {
+	c.Orders, c.UnresolvedOrders = p.Orders, p.Unresolved
+	p.Orders = c
+}
+
+func TestAPollIsHeldUntilItsOrderIsCommittedHereAndAsksNoStore(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 40, 1)
+		reads := &countedReads{}
+		here := s.queueing("here", reads.into)
+		// A poll whose moment ends while its order is committed reads: then another one is asked for.
+		for user := int64(1); user == 1 || reads.reads.Load() > 0; user++ {
+			require.Less(t, user, int64(20), "each poll has read")
+			o := queued(t, here, c, user, "k")
+			polled := make(chan answer)
+			go func() {
+				a := answer{order: o}
+				for a.order.Status == order.Queued && a.err == nil {
+					reads.reads.Store(0)
+					a.order, a.err = here.Get(context.WithoutCancel(t.Context()), o.ID, user)
+				}
+				polled <- a
+			}()
+			require.Eventually(t, func() bool { return reads.reads.Load() > 0 }, patient, time.Millisecond, "a poll that was held in vain")
+			consuming(t, s, s.drained(t, c), here)
+			a := <-polled
+			require.NoError(t, a.err)
+			atOnce := reads.reads.Load()
+			stored, err := s.Get(t.Context(), o.ID, user)
+			require.NoError(t, err)
+			require.Equal(t, stored, a.order, "what is in the database")
+			require.Equal(t, atOnce, reads.reads.Load())
+		}
+		require.Zero(t, here.PollsKnown())
+	})
+}
+
+func TestAPollOfAnothersOrderIsNotHeld(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	here := s.queueing("here")
+	o := queued(t, here, c, 7, "k")
+	ctx, stop := context.WithCancel(t.Context())
+	polled := make(chan error)
+	go func() {
+		err := order.ErrNotFound
+		for errors.Is(err, order.ErrNotFound) && ctx.Err() == nil {
+			_, err = here.Get(context.WithoutCancel(ctx), o.ID, 8)
+		}
+		polled <- err
+	}()
+	consuming(t, s, s.drained(t, c), here)
+	stop()
+	require.ErrorIs(t, <-polled, order.ErrNotFound)
+}
+
+// An order that another instance commits is found in the database, and is let go of.
+func TestAPollOfWhatAnotherInstanceCommitsIsAnsweredByTheDatabase(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	here := s.queueing("here")
+	o := queued(t, here, c, 7, "k")
+	consuming(t, s, s.drained(t, c), s.queueing("elsewhere"))
+	shown, err := here.Get(t.Context(), o.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.Pending, shown.Status)
+	require.Equal(t, 1, here.PollsKnown())
+	s.later(time.Minute)
+	defer s.later(0)
+	consuming(t, s, func() bool { return here.PollsKnown() == 0 }, here)
+}
