@@ -81,7 +81,7 @@ func newRun(o Options) *run {
 		root:    u.Scheme + "://" + u.Host,
 		prefix:  strings.TrimRight(u.EscapedPath(), "/"),
 		client:  &http.Client{Timeout: o.Timeout, Transport: newHTTPTransport(2, o.Timeout, o.TLS)},
-		polls:   make(chan struct{}, max(4, o.Concurrency/4)),
+		polls:   make(chan struct{}, max(4, o.Concurrency)),
 	}
 	if u.Scheme == "https" || o.netHTTP {
 		r.transport = newNetHTTP(r.root, 2*max(o.Concurrency, o.Taps)+cap(r.polls), o.Timeout, o.TLS)
