@@ -106,6 +106,14 @@ type tab struct {
 // any page, and what the page makes of them is what is tested.
 func (b browser) open(t *testing.T, url string, l look) *tab {
 	t.Helper()
+	v := b.visit(t, url, l)
+	v.until(`document.querySelector("#coupons button") !== null`)
+	return v
+}
+
+// visit is open, of any page.
+func (b browser) visit(t *testing.T, url string, l look) *tab {
+	t.Helper()
 	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithTargetID(b.window(t)))
 	t.Cleanup(leave)
 	tab := &tab{t: t, ctx: ctx}
@@ -141,7 +149,6 @@ func (b browser) open(t *testing.T, url string, l look) *tab {
 		}),
 		chromedp.Navigate(url),
 	)
-	tab.until(`document.querySelector("#coupons button") !== null`)
 	return tab
 }
 

@@ -15,9 +15,7 @@ import (
 func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
-	for _, l := range testservers.Sample(t, 1, []look{
-		{language: "en"}, {language: "zh", phone: true, dark: true}, {language: "zh"}, {language: "en", phone: true},
-	}) {
+	for _, l := range testservers.Sample(t, 1, allWidths) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url+"?lang="+l.language, l)
 			fits := func(phase string) { v.fits("lab-"+phase, l) }
@@ -32,7 +30,7 @@ func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
 			v.until("document.querySelectorAll('#x-schedule li').length === 4")
 			assert.False(t, js[bool](v, tells), "the answer stands beside the question")
 			assert.Equal(t, "1 2 3 4", js[string](v, `[...document.querySelectorAll("#x-choices button")].map((b) => b.value).join(" ")`))
-			assert.Equal(t, 27, js[int](v, `document.querySelectorAll("#x-code li").length`), "the code stands beside the schedule")
+			assert.Equal(t, 21, js[int](v, `document.querySelectorAll("#x-code li").length`), "twenty lines of code stand beside the schedule, and that the rest is left out")
 			assert.Equal(t, 0, js[int](v, differing))
 			fits("ask")
 

@@ -35,6 +35,7 @@ func addSource(r *harness.Result) {
 		line := &r.Code[at[0]].Lines[at[1]]
 		line.Differs = line.Wrong && line.Right && !maps.Equal(whats[true], whats[false])
 	}
+	foldAll(r.Code)
 }
 
 // did notes what a line did in a wrong case, or in a right one.
@@ -63,32 +64,40 @@ type source struct {
 // part is a function, from line to line. Of one that returns an experiment it is what comes before that.
 type part struct{ from, to int }
 
-// line returns the block and the line in it for a step, and marks it as run. The outermost line is the
-// script's own; further in are the helpers.
+// line returns the block and the line in it for a step, and marks it as run. The function is the outermost
+// that may be shown, which is the script's own; further in are the helpers. The line is the innermost of it.
 func (b *blocks) line(trace []string, wrong bool) []int {
-	for _, at := range slices.Backward(trace) {
-		name, number, _ := strings.Cut(at, ":")
+	var in *source
+	var of *part
+	var file string
+	at := 0
+	for _, frame := range slices.Backward(trace) {
+		name, number, _ := strings.Cut(frame, ":")
 		n, err := strconv.Atoi(number)
 		f := b.file(name)
 		if err != nil || f == nil {
 			continue
 		}
 		i := slices.IndexFunc(f.parts, func(p *part) bool { return p.from <= n && n <= p.to })
-		if i < 0 {
-			continue // it is in the experiment's own words
+		switch {
+		case of == nil && i >= 0: // before that it is in the experiment's own words
+			in, of, file, at = f, f.parts[i], name, n
+		case of != nil && i >= 0 && f.parts[i] == of:
+			at = n
 		}
-		p := f.parts[i]
-		block, known := b.at[p]
-		if !known {
-			block = len(b.all)
-			b.at[p] = block
-			b.all = append(b.all, newBlock(name, f.lines[p.from-1:p.to]))
-		}
-		line := &b.all[block].Lines[n-p.from]
-		line.Wrong, line.Right = line.Wrong || wrong, line.Right || !wrong
-		return []int{block, n - p.from}
 	}
-	return nil
+	if of == nil {
+		return nil
+	}
+	block, known := b.at[of]
+	if !known {
+		block = len(b.all)
+		b.at[of] = block
+		b.all = append(b.all, newBlock(file, in.lines[of.from-1:of.to]))
+	}
+	line := &b.all[block].Lines[at-of.from]
+	line.Wrong, line.Right = line.Wrong || wrong, line.Right || !wrong
+	return []int{block, at - of.from}
 }
 
 func newBlock(file string, lines []string) harness.Block {

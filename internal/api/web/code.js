@@ -7,6 +7,17 @@ const kinds = { bad: "✘", good: "✔", differs: "≠" };
 // kind returns how a line differs between wrong and right, if it does.
 const kind = (line) => (line.differs ? "differs" : line.wrong && !line.right ? "bad" : line.right && !line.wrong ? "good" : "");
 
+// pieces returns the lines that are shown, each with its number, and between them how many are left out.
+function pieces(lines) {
+  const all = [];
+  lines.forEach((line, n) => {
+    if (!line.folded) all.push({ line, n });
+    else if (all.at(-1)?.out) all.at(-1).out++;
+    else all.push({ out: 1 });
+  });
+  return all;
+}
+
 // showCode shows the blocks that belong to the phase, with the line of a step marked.
 export function showCode(result, phase, step) {
   const blocks = result?.code ?? [];
@@ -23,8 +34,16 @@ export function showCode(result, phase, step) {
   }).forEach((part, i) => {
     part.hidden = !shown[i];
     part.firstElementChild.textContent = blocks[i].file;
-    rows(part.lastElementChild, blocks[i].lines.length, () => make("li")).forEach((item, n) => {
-      const line = blocks[i].lines[n];
+    const texts = pieces(blocks[i].lines);
+    rows(part.lastElementChild, texts.length, () => make("li")).forEach((item, at) => {
+      const { line, n, out } = texts[at];
+      if (out) {
+        item.textContent = say("x_out", out);
+        item.className = "out";
+        item.removeAttribute("data-sign");
+        item.removeAttribute("aria-current");
+        return;
+      }
       const differs = told ? kind(line) : "";
       const current = now !== undefined && now[0] === i && now[1] === n;
       item.textContent = line.text || " ";

@@ -117,6 +117,8 @@ type Line struct {
 	Right bool   `json:"right,omitempty"`
 	// Differs says that the wrong cases did another thing there than the right ones.
 	Differs bool `json:"differs,omitempty"`
+	// Folded says that it is far from what was run, and is left out beside a drawing.
+	Folded bool `json:"folded,omitempty"`
 }
 
 // Place is a place in the program.

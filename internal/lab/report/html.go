@@ -15,6 +15,8 @@ var pageText string
 
 // page is the template of the page.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"beside":  beside,
+	"code":    Code,
 	"drawing": inserted,
 	"origin":  Origin,
 	"prose":   prose,
@@ -47,6 +49,9 @@ func inserted(r harness.Result, language string) (template.HTML, error) {
 	text, err := Drawing(r, language)
 	return template.HTML(text), err //nolint:gosec // escaped by its template
 }
+
+// beside reports whether the code has room beside the drawing: it has where at most two cases stand there.
+func beside(r harness.Result) bool { return len(r.Cases) <= 2 }
 
 // state returns the class in which an experiment's verdict is shown.
 func state(r harness.Result) string {
