@@ -16,7 +16,9 @@ The exit code is 0 only if the audit is clean.
 
 With --keep the sale is one to watch on the page: it begins a few seconds after the
 address is printed, with fewer buyers unless --users says how many, who come one after
-the other, and the page stays until Ctrl-C. --open opens it in a browser.`,
+the other, and the page stays until Ctrl-C. Buyers go on coming after it, until they are
+stopped on the page; an order that is not paid in two minutes expires, so there is
+something to buy again. --open opens it in a browser.`,
 		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
 		Args:    noArgs,
 	}
@@ -29,6 +31,7 @@ the other, and the page stays until Ctrl-C. --open opens it in a browser.`,
 	f.BoolVar(&d.Keep, "keep", false, "a sale to be watched on the page, which is served until Ctrl-C")
 	f.DurationVar(&d.OpensIn, "opens-in", 0, "how long before the sale begins (default 8s with --keep)")
 	f.Float64Var(&d.Rate, "rate", 0, "taps per second, 0 is as fast as it goes (with --keep: for five seconds of stock)")
+	f.IntVar(&d.Visitors, "visitors", 20, "with --keep: taps per second that go on coming after the sale, 0 is none")
 	f.StringVar(&d.Addr, "addr", "127.0.0.1:0", "host:port of the page and the API, port 0 is a free one")
 	open := f.Bool("open", false, "open the page in a browser; with --keep, which it means")
 	f.BoolVar(&d.JSON, "json", false, "print the report as one JSON object")

@@ -9,7 +9,7 @@ import (
 // Rush runs a workload of simulated buyers against this server, one run at a time. It is meant for
 // demonstrations, on stores whose data may be lost.
 type Rush interface {
-	// Start returns when the run has begun; ErrUnderWay if another has not ended.
+	// Start returns when the run has begun; ErrUnderWay if another has not ended. Visitors give way to it.
 	Start(o RushOrder) error
 	// Stop ends the run in progress, if there is one. Its report says that it was stopped.
 	Stop()
@@ -33,8 +33,9 @@ type RushOrder struct {
 // and failed.
 type RushStanding struct {
 	Running  bool   `json:"running"`
-	CouponID int64  `json:"coupon_id,string"` // 0 before the first run
-	Taps     int    `json:"taps"`             // in the whole run
+	Visitors bool   `json:"visitors,omitempty"` // they come until they are stopped, or another run takes their place
+	CouponID int64  `json:"coupon_id,string"`   // 0 before the first run
+	Taps     int    `json:"taps"`               // in the whole run
 	Asked    int    `json:"asked"`
 	Accepted int    `json:"accepted"`
 	Refused  int    `json:"refused"`

@@ -24,6 +24,8 @@ type Demo struct {
 	OpensIn time.Duration // before the sale begins
 	Rate    float64       // taps per second; 0 is as fast as it goes
 
+	Visitors int // taps per second that go on coming after a kept sale, until they are stopped
+
 	Addr   string           // of the page and the API, as host:port; "" is a free port
 	Opened func(url string) // is called when the page can be opened; may be nil
 
@@ -50,6 +52,9 @@ func (d *Demo) config() (config.Config, error) {
 	cfg.HTTP.Addr, cfg.Admin.Addr = cmp.Or(d.Addr, "127.0.0.1:0"), "127.0.0.1:0"
 	cfg.Stock.Shards = d.Shards
 	cfg.Log.Level = "warn"
+	if d.Keep {
+		cfg.Order.PaymentTimeout = visitorsPayWithin
+	}
 	switch {
 	case d.Users < 1 || d.Users > 1_000_000:
 		return cfg, Usage(errors.New("--users must be from 1 to 1000000"))
@@ -61,11 +66,17 @@ func (d *Demo) config() (config.Config, error) {
 		return cfg, Usage(errors.New("--opens-in must be from 0s to 1h"))
 	case d.Rate < 0:
 		return cfg, Usage(errors.New("--rate cannot be negative"))
+	case d.Visitors < 0 || d.Visitors > 10_000:
+		return cfg, Usage(errors.New("--visitors must be from 0 to 10000"))
 	case d.Shards < 1 || d.Shards > 1024:
 		return cfg, Usage(errors.New("--shards must be from 1 to 1024"))
 	}
 	return cfg, nil
 }
+
+// visitorsPayWithin is how long an order of a kept sale waits for its payment: units come back while it is
+// watched.
+const visitorsPayWithin = 2 * time.Minute
 
 // Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
 // error if units are left that could have been sold.
@@ -124,6 +135,12 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	}
 	if d.Keep && ctx.Err() == nil {
 		s.PrintBanner(d.Out)
+		if d.Visitors > 0 {
+			if err := s.rushes.visit(1, d.Visitors); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(d.Out, "buyers go on coming, %d taps a second, until Stop in the view Rush\n", d.Visitors)
+		}
 		_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
 		if err := s.Wait(ctx); err != nil {
 			return err

@@ -2,10 +2,14 @@ package app
 
 import (
 	"context"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/api"
+	"seckill/internal/config"
 	"seckill/internal/rush"
 )
 
@@ -70,4 +74,35 @@ func TestADemoThatGoesOnBeingUndersoldSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lateRounds, n)
 	require.ErrorContains(t, d.checkUndersold(r), "undersold: 48 of 50")
+}
+
+// Visitors of a kept demonstration come until they are stopped, and give way to a rush that is called.
+func TestVisitorsComeUntilTheyAreStopped(t *testing.T) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	s, err := Start(t.Context(), cfg, NewLog(cfg.Log, io.Discard), Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop(context.Background())) }()
+	require.NoError(t, s.OpenDemoSale(t.Context()))
+	require.NoError(t, s.rushes.visit(1, 50))
+	standing := func(is func(api.RushStanding) bool) func() bool {
+		return func() bool { return is(s.rushes.Standing()) }
+	}
+	const patient, often = time.Minute, 20 * time.Millisecond
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return at.Visitors && at.Accepted > 3 }), patient, often)
+
+	require.NoError(t, s.rushes.Start(api.RushOrder{CouponID: 1, Users: 5}))
+	require.False(t, s.rushes.Standing().Visitors)
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running && at.Report != nil }), patient, often)
+	at := s.rushes.Standing()
+	require.Empty(t, at.Error)
+	require.Equal(t, 6, at.Asked, "of the rush alone: five buyers, of which one taps twice")
+
+	require.NoError(t, s.rushes.visit(1, 50))
+	require.NoError(t, s.rushes.visit(1, 50), "visitors give way to visitors")
+	s.rushes.Stop()
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running }), patient, often)
+	report, is := s.rushes.Standing().Report.(rush.Report)
+	require.True(t, is)
+	require.True(t, report.Stopped)
 }

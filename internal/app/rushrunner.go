@@ -16,6 +16,7 @@ type rushRunner struct {
 
 	mu       sync.Mutex
 	stop     context.CancelFunc // of the rush that is under way, or nil
+	visitors bool               // it goes on until it is stopped, and gives way to another
 	runs     int64
 	standing api.RushStanding
 	running  sync.WaitGroup
@@ -30,16 +31,26 @@ const (
 	nextBuyers = 1_000_000
 )
 
-// Start starts a rush, or returns api.ErrUnderWay. It signs the buyers' tokens with the
-// server's own secret, as the demo does.
-func (r *rushRunner) Start(o api.RushOrder) error {
+// Start starts a rush, or returns api.ErrUnderWay. Visitors give way to it.
+func (r *rushRunner) Start(o api.RushOrder) error { return r.start(o, false) }
+
+// visit lets buyers come, one crowd after the other, until they are stopped.
+func (r *rushRunner) visit(couponID int64, perS int) error {
+	return r.start(api.RushOrder{CouponID: couponID, Users: manyVisitors, PerS: perS}, true)
+}
+
+// manyVisitors are the buyers of one crowd: their tokens are signed before the first comes.
+const manyVisitors = 20_000
+
+// start starts a rush. It signs the buyers' tokens with the server's own secret.
+func (r *rushRunner) start(o api.RushOrder, visitors bool) error {
 	admin, err := r.server.Token(1, api.RoleAdmin)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stop != nil {
+	if r.stop != nil && !r.visitors {
 		return api.ErrUnderWay
 	}
 	secure, err := r.server.ownTLS()
@@ -50,30 +61,48 @@ func (r *rushRunner) Start(o api.RushOrder) error {
 		TLS: secure,
 		URL: r.server.URL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
-		Token: r.server.userToken, AdminToken: admin, OnProgress: r.setProgress,
+		Token: r.server.userToken, AdminToken: admin,
+	}
+	if r.stop != nil {
+		r.stop()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.stop = cancel
+	r.stop, r.visitors = cancel, visitors
 	r.runs++
-	r.standing = api.RushStanding{Running: true, CouponID: o.CouponID, Taps: o.Users + o.Users/options.DoubleTapEvery}
+	run := r.runs
+	options.OnProgress = func(s rush.Progress) { r.setProgress(run, s) }
+	r.standing = api.RushStanding{
+		Running: true, Visitors: visitors, CouponID: o.CouponID, Taps: o.Users + o.Users/options.DoubleTapEvery,
+	}
 	r.running.Go(func() {
 		report, err := rush.Run(ctx, options)
+		for visitors && err == nil && !report.Stopped {
+			options.FirstUser += int64(options.Users)
+			report, err = rush.Run(ctx, options)
+		}
 		cancel()
-		r.end(report, err)
+		r.end(run, report, err)
 	})
 	return nil
 }
 
-func (r *rushRunner) setProgress(s rush.Progress) {
+// setProgress notes how far a run has come, unless another has taken its place.
+func (r *rushRunner) setProgress(run int64, s rush.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if run != r.runs {
+		return
+	}
 	at := &r.standing
 	at.Taps, at.Asked, at.Accepted, at.Refused, at.Failed = s.Taps, s.Asked, s.Accepted, s.Refused, s.Failed
 }
 
-func (r *rushRunner) end(report rush.Report, err error) {
+func (r *rushRunner) end(run int64, report rush.Report, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if run != r.runs {
+		return
+	}
 	r.stop, r.standing.Running = nil, false
 	if err != nil {
 		r.standing.Error = err.Error()

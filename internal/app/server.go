@@ -22,7 +22,8 @@ type Server struct {
 	tokens    *api.Tokens
 	public    *http.Server
 	admin     *http.Server
-	URL       string // of the page and the API
+	rushes    *rushRunner // nil with real stores
+	URL       string      // of the page and the API
 	adminAddr string
 	draining  atomic.Bool
 	failed    chan error // why a listener ended before Stop
@@ -90,14 +91,14 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Traces: keptTracesOf(a.traces),
 	}
 	if a.embedded != nil {
-		rushes := newRushRunner(s)
+		s.rushes = newRushRunner(s)
 		if o.NewLab != nil {
 			experiments := o.NewLab()
 			a.onStop(func(context.Context) error { return experiments.Close() })
 			deps.Lab = experiments
 		}
-		a.onStop(rushes.close)
-		deps.Rush = rushes
+		a.onStop(s.rushes.close)
+		deps.Rush = s.rushes
 	}
 	purchaseTokens, err := newPurchaseTokens(cfg, a.clock.Now)
 	if err != nil {

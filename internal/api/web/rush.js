@@ -55,7 +55,7 @@ async function follow() {
     const a = await rule("GET", "/rush");
     if (a.status === 200) standing = a.body;
     silent = a.status === 200 ? 0 : silent + 1;
-    note = () => (standing?.running ? say(done() < standing.taps ? "rush_running" : "rush_judging") : standing?.error ?? (standing?.taps ? say("rush_done") : ""));
+    note = () => (standing?.running ? say(standing.visitors ? "rush_visitors" : done() < standing.taps ? "rush_running" : "rush_judging") : standing?.error ?? (standing?.taps ? say("rush_done") : ""));
     show();
     await sleep(250);
   } while (begun || (standing?.running && silent < 20));
@@ -75,12 +75,13 @@ function show() {
   set("r-left", left === undefined ? "–" : number(left));
   if (!standing?.taps) return;
   for (const name of ["asked", "accepted", "refused", "failed"]) set("r-" + name, number(standing[name]));
-  const part = (n) => (100 * n) / Math.max(1, standing.taps) + "%";
+  const whole = Math.max(1, standing.visitors ? done() : standing.taps); // visitors have no end
+  const part = (n) => (100 * n) / whole + "%";
   const [good, no, bad] = $("rush-bar").children;
   good.style.width = part(standing.accepted);
   no.style.width = part(standing.refused);
   bad.style.width = part(standing.failed);
-  $("rush-bar").setAttribute("aria-valuenow", Math.round((100 * done()) / Math.max(1, standing.taps)));
+  $("rush-bar").setAttribute("aria-valuenow", Math.round((100 * done()) / whole));
   showReport(standing.report);
 }
 
@@ -102,6 +103,9 @@ function showReport(r) {
 }
 
 on("words view sale features chosen", show);
-on("view", () => app.view === "rush" && isAdmin() && app.features.rush && !watching && follow());
+on("view features", async () => {
+  if (app.view !== "rush" || !app.features.rush || watching) return;
+  if (isAdmin() || (app.features.demo_admin && (await become()))) follow();
+});
 $("rush").addEventListener("submit", start);
 $("rush-stop").addEventListener("click", () => rule("DELETE", "/rush"));
