@@ -91,7 +91,7 @@ func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 			two := shop.saleFrom(t, "Tea", 2, -time.Minute)
 			v := b.open(t, shop.url, l)
 			v.choose(two)
-			v.means("#outcome", "loginFirst")
+			v.means("#outcome", "first_tap")
 			v.login(itoa(100 + n))
 			v.says("#left", "2")
 			v.click("#buy")

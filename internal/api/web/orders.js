@@ -35,7 +35,7 @@ async function change(o, what) {
 }
 
 function show() {
-  set("no-orders", orders.length ? "" : say(loggedIn() ? "noOrders" : "loginFirst"));
+  set("no-orders", orders.length ? "" : say(loggedIn() || app.features.demo_login ? "noOrders" : "loginFirst"));
   const title = (o) => {
     const c = app.coupons.find((c) => c.id === o.coupon_id);
     return c ? titled(c) : o.coupon_id;
@@ -91,9 +91,16 @@ function tick() {
 
 async function login(event) {
   event.preventDefault();
-  const a = await call("POST", "/sessions", { body: { user_id: $("user").value.trim() } });
-  if (a.status === 201) come(a.body.token);
+  const a = await logIn();
+  if (a.status === 201) $("mine-title").focus({ preventScroll: true });
   else notice(problem(a));
+}
+
+// logIn asks for a session of the user whose number is in the form, as a demonstration gives it to any visitor.
+export async function logIn() {
+  const a = await call("POST", "/sessions", { body: { user_id: $("user").value.trim() } });
+  if (a.status === 201) enter(a.body.token);
+  return a;
 }
 
 function enter(text) {

@@ -4,6 +4,7 @@ import { call } from "./server.js";
 
 const seen = new Map(); // what was answered, by order: null is that nothing is kept
 const open = new Set();
+const shows = new Map(); // of each order, what shows its lanes: the list may be made anew while an answer is awaited
 
 // trace returns a button that shows the way of an order below it, where the server keeps that.
 export function trace(o) {
@@ -21,10 +22,11 @@ export function trace(o) {
     if (a.status === 200) seen.set(o.id, a.body.steps);
     else if (a.status === 404) seen.set(o.id, null);
     else open.delete(o.id);
-    show();
+    shows.get(o.id)();
   }, "quiet small");
   button.setAttribute("aria-label", `${say("trace")} ${o.id}`);
   box.append(button, lanes);
+  shows.set(o.id, show);
   show();
   return box;
 }
