@@ -1,7 +1,7 @@
 // The engine room: the shards, the rate, the locks, and the invariants.
 import { $, app, chosen, clock, make, now, number, on, problem, rows, say, set } from "./core.js";
 import { stateOf } from "./live.js";
-import { call, isAdmin, rule } from "./server.js";
+import { mayAudit, readAudit } from "./server.js";
 import { become } from "./admin.js";
 import { draw, forget, push } from "./chart.js";
 
@@ -75,30 +75,12 @@ let reading = false;
 // stale is the age from which on a report is marked: newer figures stand beside it.
 const stale = 8_000;
 
-// A demonstration shows the audit to every visitor. It gives an administrator's token to each that asks, and this
-// one reads and does nothing else.
-let reader = "";
-
-const mayRead = () => isAdmin() || app.features.demo_admin;
-
-async function audit(id) {
-  if (isAdmin()) return rule("GET", `/coupons/${id}/audit`);
-  if (!reader) {
-    const a = await call("POST", "/sessions", { body: { user_id: "1", role: "admin" }, as: "" });
-    if (a.status !== 201) return a;
-    reader = a.body.token;
-  }
-  const a = await call("GET", `/admin/coupons/${id}/audit`, { bearer: reader, patience: 40_000 });
-  if (a.status === 401) reader = "";
-  return a;
-}
-
 async function read() {
-  if (reading || app.view !== "engine" || !mayRead() || !app.chosen || document.hidden) return;
+  if (reading || app.view !== "engine" || !mayAudit() || !app.chosen || document.hidden) return;
   reading = true;
   showLamps();
   const id = app.chosen;
-  const a = await audit(id);
+  const a = await readAudit(id);
   reading = false;
   if (id !== app.chosen) return read(); // another coupon was chosen meanwhile
   refused = a.status === 200 ? null : a;
@@ -107,10 +89,10 @@ async function read() {
 }
 
 function showLamps() {
-  $("audit-admin").hidden = mayRead();
-  if (!mayRead()) report = null;
+  $("audit-admin").hidden = mayAudit();
+  if (!mayAudit()) report = null;
   $("lamps").hidden = $("letters").hidden = !report;
-  if (!report) return set("audit-note", !mayRead() ? say("audit_needs") : refused && !reading ? problem(refused) : say("audit_reading"));
+  if (!report) return set("audit-note", !mayAudit() ? say("audit_needs") : refused && !reading ? problem(refused) : say("audit_reading"));
   const states = report.invariants.map((i) => i.status);
   const word = states.includes("violated") ? "some_broken" : states.includes("unsettled") ? "stores_busy" : "all_hold";
   const age = now() - Date.parse(report.taken_at);

@@ -63,6 +63,7 @@ type number struct {
 	Name, Bound   string
 	Value         int64
 	Held, Decides bool
+	Units         []string // a class for each unit that was counted, if they are few
 }
 
 // cell is what a case has in a row: at most one step, and what lasts meanwhile.
@@ -164,12 +165,30 @@ func newSide(c harness.CaseResult, at int, language string) side {
 		s.NotRun = c.NotRun.In(language)
 	}
 	for _, n := range c.Numbers {
-		s.Numbers = append(s.Numbers, number{Name: n.Name.In(language), Bound: n.Bound, Value: n.Value, Held: n.Held, Decides: n.Decides})
+		s.Numbers = append(s.Numbers, number{
+			Name: n.Name.In(language), Bound: n.Bound, Value: n.Value, Held: n.Held, Decides: n.Decides, Units: units(n),
+		})
 	}
 	for _, name := range c.Actors {
 		s.Actors = append(s.Actors, c.Told(name, language))
 	}
 	return s
+}
+
+// fewUnits is how many units are drawn one by one.
+const fewUnits = 10
+
+// units returns the class of each unit that a rule counted: those above its bound are over.
+func units(n harness.Number) (all []string) {
+	_, bound, found := strings.Cut(n.Bound, " ")
+	most, err := strconv.ParseInt(bound, 10, 64)
+	if !found || err != nil || !n.Decides || n.Value > fewUnits {
+		return nil
+	}
+	for i := range n.Value {
+		all = append(all, map[bool]string{true: "unit", false: "unit over"}[i < most])
+	}
+	return all
 }
 
 // newCell returns what case i has in a row, where its event n is, if it has one.

@@ -99,9 +99,15 @@ func TestADrawingIsWellFormedAndSaysWhatWentWrongWithItsNumber(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	units := sample()
+	units.Cases[0].Numbers[0].Value = 3
+	drawing, err := report.Drawing(units, "en")
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(drawing, `<i class="unit"></i>`), "one that may be, in each case")
+	require.Equal(t, 2, strings.Count(drawing, `<i class="unit over"></i>`), "two that may not")
 	one := sample()
 	one.Cases[0].Numbers[0].Value, one.Cases[0].Numbers[0].Bound = 1, "= 0"
-	drawing, err := report.Drawing(one, "en")
+	drawing, err = report.Drawing(one, "en")
 	require.NoError(t, err)
 	require.Contains(t, drawing, "orders of one &lt;user&gt;: 1, expected 0", "one is not told in the plural")
 }
