@@ -34,6 +34,7 @@ func Recording(name string) (harness.Result, error) {
 		if r.Name == name {
 			r.Title, r.Lesson, r.Wild = e.Title, e.Lesson, e.Wild
 			r.Place = place(name)
+			foldAll(r.Code) // as it is done now, however it was when it was recorded
 			r.Translate()
 			return r, nil
 		}
