@@ -86,6 +86,50 @@ func TestWordsThatWereGivenUpAreGoneFromExportedNamesAndFiles(t *testing.T) {
 	})
 }
 
+// spoken are the names that a user of the program meets in its source: metrics, and keys of the configuration.
+var spoken = regexp.MustCompile(`^"seckill_([a-z_]+)"$|\bkey:"([a-z_]+)"`)
+
+func TestWordsThatWereGivenUpAreGoneFromMetricsAndKeys(t *testing.T) {
+	found := 0
+	eachSource(t, func(path string, fset *token.FileSet, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, is := n.(*ast.BasicLit)
+			if !is || lit.Kind != token.STRING {
+				return true
+			}
+			for _, name := range spoken.FindAllStringSubmatch(lit.Value, -1) {
+				found++
+				for part := range strings.SplitSeq(name[1]+name[2], "_") {
+					if word, gone := givenUp[part]; gone {
+						t.Errorf("%s: %s: %q is called %q", fset.Position(lit.Pos()), lit.Value, part, word)
+					}
+				}
+			}
+			return true
+		})
+	})
+	require.Greater(t, found, 100, "the metrics and keys are not found")
+}
+
+func TestNoFileIsNamedByAWordThatWasGivenUp(t *testing.T) {
+	for _, root := range []string{".", "../cmd", "../docs", "../configs", "../loadtest"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || strings.Contains(path, "testdata") {
+				return err
+			}
+			name := strings.TrimSuffix(strings.TrimSuffix(d.Name(), filepath.Ext(d.Name())), "_test")
+			// stamp.lua puts a fence on a lock; what was given up is the stamp of a machine.
+			if word, gone := givenUp[name]; gone && d.Name() != "stamp.lua" {
+				t.Errorf("%s: a file or folder of %s", path, word)
+			}
+			return nil
+		}))
+	}
+}
+
 // camel parts a name before its capitals.
 func camel(name string) (parts []string) {
 	from := 0

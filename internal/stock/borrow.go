@@ -30,7 +30,7 @@ func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (o
 		if err != nil {
 			return order.Hold{}, err
 		}
-		h, marked, err := s.reserve(ctx, c, home, true)
+		h, marked, err := s.reserve(ctx, c, home, markIfEmpty)
 		if err != nil || !marked {
 			return h, err
 		}

@@ -121,7 +121,7 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, "", 0, 0)
 		require.NoError(t, err)
 		require.Equal(t, "DUPLICATE", answer[0])
-		_, _, err = s.reserve(t.Context(), c, 0, true)
+		_, _, err = s.reserve(t.Context(), c, 0, markIfEmpty)
 		require.ErrorIs(t, err, order.ErrDuplicate)
 		s.wants(3, 0, 1)
 	})

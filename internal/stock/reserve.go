@@ -14,7 +14,7 @@ import (
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := Home(c.UserID, c.Shards)
-	h, err := unmarked(s.reserve(ctx, c, home, false))
+	h, err := unmarked(s.reserve(ctx, c, home, refuseIfEmpty))
 	if errors.Is(err, errEmpty) {
 		return s.borrow(ctx, c, home)
 	}
@@ -30,10 +30,17 @@ func unmarked(h order.Hold, marked bool, err error) (order.Hold, error) {
 	return h, err
 }
 
-// reserve asks the home shard. With borrow, an empty shard marks the buyer, and
-// marked says that the unit must come from a sibling.
-func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, borrow bool) (h order.Hold, marked bool, err error) {
-	answers, err := s.run(ctx, reserveScript, c.CouponID, home, append([]any{c.Epoch}, reserveArgs(c, borrow)...)...)
+// emptyShard is what reserve.lua does where a shard is empty, as it is told.
+type emptyShard string
+
+const (
+	refuseIfEmpty emptyShard = "0"
+	markIfEmpty   emptyShard = "1" // marks the buyer: the unit must come from a sibling
+)
+
+// reserve asks the home shard. marked reports whether it has marked the buyer.
+func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, empty emptyShard) (h order.Hold, marked bool, err error) {
+	answers, err := s.run(ctx, reserveScript, c.CouponID, home, append([]any{c.Epoch}, reserveArgs(c, empty)...)...)
 	if err != nil {
 		return order.Hold{}, false, err
 	}
@@ -41,12 +48,8 @@ func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, b
 }
 
 // reserveArgs is what reserve.lua is given for a request.
-func reserveArgs(c order.ReserveRequest, borrow bool) []any {
-	flag := "0"
-	if borrow {
-		flag = "1"
-	}
-	return []any{c.RequestID, c.OrderID, c.UserID, c.Limit, flag, encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds()}
+func reserveArgs(c order.ReserveRequest, empty emptyShard) []any {
+	return []any{c.RequestID, c.OrderID, c.UserID, c.Limit, string(empty), encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds()}
 }
 
 // reserved reads what reserve.lua answers a request.
