@@ -93,6 +93,7 @@ var rooms = map[string][]string{
 	"internal/scale/cmd/scale": {"internal/scale"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it
+	"internal/e2e/attack":           {}, // its tests start it in their process
 	"internal/testreport":           {},
 	"internal/mutation":             {},
 	"internal/mutation/cmd/mutants": {"internal/mutation"},
