@@ -14,13 +14,16 @@ type AdminOptions struct {
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics.
 	Metrics http.Handler
+	// API serves the administrator's routes, if they are not public: Server.AdminRoutes.
+	API http.Handler
 }
 
 // readyWithin bounds the check of readiness: a probe wants a quick answer.
 const readyWithin = 2 * time.Second
 
-// AdminHandler returns a handler of /healthz (the process runs), /readyz (it can serve), /metrics
-// and /debug/pprof. It shows what a client must not see, so its listener must not be public.
+// AdminHandler returns a handler of /healthz (the process runs), /readyz (it can serve), /metrics,
+// /debug/pprof and, where they are not public, the administrator's routes. It shows what a client must
+// not see, so its listener must not be public.
 func AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -39,6 +42,9 @@ func AdminHandler(o AdminOptions) http.Handler {
 	})
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
+	}
+	if o.API != nil {
+		mux.Handle(v1+"/admin/", o.API)
 	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

@@ -65,9 +65,9 @@ func demo(t *testing.T, o Options) (*Server, *crowd) {
 func TestWhatAServerAllowsIsToldInOneAnswer(t *testing.T) {
 	s, _ := demo(t, Options{DemoLogin: true, DemoAdmin: true})
 	rec := do(t, s, ask{method: "GET", path: "/api/v1/features"})
-	require.JSONEq(t, `{"demo_login":true,"demo_admin":true,"rush":true,"lab":true,"purchase_token":false,"traces":false}`, rec.Body.String())
+	require.JSONEq(t, `{"demo_login":true,"demo_admin":true,"admin":true,"rush":true,"lab":true,"purchase_token":false,"traces":false}`, rec.Body.String())
 	rec = do(t, newShop().serve(t, Options{DemoAdmin: true}), ask{method: "GET", path: "/api/v1/features"})
-	require.JSONEq(t, `{"demo_login":false,"demo_admin":false,"rush":false,"lab":false,"purchase_token":false,"traces":false}`, rec.Body.String(),
+	require.JSONEq(t, `{"demo_login":false,"demo_admin":false,"admin":true,"rush":false,"lab":false,"purchase_token":false,"traces":false}`, rec.Body.String(),
 		"nobody becomes an administrator where nobody can log in")
 }
 

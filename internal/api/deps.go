@@ -98,6 +98,7 @@ type Options struct {
 	DemoLogin      bool            // POST /sessions returns a user's token to any client
 	DemoAdmin      bool            // and an administrator's
 	TokenTTL       time.Duration   // of such a token; 0 is an hour
+	AdminApart     bool            // the administrator's routes are AdminRoutes, and Handler knows none of them
 	RequestTimeout time.Duration   // the whole budget of one request; 0 is 3 s
 	MaxInFlight    int             // requests at once, event streams aside
 	MaxStreams     int             // event streams at once; 0 is 1024

@@ -7,8 +7,10 @@ import "context"
 type features struct {
 	DemoLogin bool `json:"demo_login"` // POST /sessions
 	DemoAdmin bool `json:"demo_admin"` // POST /sessions with the role admin
-	Rush      bool `json:"rush"`
-	Lab       bool `json:"lab"`
+	// Admin: the administrator's routes are here, and not at the second listener alone.
+	Admin bool `json:"admin"`
+	Rush  bool `json:"rush"`
+	Lab   bool `json:"lab"`
 	// PurchaseToken: buying needs a token of POST /coupons/{id}/purchase-tokens.
 	PurchaseToken bool `json:"purchase_token"`
 	// Traces: GET /orders/{id}/trace shows the orders that asked for a trace.
@@ -16,8 +18,10 @@ type features struct {
 }
 
 func (s *Server) features(context.Context, nothing) (features, error) {
+	here := !s.o.AdminApart
 	return features{
-		DemoLogin: s.o.DemoLogin, DemoAdmin: s.o.DemoLogin && s.o.DemoAdmin, Rush: s.deps.Rush != nil, Lab: s.deps.Lab != nil,
+		DemoLogin: s.o.DemoLogin, DemoAdmin: here && s.o.DemoLogin && s.o.DemoAdmin, Admin: here,
+		Rush: here && s.deps.Rush != nil, Lab: here && s.deps.Lab != nil,
 		PurchaseToken: s.o.PurchaseTokens != nil, Traces: s.deps.Traces != nil,
 	}, nil
 }

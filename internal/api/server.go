@@ -17,6 +17,7 @@ type Server struct {
 	o         Options
 	deps      Deps
 	engine    *gin.Engine
+	admin     *gin.Engine // of the administrator's routes; the same, or another
 	tokens    *Tokens
 	users     limits[int64]
 	addresses limits[string] // that log in
@@ -45,7 +46,7 @@ func New(o Options, p Deps) (*Server, error) {
 		}
 	}
 	s := &Server{
-		o: o, deps: p, engine: gin.New(), tokens: o.Tokens,
+		o: o, deps: p, tokens: o.Tokens,
 		users: newLimits("user", ratelimit.Options[int64]{
 			PerSecond: o.PerUserRate, Burst: o.Burst, Now: o.Now, Key: userBucket,
 		}),
@@ -57,17 +58,50 @@ func New(o Options, p Deps) (*Server, error) {
 		}),
 		hub: newHub(p, o),
 	}
-	if err := s.engine.SetTrustedProxies(o.TrustedProxies); err != nil {
-		return nil, fmt.Errorf("api: trusted proxies: %w", err)
+	var err error
+	if s.engine, err = s.newEngine(); err != nil {
+		return nil, err
 	}
+	s.admin = s.engine
+	if o.AdminApart {
+		if s.admin, err = s.newEngine(); err != nil {
+			return nil, err
+		}
+	}
+	s.adminRoutes()
 	if err := s.routes(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// Handler returns the handler of every route of the contract.
+// newEngine returns a router without routes.
+func (s *Server) newEngine() (*gin.Engine, error) {
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	// An encoded slash does not separate, so that a proxy's rule for a path and this program agree
+	// on the path; and the client's address is read from one header.
+	e.UseRawPath, e.UnescapePathValues = true, false
+	e.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	e.RedirectTrailingSlash = false
+	e.NoRoute(s.observe(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
+	e.NoMethod(s.observe(s.noMethod))
+	if err := e.SetTrustedProxies(s.o.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("api: trusted proxies: %w", err)
+	}
+	return e, nil
+}
+
+// Handler returns the handler of every route of the contract, but those of AdminRoutes.
 func (s *Server) Handler() http.Handler { return s.engine }
+
+// AdminRoutes returns the handler of the administrator's routes, or nil if they are Handler's.
+func (s *Server) AdminRoutes() http.Handler {
+	if !s.o.AdminApart {
+		return nil
+	}
+	return s.admin
+}
 
 // Close ends the event streams at once, so that a graceful stop need not wait for them, and returns
 // when they have ended. Other requests go on.
@@ -80,23 +114,20 @@ const (
 	long = 10 * time.Minute
 )
 
-// routes registers every route of the contract.
-func (s *Server) routes() error {
-	s.engine.HandleMethodNotAllowed = true
-	// An encoded slash does not separate, so that a proxy's rule for a path and this program agree
-	// on the path; and the client's address is read from one header.
-	s.engine.UseRawPath, s.engine.UnescapePathValues = true, false
-	s.engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	s.engine.RedirectTrailingSlash = false
-	s.engine.NoRoute(s.observe(func(c *gin.Context) string { return s.refuse(c, errNoRoute) }))
-	s.engine.NoMethod(s.observe(s.noMethod))
+const v1 = "/api/v1"
 
-	get := func(path string, e endpoint) {
-		s.engine.GET(path, s.observe(e))
-		s.engine.HEAD(path, s.observe(e))
+// on adds a route, and its HEAD to a GET.
+func (s *Server) on(engine *gin.Engine, method, path string, e endpoint) {
+	engine.Handle(method, path, s.observe(e))
+	if method == http.MethodGet {
+		engine.HEAD(path, s.observe(e))
 	}
-	on := func(method, path string, e endpoint) { s.engine.Handle(method, path, s.observe(e)) }
-	const v1 = "/api/v1"
+}
+
+// routes registers the routes of visitors and users.
+func (s *Server) routes() error {
+	get := func(path string, e endpoint) { s.on(s.engine, http.MethodGet, path, e) }
+	on := func(method, path string, e endpoint) { s.on(s.engine, method, path, e) }
 
 	on(http.MethodPost, v1+"/sessions", handle(s, routePolicy{admits: s.admitSession}, s.newSession))
 
@@ -115,6 +146,14 @@ func (s *Server) routes() error {
 	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
 	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
 
+	return s.pages(get)
+}
+
+// adminRoutes registers the routes of the administrator.
+func (s *Server) adminRoutes() {
+	get := func(path string, e endpoint) { s.on(s.admin, http.MethodGet, path, e) }
+	on := func(method, path string, e endpoint) { s.on(s.admin, method, path, e) }
+
 	on(http.MethodPost, v1+"/admin/coupons", handle(s, routePolicy{who: admin}, s.createCoupon))
 	on(http.MethodPatch, v1+"/admin/coupons/:id", handle(s, routePolicy{who: admin}, s.patchCoupon))
 	on(http.MethodPost, v1+"/admin/coupons/:id/publication", handle(s, routePolicy{who: admin, budget: slow}, s.publish))
@@ -129,8 +168,6 @@ func (s *Server) routes() error {
 	get(v1+"/admin/experiments", handle(s, routePolicy{who: admin}, s.listExperiments))
 	get(v1+"/admin/experiments/:name", handle(s, routePolicy{who: admin}, s.seeExperiment))
 	on(http.MethodPost, v1+"/admin/experiments/:name/run", handle(s, routePolicy{who: admin}, s.runExperiment))
-
-	return s.pages(get)
 }
 
 // noMethod answers OPTIONS with the methods of the route, and every other method with 405. gin has

@@ -124,7 +124,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		}
 	}
 	report, err := d.sell(ctx, rush.Options{
-		URL: s.URL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
+		URL: s.URL, AdminURL: s.adminURL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
 		Token: s.userToken, AdminToken: admin, ProgressOutput: d.Err,
 	})
 	if err != nil {

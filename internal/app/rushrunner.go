@@ -59,7 +59,7 @@ func (r *rushRunner) start(o api.RushOrder, visitors bool) error {
 	}
 	options := rush.Options{
 		TLS: secure,
-		URL: r.server.URL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
+		URL: r.server.URL, AdminURL: r.server.adminURL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
 		Token: r.server.userToken, AdminToken: admin,
 	}

@@ -24,6 +24,7 @@ type Server struct {
 	admin     *http.Server
 	rushes    *rushRunner // nil with real stores
 	URL       string      // of the page and the API
+	adminURL  string      // of the administrator's routes
 	adminAddr string
 	draining  atomic.Bool
 	failed    chan error // why a listener ended before Stop
@@ -75,10 +76,21 @@ func scheme(cfg config.HTTP) string {
 	return "http://"
 }
 
+// adminScheme is that of the second listener.
+func adminScheme(cfg config.Config) string {
+	if cfg.Admin.TLS {
+		return "https://"
+	}
+	return "http://"
+}
+
 // newServer serves the app over HTTP. It takes ownership of the listeners.
 func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
 	s := &Server{app: a, URL: scheme(cfg.HTTP) + l.public.Addr().String(), failed: make(chan error, 2)}
+	if s.adminURL = s.URL; cfg.Admin.API {
+		s.adminURL = adminScheme(cfg) + l.admin.Addr().String()
+	}
 	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
 	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
 	if err != nil {
@@ -111,7 +123,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	}
 	s.api, err = api.New(api.Options{
 		PurchaseTokens: purchaseTokens,
-		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil,
+		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, AdminApart: cfg.Admin.API,
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
@@ -133,9 +145,12 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	s.admin = &http.Server{
-		Handler:     faultyAdmin(api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: a.metrics.Handler()})),
+		Handler: faultyAdmin(api.AdminHandler(api.AdminOptions{
+			Ready: s.ready, Metrics: a.metrics.Handler(), API: s.api.AdminRoutes(),
+		})),
+		ConnContext: api.ConnContext,
 		ReadTimeout: cfg.HTTP.ReadTimeout, IdleTimeout: cfg.HTTP.IdleTimeout, // a profile may take long to write
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	go s.serve(s.public, l.public)
 	go s.serve(s.admin, l.admin)
@@ -182,6 +197,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	defer cancel()
 	s.api.Close() // event streams have no end of their own
 	err := s.public.Shutdown(ctx)
+	if s.app.cfg.Admin.API { // its requests need the app too
+		err = errors.Join(err, s.admin.Shutdown(ctx))
+	}
 	err = errors.Join(err, s.app.Close(context.WithoutCancel(ctx)))
 	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
 }

@@ -63,10 +63,11 @@ type HTTP struct {
 	TLSKey  string `key:"tls_key"`  // file, reloaded
 }
 
-// Admin is the second listener: health, metrics, profiles.
+// Admin is the second listener: health, metrics, profiles, and the administrator's routes if they are not public.
 type Admin struct {
 	Addr string `key:"addr"` // host:port
 	TLS  bool   `key:"tls"`  // with the certificate of the public listener
+	API  bool   `key:"api"`  // the administrator's routes too, and the public listener has none of them
 }
 
 // MySQL is the database. An empty DSN means the embedded one.

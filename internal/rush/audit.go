@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -47,7 +48,11 @@ func (r *run) fetchAudit(ctx context.Context) (auditReport, error) {
 	var in auditReport
 	client := *r.client
 	client.Timeout = r.timeouts.audit
-	err := r.getBy(ctx, &client, "/api/v1/admin/coupons/"+r.Coupon+"/audit", r.AdminToken, &in)
+	at := r.root + r.prefix
+	if r.AdminURL != "" {
+		at = strings.TrimSuffix(r.AdminURL, "/")
+	}
+	err := getBy(ctx, &client, at, "/api/v1/admin/coupons/"+r.Coupon+"/audit", r.AdminToken, &in)
 	return in, err
 }
 

@@ -28,11 +28,11 @@ func (e *refusal) Error() string {
 
 // get reads JSON that is not of a buyer: the coupon and the audit.
 func (r *run) get(ctx context.Context, path, token string, into any) error {
-	return r.getBy(ctx, r.client, path, token, into)
+	return getBy(ctx, r.client, r.root+r.prefix, path, token, into)
 }
 
-func (r *run) getBy(ctx context.Context, client *http.Client, path, token string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.root+r.prefix+path, nil)
+func getBy(ctx context.Context, client *http.Client, root, path, token string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, root+path, nil)
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}

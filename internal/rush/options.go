@@ -15,6 +15,7 @@ import (
 // field is its default; URL, Users (or Taps) and Token are required.
 type Options struct {
 	URL         string // the server, as http://host:port; a path is kept as prefix
+	AdminURL    string // where the audit is, if elsewhere
 	Users       int    // how many distinct buyers come, each once
 	FirstUser   int64  // the first buyer's user id, the others follow; default 1
 	Concurrency int    // how many buyers are served at once; default 128
@@ -37,6 +38,10 @@ type Options struct {
 	// Taps above 0 is another kind of run: FirstUser alone taps so many times
 	// at once, each tap a request of its own. Users is then ignored.
 	Taps int
+
+	// Looks makes each tap a look at the coupon by a visitor without a token, and no purchase. The
+	// report counts them as refused, looked.
+	Looks bool
 
 	Timeout time.Duration // of one HTTP request; default 10 s
 	// InDoubt is the time in which a 202 must become an order or a refusal; default 30 s, which is what

@@ -102,9 +102,9 @@ async function report(method, path, text) {
 function show() {
   if (app.view !== "admin") return;
   for (const e of document.querySelectorAll("[data-admin]")) e.hidden = !isAdmin();
-  set("gate-note", say(isAdmin() ? "admin_who" : "admin_need"));
+  set("gate-note", say(!app.features.admin ? "admin_apart" : isAdmin() ? "admin_who" : "admin_need"));
   $("demo-admin").hidden = isAdmin() || !app.features.demo_admin;
-  $("admin-paste").hidden = isAdmin() || app.features.demo_admin;
+  $("admin-paste").hidden = isAdmin() || app.features.demo_admin || !app.features.admin;
   $("admin-out").hidden = !isAdmin();
   set("admin-note", note());
   set("create-note", createNote());

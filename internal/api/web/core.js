@@ -6,7 +6,7 @@ import { words } from "./words.js";
 // coupon's sale.
 export const app = {
   language: "en", view: "", coupons: [], listed: false, cursor: "", chosen: null, event: null, skew: 0,
-  features: { demo_login: true, demo_admin: false, rush: false, lab: false, traces: false },
+  features: { demo_login: true, demo_admin: false, admin: true, rush: false, lab: false, traces: false },
 };
 
 export const $ = (id) => document.getElementById(id);

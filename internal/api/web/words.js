@@ -63,7 +63,7 @@ export const words = {
     asked: "asked", accepted: "accepted", refused: "refused", failed: "failed", committed: "committed", oversold: "oversold", duplicates: "duplicates",
     verdict: "audit", clean: "clean", not_run: "not run", seconds: "seconds", p50: "p50, ms", orders_s: "orders/s", requests_s: "requests/s",
 
-    admin_who: "You are the administrator. The token is in this page’s memory and nowhere else.", admin_need: "Creating, publishing and auditing need an administrator’s token.",
+    admin_who: "You are the administrator. The token is in this page’s memory and nowhere else.", admin_need: "Creating, publishing and auditing need an administrator’s token.", admin_apart: "Creating, publishing and auditing are done at the server’s second listener.",
     admin_token: "Administrator’s token, from “seckill token --role admin”", admin_out: "Forget the token", not_admin: "That is not an administrator’s token.",
     create_title: "A new coupon", f_title: "Title", f_stock: "Units", f_limit: "Per user", f_price: "Price", f_begins: "Begins", f_ends: "Ends", create: "Create the draft",
     created: "Coupon {n} is a draft now. Publish it to open its sale.", bad_window: "The sale has to begin before it ends.", bad_coupon: "That is not accepted: look at the title, the units, the limit, the price and the times.", manage_title: "The chosen coupon", publish: "Publish", pause: "Pause", end: "End for good", end_sure: "Press again to end it for good",
@@ -144,7 +144,7 @@ export const words = {
     asked: "请求", accepted: "成功", refused: "被拒", failed: "失败", committed: "已提交", oversold: "超卖", duplicates: "重复",
     verdict: "审计", clean: "通过", not_run: "未运行", seconds: "秒", p50: "p50（毫秒）", orders_s: "订单/秒", requests_s: "请求/秒",
 
-    admin_who: "您是管理员。令牌只保存在本页内存中。", admin_need: "创建、发布与审计需要管理员令牌。",
+    admin_who: "您是管理员。令牌只保存在本页内存中。", admin_need: "创建、发布与审计需要管理员令牌。", admin_apart: "创建、发布与审计须通过服务器的第二个监听地址进行。",
     admin_token: "管理员令牌（由 “seckill token --role admin” 生成）", admin_out: "忘记令牌", not_admin: "这不是管理员令牌。",
     create_title: "新建优惠券", f_title: "标题", f_stock: "库存", f_limit: "每人限购", f_price: "价格", f_begins: "开始", f_ends: "结束", create: "创建草稿",
     created: "优惠券 {n} 已创建为草稿，发布后即可开始抢购。", bad_window: "开始时间必须早于结束时间。", bad_coupon: "未被接受：请检查标题、库存、限购、价格与时间。", manage_title: "所选优惠券", publish: "发布", pause: "暂停", end: "永久结束", end_sure: "再按一次，永久结束",
