@@ -1,0 +1,203 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// However the bytes come, the same is seen in them; and what net/http takes for a request with both
+// lengths is seen.
+func FuzzARequestWithTwoLengthsIsSeenHoweverItComes(f *testing.F) {
+	for _, s := range []string{
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\ntransfer-encoding:chunked\r\nCONTENT-LENGTH:0\r\n\r\n",
+		"POST / HTTP/1.1\nHost: x\nContent-Length: 3\nTransfer-Encoding: chunked\n\n0\n\n",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\r\n\r\n", "Content-Length:\n\nTransfer-Encoding:", "\n\r\n\r",
+	} {
+		f.Add(s, uint(7))
+	}
+	f.Fuzz(func(t *testing.T, s string, parts uint) {
+		var whole, pieces framedConn
+		whole.look([]byte(s))
+		step := int(parts%17) + 1
+		for rest := []byte(s); len(rest) > 0; rest = rest[min(step, len(rest)):] {
+			pieces.look(rest[:min(step, len(rest))])
+		}
+		if whole.ambiguous.Load() != pieces.ambiguous.Load() {
+			t.Fatalf("%q is another request in parts of %d bytes", s, step)
+		}
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(s)))
+		if err != nil || len(r.TransferEncoding) == 0 {
+			return
+		}
+		head, _, _ := bytes.Cut([]byte(s), []byte("\r\n\r\n"))
+		if bytes.Contains(bytes.ToLower(head), []byte("\ncontent-length:")) && !bytes.Contains(head, []byte("\n\n")) &&
+			!whole.ambiguous.Load() {
+			t.Fatalf("%q has two lengths", s)
+		}
+	})
+}
+
+// A set is taken with keys that verify and nothing else, or it changes nothing.
+func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
+	for _, s := range []string{
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`,
+		`{"keys":[{"kty":"oct","k":"YQ"}]}`, `{"keys":[{"kty":"RSA","e":"AQAB","n":"AQ"}]}`, `{"keys":[{"kty":"EC"}]}`,
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`, `{"keys":[null]}`, `{"keys":{}}`, `{}`, `[]`, ``,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		tokens, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := tokens.public.Load()
+		if tokens.SetPublicKeys([]byte(s)) != nil {
+			if tokens.public.Load() != before {
+				t.Fatalf("%q was refused, and changed the keys", s)
+			}
+			return
+		}
+		after := tokens.public.Load()
+		if len(after.byID) == 0 || len(after.byID) > maxPublicKeys || len(after.byID) > 1 && after.only != nil {
+			t.Fatalf("%q was taken as %d keys", s, len(after.byID))
+		}
+		for id, k := range after.byID {
+			switch key := k.key.(type) {
+			case ed25519.PublicKey:
+				if k.alg != "EdDSA" || len(key) != ed25519.PublicKeySize {
+					t.Fatalf("%q: %q is for %s", s, id, k.alg)
+				}
+			case *rsa.PublicKey:
+				if k.alg != "RS256" || key.N.BitLen() < minRSABits {
+					t.Fatalf("%q: %q is for %s", s, id, k.alg)
+				}
+			default:
+				t.Fatalf("%q: %q is a %T", s, id, key)
+			}
+		}
+	})
+}
+
+// Each user of a list that is taken is denied, and a list that is refused denies nobody more.
+func FuzzAListOfDeniedUsersIsTakenWholeOrNotAtAll(f *testing.F) {
+	for _, s := range []string{"7\n8\n", "# nobody\n\n 7 # a thief\r\n", "7 8", "-1", "07", "x", "\x00", "9223372036854775808\n", "7\r8"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		tokens, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tokens.Deny([]byte(s)) != nil {
+			if tokens.denied.Load() != nil {
+				t.Fatalf("%q was refused, and denies", s)
+			}
+			return
+		}
+		denied := *tokens.denied.Load()
+		for line := range strings.SplitSeq(s, "\n") {
+			text, _, _ := strings.Cut(line, "#")
+			if id, ok := parseID(strings.TrimSpace(text)); ok {
+				if _, is := denied[id]; !is {
+					t.Fatalf("%q does not deny %d", s, id)
+				}
+			} else if strings.TrimSpace(text) != "" {
+				t.Fatalf("%q was taken with %q in it", s, text)
+			}
+		}
+	})
+}
+
+func FuzzAPrivateKeySignsOrIsRefused(f *testing.F) {
+	for _, s := range []string{"", "x", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if s, err := privateSigner(text, "a"); err == nil && (s.method == nil || s.key == nil) {
+			t.Fatalf("%q signs with nothing", text)
+		}
+	})
+}
+
+// An address is one client, which all addresses of its /64 are; what is no address is itself.
+func FuzzAnAddressIsOneClient(f *testing.F) {
+	for _, s := range []string{"203.0.113.7", "2001:db8::1", "::ffff:203.0.113.7", "fe80::1%eth0", "", "x", "1.2.3.4:80", "::", "2001:db8::/64"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		key := addressKey(s)
+		addr, err := netip.ParseAddr(s)
+		if err != nil || addr.Unmap().Is4() {
+			if key != s {
+				t.Fatalf("%q is counted as %q", s, key)
+			}
+			return
+		}
+		if block, err := netip.ParsePrefix(key); err != nil || block.Bits() != 64 || !block.Contains(addr.WithZone("")) {
+			t.Fatalf("%q is counted as %q", s, key)
+		}
+	})
+}
+
+// A network that is read has the address that it was written with.
+func FuzzAProxyIsItsNetwork(f *testing.F) {
+	for _, s := range []string{"10.0.0.0/8", "10.1.2.3", "::ffff:10.0.0.0/104", "fc00::/7", "fe80::1%eth0", "::/0", "x", "1.2.3.4/33", "/"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		network, err := parseNetwork(s)
+		if err != nil {
+			return
+		}
+		text, _, _ := strings.Cut(s, "/")
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			t.Fatalf("%q was read as %s", s, network)
+		}
+		if addr = addr.WithZone(""); !network.Contains(addr) && !network.Contains(addr.Unmap()) {
+			t.Fatalf("%q was read as %s, without itself", s, network)
+		}
+	})
+}
+
+// Of a header of tags the one is found that is written in it, and no other.
+func FuzzATagIsFoundWhereItIsNamed(f *testing.F) {
+	for _, s := range []string{`"a"`, `W/"a"`, `*`, `"b", "a"`, ``, `a`, `"a`, `W/ "a"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		const tag = `"a"`
+		if hasTag([]string{s}, tag) && !strings.Contains(s, tag) && !strings.Contains(s, "*") {
+			t.Fatalf("%q names no %s", s, tag)
+		}
+		if !hasTag([]string{s, tag}, tag) || !hasTag([]string{s + ",W/" + tag}, tag) {
+			t.Fatalf("beside %q the tag was not found", s)
+		}
+	})
+}
+
+// What is taken for JSON says so, and says nothing else.
+func FuzzABodyIsJSONIfItSaysSo(f *testing.F) {
+	for _, s := range []string{"application/json", "APPLICATION/JSON; charset=UTF-8", "text/plain", "application/json;charset=gbk", "", ";", "application/json;x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		said := saysJSON(http.Header{"Content-Type": {s}})
+		if said && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(s)), "application/json") {
+			t.Fatalf("%q was taken for JSON", s)
+		}
+		if saysJSON(http.Header{"Content-Type": {s, s}}) || saysJSON(http.Header{"Content-Type": {s}, "Content-Encoding": {"gzip"}}) {
+			t.Fatalf("%q was taken for JSON twice, or compressed", s)
+		}
+	})
+}
