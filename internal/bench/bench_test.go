@@ -62,6 +62,17 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		assert.Zero(t, f[committed])
 		assert.Less(t, f[redisScripts]+f[statements], 0.5)
 	})
+	t.Run("a look costs no call of Redis or the database, and takes nothing", func(t *testing.T) {
+		f := measure(t, look)
+		assert.InDelta(t, taps, f[refused], 0)
+		assert.Zero(t, f[accepted]+f[committed])
+		assert.Less(t, f[redisScripts]+f[statements], 0.5)
+	})
+	t.Run("an order with a purchase token is an order", func(t *testing.T) {
+		f := measure(t, "purchase tokens")
+		assert.InDelta(t, taps, f[committed], 0)
+		assert.Greater(t, f[requestRate], 1.9*f[rate], "it is asked for before")
+	})
 	t.Run("who has bought is refused for it", func(t *testing.T) {
 		f := measure(t, "limit reached")
 		assert.InDelta(t, taps, f[refused], 0)

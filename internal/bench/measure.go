@@ -61,7 +61,7 @@ func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 
 // prepare brings the sale to where the path begins and returns the workload to measure.
 func (s *deployment) prepare(ctx context.Context, t *taken, p path, taps int) (c workload, err error) {
-	c = workload{taps: taps, lanes: conns, first: anywhere(), counts: p.counts(), keys: p.keys}
+	c = workload{taps: taps, lanes: conns, first: anywhere(), counts: p.counts(), keys: p.keys, looks: p.sale == looking}
 	stock, begins, before := taps, time.Now().Add(-time.Second), 0
 	switch p.sale {
 	case soldOut:
@@ -72,7 +72,7 @@ func (s *deployment) prepare(ctx context.Context, t *taken, p path, taps int) (c
 		before, stock = c.users, 2*c.users
 	case notOpen:
 		begins = time.Now().Add(time.Hour)
-	case enough, bareRoute:
+	case enough, bareRoute, looking:
 	}
 	id, err := s.sell(ctx, stock, begins)
 	if err != nil {

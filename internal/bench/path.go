@@ -11,6 +11,7 @@ const (
 	bought                // units, and buyers that have reached their limit
 	notOpen               // a sale that begins later
 	bareRoute             // no sale: the bare route
+	looking               // units, and visitors who look at them
 )
 
 // path is one way through the program that is measured.
@@ -35,6 +36,8 @@ func (p path) counts() string {
 		return "not_started"
 	case bareRoute:
 		return "bare"
+	case looking:
+		return "looked"
 	case enough:
 	}
 	return ""
@@ -44,6 +47,7 @@ const (
 	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
 	commitGroup  = "SECKILL_ORDER__COMMIT=group"
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
+	withTokens   = "SECKILL_ORDER__TOKEN=required"
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
 	// A whole row may be in the queue at once: refusals are not what is measured.
@@ -57,6 +61,7 @@ const (
 	group  = "group commit"
 	single = "single commit"
 	queue  = "queue"
+	look   = "look"
 )
 
 // paths lists everything that is measured. A path whose settings this build refuses is left out and
@@ -64,6 +69,7 @@ const (
 var paths = []path{
 	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000, false},
 	{batch, "201 after the commit, every step once for many orders", []string{commitBatch}, enough, 60_000, 1500, false},
+	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{commitBatch, withTokens}, enough, 60_000, 1500, false},
 	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},
 	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500, false},
 	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},
@@ -73,6 +79,7 @@ var paths = []path{
 	{"sold out, keys", "the same to taps with a key, whose earlier orders are looked for", nil, soldOut, 120_000, 4000, true},
 	{"limit reached", "409 limit_reached", nil, bought, 80_000, 2000, false},
 	{"not started", "403 not_started", nil, notOpen, 120_000, 4000, false},
+	{look, "the coupon, to a visitor without a token", nil, looking, 120_000, 4000, false},
 }
 
 func pathCalled(name string) path {

@@ -39,6 +39,7 @@ func (r *Report) Targets() (all []Target) {
 	_, hasBare := r.called(bare)
 	queued, hasQueue := r.called(queue)
 	none, hasNone := r.called("sold out")
+	looks, hasLooks := r.called(look)
 	bareRate := over(queued[rate], queued[ofBare])
 	for _, t := range []Target{
 		{"CPU of an order in batches, all processes, in bare requests", fast[costOfBare], 0, 3.5, hasFast && hasBare},
@@ -48,6 +49,8 @@ func (r *Report) Targets() (all []Target) {
 		{"rows reaching SQL/s from the queue, of the bare route", queued[ofBare], 0.35, 0, hasQueue && hasBare},
 		{"sold_out answers/s, of the bare route", none[ofBare], 0.9, 0, hasNone && hasBare},
 		{"Redis calls and SQL statements per sold_out", none[redisScripts] + none[statements], 0, 0.01, hasNone},
+		{"looks/s, of the bare route", looks[ofBare], 0.8, 0, hasLooks && hasBare},
+		{"SQL statements per look", looks[statements], 0, 0.01, hasLooks},
 		{"memory at the peak, MiB", r.Peak[memory], 0, 150, r.Peak[memory] > 0},
 		{"orders/s, the slowest number of coupons of the fastest", flatness(r.Coupons), 0.85, 0, len(r.Coupons) > 1},
 		{"orders/s, the slowest number of earlier buyers of the fastest", flatness(r.Buyers), 0.85, 0, len(r.Buyers) > 1},

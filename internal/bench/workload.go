@@ -21,6 +21,7 @@ type workload struct {
 	users   int     // distinct users, who come again and again; 0 = as many as taps
 	counts  string  // the refusal that is counted; "" = orders
 	keys    bool    // each tap has an Idempotency-Key
+	looks   bool    // each tap is a look at the coupon
 	profile string  // the file for a CPU profile; "" = none is taken
 }
 
@@ -93,6 +94,7 @@ func (s *deployment) options(c workload, i int) rush.Options {
 	o := rush.Options{
 		URL: s.fleet[i/len(c.coupons)].URL, Coupon: c.coupons[i%len(c.coupons)], Users: part, FirstUser: max(1, c.first) + int64(i*part),
 		Concurrency: max(1, c.lanes/n), Rate: c.rate / float64(n), Token: s.token, AdminToken: s.admin, Keys: c.keys,
+		Looks: c.looks,
 	}
 	if c.users > 0 {
 		// A tap is a user to the generator; only the token says which one.

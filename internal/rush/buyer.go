@@ -16,6 +16,10 @@ import (
 // own.
 func (r *run) tap(ctx, work context.Context, t tap) {
 	r.countTap()
+	if r.Looks {
+		r.look(work, t)
+		return
+	}
 	q := request{
 		method: http.MethodPost,
 		path:   r.prefix + "/api/v1/coupons/" + r.Coupon + "/orders",

@@ -9,7 +9,7 @@ import (
 type request struct {
 	method string
 	path   string // from the root of the server, prefix included
-	token  string
+	token  string // "" = none
 	key    string // Idempotency-Key, "" = none
 	permit string // Purchase-Token, "" = none
 }
@@ -28,7 +28,10 @@ type transport interface {
 
 // header returns what every request of a buyer carries, for net/http.
 func (q request) header() http.Header {
-	h := http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + q.token}}
+	h := http.Header{"Accept": {"application/json"}}
+	if q.token != "" {
+		h["Authorization"] = []string{"Bearer " + q.token}
+	}
 	if q.key != "" {
 		h["Idempotency-Key"] = []string{q.key}
 	}
@@ -45,8 +48,11 @@ func (q request) appendTo(b []byte, host string) []byte {
 	b = append(b, q.path...)
 	b = append(b, " HTTP/1.1\r\nHost: "...)
 	b = append(b, host...)
-	b = append(b, "\r\nAccept: application/json\r\nAuthorization: Bearer "...)
-	b = append(b, q.token...)
+	b = append(b, "\r\nAccept: application/json"...)
+	if q.token != "" {
+		b = append(b, "\r\nAuthorization: Bearer "...)
+		b = append(b, q.token...)
+	}
 	if q.key != "" {
 		b = append(b, "\r\nIdempotency-Key: "...)
 		b = append(b, q.key...)
