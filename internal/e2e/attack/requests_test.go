@@ -1,6 +1,9 @@
 package attack_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fewest is how many requests and configurations the corpus has at least.
+// fewestRequests and fewestConfigurations are what the corpus has at least.
 const fewestRequests, fewestConfigurations = 300, 120
 
 func TestNoHostileRequestGetsMoreThanItsRefusal(t *testing.T) {
@@ -31,6 +34,24 @@ func TestNoHostileRequestGetsMoreThanItsRefusal(t *testing.T) {
 	require.GreaterOrEqual(t, n, fewestRequests)
 }
 
+func TestTheDocumentsCountTheCorpus(t *testing.T) {
+	asked, set := 0, 0
+	for _, f := range readCorpus[family](t, "requests") {
+		all, _ := f.every()
+		asked += len(all)
+	}
+	for _, f := range readCorpus[configurations](t, "configurations") {
+		set += len(f.Configurations)
+	}
+	for _, document := range []string{"SECURITY.md", "docs/TESTING.md"} {
+		text, err := os.ReadFile(filepath.Join("../../..", document))
+		require.NoError(t, err)
+		told := strings.Join(strings.Fields(string(text)), " ")
+		require.Contains(t, told, fmt.Sprintf("%d hostile requests", asked), document)
+		require.Contains(t, told, fmt.Sprintf("%d careless configurations", set), document)
+	}
+}
+
 func TestNoRequestOfTheCorpusIsThereTwice(t *testing.T) {
 	for name, f := range readCorpus[family](t, "requests") {
 		require.NotEmpty(t, f.About, name)
@@ -40,7 +61,7 @@ func TestNoRequestOfTheCorpusIsThereTwice(t *testing.T) {
 			names[r.Name] = true
 			require.Regexp(t, `^(closed|\d{3}( [a-z_]+)?)$`, r.Want, r.Name)
 			require.Contains(t, []string{"", "closed"}, r.Then, r.Name)
-			require.Equal(t, len(r.Each), len(slices.Compact(slices.Sorted(slices.Values(r.Each)))), r.Name)
+			require.Len(t, slices.Compact(slices.Sorted(slices.Values(r.Each))), len(r.Each), r.Name)
 		}
 	}
 }
