@@ -22,8 +22,8 @@ func newChaos(c console) *cobra.Command {
 		Long: `Starts private servers and several instances of this program, sends crowds of buyers,
 and breaks something in every round: an instance is killed, stopped or loses a reply at a
 point of the order path, or a store goes away, loses its data or stalls, the database is
-set back, a key is evicted, a clock is set, a right is taken, or another deployment comes to
-the same Redis. After each round every
+set back, a key is evicted, a clock is set, a right is taken, another deployment comes to
+the same Redis, or a flood of attackers comes beside the buyers. After each round every
 acknowledged order must be there, but for those that were lost with the database itself,
 nothing oversold, nobody above the limit, and Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
 
@@ -45,6 +45,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, or queue: order.mode of the instances")
 	f.BoolVar(&o.Tokens, "purchase-tokens", false, "with order.token required: each buyer asks for a purchase token")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
+	f.IntVar(&o.Attackers, "attackers", 300, "how many a flood has at once")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
 	f.StringVar(&out.Page, "html", "", "write the report as a page, too")
 	f.StringVar(&out.Log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
@@ -61,8 +62,8 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		if o.Mode != chaos.Sync && o.Mode != chaos.Queue {
 			return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
 		}
-		if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 {
-			return usage(errors.New("--rounds, --requests and --parallel must be above 0, --requests at least 3"))
+		if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1 {
+			return usage(errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3"))
 		}
 		if o.Faults, err = chaos.Faults(o.Mode, pattern); err != nil {
 			return usage(fmt.Errorf("--fault: %w", err))

@@ -77,6 +77,7 @@ type environment struct {
 const (
 	instances = 2
 	shards    = 4
+	places    = 100 // for requests in an instance: fewer than a flood has attackers there
 )
 
 // openEnvironment starts the stores and the fleet. On an error nothing is left running.
@@ -211,7 +212,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 	}
 	env := []string{
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
-		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards),
+		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places), "SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards),
 		"SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock,

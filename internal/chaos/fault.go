@@ -23,6 +23,7 @@ type Fault struct {
 	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
 	once  bool          // every buyer taps once: what is under the fault has no other way
+	most  bool          // there is a unit for every tap
 	queue bool          // has a meaning in queue mode only
 }
 
@@ -41,7 +42,7 @@ func Faults(mode, pattern string) ([]Fault, error) {
 	}
 	var some []Fault
 	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
-		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults()) {
+		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults()) {
 		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}

@@ -65,11 +65,12 @@ type record struct {
 	healed   time.Time
 	history  *history // nil unless the database was set back
 	slowest  time.Duration
+	span     span
 	problems []string
 }
 
 func newRecord() *record {
-	return &record{refused: map[string]int{}, byOrder: map[int64]*acknowledged{}}
+	return &record{refused: map[string]int{}, byOrder: map[int64]*acknowledged{}, span: span{began: time.Now()}}
 }
 
 const maxProblems = 12
@@ -129,11 +130,22 @@ func (r *record) count(n *int) {
 	*n++
 }
 
-// took records how long an answer took.
-func (r *record) took(d time.Duration) {
+// took records how long an answer took, to a tap's first request or to a later one.
+func (r *record) took(d time.Duration, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slowest = max(r.slowest, d)
+	if first {
+		r.span.took = append(r.span.took, d)
+	}
+}
+
+// repeat counts a request that is sent again.
+func (r *record) repeat() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.repeats++
+	r.span.repeats++
 }
 
 func (r *record) accepted() int {

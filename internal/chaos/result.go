@@ -30,6 +30,7 @@ type Result struct {
 	Settled      time.Duration  `json:"settled_ns"`       // from the last fault until everything was at rest
 	Recovered    time.Duration  `json:"recovered_ns"`     // from the last fault to the next order; 0: none was left to sell
 	Slowest      time.Duration  `json:"slowest_ns"`       // of all answers
+	Beside       *Beside        `json:"beside,omitempty"` // a flood
 	Seconds      float64        `json:"seconds"`
 	Problems     []string       `json:"problems,omitempty"` // every broken promise that was found
 	Logs         []string       `json:"logs,omitempty"`     // what the instances said, if there is a problem

@@ -14,6 +14,10 @@ import (
 type round struct {
 	*workload
 	fault Fault
+
+	attackers int     // of a flood
+	beside    *Beside // how buyers fared beside it
+
 	rng   *rand.Rand
 	nurse *supervisor
 	done  chan struct{} // closed when the first part of the crowd has its answers
@@ -28,12 +32,15 @@ const insistFor = 12 * time.Second
 
 // play plays one round and judges it. The error is for what kept it from being
 // played; what the program does wrong is in the Result.
-func (b *environment) play(ctx context.Context, cell Fault, seed uint64, requests int, bound time.Duration) (Result, error) {
+func (b *environment) play(ctx context.Context, cell Fault, seed uint64, requests, attackers int, bound time.Duration) (Result, error) {
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
-	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began}
-	r.workload = &workload{client: newClient(b), rec: newRecord(), races: cell.races, once: cell.once}
+	if cell.most {
+		stock = requests
+	}
+	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began, attackers: attackers}
+	r.workload = &workload{client: newClient(b), rec: newRecord(), turnstile: make(chan struct{}, 1), races: cell.races, once: cell.once}
 	defer r.http.CloseIdleConnections()
 	var err error
 	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {
@@ -49,6 +56,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	}
 	result := r.check(ctx)
 	result.Cell, result.Seed, result.Hit = cell.Name, seed, struck
+	result.Beside = r.beside
 	result.Seconds = time.Since(began).Seconds()
 	return result, ctx.Err()
 }

@@ -18,6 +18,8 @@ type Options struct {
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
 	Requests int     // taps in a round; default 1000
+	// Attackers is how many a flood has at once; default 300.
+	Attackers int
 	// AtRestWithin is how long after the last fault something may still be open; default 30 s,
 	// which is what the program promises.
 	AtRestWithin time.Duration
@@ -41,6 +43,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Requests == 0 {
 		o.Requests = 1000
+	}
+	if o.Attackers == 0 {
+		o.Attackers = 300
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 2
@@ -192,7 +197,7 @@ func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	}
 	within, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	result, err := l.bed.play(within, j.cell, j.seed, l.Requests, l.AtRestWithin)
+	result, err := l.bed.play(within, j.cell, j.seed, l.Requests, l.Attackers, l.AtRestWithin)
 	if l.bed.spent {
 		l.leave(ctx)
 	}

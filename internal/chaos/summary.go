@@ -14,6 +14,7 @@ type Summary struct {
 	Cells  []Row    `json:"cells"`  // by lock, mode and name
 	Failed int      `json:"failed"` // rounds in which a promise was broken
 	Bad    []Result `json:"bad"`    // those rounds
+	Floods []Result `json:"floods,omitempty"`
 }
 
 // Row adds up the rounds of one fault, or all.
@@ -52,6 +53,9 @@ func summarize(all []Result) Summary {
 		}
 		rows[key].add(r)
 		s.Total.add(r)
+		if r.Beside != nil {
+			s.Floods = append(s.Floods, r)
+		}
 		if r.Failed() {
 			s.Failed++
 			s.Bad = append(s.Bad, r)
@@ -125,6 +129,9 @@ func (s Summary) WriteText(out io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
+	}
+	if err := writeFloods(out, s.Floods); err != nil {
+		return err
 	}
 	for _, r := range s.Bad {
 		_, _ = fmt.Fprintf(out, "\n%s, seed %d, lock %s, mode %s:\n", r.Cell, r.Seed, r.Lock, r.mode())

@@ -23,6 +23,8 @@ type workload struct {
 	races  bool // pay in the moment in which the order expires
 	once   bool // no buyer taps twice, comes back, pays or cancels
 	later  sync.WaitGroup
+
+	turnstile chan struct{} // which buyers pass one by one; nil: there is none
 }
 
 const (
@@ -68,6 +70,10 @@ func (c *workload) run(ctx context.Context, wishes []*purchase, until func() tim
 				if n >= len(wishes) {
 					return
 				}
+				if c.turnstile != nil {
+					c.turnstile <- struct{}{}
+					<-c.turnstile
+				}
 				c.buyer(ctx, wishes[n], until)
 			}
 		})
@@ -101,14 +107,14 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			if time.Now().After(until()) {
 				break
 			}
-			c.rec.count(&c.rec.repeats)
+			c.rec.repeat()
 			if !sleep(ctx, min(20*time.Millisecond<<min(try, 5), 300*time.Millisecond)) {
 				break
 			}
 		}
 		began := time.Now()
 		a := c.buy(ctx, w)
-		c.rec.took(time.Since(began))
+		c.rec.took(time.Since(began), try == 0)
 		switch {
 		case a.status == http.StatusCreated:
 			if a.open() || a.order.Status == "void" {
