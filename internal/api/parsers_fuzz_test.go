@@ -50,6 +50,7 @@ func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
 	for _, s := range []string{
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`,
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},{"kty":"oct","kid":"b","k":"YQ"}]}`,
 		`{"keys":[{"kty":"oct","k":"YQ"}]}`, `{"keys":[{"kty":"RSA","e":"AQAB","n":"AQ"}]}`, `{"keys":[{"kty":"EC"}]}`,
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`, `{"keys":[null]}`, `{"keys":{}}`, `{}`, `[]`, ``,
 	} {
