@@ -250,6 +250,21 @@ func TestOnRealStoresTheAdministratorBringsAToken(t *testing.T) {
 	}
 }
 
+func TestThePageHasNoDeskWhereTheAdministratorsRoutesAreElsewhere(t *testing.T) {
+	t.Parallel()
+	b, i := theBrowser(t), serve(t, "SECKILL_ADMIN__API=true")
+	for _, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			v := b.open(t, i.url, l)
+			v.view("admin")
+			v.means("#gate-note", "admin_apart")
+			v.until("!['#admin-paste', '#demo-admin', '#create'].some((at) => document.querySelector(at).checkVisibility())")
+			v.view("rush")
+			v.means("#no-rush", "no_rush")
+		})
+	}
+}
+
 func TestTheLanguageAndTheLightAreRemembered(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
