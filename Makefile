@@ -65,7 +65,7 @@ breaks:
 
 chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
 	go build -tags $(TAGS),faults -o bin/seckill-chaos ./cmd/seckill
-	bin/seckill-chaos chaos --html bin/chaos.html $(CHAOS)
+	@before=$$(.ci/before $(BEFORE)); set -x; bin/seckill-chaos chaos $${before:+--before $$before} --html bin/chaos.html $(CHAOS)
 
 scale: ## a sale of 1,000,000 buyers end to end, and of half of them; SCALE="-buyers 20000 -phases sale,audit" for less
 	@mkdir -p bin

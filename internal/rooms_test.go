@@ -81,7 +81,7 @@ var rooms = map[string][]string{
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/stock", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench":    {"internal/bench"},

@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,8 @@ func newChaos(c console) *cobra.Command {
 and breaks something in every round: an instance is killed, stopped or loses a reply at a
 point of the order path, or a store goes away, loses its data or stalls, the database is
 set back, a key is evicted, a clock is set, a right is taken, another deployment comes to
-the same Redis, or a flood of attackers comes beside the buyers. After each round every
+the same Redis, slots of a Cluster are moved, an earlier build of the program is replaced,
+or a flood of attackers comes beside the buyers. After each round every
 acknowledged order must be there, but for those that were lost with the database itself,
 nothing oversold, nobody above the limit, and Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
 
@@ -47,12 +50,14 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
 	f.IntVar(&o.Attackers, "attackers", 300, "how many a flood has at once")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
+	f.StringVar(&o.Before, "before", "", "an earlier build with the same tag, for the faults of an upgrade (default: this program)")
 	f.StringVar(&out.Page, "html", "", "write the report as a page, too")
 	f.StringVar(&out.Log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
 	f.BoolVar(&out.JSON, "json", false, "print the report as one JSON object")
 	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
 	completeWords(cmd, "lock", "redis", "none")
 	completeWords(cmd, "mode", chaos.Sync, chaos.Queue)
+	_ = cmd.MarkFlagFilename("before")
 	_ = cmd.MarkFlagFilename("html", "html")
 	_ = cmd.MarkFlagFilename("log", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -64,6 +69,14 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		}
 		if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1 {
 			return usage(errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3"))
+		}
+		if o.Before != "" {
+			if o.Before, err = exec.LookPath(o.Before); err == nil {
+				o.Before, err = filepath.Abs(o.Before)
+			}
+			if err != nil {
+				return usage(fmt.Errorf("--before: %w", err))
+			}
 		}
 		if o.Faults, err = chaos.Faults(o.Mode, pattern); err != nil {
 			return usage(fmt.Errorf("--fault: %w", err))

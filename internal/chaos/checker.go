@@ -35,6 +35,7 @@ func (r *round) check(ctx context.Context) Result {
 	}
 	r.checkLockOrder(ctx)
 	r.checkTimes()
+	r.checkWhole(t)
 	result := r.compare(t)
 	result.Settled = settled
 	r.retire(ctx)
@@ -147,13 +148,13 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 		if left == 0 {
 			return
 		}
-		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon}
+		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: r.fault.plenty}
 		late.plan(r.rng, int(left)+8)
 		for _, w := range late.wishes {
 			w.lot = keeps
 		}
 		until := time.Now().Add(insistFor)
-		late.run(ctx, late.wishes, func() time.Time { return until })
+		late.run(ctx, late.wishes, nil, func() time.Time { return until })
 		r.wishes = append(r.wishes, late.wishes...)
 		r.endDoubts(ctx)
 		t, err := r.bed.readState(ctx, r.coupon)
@@ -161,6 +162,26 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 			return // the last look will say so
 		}
 		left = t.stock
+	}
+}
+
+// checkWhole holds what was to go on against what did.
+func (r *round) checkWhole(t storeState) {
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	for _, closed := range r.closed.problems() {
+		r.rec.problemLocked("%s", closed)
+	}
+	if !r.fault.whole {
+		return
+	}
+	if t.epoch != r.epoch {
+		r.rec.problemLocked("the epoch was %d and is %d, and nothing was lost", r.epoch, t.epoch)
+	}
+	for _, w := range r.wishes {
+		if w.gone {
+			r.rec.problemLocked("a request of user %d was given up, and nothing was lost", w.user)
+		}
 	}
 }
 

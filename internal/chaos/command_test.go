@@ -59,6 +59,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 		"neither redis nor none": {"chaos", "--lock", "etcd"},
 		"neither sync nor queue": {"chaos", "--mode", "async"},
 		"must be above 0":        {"chaos", "--parallel", "0"},
+		"--before: ":             {"chaos", "--before", "nosuch/seckill"},
 
 		"--lanes is called --parallel now": {"chaos", "--lanes", "2"},
 		"--cell is called --fault now":     {"chaos", "--cell", "^nothing$"},

@@ -1,13 +1,13 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,6 +32,7 @@ const (
 	cluster  kind = "cluster"  // a MariaDB and a Redis Cluster
 	proxied  kind = "proxied"  // both behind a fault proxy, and a replica of the Redis
 	semiSync kind = "semisync" // a MariaDB with a semi-synchronous replica, behind an address that moves, and a Redis
+	upgraded kind = "upgraded" // as plain, with an earlier build of the program
 	galera   kind = "galera"   // a Galera cluster with one writer, behind an address that moves, and a Redis
 )
 
@@ -50,11 +51,13 @@ const (
 
 // environment is a fleet on stores of its own. It is used for one round after the other.
 type environment struct {
-	kind   kind
-	mode   string // Sync or Queue
-	tokens bool   // buying needs a purchase token
-	dir    string
-	secret string
+	kind    kind
+	program string
+	before  string // an earlier build, or the same
+	mode    string // Sync or Queue
+	tokens  bool   // buying needs a purchase token
+	dir     string
+	secret  string
 
 	maria *servers.MariaDB
 	repl  *servers.Replicas // semiSync, galera: maria and the others
@@ -81,19 +84,26 @@ const (
 )
 
 // openEnvironment starts the stores and the fleet. On an error nothing is left running.
-func openEnvironment(ctx context.Context, program, lock, mode string, tokens bool, k kind) (*environment, error) {
+func openEnvironment(ctx context.Context, o Options, k kind) (*environment, error) {
 	var err error
-	b := &environment{kind: k, mode: mode, tokens: tokens, secret: rand.Text() + rand.Text()}
+	b := &environment{
+		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, tokens: o.Tokens,
+		secret: rand.Text() + rand.Text(),
+	}
 	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
-	if err := b.open(ctx, program, lock); err != nil {
+	if err := b.open(ctx, o.Lock); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
-func (b *environment) open(ctx context.Context, program, lock string) error {
+func (b *environment) open(ctx context.Context, lock string) error {
+	program := b.program
+	if b.kind == upgraded {
+		program = b.before
+	}
 	if err := b.openStores(ctx); err != nil {
 		return err
 	}
@@ -105,7 +115,7 @@ func (b *environment) open(ctx context.Context, program, lock string) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(ctx, program, b.dir, root); err != nil {
+	if _, err := migrate(ctx, program, b.dir, root); err != nil {
 		return err
 	}
 	if err := b.grant(ctx); err != nil {
@@ -155,7 +165,7 @@ func (b *environment) startDatabase(ctx context.Context) (err error) {
 		b.repl, err = servers.StartSemiSync(ctx, dir)
 	case galera:
 		b.repl, err = servers.StartGalera(ctx, dir)
-	case plain, expiring, patient, cluster, proxied:
+	case plain, expiring, patient, cluster, proxied, upgraded:
 		b.maria, err = servers.StartMariaDB(ctx, dir)
 		return err
 	}
@@ -203,7 +213,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 		addrs, cfg.Addr = b.toR.Addr(), b.toDB.Addr()
 	case semiSync, galera:
 		addrs, cfg.Addr = b.redis.Addr(), b.toDB.Addr()
-	case plain, expiring, patient:
+	case plain, expiring, patient, upgraded:
 		addrs = b.redis.Addr()
 	}
 	budget, held, old := txTimeout, lease, settleAfter
@@ -231,16 +241,6 @@ func (b *environment) environ(lock string) ([]string, error) {
 		env = append(env, "SECKILL_ORDER__PAYMENT_TIMEOUT="+payWithin.String())
 	}
 	return env, nil
-}
-
-func migrate(ctx context.Context, program, dir string, env []string) error {
-	cmd := exec.CommandContext(ctx, program, "migrate")
-	cmd.Dir = dir
-	cmd.Env = servers.Environ(dir, env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("seckill migrate: %w: %s", err, out)
-	}
-	return nil
 }
 
 // close stops whatever was started, the fleet first, and removes the files.

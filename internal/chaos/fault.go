@@ -23,8 +23,12 @@ type Fault struct {
 	limit int           // units that a user may have; 0: one or two
 	races bool          // buyers pay in the moment in which their order expires
 	once  bool          // every buyer taps once: what is under the fault has no other way
-	most  bool          // there is a unit for every tap
-	queue bool          // has a meaning in queue mode only
+	whole bool          // nothing is lost: no epoch may end, and no request be given up
+	// before is done before the crowd comes; may be nil.
+	before func(ctx context.Context, r *round) error
+	plenty bool          // there are units for all
+	lasts  time.Duration // the first part of the crowd comes so slowly, until the fault is over; 0: as fast as it can
+	queue  bool          // has a meaning in queue mode only
 }
 
 // The modes of a fleet, as order.mode names them.
@@ -42,7 +46,7 @@ func Faults(mode, pattern string) ([]Fault, error) {
 	}
 	var some []Fault
 	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
-		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults()) {
+		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults(), moveFaults(), upgradeFaults()) {
 		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
 			some = append(some, c)
 		}

@@ -44,7 +44,7 @@ var floods = []flood{
 func floodFaults() []Fault {
 	all := make([]Fault, 0, len(floods))
 	for _, f := range floods {
-		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, most: true, harm: f.beside})
+		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, plenty: true, harm: f.beside})
 	}
 	return all
 }

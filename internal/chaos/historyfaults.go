@@ -136,7 +136,7 @@ func another(ctx context.Context, r *round) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := migrate(ctx, r.bed.fleet[0].program, r.bed.dir, env); err != nil {
+	if _, err := migrate(ctx, r.bed.program, r.bed.dir, env); err != nil {
 		return false, err
 	}
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
@@ -162,7 +162,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	repair := exec.CommandContext(ctx, r.bed.fleet[0].program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
+	repair := exec.CommandContext(ctx, r.bed.program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
 	repair.Args[0] = "seckill"
 	repair.Dir = r.bed.dir
 	repair.Env = servers.Environ(r.bed.dir, env...)
@@ -175,7 +175,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 
 // refused starts an instance of another deployment, which must not serve, and say why.
 func (r *round) refused(ctx context.Context, env []string) {
-	i := &instance{name: "another deployment", program: r.bed.fleet[0].program, env: env, dir: r.bed.dir}
+	i := &instance{name: "another deployment", program: r.bed.program, env: env, dir: r.bed.dir}
 	err := i.start(ctx)
 	if err == nil {
 		r.rec.problem("another deployment serves with the same Redis and prefix")

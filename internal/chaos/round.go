@@ -25,6 +25,7 @@ type round struct {
 	bound time.Duration // within which everything must be settled after the last fault
 	again time.Duration // within which an order must be made after the last fault; 0: it does not matter
 	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
+	epoch int64         // of the coupon, before the fault
 }
 
 // insistFor is how long after the last fault buyers go on asking.
@@ -36,7 +37,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
-	if cell.most {
+	if cell.plenty {
 		stock = requests
 	}
 	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began, attackers: attackers}
@@ -48,6 +49,14 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	}
 	r.plan(rng, requests)
 	r.nurse = &supervisor{bed: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
+	if cell.before != nil {
+		if err := cell.before(ctx, r); err != nil {
+			return Result{}, err
+		}
+	}
+	if r.epoch, err = b.epoch(ctx, r.coupon); err != nil {
+		return Result{}, err
+	}
 	r.nurse.begin(ctx)
 	struck, err := r.sell(ctx)
 	r.nurse.end()
@@ -83,7 +92,7 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	early := r.wishes[:len(r.wishes)*2/3]
 	go func() {
 		defer close(r.done)
-		r.run(ctx, early, r.until)
+		r.run(ctx, early, r.pause(len(early)), r.until)
 	}()
 	struck, err = r.fault.harm(ctx, r)
 	for !r.nurse.healthy() && ctx.Err() == nil {
@@ -100,9 +109,22 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	if err != nil {
 		return struck, err
 	}
-	r.run(ctx, r.wishes[len(early):], r.until)
+	r.run(ctx, r.wishes[len(early):], nil, r.until)
 	r.later.Wait()
 	return struck, nil
+}
+
+// pause is between two buyers of the same lane, so that the crowd comes for as long as the fault lasts.
+func (r *round) pause(buyers int) func(ctx context.Context) {
+	if r.fault.lasts == 0 {
+		return nil
+	}
+	each := r.fault.lasts * buyersAtOnce / time.Duration(buyers)
+	return func(ctx context.Context) {
+		const look = 50 * time.Millisecond
+		for until := time.Now().Add(each); r.last.Load() == 0 && time.Now().Before(until) && sleep(ctx, look); {
+		}
+	}
 }
 
 // until is when a buyer stops asking.

@@ -11,6 +11,7 @@ import (
 // Options configure a run.
 type Options struct {
 	Program  string  // a seckill that was built with the tag faults
+	Before   string  // an earlier build, which is upgraded; default: this one
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
 	Mode     string  // Sync or Queue; default Sync
 	Tokens   bool    // buying needs a purchase token
@@ -191,7 +192,10 @@ func (l *worker) try(ctx context.Context, j job) (result Result, err error) {
 
 func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 	if l.bed == nil {
-		if l.bed, err = openEnvironment(ctx, l.Program, l.Lock, l.Mode, l.Tokens, j.cell.kind); err != nil {
+		if j.cell.kind == upgraded && l.Before == "" {
+			l.Log("no earlier build is given (--before): each instance is replaced by the same build")
+		}
+		if l.bed, err = openEnvironment(ctx, l.Options, j.cell.kind); err != nil {
 			return Result{}, err
 		}
 	}

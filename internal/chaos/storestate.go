@@ -111,6 +111,13 @@ func (b *environment) readState(ctx context.Context, coupon string) (t storeStat
 	return t, t.readShards(ctx, b.rdb, coupon, shards)
 }
 
+func (b *environment) epoch(ctx context.Context, coupon string) (epoch int64, err error) {
+	if err := b.db.QueryRowContext(ctx, "SELECT epoch FROM coupons WHERE id = ?", coupon).Scan(&epoch); err != nil {
+		return 0, fmt.Errorf("read the epoch: %w", err)
+	}
+	return epoch, nil
+}
+
 func (t *storeState) readOrders(ctx context.Context, tx *sql.Tx, coupon string) error {
 	rows, err := tx.QueryContext(ctx, "SELECT id, user_id, status FROM orders WHERE coupon_id = ? AND status <> 'void'", coupon)
 	if err != nil {

@@ -23,6 +23,7 @@ type workload struct {
 	races  bool // pay in the moment in which the order expires
 	once   bool // no buyer taps twice, comes back, pays or cancels
 	later  sync.WaitGroup
+	closed closedShards
 
 	turnstile chan struct{} // which buyers pass one by one; nil: there is none
 }
@@ -59,8 +60,9 @@ func (c *workload) plan(rng *rand.Rand, taps int) {
 	}
 }
 
-// run sends the purchases and returns when each has its answer, or until has passed.
-func (c *workload) run(ctx context.Context, wishes []*purchase, until func() time.Time) {
+// run sends the purchases and returns when each has its answer, or until has passed. A lane that has
+// served a buyer makes a pause, which may be nil.
+func (c *workload) run(ctx context.Context, wishes []*purchase, pause func(context.Context), until func() time.Time) {
 	var next atomic.Int64
 	var lanes sync.WaitGroup
 	for range min(buyersAtOnce, len(wishes)) {
@@ -75,6 +77,9 @@ func (c *workload) run(ctx context.Context, wishes []*purchase, until func() tim
 					<-c.turnstile
 				}
 				c.buyer(ctx, wishes[n], until)
+				if pause != nil {
+					pause(ctx)
+				}
 			}
 		})
 	}
@@ -115,6 +120,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 		began := time.Now()
 		a := c.buy(ctx, w)
 		c.rec.took(time.Since(began), try == 0)
+		c.closed.answered(w.user, a)
 		switch {
 		case a.status == http.StatusCreated:
 			if a.open() || a.order.Status == "void" {

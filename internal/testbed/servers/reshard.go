@@ -88,21 +88,27 @@ func (c *Cluster) MoveKeys(ctx context.Context, from, to *Redis, keys ...string)
 	return from.ask(ctx, func(r *redis.Client) error { return r.Do(ctx, args...).Err() })
 }
 
+// KeysInSlot returns the first keys that a node has of a slot, a hundred at most.
+func (c *Cluster) KeysInSlot(ctx context.Context, slot int64, node *Redis) (keys []string, err error) {
+	const most = 100
+	err = node.ask(ctx, func(r *redis.Client) (err error) {
+		keys, err = r.ClusterGetKeysInSlot(ctx, int(slot), most).Result()
+		return err //nolint:wrapcheck // ask wraps it
+	})
+	return keys, err
+}
+
 // MoveSlot moves the keys of a slot that was opened, a few at a time, and closes it.
 func (c *Cluster) MoveSlot(ctx context.Context, slot int64, from, to *Redis) error {
 	for {
-		var keys []string
-		err := from.ask(ctx, func(r *redis.Client) (err error) {
-			keys, err = r.ClusterGetKeysInSlot(ctx, int(slot), keysPerMove).Result()
-			return err //nolint:wrapcheck // ask wraps it
-		})
+		keys, err := c.KeysInSlot(ctx, slot, from)
 		if err != nil {
 			return err
 		}
 		if len(keys) == 0 {
 			return c.CloseSlot(ctx, slot, to)
 		}
-		if err := c.MoveKeys(ctx, from, to, keys...); err != nil {
+		if err := c.MoveKeys(ctx, from, to, keys[:min(keysPerMove, len(keys))]...); err != nil {
 			return err
 		}
 	}
@@ -153,6 +159,39 @@ func (c *Cluster) Rebalance(ctx context.Context, drained ...*Redis) error {
 		args = append(args, "--cluster-weight", strings.Join(weights, " "))
 	}
 	return run(ctx, filepath.Join(c.dir, "rebalance.log"), cli, args...)
+}
+
+// Fix has redis-cli bring slots that were left open to the end of their move.
+func (c *Cluster) Fix(ctx context.Context) error {
+	cli, err := look("redis-cli", "redis-tools")
+	if err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		if n.PID() != 0 {
+			return run(ctx, filepath.Join(c.dir, "fix.log"), cli, "--cluster", "fix", n.Addr(), "--cluster-yes")
+		}
+	}
+	return errors.New("no node of the cluster runs")
+}
+
+// AwaitTakeover returns when a master that has died has no slots any more.
+func (c *Cluster) AwaitTakeover(ctx context.Context, dead *Redis) error {
+	return await(ctx, func(ctx context.Context) error {
+		for _, n := range c.nodes {
+			if n == dead || n.PID() == 0 {
+				continue
+			}
+			view, err := n.clusterView(ctx)
+			if err == nil && (!view.ok || view.masters[dead.Addr()]) {
+				err = fmt.Errorf("%s sees no other master in the place of %s", n.Addr(), dead.Addr())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Stabilize ends the move of a slot: what is there of it is all.

@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"seckill/internal/stock"
+)
+
+// closedShards notes for how long each shard refused its buyers because of a store, from the first refusal to the next
+// buyer of it who was answered otherwise.
+type closedShards struct {
+	mu      sync.Mutex
+	since   [shards]time.Time // of the first refusal; zero while the shard answers
+	longest [shards]time.Duration
+	refused [shards]int
+	bounds  map[int]time.Duration // of the shards that are asked about
+}
+
+// within says for how long shards may be closed; 0: not one buyer may be refused.
+func (c *closedShards) within(most time.Duration, which ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bounds == nil {
+		c.bounds = map[int]time.Duration{}
+	}
+	for _, shard := range which {
+		c.bounds[shard] = most
+	}
+}
+
+// answered notes an answer to a buyer.
+func (c *closedShards) answered(user int64, a answer) {
+	shard := stock.Home(user, shards)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since := &c.since[shard]
+	switch {
+	case a.code == "unavailable" || a.code == "not_loaded":
+		c.refused[shard]++
+		if since.IsZero() {
+			*since = a.asked
+		}
+	case a.status != 0 && !since.IsZero() && a.asked.After(*since):
+		c.longest[shard] = max(c.longest[shard], time.Since(*since))
+		*since = time.Time{}
+	}
+}
+
+// problems are the shards that were closed for too long.
+func (c *closedShards) problems() (all []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, shard := range slices.Sorted(maps.Keys(c.bounds)) {
+		bound := c.bounds[shard]
+		switch {
+		case bound == 0 && c.refused[shard] > 0:
+			all = append(all, fmt.Sprintf("%d buyers of shard %d were refused, and another one was moved", c.refused[shard], shard))
+		case bound > 0 && c.longest[shard] > bound:
+			all = append(all, fmt.Sprintf("shard %d was closed for %s, and may be for %s: %d buyers were refused",
+				shard, c.longest[shard], bound, c.refused[shard]))
+		}
+	}
+	return all
+}
