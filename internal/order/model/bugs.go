@@ -43,6 +43,10 @@ const (
 	EpochsCountOn         // an epoch is the one before and one more, and not unique
 	MarkNotCompared       // no heartbeat notices that the database was set back
 	ForgottenWhatever     // a row of the outbox goes, whatever epoch is owed its unit
+	NewerUsed             // a script uses the shard of a newer version
+	OlderUsed             // a version sells on a layout that is older than it knows
+	OlderUsedByOrders     // it loads that again, and sells on it until then
+	TextInOneRelease      // the first release that reads a new text writes it, too
 )
 
 // Lines are the four lines of defence.
@@ -59,6 +63,7 @@ var bugNames = []string{
 	"every command is sent again", "outbox not counted",
 	"resumed with the units of now", "filled again after it was open", "epochs that are not unique",
 	"mark not compared", "return forgotten whatever its epoch",
+	"newer layout used", "older layout used", "older layout used until it is loaded again", "new text in one release",
 }
 
 // Has reports whether one of b is in the set.

@@ -149,6 +149,22 @@ var bugs = []struct {
 			Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Relays: 1, Changes: model.Cancel, Faults: model.Faults{SetBacks: 1},
 		}, last: "opens the sale",
 	},
+	{
+		planted: model.NewerUsed, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Reconcilers: 1, Versions: apart}, last: "RELEASE",
+	},
+	{
+		planted: model.OlderUsed, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Reconcilers: 1, Versions: apart}, last: "RELEASE",
+	},
+	{
+		planted: model.OlderUsedByOrders, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Reconcilers: 1, Versions: apart}, last: "RELEASE",
+	},
+	{
+		planted: model.TextInOneRelease, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: again, Reconcilers: 1, Versions: []uint8{1, 0}}, last: "RELEASE",
+	},
 }
 
 // The same bug as it costs a unit: three have to meet for that, and the sale as a whole

@@ -25,7 +25,8 @@
 // answers before and after the work is done, lets commands arrive late, ends leases while
 // their holder works, empties a shard or sets it back to what a lagging replica has
 // (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
-// a replica that lacks the last writes does (history.go).
+// a replica that lacks the last writes does (history.go). The instances may be of two versions, which keep
+// the shards in layouts that they do not both know (layouts.go).
 //
 // # What is not
 //

@@ -6,8 +6,9 @@ type loader struct {
 	at    loading
 	epoch uint8
 	units int8
-	page  int8 // the user whose page is next
-	count int8 // what was read of that user, and not noted yet
+	page  int8  // the user whose page is next
+	count int8  // what was read of that user, and not noted yet
+	v     uint8 // of its instance
 }
 
 type loading uint8
@@ -54,35 +55,41 @@ func (m *Sale) reload(s State, tell func(Action, State)) {
 		m.load(s, tell)
 		return
 	}
-	if !s.db.onSale {
-		m.resume(s, tell)
-		return
+	for _, v := range m.fleet() {
+		m.reloadAs(s, v, tell)
 	}
-	if !s.unsound() {
-		if s.reloads == 0 {
-			return
-		}
-		s.reloads--
-	}
-	m.beginEpoch(s, tell)
 }
 
-func (m *Sale) beginEpoch(s State, tell func(Action, State)) {
+func (m *Sale) reloadAs(s State, v uint8, tell func(Action, State)) {
+	switch {
+	case !s.db.onSale:
+		m.resume(s, v, tell)
+		return
+	case s.unsound() && !m.tooNew(&s, v), m.tooOld(&s, v):
+	case s.reloads == 0:
+		return
+	default:
+		s.reloads--
+	}
+	m.beginEpoch(s, v, tell)
+}
+
+func (m *Sale) beginEpoch(s State, v uint8, tell func(Action, State)) {
 	if m.rowLocked(&s) {
 		return
 	}
 	m.nextEpoch(&s)
-	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
+	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock, v: v}
 	tell(Action{Who: "the loader", Did: "begins an epoch: the sale is closed"}, s)
 }
 
 // resume goes on: while no shard may be open, any of them may be filled again, because
 // the outbox has what came back since.
-func (m *Sale) resume(s State, tell func(Action, State)) {
+func (m *Sale) resume(s State, v uint8, tell func(Action, State)) {
 	act := Action{Who: "the loader", Did: "goes on with the epoch"}
-	s.loader = loader{at: opening0, epoch: s.db.epoch}
+	s.loader = loader{at: opening0, epoch: s.db.epoch, v: v}
 	if !s.db.opening || m.has(FilledAgain) {
-		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock}
+		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock, v: v}
 		for _, e := range s.db.due {
 			if e == s.db.epoch && !m.has(UnitsOfNow) {
 				s.loader.units--
@@ -100,19 +107,23 @@ func (m *Sale) load(s State, tell func(Action, State)) {
 	case clearing0, clearing1:
 		k := int8(w.at - clearing0)
 		act.Did = "CLEAR" + where[k]
-		if said = m.clear(&s.redis[k], w.epoch, m.share(w.units, k)); k == 1 {
+		if said = m.clear(&s.redis[k], w.v, w.epoch, m.share(w.units, k)); k == 1 {
 			w.page = min(s.redis[0].noted, s.redis[1].noted)
 		}
 		w.at++
 	case sealing0, sealing1:
 		k := int8(w.at - sealing0)
 		act.Did = "NOTE" + where[k] + " that these are all"
-		said = m.note(&s.redis[k], w.epoch, sealed, nobody, 0)
+		if said = m.newer(&s.redis[k], w.v); said == "" {
+			said = m.note(&s.redis[k], w.epoch, sealed, nobody, 0)
+		}
 		w.at++
 	case opening0, opening1:
 		k := int8(w.at - opening0)
 		act.Did = "OPEN" + where[k]
-		said = m.unclose(&s.redis[k], w.epoch)
+		if said = m.newer(&s.redis[k], w.v); said == "" {
+			said = m.unclose(&s.redis[k], w.epoch)
+		}
 		w.at++
 	default:
 		m.loadBuyers(s, tell)
@@ -122,8 +133,11 @@ func (m *Sale) load(s State, tell func(Action, State)) {
 	case older:
 		act.Said = "OLDER: given up"
 		s.loader = loader{}
+	case newerLayout:
+		act.Said += ": given up"
+		s.loader = loader{}
 	case torn:
-		s.loader = loader{at: beginning}
+		s.loader = loader{at: beginning, v: w.v}
 	}
 	tell(act, s)
 }
@@ -149,10 +163,15 @@ func (m *Sale) loadBuyers(s State, tell func(Action, State)) {
 		w.at = notingBuyer
 	case notingBuyer:
 		act.Did = "NOTE"
-		act.Said = string(m.note(&s.redis[m.Homes[w.page]], w.epoch, w.page, w.page, w.count))
+		home := &s.redis[m.Homes[w.page]]
+		said := m.newer(home, w.v)
+		if said == "" {
+			said = m.note(home, w.epoch, w.page, w.page, w.count)
+		}
+		act.Said = string(said)
 		w.at, w.count = countingOrders, 0
 		w.page++
-		if act.Said == string(older) {
+		if said == older || said == newerLayout {
 			s.loader = loader{}
 		}
 	case filled:
@@ -163,7 +182,7 @@ func (m *Sale) loadBuyers(s State, tell func(Action, State)) {
 			break
 		}
 		s.db.opening = true
-		*w = loader{at: opening0, epoch: w.epoch}
+		*w = loader{at: opening0, epoch: w.epoch, v: w.v}
 	case reopening:
 		act.Did = "opens the sale"
 		if w.epoch == s.db.epoch {
@@ -173,7 +192,7 @@ func (m *Sale) loadBuyers(s State, tell func(Action, State)) {
 		}
 		s.loader = loader{}
 	default:
-		m.beginEpoch(s, tell)
+		m.beginEpoch(s, w.v, tell)
 		return
 	}
 	tell(act, s)

@@ -46,4 +46,7 @@ var (
 	crowd = []model.Wish{{User: 0, Key: 'a'}, {User: 0, Key: 'b'}, {User: 1, Key: 'a'}}
 )
 
+// apart are the versions of instances that do not work with each other.
+var apart = []uint8{2, 0}
+
 const all = model.Pay | model.Cancel | model.Expire

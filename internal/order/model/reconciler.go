@@ -9,6 +9,7 @@ type reconciler struct {
 	epoch  uint8
 	sold   bool
 	locked bool
+	v      uint8 // of its instance
 }
 
 type pass uint8
@@ -60,9 +61,14 @@ func (m *Sale) find(s State, tell func(Action, State)) {
 			if h.kind == none {
 				continue
 			}
-			t := s
-			t.reconciler = reconciler{at: found, order: int8(o), shard: int8(k), epoch: sh.epoch}
-			tell(Action{Who: "the reconciler", Did: "finds the hold of " + m.name(int8(o)) + where[k]}, t)
+			for _, v := range m.fleet() {
+				if m.refuses(&sh, v) != "" {
+					continue
+				}
+				t := s
+				t.reconciler = reconciler{at: found, order: int8(o), shard: int8(k), epoch: sh.epoch, v: v}
+				tell(Action{Who: "the reconciler", Did: "finds the hold of " + m.name(int8(o)) + where[k]}, t)
+			}
 		}
 	}
 }
@@ -109,6 +115,9 @@ func (m *Sale) decide(s State, tell func(Action, State)) {
 
 func (m *Sale) actOnHold(s *State, k int8) (did, said string) {
 	w := s.reconciler
+	if refused := m.refuses(&s.redis[k], w.v); refused != "" {
+		return "acts" + where[k], string(refused)
+	}
 	if w.sold {
 		return "CONFIRM" + where[k], string(m.confirm(&s.redis[k], w.epoch, w.order))
 	}

@@ -47,7 +47,10 @@ func (m *Sale) call(s *State, i int8) call {
 // perform runs the script of a command that attempt i sent.
 func (m *Sale) perform(s *State, i int8, c call) (word, int8) {
 	sh := &s.redis[c.shard]
+	refused := m.refuses(sh, m.version(i))
 	switch {
+	case refused != "":
+		return refused, 0
 	case c.at == reserving:
 		return m.reserve(sh, c.epoch, i, false)
 	case c.at == marking:

@@ -6,6 +6,7 @@ type relay struct {
 	at    relaying
 	order int8
 	epoch uint8
+	v     uint8 // of its instance
 }
 
 type relaying uint8
@@ -31,6 +32,12 @@ func (m *Sale) relay(s State, n int8, tell func(Action, State)) {
 		return
 	}
 	home := m.home(w.order)
+	if refused := m.refuses(&s.redis[home], w.v); refused != "" && w.at != forgetting {
+		act.Did, act.Said = "asks"+where[home], string(refused)
+		s.relays[n] = relay{} // another pass will do it
+		tell(act, s)
+		return
+	}
 	switch w.at {
 	case confirming:
 		act.Did = "CONFIRM" + where[home]
@@ -60,22 +67,30 @@ func (m *Sale) pick(s State, n int8, tell func(Action, State)) {
 		if epoch == 0 {
 			continue
 		}
-		t := s
-		k := s.db.rows[o].shard
-		w := relay{at: confirming, order: int8(o), epoch: epoch}
-		if k == m.home(w.order) {
-			w.at = returning
+		for _, v := range m.fleet() {
+			m.pickAs(s, n, int8(o), v, tell)
 		}
-		t.relays[n] = w
-		act := Action{Who: relays[n], Did: "returns the unit of " + m.name(w.order)}
-		if !m.has(ReturnWithoutConfirm) {
-			act.Did += ": CONFIRM" + where[k]
-			act.Said = string(m.confirm(&t.redis[k], epoch, w.order))
-		} else {
-			t.relays[n].at = returning
-		}
-		tell(act, t)
 	}
+}
+
+func (m *Sale) pickAs(s State, n, o int8, v uint8, tell func(Action, State)) {
+	k, epoch := s.db.rows[o].shard, s.db.due[o]
+	if m.refuses(&s.redis[k], v) != "" {
+		return
+	}
+	w := relay{at: confirming, order: o, epoch: epoch, v: v}
+	if k == m.home(o) {
+		w.at = returning
+	}
+	act := Action{Who: relays[n], Did: "returns the unit of " + m.name(o)}
+	if !m.has(ReturnWithoutConfirm) {
+		act.Did += ": CONFIRM" + where[k]
+		act.Said = string(m.confirm(&s.redis[k], epoch, o))
+	} else {
+		w.at = returning
+	}
+	s.relays[n] = w
+	tell(act, s)
 }
 
 // change returns what may become of the order of attempt i. The state is asked for and

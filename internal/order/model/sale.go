@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Sale is what is explored: a sale that is small enough, what the adversary may do
 // to it, and what is broken on purpose. It is a System of State.
 type Sale struct {
@@ -10,8 +12,11 @@ type Sale struct {
 	Reconcilers  int8 // 0 or 1
 	Relays       int8 // 0 to 2
 	Reloads      int8 // that an administrator asks for while nothing is lost
-	Faults       Faults
-	Without      Bugs
+	// Versions are those of the instances that the attempts run on, two different ones at most; nil:
+	// all of one version. The shards were loaded by the oldest.
+	Versions []uint8
+	Faults   Faults
+	Without  Bugs
 }
 
 // Wish is one time that a user's client asks for a unit. Wishes with the same user
@@ -77,7 +82,7 @@ func (m *Sale) Start() State {
 	s.db = database{stock: m.Units, epoch: 1, onSale: true}
 	s.newest = 1
 	for k := range int8(shards) {
-		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k)}
+		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k), layout: slices.Min(m.fleet())}
 	}
 	return s
 }

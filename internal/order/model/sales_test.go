@@ -106,6 +106,21 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		"two keys of a user and another buyer": {
 			Units: 2, Limit: 1, Wishes: crowd, Homes: [2]int8{0, 1},
 		},
+		"the same key at two neighbouring versions, and a reload": {
+			Units: 1, Limit: 1, Wishes: again, Versions: []uint8{2, 1}, Reloads: 1,
+		},
+		"the same key at a newer version and one before, and an answer lost": {
+			Units: 1, Limit: 1, Wishes: again, Versions: []uint8{0, 1}, Faults: faults{Losses: 1},
+		},
+		"the same key at two versions apart, and a reload": {
+			Units: 1, Limit: 1, Wishes: again, Versions: apart, Reloads: 1,
+		},
+		"two keys at two versions apart, and a shard loses its data": {
+			Units: 2, Limit: 1, Wishes: other, Versions: apart, Faults: faults{Wipes: 1},
+		},
+		"one unit that comes back, and two versions": {
+			Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Relays: 1, Changes: model.Cancel, Versions: apart,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sale.Reconcilers = 1

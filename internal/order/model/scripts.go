@@ -20,11 +20,14 @@ const (
 	older     word = "OLDER"
 	already   word = "BEGUN"
 	torn      word = "TORN"
+
+	newerLayout word = "NEWERLAYOUT"
+	olderLayout word = "OLDERLAYOUT"
 )
 
 // reserve is reserve.lua: it answers with the order that the unit is for.
 func (m *Sale) reserve(sh *shard, epoch uint8, i int8, borrow bool) (word, int8) {
-	u, r := m.user(i), m.request(i)
+	u, r, v := m.user(i), m.request(i), m.version(i)
 	switch {
 	case !sh.open:
 		return notLoaded, 0
@@ -33,15 +36,16 @@ func (m *Sale) reserve(sh *shard, epoch uint8, i int8, borrow bool) (word, int8)
 	}
 	if o := sh.known[r] - 1; o >= 0 && !m.has(ReserveNotByRequest) {
 		h := &sh.holds[o]
+		shares := h.sharesAs(v)
 		switch {
 		case h.kind == none:
 			return duplicate, o
-		case h.kind == mark && h.shares.has(i):
+		case h.kind == mark && shares.has(i):
 			return marked, o
 		case h.kind == mark:
 			return busy, o
 		}
-		h.shares = h.shares.with(i)
+		*h = hold{h.kind, shares.with(i), m.text(v)}
 		return held, o
 	}
 	switch {
@@ -60,7 +64,7 @@ func (m *Sale) reserve(sh *shard, epoch uint8, i int8, borrow bool) (word, int8)
 	} else {
 		sh.units--
 	}
-	sh.holds[i] = hold{as, set(0).with(i)}
+	sh.holds[i] = hold{as, set(0).with(i), m.text(v)}
 	sh.known[r] = i + 1
 	sh.opens[u]++
 	return answer, i
@@ -81,7 +85,7 @@ func (m *Sale) lend(sh *shard, epoch uint8, i int8) word {
 		return empty
 	}
 	sh.units--
-	sh.holds[i] = hold{lent, set(0).with(i)}
+	sh.holds[i] = hold{lent, set(0).with(i), m.text(m.version(i))}
 	sh.known[m.request(i)] = i + 1
 	return held
 }
@@ -116,10 +120,12 @@ func (m *Sale) release(sh *shard, epoch uint8, o, share int8) word {
 		return nothing
 	}
 	if share != everyone && !m.has(ReleaseForAll) {
-		if !h.shares.has(share) {
+		v := m.version(share)
+		shares := h.sharesAs(v)
+		if !shares.has(share) {
 			return nothing
 		}
-		if h.shares = h.shares.without(share); h.shares != 0 {
+		if *h = (hold{h.kind, shares.without(share), m.text(v)}); h.shares != 0 {
 			return shared
 		}
 	}
@@ -158,17 +164,19 @@ func (m *Sale) restock(sh *shard, epoch uint8, o int8) word {
 }
 
 // clear is clear.lua.
-func (m *Sale) clear(sh *shard, epoch uint8, units int8) word {
+func (m *Sale) clear(sh *shard, v, epoch uint8, units int8) word {
 	switch {
+	case m.newer(sh, v) != "":
+		return newerLayout
 	case sh.epoch > epoch:
 		return older
-	case sh.epoch == epoch && !sh.moved:
+	case sh.epoch == epoch && !sh.moved && sh.layout >= oldest(v):
 		return already
 	case m.has(ReloadAdds):
 		sh.epoch, sh.noted, sh.filling, sh.moved = epoch, 0, units, false
 		return okay
 	}
-	*sh = shard{epoch: epoch, filling: units}
+	*sh = shard{epoch: epoch, filling: units, layout: v}
 	return okay
 }
 

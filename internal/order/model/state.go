@@ -43,6 +43,7 @@ type shard struct {
 	filling  int8           // the units that it will open with
 	noted    int8           // how many users all shards have, or sealed
 	moved    bool           // what is here is older than what was last written
+	layout   uint8          // of the version that has loaded it
 }
 
 type kind uint8
@@ -57,6 +58,7 @@ const (
 type hold struct {
 	kind   kind
 	shares set // attempts
+	text   uint8
 }
 
 // set has small numbers in it.
