@@ -103,6 +103,16 @@ func TestAShardOfAnOlderProgramIsSoldOnOrLoadedAgain(t *testing.T) {
 
 	s.write("-1") // older than any that this one works with
 	s.requireLoaded(false)
+	before := s.whole()
+	_, err := s.Reserve(t.Context(), s.claim(s.at(0, 1), s.request()))
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	require.ErrorContains(t, err, "OLDERLAYOUT the shard has layout -1, this program knows 0 and later")
+	require.Error(t, s.Confirm(t.Context(), order.Hold{CouponID: s.load.CouponID, Epoch: s.load.Epoch, Shards: s.load.Shards, OrderID: 1}))
+	require.Equal(t, before, s.whole(), "an older program may be at work there")
+	require.NoError(t, s.Load(t.Context(), s.load), "which had begun the epoch")
+	s.requireLoaded(true)
+
+	s.write("-1")
 	s.load.Epoch++
 	require.NoError(t, s.Load(t.Context(), s.load))
 	s.requireLoaded(true)

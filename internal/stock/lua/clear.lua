@@ -16,12 +16,12 @@
 --       the new one can be begun there, once its keys exist.
 local nobody = '-9223372036854775808' -- no buyer's id is below it
 local current, of, noted, here, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'server', 'layout'))
-local newer = unknown(written)
+local newer = unknown(written, true)
 if newer then return newer end
 local this = server()
 if not this then return {'BLIND'} end
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
-if current == ARGV[1] and of == ARGV[2] and here == this then return {'BEGUN', noted} end
+if current == ARGV[1] and of == ARGV[2] and here == this and tonumber(written or '0') >= oldest then return {'BEGUN', noted} end
 -- A key that does not exist is refused if it were another server's to make.
 if type(redis.pcall('EXISTS', KEYS[2] .. ':none')) ~= 'number' then
   for i = 1, #KEYS do redis.call('UNLINK', KEYS[i]) end

@@ -5,10 +5,16 @@
 -- layout is what this program writes, oldest the oldest that it still works with.
 local layout, oldest = 1, 0
 
--- unknown returns an error for a shard of a newer program, which this one must leave as it is.
-local function unknown(found)
-  if tonumber(found or '0') <= layout then return nil end
-  return redis.error_reply('NEWERLAYOUT a newer version of the program has loaded the shard, with layout ' .. found ..
-    '; this one knows ' .. layout .. ': run the newer one')
+-- unknown returns an error for a shard that this program must leave as it is: one of a newer program, and, unless
+-- it is there to load the shard, one of a program too old.
+local function unknown(found, loads)
+  local number = tonumber(found or '0')
+  if number > layout then
+    return redis.error_reply('NEWERLAYOUT a newer version of the program has loaded the shard, with layout ' .. found ..
+      '; this one knows ' .. layout .. ': run the newer one')
+  end
+  if number < oldest and not loads then
+    return redis.error_reply('OLDERLAYOUT the shard has layout ' .. number .. ', this program knows ' .. oldest .. ' and later: it will be loaded again')
+  end
+  return nil
 end
-

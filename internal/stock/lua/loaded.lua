@@ -10,7 +10,7 @@
 -- server that it was loaded on, the masters that there were then, the server that it is on, and
 -- of that the id of the replication that it has left and its age in seconds.
 local current, of, here, masters, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'masters', 'layout'))
-local newer = unknown(written)
+local newer = unknown(written, true)
 if newer then return newer end
 if tonumber(written or '0') < oldest then return {'OTHER'} end
 if current ~= ARGV[1] or of and of ~= ARGV[2] then return {'OTHER'} end

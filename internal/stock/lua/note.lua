@@ -7,7 +7,7 @@
 -- Returns OK, OPEN (the epoch is open, its buyers were noted before and may have bought
 -- more since), OLDER if the shard has a newer epoch, or TORN if it has lost this one.
 local current, of, noted, written = unpack(redis.call('HMGET', KEYS[2], 'epoch', 'of', 'noted', 'layout'))
-local newer = unknown(written)
+local newer = unknown(written, true)
 if newer then return newer end
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current ~= ARGV[1] or of ~= ARGV[2] then return {'TORN'} end

@@ -7,7 +7,7 @@
 -- place, or its counter is gone.
 local meta = redis.call('HMGET', KEYS[2], 'epoch', 'of', 'server', 'units', 'noted', 'opened', 'layout')
 local current, of, here, units, noted, opened, written = unpack(meta)
-local newer = unknown(written)
+local newer = unknown(written, true)
 if newer then return newer end
 if current and tonumber(current) > tonumber(ARGV[1]) then return {'OLDER'} end
 if current ~= ARGV[1] or of ~= ARGV[2] or here ~= server() or noted ~= 'all' then return {'TORN'} end
