@@ -27,6 +27,7 @@ type Fault struct {
 	// before is done before the crowd comes; may be nil.
 	before func(ctx context.Context, r *round) error
 	plenty bool          // there are units for all
+	crowd  int           // times as many taps as the others have; 0: as many
 	lasts  time.Duration // the first part of the crowd comes so slowly, until the fault is over; 0: as fast as it can
 	queue  bool          // has a meaning in queue mode only
 }

@@ -36,6 +36,7 @@ const insistFor = 12 * time.Second
 func (b *environment) play(ctx context.Context, cell Fault, seed uint64, requests, attackers int, bound time.Duration) (Result, error) {
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
+	requests *= max(1, cell.crowd)
 	stock, limit := max(1, requests/3), cmp.Or(cell.limit, 1+rng.IntN(2))
 	if cell.plenty {
 		stock = requests

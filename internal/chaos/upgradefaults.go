@@ -13,7 +13,7 @@ import (
 // upgradeFaults are changes of the program under load. The fleet is an earlier build at first.
 func upgradeFaults() []Fault {
 	return []Fault{{
-		Name: "upgrade:one-by-one", kind: upgraded, harm: upgradedOneByOne, whole: true, plenty: true, lasts: time.Minute,
+		Name: "upgrade:one-by-one", kind: upgraded, harm: upgradedOneByOne, whole: true, plenty: true, crowd: 3, lasts: 20 * time.Second,
 	}}
 }
 
