@@ -156,6 +156,7 @@ type Order struct {
 	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard
 	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
 	PaymentTimeout     time.Duration `key:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
+	Cooldown           time.Duration `key:"cooldown" min:"0s" max:"24h"`            // after a cancelled or expired order
 	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
 	ReconcileAfter     time.Duration `key:"reconcile_after" min:"1ms" max:"25s"`    // age at which an open hold is reconciled
 	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes

@@ -58,7 +58,7 @@ type Stock interface {
 	SoldOut(couponID, epoch int64) bool
 	// Reserve takes one unit, from the user's home shard or else from a sibling. It returns
 	// coupon.ErrSoldOut only after every shard was seen empty; other errors are
-	// ErrLimitReached, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and
+	// ErrLimitReached, ErrCooldown, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and
 	// ErrUnavailable. With Enqueue it also writes the queue entry, in the same step and
 	// once only; ErrOverloaded if the queue is full.
 	Reserve(ctx context.Context, r ReserveRequest) (Hold, error)

@@ -83,8 +83,12 @@ type QueuePosition struct {
 	Epoch      int64         // the queue ends with its epoch
 	Number     int64         // counted by the shard's queue from 1
 	Ahead      int64         // how many come before it, about
-	RetryAfter time.Duration // after which it may be its turn, about; 0 is soon, or not known
+	Each       time.Duration // that an entry of the queue takes, about; 0 is not known
+	RetryAfter time.Duration // when to ask again, as it may be its turn; 0 is soon, or not known
 }
+
+// Wait returns the time until the order is processed, about; 0 is not known.
+func (p QueuePosition) Wait() time.Duration { return time.Duration(p.Ahead+1) * p.Each }
 
 // The reasons why an order was not made, found or changed. Package coupon has those of
 // a coupon that is not on sale or is sold out.
@@ -93,6 +97,7 @@ var (
 	ErrLimitReached = errors.New("order: the user has as many as the limit allows")
 	ErrBusy         = errors.New("order: another request of the user is open")
 	ErrConflict     = errors.New("order: its state forbids that")
+	ErrCooldown     = errors.New("order: the user has given a unit back a moment ago")
 	ErrKeyReused    = errors.New("order: the idempotency key belongs to another request")
 	ErrUnavailable  = errors.New("order: store unavailable")
 
@@ -124,6 +129,14 @@ type StaleFenceError struct {
 }
 
 func (e *StaleFenceError) Error() string { return ErrStaleFence.Error() }
+
+// CooldownError is an ErrCooldown with the time that is left of it.
+type CooldownError struct{ Left time.Duration }
+
+func (e *CooldownError) Error() string { return ErrCooldown.Error() }
+
+// Is reports whether target is ErrCooldown.
+func (e *CooldownError) Is(target error) bool { return target == ErrCooldown }
 
 // Is reports whether target is ErrStaleFence.
 func (e *StaleFenceError) Is(target error) bool { return target == ErrStaleFence }

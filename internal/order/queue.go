@@ -106,7 +106,7 @@ func (s *Service) nowQueued(o Order) Order {
 	case s.woken <- struct{}{}:
 	default:
 	}
-	o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
+	o.Position = s.rate.estimate(s.now(), o)
 	return o
 }
 

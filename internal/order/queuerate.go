@@ -9,7 +9,7 @@ import (
 // served at one sample and at a later one. It needs no extra request: every enqueue and
 // every poll carries a fresh sample.
 //
-// Nothing depends on the estimate but when a client polls again.
+// Nothing depends on the estimate but what a client is told, and when it polls again.
 type queueRate struct {
 	mu      sync.Mutex
 	windows map[queueKey]window
@@ -37,9 +37,9 @@ const (
 	maxQueues     = 1024 // queues whose windows are kept
 )
 
-// retryAfter returns the time after which a queued order is expected to be processed; 0 if
-// that is soon or unknown.
-func (p *queueRate) retryAfter(now time.Time, o Order) time.Duration {
+// estimate returns the position of a queued order with the pace of its queue, and after what time its
+// client should poll again; 0 if that is soon or unknown.
+func (p *queueRate) estimate(now time.Time, o Order) QueuePosition {
 	at, ahead := queueKey{o.CouponID, o.Position.Epoch, o.Shard}, o.Position.Ahead
 	served := o.Position.Number - 1 - ahead
 	p.mu.Lock()
@@ -57,5 +57,6 @@ func (p *queueRate) retryAfter(now time.Time, o Order) time.Duration {
 		s = window{now, served, took / time.Duration(served-s.served)}
 	}
 	p.windows[at] = s
-	return min(maxRetryAfter, time.Duration(ahead)*s.each)
+	o.Position.Each, o.Position.RetryAfter = s.each, min(maxRetryAfter, time.Duration(ahead)*s.each)
+	return o.Position
 }

@@ -30,12 +30,15 @@ func TestTheWaitIsAsLongAsThoseAheadTakeAtThePaceOfTheQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p queueRate
-			var told time.Duration
+			var told QueuePosition
 			for _, l := range tc.looks {
 				o := Order{CouponID: 1, Shard: 2, Position: QueuePosition{Epoch: 3, Number: l.served + l.ahead + 1, Ahead: l.ahead}}
-				told = p.retryAfter(time.Unix(1000, 0).Add(l.at), o)
+				told = p.estimate(time.Unix(1000, 0).Add(l.at), o)
 			}
-			require.Equal(t, tc.want, told)
+			require.Equal(t, tc.want, told.RetryAfter)
+			if 0 < tc.want && tc.want < maxRetryAfter {
+				require.InDelta(t, tc.want.Seconds(), (told.Wait() - told.Each).Seconds(), 0.001, "those ahead, and then its own turn")
+			}
 		})
 	}
 }
@@ -46,8 +49,9 @@ func TestThePaceOfOneShardIsNotThatOfAnother(t *testing.T) {
 	for shard, each := range []int64{10, 100} {
 		for n := range int64(2) {
 			o := Order{Shard: shard, Position: QueuePosition{Epoch: 1, Number: n*each + 201, Ahead: 200}}
-			told := p.retryAfter(at.Add(time.Duration(n)*time.Second), o)
-			require.Equal(t, time.Duration(n)*min(maxRetryAfter, 200*time.Second/time.Duration(each)), told)
+			told := p.estimate(at.Add(time.Duration(n)*time.Second), o)
+			require.Equal(t, time.Duration(n)*min(maxRetryAfter, 200*time.Second/time.Duration(each)), told.RetryAfter)
+			require.Equal(t, time.Duration(n)*201*time.Second/time.Duration(each), told.Wait(), "it is told the whole of it")
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
 	if s.queue != nil {
 		if ahead, err := s.queue.Ahead(ctx, o); err == nil { // an unknown position is no reason to fail
 			o.Position.Ahead = ahead
-			o.Position.RetryAfter = s.rate.retryAfter(s.now(), o)
+			o.Position = s.rate.estimate(s.now(), o)
 		}
 	}
 	return o, nil

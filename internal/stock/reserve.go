@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"seckill/internal/order"
 )
@@ -60,11 +61,24 @@ func reserved(c order.ReserveRequest, home int, answer []string) (h order.Hold, 
 	if err := refusals[answer[0]]; err != nil {
 		return order.Hold{}, false, err
 	}
+	if answer[0] == "COOLING" {
+		return order.Hold{}, false, cooling(c, answer)
+	}
 	h, err = parseHeld(c, home, answer)
 	if err != nil {
 		return order.Hold{}, false, fmt.Errorf("hold of coupon %d: %w", c.CouponID, err)
 	}
 	return h, answer[0] == "MARKED", nil
+}
+
+// cooling is the refusal of a user who has given a unit back lately.
+func cooling(c order.ReserveRequest, answer []string) error {
+	if len(answer) == 2 {
+		if ms, err := strconv.ParseInt(answer[1], 10, 64); err == nil {
+			return &order.CooldownError{Left: time.Duration(ms) * time.Millisecond}
+		}
+	}
+	return fmt.Errorf("hold of coupon %d: the answer %q", c.CouponID, answer)
 }
 
 // parseHeld reads the hold that an answer of a shard says there is.
@@ -138,7 +152,7 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	if err := s.Confirm(ctx, h); err != nil {
 		return err
 	}
-	answer, err := s.run(ctx, restockScript, r.CouponID, Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID)
+	answer, err := s.run(ctx, restockScript, r.CouponID, Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
 	if err != nil {
 		return err
 	}

@@ -102,6 +102,7 @@ type Stock struct {
 	scripter Scripter // for the calls of every order: the client, or pipelines of it
 	soldOut  *soldOutCache
 	prefix   string // begins every key and channel
+	cooldown time.Duration
 
 	log        *slog.Logger
 	halfMoved  halfMoved
@@ -129,6 +130,13 @@ func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
 // instance. It must be called before the Stock is used.
 func (s *Stock) WithScripter(path Scripter) *Stock {
 	s.scripter = path
+	return s
+}
+
+// WithCooldown refuses a buyer whose order was cancelled or has expired another unit of the same coupon for
+// so long after its unit has come back. A loading of the stock ends it. It must be called before the Stock is used.
+func (s *Stock) WithCooldown(d time.Duration) *Stock {
+	s.cooldown = d
 	return s
 }
 

@@ -40,6 +40,7 @@ type Options struct {
 
 	Shards         int // of a new publication
 	SoldOutTTL     time.Duration
+	Cooldown       time.Duration // after an order was cancelled or has expired
 	CacheRefresh   time.Duration
 	PayWithin      time.Duration
 	Cleanup        time.Duration // bounds what must be done even after a request is over
@@ -69,7 +70,7 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
+	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log).WithCooldown(o.Cooldown), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
 	if o.Scripter != nil {
 		c.Stock.WithScripter(o.Scripter)
 	}

@@ -7,7 +7,7 @@
 --       ms an entry may wait; 0 without one)
 -- Gives for each HELD <order> or MARKED <order>, with its number in the queue and how many
 --       have left that, if it is in one; or a refusal that has written nothing of it:
---       NOTLOADED, STALE, DUPLICATE <order>, BUSY, LIMIT, EMPTY, FULL.
+--       NOTLOADED, STALE, DUPLICATE <order>, LIMIT, COOLING <ms that are left>, BUSY, EMPTY, FULL.
 --
 -- A hold is kept under its order as one text: its kind (own; mark, of a buyer whose unit
 -- is a sibling's; lent, at that sibling), the request, the user, since when in ms, the
@@ -25,11 +25,19 @@ local epoch = ARGV[1]
 local fields = 8 -- of each request
 
 local left = counter(stock)
-local current, served, queued, written = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout'))
+local current, served, queued, written, cools = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout', 'cools'))
 local newer = unknown(written)
 if newer then return newer end
 local orderOf = read(requests, column(2, fields))
 local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
+
+-- Until when buyers are refused who have given a unit back (restock.lua), if there are such buyers.
+local cooling = {}
+if cools then
+  local users = column(4, fields)
+  for i, user in ipairs(users) do users[i] = 'cool:' .. user end
+  cooling = read(meta, users)
+end
 
 -- What is to be written. A later request of the same user, or the same request again, sees it.
 local texts, listed, asked, opens, entries = {}, {}, {}, {}, {}
@@ -55,6 +63,12 @@ local function clock()
     now = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
   end
   return now
+end
+
+-- rest returns for how many ms a user is refused: 0 is not at all.
+local function rest(user)
+  local until_ = cooling['cool:' .. user]
+  return until_ and math.max(0, tonumber(until_) - tonumber(clock())) or 0
 end
 
 local function list(id, since, wait)
@@ -98,6 +112,8 @@ local function reserve(request, order, user, limit, borrow, entry, room, wait)
 
   local has, holding = tonumber(bought[user] or '0'), tonumber(opened[user] or '0')
   if has >= tonumber(limit) then return 'LIMIT' end
+  local waits = rest(user)
+  if waits > 0 then return string.format('COOLING %.0f', waits) end
   if has + holding >= tonumber(limit) then return 'BUSY' end
   local kind = 'own'
   if left - taken <= 0 then
@@ -130,6 +146,11 @@ write(holds, texts)
 if #listed > 0 then redis.call('ZADD', ages, unpack(listed)) end
 write(requests, asked)
 write(open, opens)
+local over = {} -- cooldowns of users who have bought since
+for user in pairs(opens) do
+  if cooling['cool:' .. user] then over[#over + 1] = 'cool:' .. user end
+end
+if #over > 0 then redis.call('HDEL', meta, unpack(over)) end
 redis.call('HINCRBY', meta, 'ops', ops)
 if #entries > 0 then redis.call('HINCRBY', meta, 'queued', #entries) end
 for _, entry in ipairs(entries) do enqueue(queue, unpack(entry)) end

@@ -1,6 +1,7 @@
 -- Puts the unit of an ended order back, once, on its buyer's home shard.
 --
--- KEYS: stock meta holds open buyers requests returned   ARGV: epoch, order, user
+-- KEYS: stock meta holds open buyers requests returned
+-- ARGV: epoch, order, user, for how many ms that user is refused from now on (0: not at all)
 -- Returns OK <units left>, NONE (it is back already), CONTAINED (a newer epoch was
 -- loaded with it) or NOTLOADED (the epoch is not there, or not there yet).
 local stock, meta, buyers, returned = KEYS[1], KEYS[2], KEYS[5], KEYS[7]
@@ -21,6 +22,11 @@ if bought and tonumber(bought) > 1 then
   redis.call('HINCRBY', buyers, user, -1)
 else
   redis.call('HDEL', buyers, user)
+end
+if ARGV[4] ~= '0' then
+  local time = redis.call('TIME')
+  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  redis.call('HSET', meta, 'cools', '1', 'cool:' .. user, string.format('%.0f', now + tonumber(ARGV[4])))
 end
 redis.call('HINCRBY', meta, 'ops', 1)
 return {'OK', tostring(left)}
