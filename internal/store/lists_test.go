@@ -119,3 +119,26 @@ func TestDueReturnsAreReadInPages(t *testing.T) {
 		}
 	})
 }
+
+func TestUnpaidOrdersAreThePendingOnesOfTheCoupon(t *testing.T) {
+	onEach(t, func(t *testing.T, s *subject) {
+		c, other := onSale(t, s, 9), onSale(t, s, 9)
+		n, until, err := s.Unpaid(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.Zero(t, until)
+		for id, in := range map[int64]time.Duration{1: time.Second, 2: time.Hour + time.Millisecond, 3: time.Minute, 4: 2 * time.Hour} {
+			o := wish(c, id, id)
+			o.ExpiresAt = begins.Add(in)
+			require.NoError(t, place(t.Context(), s, c, o))
+		}
+		placed(t, s, other, 9, 9)
+		require.NoError(t, s.Void(t.Context(), wish(c, 5, 5)))
+		_, err = pay(t.Context(), s, wish(c, 4, 4), begins)
+		require.NoError(t, err)
+		n, until, err = s.Unpaid(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, int64(3), n)
+		require.Equal(t, begins.Add(time.Hour+time.Millisecond), until)
+	})
+}
