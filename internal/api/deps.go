@@ -60,6 +60,7 @@ type LiveStats struct {
 	LocksHeld    int64
 	LocksWaiting int64
 	Instances    []Instance
+	SoldOut      *SoldOut // nil while there is a unit, or nothing is known
 }
 
 // Instance is one running instance, as of its last heartbeat.
@@ -84,10 +85,11 @@ type Deps struct {
 	Live       Live
 	Auditor    Auditor
 	SaleStatus SaleStatus
-	Rush       Rush   // optional
-	Lab        Lab    // optional
-	Prover     Prover // optional: every buyer is given a purchase token
-	Traces     Traces // optional
+	Unpaid     UnpaidOrders // optional: sold_out tells nothing of them
+	Rush       Rush         // optional
+	Lab        Lab          // optional
+	Prover     Prover       // optional: every buyer is given a purchase token
+	Traces     Traces       // optional
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.

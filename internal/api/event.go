@@ -25,6 +25,8 @@ type saleEvent struct {
 	LocksWaiting    int64        `json:"locks_waiting"`
 	Instances       []Instance   `json:"instances"`
 	Taps            int64        `json:"taps"`
+	UnpaidOrders    *int64       `json:"unpaid_orders,omitempty"` // while it is sold out, as far as they are known
+	UnpaidUntil     *time.Time   `json:"unpaid_until,omitempty"`
 	At              time.Time    `json:"at"`
 }
 
@@ -51,6 +53,9 @@ func sale(c coupon.Coupon, shards []int64, pulse LiveStats, taps int64, p *rateM
 		}
 	}
 	e.OrdersPerSecond = p.of(e.Sold, now)
+	if told := pulse.SoldOut; told != nil {
+		e.UnpaidOrders, e.UnpaidUntil = &told.Unpaid, told.until()
+	}
 	return eventText("sale", e)
 }
 

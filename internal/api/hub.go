@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ type hub struct {
 	coupons Coupons
 	live    Live
 	engine  SaleStatus
+	unpaid  UnpaidOrders
 	now     func() time.Time
 	every   time.Duration
 	budget  time.Duration // of one poll
@@ -46,7 +48,7 @@ const (
 
 func newHub(p Deps, o Options) *hub {
 	return &hub{
-		coupons: p.Coupons, live: p.Live, engine: p.SaleStatus, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
+		coupons: p.Coupons, live: p.Live, engine: p.SaleStatus, unpaid: p.Unpaid, now: o.Now, every: pollEvery, budget: o.RequestTimeout,
 		max: o.MaxStreams, maxEach: o.MaxStreamsPerAddress, feeds: map[int64]*feed{}, from: map[string]int{},
 	}
 }
@@ -149,12 +151,21 @@ func (h *hub) poll(ctx context.Context, id int64, p *rateMeter) (event []byte, e
 	if err == nil && c.Shards > 0 && !ended {
 		if left, err = h.live.Left(ctx, id, c.Shards); err == nil {
 			pulse, err = h.engine.LiveStats(ctx, c)
+			pulse.SoldOut = h.soldOut(id, left)
 		}
 	}
 	if err != nil {
 		return trouble(id, problemOf(err).code, h.now()), false
 	}
 	return sale(c, left, pulse, h.taps.of(id), p, h.now()), ended
+}
+
+// soldOut returns what is known of a coupon without a unit in any shard; nil if there is one, or nothing is known.
+func (h *hub) soldOut(id int64, left []int64) *SoldOut {
+	if h.unpaid == nil || slices.ContainsFunc(left, func(n int64) bool { return n > 0 }) {
+		return nil
+	}
+	return h.unpaid.Unpaid(id)
 }
 
 // close ends every stream and returns when no poll is running.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -20,7 +21,12 @@ type orderJSON struct {
 	CreatedAt  time.Time    `json:"created_at"`
 	ExpiresAt  time.Time    `json:"expires_at"`
 	RequestID  string       `json:"request_id"`
-	Position   int64        `json:"position,omitempty"` // in its queue, from 1, approximate; only while queued
+
+	// Only while it is queued, and about: its place in its queue, from 1, and as far as they are known the
+	// pace of that, in orders a second, and how many seconds are left.
+	Position int64   `json:"position,omitempty"`
+	Pace     float64 `json:"pace,omitempty"`
+	Wait     float64 `json:"wait_seconds,omitempty"`
 
 	again time.Duration // when to ask again
 }
@@ -32,9 +38,15 @@ func showOrder(o order.Order) orderJSON {
 	}
 	if o.Status == order.Queued {
 		j.Position, j.again = o.Position.Ahead+1, o.Position.RetryAfter
+		if each := o.Position.Each; each > 0 {
+			j.Pace, j.Wait = tenths(1/each.Seconds()), tenths(o.Position.Wait().Seconds())
+		}
 	}
 	return j
 }
+
+// tenths rounds up to a tenth, so that what is known is never 0.
+func tenths(x float64) float64 { return math.Ceil(x*10) / 10 }
 
 type placeRequest struct {
 	order.Request
@@ -73,7 +85,12 @@ func (s orderView) writeHeader(h http.Header) int {
 // retryAfter returns the delay rounded up to whole seconds, so a client that honours it does not
 // poll early.
 func (o orderJSON) retryAfter() []string {
-	return []string{strconv.FormatInt(max(1, int64((o.again+time.Second-1)/time.Second)), 10)}
+	return []string{wholeSeconds(o.again)}
+}
+
+// wholeSeconds returns a delay for Retry-After: whole seconds, at least one.
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)
 }
 
 // place buys. An order whose outcome is unknown is shown as it will be if it was committed, with an
@@ -84,6 +101,7 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	}
 	o, err := s.deps.Orders.Place(ctx, r.Request)
 	s.hub.taps.answered(r.CouponID, err)
+	err = s.soldOut(r.CouponID, err)
 	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
 		s.o.Log.WarnContext(ctx, "order in doubt", "order", o.ID, "coupon", o.CouponID, "error", err)
 		o.Status, err = order.InDoubt, order.ErrCommitUnknown

@@ -54,6 +54,10 @@ var problems = withBodies([]problem{
 		detail: "You have as many as one user may have.",
 	},
 	{
+		err: order.ErrCooldown, status: http.StatusConflict, code: "cooldown",
+		detail: "You gave a unit back a moment ago; you may buy again after the time in Retry-After.",
+	},
+	{
 		err: errMalformed, status: http.StatusBadRequest, code: "bad_request",
 		detail: "The request is malformed.", trusted: true,
 	},
@@ -208,6 +212,11 @@ func problemOf(err error) problem {
 			if p.trusted {
 				p.detail, p.text = publicDetail(err, p), nil
 			}
+			if told, ok := err.(*SoldOut); ok { //nolint:errorlint // place returns it as it is
+				p.text = told.body
+			} else if rest, ok := errors.AsType[*order.CooldownError](err); ok {
+				p.retry = wholeSeconds(rest.Left)
+			}
 			return p
 		}
 	}
@@ -249,11 +258,15 @@ type problemJSON struct {
 	ID     string `json:"id,omitempty"` // of an internal error; the log has it too
 }
 
-func (p problem) body(id string) []byte {
-	text, err := json.Marshal(problemJSON{
+func (p problem) json(id string) problemJSON {
+	return problemJSON{
 		Type: "urn:seckill:problem:" + p.code, Title: http.StatusText(p.status),
 		Status: p.status, Code: p.code, Detail: p.detail, ID: id,
-	})
+	}
+}
+
+func (p problem) body(id string) []byte {
+	text, err := json.Marshal(p.json(id))
 	if err != nil {
 		panic(err) // strings and a number
 	}

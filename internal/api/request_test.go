@@ -84,7 +84,7 @@ func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
 	if rec.Code >= 400 && req.Method != http.MethodHead {
 		require.Equal(t, "application/problem+json", rec.Header().Get("Content-Type"))
-		var p problemJSON
+		var p soldOutJSON
 		d := json.NewDecoder(bytes.NewReader(rec.Body.Bytes()))
 		d.DisallowUnknownFields()
 		require.NoError(t, d.Decode(&p))

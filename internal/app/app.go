@@ -53,6 +53,7 @@ type App struct {
 	traces   *tracing.Traces // nil: they are off
 	clock    *clock.Clock
 	writes   writes
+	unpaid   *unpaidOrders
 	found    preflight.Findings // at the start
 
 	stops []func(ctx context.Context) error // in the order of building
@@ -86,9 +87,10 @@ func openCore(
 	a.Core = core.New(core.Options{
 		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log, Reconciler: faultyReconciler,
-		Shards: cfg.Stock.Shards, SoldOutTTL: cfg.Stock.SoldOutTTL, CacheRefresh: cfg.Coupon.CacheRefresh,
+		Shards: cfg.Stock.Shards, SoldOutTTL: cfg.Stock.SoldOutTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
 		OnHeartbeat: a.writes.note, PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
+	a.unpaid = newUnpaidOrders(a.store.Unpaid, log)
 	a.fleet = stock.NewInstances(a.Stock, strings.ToLower(rand.Text()[:4]))
 	return a, nil
 }

@@ -22,6 +22,7 @@ func (a *App) startBackground(ctx context.Context) {
 	running.Go(func() { a.Cache.Run(ctx) })
 	running.Go(func() { a.Stock.Listen(ctx, a.Cache.Forget) })
 	running.Go(func() { a.fleet.Run(ctx) })
+	running.Go(func() { a.unpaid.run(ctx) })
 	running.Go(func() { a.watchClocks(ctx) })
 	running.Go(func() {
 		a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })

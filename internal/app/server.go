@@ -100,7 +100,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	a.onStop(func(context.Context) error { stopTokens(); return nil })
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: tracedOrders{a.orders, a.traces}, Payments: a.orders, Live: a.Stock,
-		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Traces: keptTracesOf(a.traces),
+		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
 	}
 	if a.embedded != nil {
 		s.rushes = newRushRunner(s)

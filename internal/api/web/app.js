@@ -86,4 +86,5 @@ go();
 setInterval(() => tell("tick"), 250);
 await features();
 await loadCoupons();
+tell("listed");
 await loadOrders();

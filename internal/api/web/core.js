@@ -34,13 +34,16 @@ export function titled(c) {
   return c.title;
 }
 
+// unpaid says in the named words how many orders are not paid yet and until when; "" if none are known to be.
+export const unpaid = (name, e) => (e?.unpaid_orders ? say(name, number(e.unpaid_orders)).replace("{m}", clock(e.unpaid_until)) : "");
+
 // problem returns a refusal in words. The server's own text is added where the code alone is
 // ambiguous.
 export function problem(a) {
   if (a.offline) return say(a.sent ? "offline_unknown" : "offline");
   if (a.status === 0) return say("no_answer");
   const code = a.body.code === "ended" ? "ended_code" : a.body.code;
-  const text = say(code, a.body.id);
+  const text = unpaid("sold_out_for_now", a.body) || say(code, code === "cooldown" ? span(a.after) : a.body.id);
   return ["bad_request", "conflict"].includes(code) && a.body.detail ? `${text} (${a.body.detail})` : text;
 }
 
@@ -107,7 +110,7 @@ export function rows(list, n, one) {
   return [...list.children];
 }
 
-// ---- events: "words", "coupons", "chosen", "sale", "admin", "view", "orders", "back", "tick"
+// ---- events: "words", "listed", "coupons", "chosen", "sale", "admin", "view", "orders", "back", "tick"
 
 const listeners = {};
 

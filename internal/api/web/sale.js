@@ -1,17 +1,18 @@
 // The sale: its state, the units left, and a button that invites only while this buyer can buy.
-import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, titled } from "./core.js";
-import { returns, stateOf } from "./live.js";
-import { buy, loggedIn } from "./server.js";
+import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, titled, unpaid } from "./core.js";
+import { choose, returns, stateOf } from "./live.js";
+import { buy, loggedIn, underWay } from "./server.js";
 import { bought, leaveIfUnknown, loadOrders, logIn } from "./orders.js";
 
 let outcome = null; // {kind, text}
 let buying = false;
+let waits = false; // this buyer was told sold_out, and nothing has come back since
 
 // countdown tells when what changes next: there is none to the end of a sale that has nothing left.
 const countdown = (c, state) => ({
   soon: () => say("starts", span(Date.parse(c.begins_at) - now())),
   on_sale: () => say("ends", span(Date.parse(c.ends_at) - now())),
-  gone: () => say("gone_help"), paused: () => say("paused_help"), draft: () => say("draft_help"), ended: () => say("over"),
+  gone: () => unpaid("gone_for_now", app.event) || say("gone_help"), paused: () => say("paused_help"), draft: () => say("draft_help"), ended: () => say("over"),
 })[state]();
 
 // label returns what the button says: an invitation, or why there is none.
@@ -66,9 +67,30 @@ function tick() {
   $("buy").setAttribute("aria-disabled", String(state !== "on_sale" || enough(c)));
 }
 
+// inLine says which place in the queue the buyer has, how fast it moves, and how long that will take.
+const inLine = (o) => say("inLine", number(o.position)) + " " +
+  (o.wait_seconds ? say("inLine_pace", number(o.pace)).replace("{m}", number(Math.ceil(o.wait_seconds))) : say("inLine_wait"));
+
 async function purchase() {
   if ($("buy").getAttribute("aria-disabled") === "true") return;
-  const id = app.chosen;
+  await ask(app.chosen);
+  $("buy").focus({ preventScroll: true }); // it was disabled meanwhile
+}
+
+// refusal says why there is nothing, and of sold_out what the stream has told since.
+const refusal = (a) => a.body.code !== "sold_out" || app.event?.unpaid_orders === undefined ? problem(a) :
+  unpaid("sold_out_for_now", app.event) || say("sold_out");
+
+// resume goes on with a purchase that was under way when the page was loaded, once its coupon is listed.
+function resume() {
+  const id = buying ? null : underWay()?.coupon;
+  if (!app.coupons.some((c) => c.id === id)) return;
+  if (app.chosen !== id) choose(id);
+  ask(id);
+}
+
+// ask buys, and says what becomes of it.
+async function ask(id) {
   const report = (kind, text) => {
     if (app.chosen !== id) return;
     outcome = { kind, text };
@@ -85,19 +107,30 @@ async function purchase() {
     report("wait", () => say("buying"));
   }
   const a = await buy(id, (early) => report("wait", () =>
-    early.body.status === "queued" ? say("inLine", early.body.position) :
+    early.body.status === "queued" ? inLine(early.body) :
     early.status === 202 ? say("wait", early.body.id) :
     early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns, { tokens: app.features.purchase_token });
   buying = false;
+  waits = a.body.code === "sold_out";
   if (a.status === 201) report("good", () => say("bought", a.body.id));
-  else report("bad", () => problem(a));
+  else report("bad", () => refusal(a));
   leaveIfUnknown(a);
   show();
-  $("buy").focus({ preventScroll: true }); // it was disabled meanwhile
   loadOrders();
 }
 
-on("chosen who", () => { outcome = null; show(); });
-on("coupons sale words view orders", show);
+// cameBack tells a buyer who waits that there is something to buy again.
+function cameBack(e) {
+  if (waits && e.left > 0) {
+    waits = false;
+    outcome = { kind: "good", text: () => say("came_back") };
+  }
+  show();
+}
+
+on("chosen who", () => { outcome = null; waits = false; show(); });
+on("coupons words view orders", show);
+on("listed", resume);
+on("sale", cameBack);
 on("tick", tick);
 $("buy").addEventListener("click", purchase);

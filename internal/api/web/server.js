@@ -12,6 +12,7 @@ export const isAdmin = () => adminToken !== "";
 // identify sets the buyer's token, or none.
 export function identify(text) {
   token = text;
+  if (!text) forget();
   if (text) sessionStorage.setItem("token", text);
   else sessionStorage.removeItem("token");
 }
@@ -80,30 +81,50 @@ export async function readAudit(couponID) {
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // mayAskAgain reports whether the outcome is unknown, or the server named a time to retry.
-const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0);
+const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0 && a.body.code !== "cooldown");
 
 // online returns when the browser has a network.
 const online = () => navigator.onLine ? undefined : new Promise((done) => addEventListener("online", done, { once: true }));
 
 const hex = (bytes) => [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
+// A purchase under way is kept until its outcome is known, so that a page that is loaded again goes on with it: with the
+// same key, or purchase token, or at the place in the queue that it has.
+const keep = (p) => sessionStorage.setItem("purchase", JSON.stringify(p));
+const forget = () => sessionStorage.removeItem("purchase");
+
+// underWay returns the purchase that this buyer has under way, or null.
+export function underWay() {
+  const p = JSON.parse(sessionStorage.getItem("purchase"));
+  return p && p.user === userID() ? p : null;
+}
+
 // buy asks for one unit until the answer is definite. Every retry has the same key, so that a lost
 // answer never becomes a second order. said receives the answers before the last. Without a network
 // nothing is sent until there is one; while the server is known to be away, back is awaited.
 export async function buy(couponID, said, back, { tokens = false } = {}) {
-  const key = hex(16);
+  const known = underWay();
+  const p = known?.coupon === couponID ? known : { coupon: couponID, user: userID(), key: hex(16), permit: "", location: "" };
+  keep(p);
+  const a = p.location ? { status: 202, location: p.location, after: 1 } : await place(p, said, back, tokens);
+  const last = a.status === 202 ? await settle({ ...p, location: a.location }, a, said, back) : a;
+  if (last.status !== 0) forget();
+  return last;
+}
+
+// place asks until the answer is definite or a promise to decide.
+async function place(p, said, back, tokens) {
   const traceparent = app.features.traces ? `00-${hex(16)}-${hex(8)}-01` : ""; // one trace for all of them
   // A purchase token takes the place of the key; one that has expired has bought nothing.
-  let permit = "";
   const ask = async () => {
-    if (tokens && !permit) {
-      const got = await call("POST", `/coupons/${couponID}/purchase-tokens`);
+    if (tokens && !p.permit) {
+      const got = await call("POST", `/coupons/${p.coupon}/purchase-tokens`);
       if (got.status !== 201) return got;
-      permit = got.body.token;
+      keep(Object.assign(p, { permit: got.body.token }));
     }
-    const got = await call("POST", `/coupons/${couponID}/orders`, permit ? { permit, traceparent } : { key, traceparent });
+    const got = await call("POST", `/coupons/${p.coupon}/orders`, p.permit ? { permit: p.permit, traceparent } : { key: p.key, traceparent });
     if (got.body.code !== "purchase_token_expired") return got;
-    permit = "";
+    p.permit = "";
     return { ...got, after: 1 };
   };
   let a;
@@ -128,15 +149,34 @@ export async function buy(couponID, said, back, { tokens = false } = {}) {
     said(a);
     await sleep(Math.max(a.after, 300 * attempt));
   }
-  if (a.status !== 202) return a;
-  said(a);
-  let after = a.after;
+  if (a.status === 202) said(a);
+  return a;
+}
+
+// settle asks for the outcome of a purchase that was answered 202. One that is queued keeps its place for as long as the
+// server says so, however often the network or the server is away meanwhile.
+async function settle(p, { after }, said, back) {
+  keep(p);
   for (let i = 0; i < 40; i++) {
     await sleep(after || 1000);
-    const now = await call("GET", a.location.replace("/api/v1", ""));
+    if (!navigator.onLine) {
+      said({ status: 0, body: {}, offline: true, sent: true });
+      await online();
+    }
+    const now = await call("GET", p.location.replace("/api/v1", ""));
     after = now.after;
+    const returns = now.status === 0 && back();
+    if (returns) {
+      said({ ...now, away: true });
+      await returns;
+      i = 0;
+    }
+    if (now.status === 401) return now;
     if (now.status === 404 || now.body.status === "void") return { ...now, status: 410, body: { code: "given_up" } };
-    if (now.body.status === "queued") said(now);
+    if (now.body.status === "queued") {
+      said(now);
+      i = 0;
+    }
     if (now.status === 200 && !["in_doubt", "queued"].includes(now.body.status)) return { ...now, status: 201 };
   }
   return { status: 0, body: {}, after: 0 };
