@@ -31,7 +31,7 @@ func (d *discard) WriteHeader(int)             {}
 
 // BenchmarkPlace is the order route around an order path that takes no time.
 func BenchmarkPlace(b *testing.B) {
-	for name, err := range map[string]error{"accepted": nil, "sold out": coupon.ErrSoldOut} {
+	for name, err := range map[string]error{"accepted": nil, "sold out": coupon.ErrSoldOut, "sold out for now": coupon.ErrSoldOut} {
 		b.Run(name, func(b *testing.B) {
 			sh := newShop()
 			parts := sh.parts()
@@ -39,6 +39,9 @@ func BenchmarkPlace(b *testing.B) {
 				ID: 1 << 60, CouponID: 1, UserID: 42, Status: order.Pending, PriceCents: 990, RequestID: "r1152921504606846976",
 				CreatedAt: sh.now, ExpiresAt: sh.now.Add(time.Minute),
 			}}
+			if name == "sold out for now" {
+				parts.Unpaid = counted{1, NewSoldOut(1000, sh.now)}
+			}
 			s, err := New(Options{Secret: testSecret, MaxInFlight: 4096, PerUserRate: 1e6, Burst: 1e6}, parts)
 			if err != nil {
 				b.Fatal(err)
