@@ -46,7 +46,7 @@ func TestEveryAlertFiresInItsCaseAndNoneInCalm(t *testing.T) {
 // exported returns the names under which the program's metrics are scraped: a histogram has three.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	all := map[string]bool{"go_sql_in_use_connections": true} // of the library's collector
+	all := map[string]bool{"go_sql_in_use_connections": true, "go_sql_wait_count_total": true} // of the library's collector
 	for path, text := range sources(t, ".go") {
 		if !strings.HasPrefix(path, "internal/metrics/") || strings.HasSuffix(path, "_test.go") {
 			continue
@@ -85,6 +85,33 @@ func TestEveryMetricOfTheAlertsAndTheDashboardIsThere(t *testing.T) {
 		assert.NotRegexp(t, `by \([^)]*\bjob\b`, expr)
 	}
 	require.Greater(t, len(named), 15, "%v", slices.Sorted(maps.Keys(named)))
+}
+
+// What every instance exports alike is counted once, a legend names labels that its series have, and each
+// panel says what it shows.
+func TestThePanelsOfTheDashboardShowWhatTheySay(t *testing.T) {
+	var board struct {
+		Panels []struct {
+			Title, Description string
+			Targets            []struct{ Expr, LegendFormat string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "configs/grafana/dashboards/seckill.json")), &board))
+	label := regexp.MustCompile(`\{\{(\w+)\}\}`)
+	for _, p := range board.Panels {
+		assert.NotEmpty(t, p.Description, p.Title)
+		for _, target := range p.Targets {
+			if regexp.MustCompile(`seckill_(shard_units|queue_)`).MatchString(target.Expr) {
+				assert.Contains(t, target.Expr, "max by (coupon", p.Title)
+			}
+			by := regexp.MustCompile(`by \(([^)]*)\)`).FindStringSubmatch(target.Expr)
+			for _, named := range label.FindAllStringSubmatch(target.LegendFormat, -1) {
+				if by != nil {
+					assert.Contains(t, strings.Split(by[1], ", "), named[1], "%s: %s", p.Title, target.Expr)
+				}
+			}
+		}
+	}
 }
 
 func TestPrometheusLoadsTheAlerts(t *testing.T) {

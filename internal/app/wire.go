@@ -127,6 +127,15 @@ func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 	return s.Queue(rand.Text(), cfg.TxTimeout+time.Second)
 }
 
+// heldPolls returns how many polls of queued orders are held at once: an eighth of the requests
+// in flight, so that others find a place.
+func heldPolls(maxInFlight int) int {
+	if maxInFlight == 0 { // no limit
+		return 512
+	}
+	return max(1, maxInFlight/8)
+}
+
 // openLockBackend returns the backend that lock.backend names, and a function that closes it.
 func openLockBackend(
 	cfg config.Config, client redis.UniversalClient, scripts redis.Scripter, db *store.Store, log *slog.Logger,

@@ -33,15 +33,13 @@ type queuedHere struct {
 const (
 	// maxPollHold is how long a poll is held at most: a group commit or two.
 	maxPollHold = 250 * time.Millisecond
-	// maxHeldPolls bounds the polls that are held at once, and maxPolls the orders that are known.
-	// Others are read from the stores.
-	maxHeldPolls = 512
-	maxPolls     = 1 << 16
+	// maxPolls bounds the orders that are known. Others are read from the stores.
+	maxPolls = 1 << 16
 )
 
-func newPolls() *polls {
-	p := &polls{held: make(chan struct{}, maxHeldPolls), all: map[int64]*queuedHere{}}
-	for range maxHeldPolls {
+func newPolls(held int) *polls {
+	p := &polls{held: make(chan struct{}, held), all: map[int64]*queuedHere{}}
+	for range held {
 		p.held <- struct{}{}
 	}
 	return p

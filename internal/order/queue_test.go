@@ -20,7 +20,7 @@ import (
 // another at once.
 func (s *shop) queueing(name string, alter ...func(p *order.Deps)) *order.Service {
 	return s.with(func(p *order.Deps) {
-		p.Queue, p.QueueCapacity = s.stock.Queue(name, 0), 1000
+		p.Queue, p.QueueCapacity, p.HeldPolls = s.stock.Queue(name, 0), 1000, 16
 		p.Locker = brisk{p.Locker}
 		for _, a := range alter {
 			a(p)

@@ -60,6 +60,7 @@ type Deps struct {
 	Queue         Queue            // nil: an order is committed before its request is answered
 	QueueCapacity int              // entries that the queue of a shard holds at most
 	QueueMaxAge   time.Duration    // how long an entry may wait there
+	HeldPolls     int              // polls of queued orders that are held at once at most
 	PayWithin     time.Duration    // how long a pending order awaits its payment
 	Cleanup       time.Duration    // bounds what must be done even after the request is over
 	Now           func() time.Time // nil is time.Now
@@ -113,7 +114,7 @@ func NewService(p Deps) *Service {
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {
-		s.polls = newPolls()
+		s.polls = newPolls(p.HeldPolls)
 	}
 	if c, ok := p.Committer.(BatchCommitter); ok && p.BatchSize > 0 {
 		s.batches = &batcher{committer: c, size: p.BatchSize, least: p.Cleanup / 2, place: s.placeBatch}
