@@ -107,7 +107,7 @@ func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
 			v.says("#left", "0")
 			v.until(`document.querySelector("#gauge").getAttribute("aria-valuenow") === "0"`)
 			v.means("#stage-state", "gone")
-			v.means("#countdown", "gone_help")
+			v.means("#countdown", "gone_for_now") // two orders are unpaid, which is counted within a second
 			v.invites("gone_button")
 			v.until(`document.querySelector("#moment").checkVisibility()`)
 			v.means("#moment-title", "moment")
