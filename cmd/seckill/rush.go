@@ -29,10 +29,7 @@ while auth.demo_login is on.`,
 	}
 	load := configFlag(cmd, c)
 	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
-	var (
-		o      rush.Options
-		asJSON bool
-	)
+	var o rush.Options
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
 	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.api has moved them (default: --url)")
@@ -48,7 +45,7 @@ while auth.demo_login is on.`,
 	f.BoolVar(&o.Keys, "idempotency-keys", true, "send an Idempotency-Key, and retry with it after a lost answer")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "of one request")
 	ca := f.String("ca", "", "of an https server: a file of the authorities to trust, in PEM (default: the system's)")
-	f.BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	asJSON := f.Bool("json", false, "print the report as one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {
@@ -84,7 +81,7 @@ while auth.demo_login is on.`,
 		case err != nil:
 			return err
 		}
-		if err := report.Print(c.out, asJSON); err != nil {
+		if err := report.Print(c.out, *asJSON); err != nil {
 			return err
 		}
 		return report.Verdict(o.AdminToken != "")

@@ -127,9 +127,9 @@ func (s *Server) on(engine *gin.Engine, method, path string, e endpoint) {
 // routes registers the routes of visitors and users.
 func (s *Server) routes() error {
 	get := func(path string, e endpoint) { s.on(s.engine, http.MethodGet, path, e) }
-	on := func(method, path string, e endpoint) { s.on(s.engine, method, path, e) }
+	post := func(path string, e endpoint) { s.on(s.engine, http.MethodPost, path, e) }
 
-	on(http.MethodPost, v1+"/sessions", handle(s, routePolicy{admits: s.admitSession}, s.newSession))
+	post(v1+"/sessions", handle(s, routePolicy{admits: s.admitSession}, s.newSession))
 
 	get(v1+"/features", handle(s, routePolicy{}, s.features))
 	get(v1+"/coupons", handle(s, routePolicy{who: visitor, shared: true}, s.listCoupons))
@@ -138,13 +138,13 @@ func (s *Server) routes() error {
 	s.engine.POST(v1+"/coupons/:id/orders",
 		s.observe(handle(s, routePolicy{who: user, buys: true}, s.place), s.o.ObservePurchase))
 
-	on(http.MethodPost, v1+"/coupons/:id/purchase-tokens", handle(s, routePolicy{who: user}, s.issuePurchaseToken))
+	post(v1+"/coupons/:id/purchase-tokens", handle(s, routePolicy{who: user}, s.issuePurchaseToken))
 
 	get(v1+"/orders", handle(s, routePolicy{who: user}, s.listOrders))
 	get(v1+"/orders/:id", handle(s, routePolicy{who: user}, s.getOrder))
 	get(v1+"/orders/:id/trace", handle(s, routePolicy{who: user}, s.traceOrder))
-	on(http.MethodPost, v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
-	on(http.MethodPost, v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
+	post(v1+"/orders/:id/payment", handle(s, routePolicy{who: user}, s.pay))
+	post(v1+"/orders/:id/cancellation", handle(s, routePolicy{who: user}, s.cancel))
 
 	return s.pages(get)
 }

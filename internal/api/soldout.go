@@ -16,7 +16,7 @@ type UnpaidOrders interface {
 // SoldOut is a coupon.ErrSoldOut with the orders that await their payment: each of them that is not paid
 // gives its unit back. It is made when the orders are counted, and returned as it is for every request until
 // they are counted again.
-type SoldOut struct {
+type SoldOut struct { //nolint:errname // it is a refusal, told to thousands
 	Unpaid int64     // orders
 	Until  time.Time // when the last of them expires; zero if there is none
 	body   []byte    // of the problem

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -51,9 +52,7 @@ func TestSoldOutTellsOfTheUnpaidOrders(t *testing.T) {
 			want := map[string]any{
 				"type": "urn:seckill:problem:sold_out", "title": "Conflict", "status": 409.0, "code": "sold_out", "detail": tc.detail,
 			}
-			for member, value := range tc.more {
-				want[member] = value
-			}
+			maps.Copy(want, tc.more)
 			var got map[string]any
 			require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &got))
 			require.Equal(t, want, got)

@@ -80,7 +80,7 @@ const visitorsPayWithin = 2 * time.Minute
 
 // Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
 // error if units are left that could have been sold.
-func (d *Demo) Run(ctx context.Context) (err error) {
+func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one step after the other
 	cfg, err := d.config()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ const (
 func (r *rushRunner) Start(o api.RushOrder) error { return r.start(o, false) }
 
 // visit lets buyers come, one crowd after the other, until they are stopped.
-func (r *rushRunner) visit(couponID int64, perS int) error {
+func (r *rushRunner) visit(couponID int64, perS int) error { //nolint:unparam // of the coupon on sale
 	return r.start(api.RushOrder{CouponID: couponID, Users: manyVisitors, PerS: perS}, true)
 }
 

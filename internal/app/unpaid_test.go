@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 // counter counts the unpaid orders of one coupon.
 type counter struct {
+	mu    sync.Mutex // between the test, which sets what follows, and the counting
 	asked int
 	n     int64
 	takes time.Duration
@@ -20,9 +22,18 @@ type counter struct {
 }
 
 func (c *counter) count(context.Context, int64) (int64, time.Time, error) {
+	c.mu.Lock()
 	c.asked++
-	time.Sleep(c.takes) // of the bubble's clock
-	return c.n, time.Unix(2000, 0), c.err
+	takes, n, err := c.takes, c.n, c.err
+	c.mu.Unlock()
+	time.Sleep(takes) // of the bubble's clock
+	return n, time.Unix(2000, 0), err
+}
+
+func (c *counter) set(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
 }
 
 func TestUnpaidOrdersAreCountedForThoseWhoAsk(t *testing.T) {
@@ -42,9 +53,9 @@ func TestUnpaidOrdersAreCountedForThoseWhoAsk(t *testing.T) {
 		require.Equal(t, int64(3), u.Unpaid(7).Unpaid)
 		require.Equal(t, time.Unix(2000, 0).UTC(), u.Unpaid(7).Until)
 
-		c.n = 2
+		c.set(func() { c.n = 2 })
 		for range 100 {
-			u.Unpaid(7)
+			_ = u.Unpaid(7)
 		}
 		pass(unpaidEvery)
 		require.Equal(t, 2, c.asked, "however many ask, once a second")
@@ -55,7 +66,7 @@ func TestUnpaidOrdersAreCountedForThoseWhoAsk(t *testing.T) {
 		require.Nil(t, u.Unpaid(7), "and they are forgotten")
 		synctest.Wait()
 
-		c.err = errors.New("the database is away")
+		c.set(func() { c.err = errors.New("the database is away") })
 		for last := time.Now(); ; pass(unpaidEvery) {
 			told := u.Unpaid(7)
 			if told == nil {
@@ -66,9 +77,9 @@ func TestUnpaidOrdersAreCountedForThoseWhoAsk(t *testing.T) {
 			require.Less(t, time.Since(last), unpaidKept+3*unpaidEvery, "what is old is not told")
 		}
 
-		c.err, c.takes, c.asked = nil, time.Second, 0
+		c.set(func() { c.err, c.takes, c.asked = nil, time.Second, 0 })
 		for range 42 {
-			u.Unpaid(7)
+			_ = u.Unpaid(7)
 			pass(unpaidEvery)
 		}
 		require.LessOrEqual(t, c.asked, 3, "a count that takes long is made seldom")

@@ -47,7 +47,7 @@ const (
 	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
 	commitGroup  = "SECKILL_ORDER__COMMIT=group"
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
-	withTokens   = "SECKILL_ORDER__TOKEN=required"
+	withTokens   = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
 	// A whole row may be in the queue at once: refusals are not what is measured.

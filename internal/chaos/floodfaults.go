@@ -163,7 +163,7 @@ func statusOf(ctx context.Context, url string) (int, error) {
 func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed func()) {
 	const perAddress, hosts = 20, 250
 	block := a.n / perAddress
-	from := &net.TCPAddr{IP: net.IPv4(127, 1, byte(block/hosts), byte(1+block%hosts))}
+	from := &net.TCPAddr{IP: net.IPv4(127, 1, byte(block/hosts), byte(1+block%hosts))} //nolint:gosec // below 256
 	conn, err := (&net.Dialer{LocalAddr: from, Timeout: time.Second}).DialContext(ctx, "tcp", a.host)
 	if err != nil {
 		_ = sleep(ctx, healthEvery)

@@ -123,7 +123,10 @@ func (r *round) pause(buyers int) func(ctx context.Context) {
 	each := r.fault.lasts * buyersAtOnce / time.Duration(buyers)
 	return func(ctx context.Context) {
 		const look = 50 * time.Millisecond
-		for until := time.Now().Add(each); r.last.Load() == 0 && time.Now().Before(until) && sleep(ctx, look); {
+		for until := time.Now().Add(each); r.last.Load() == 0 && time.Now().Before(until); {
+			if !sleep(ctx, look) {
+				return
+			}
 		}
 	}
 }

@@ -28,7 +28,8 @@ func TestTheDrawingTellsWithoutItsWordsWhatWentWrong(t *testing.T) {
 			})(new CSSStyleSheet())`)
 			for k, wrong := range []bool{true, false} {
 				found := js[wordless](v, "("+tellsWithoutWords+")("+itoa(k)+")")
-				assert.Equal(t, map[bool]wordless{true: {1, true, 2, 1}, false: {0, false, 1, 0}}[wrong],
+				expected := map[bool]wordless{true: {1, true, 2, 1}, false: {0, false, 1, 0}}[wrong]
+				assert.Equal(t, expected,
 					wordless{found.Marks, found.Overlap, found.Orders, found.Over}, "case %d", k)
 			}
 			_, screen := l.size()

@@ -138,7 +138,7 @@ func theSteps() []step {
 		{command: "make bench", why: long, do: made("./internal/bench/cmd/bench -o bin/bench.md", "-bench .")},
 		{command: "bin/seckill lab run unlock-before-commit", do: labRun},
 		{command: "bin/seckill lab run all --html lab.html", why: long, do: labPage},
-		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos --html bin/chaos.html")},
+		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos", "--html bin/chaos.html")},
 		{command: `make chaos CHAOS="--rounds 500 --lock none"`, why: long, do: chaosFlags},
 		{command: "make mutants", why: long, do: made("./internal/mutation/cmd/mutants")},
 		{command: "lab run all --recorded", do: labRecorded},

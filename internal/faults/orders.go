@@ -127,7 +127,9 @@ func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) erro
 
 // PutUnresolvedMany implements order.UnresolvedOrders.
 func (t unresolvedOrders) PutUnresolvedMany(ctx context.Context, orders []order.Order) (errs []error) {
-	lost := t.p.atMany(ctx, len(orders), "unresolved", order.ErrUnavailable, func() { errs = t.UnresolvedOrders.PutUnresolvedMany(ctx, orders) })
+	lost := t.p.atMany(ctx, len(orders), "unresolved", order.ErrUnavailable, func() {
+		errs = t.UnresolvedOrders.PutUnresolvedMany(ctx, orders)
+	})
 	return lostBy(lost, errs, len(orders))
 }
 

@@ -83,7 +83,7 @@ func (b batch) requests(of func(Order, coupon.Coupon) ReserveRequest) []ReserveR
 	all := make([]ReserveRequest, len(b))
 	for i, m := range b {
 		all[i] = of(m.order, m.sale)
-		all[i].Context = m.ctx
+		all[i].Context = m.ctx //nolint:fatcontext // each member has its own
 	}
 	return all
 }

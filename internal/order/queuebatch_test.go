@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -44,7 +45,7 @@ func TestQueuedTogetherEveryRequestHasTheOutcomeThatItHasAlone(t *testing.T) {
 	w.serve()
 	require.Equal(t, []int{15}, w.sizes)
 
-	accepted := append(plain, twice[0], borrowed)
+	accepted := slices.Concat(plain, []*answer{twice[0], borrowed})
 	seen := map[int64]bool{}
 	for _, a := range accepted {
 		require.NoError(t, a.err)

@@ -261,7 +261,7 @@ func (c *workerPool) attemptBatch(ctx context.Context, entries []Entry) (served 
 	defer cancel()
 	attempts, ends := make([]context.Context, len(entries)), make([]func(error), len(entries))
 	for i, e := range entries {
-		attempts[i], ends[i] = c.Begin(ctx, e)
+		attempts[i], ends[i] = c.Begin(ctx, e) //nolint:fatcontext // each attempt has its own
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -30,8 +30,12 @@ func FuzzWhatAShardSaysIsReadOrRefused(f *testing.F) {
 // An entry of a queue is of the shard that it was read from, and of an order of a user, or it is refused.
 func FuzzAnEntryIsOfItsShardOrRefused(f *testing.F) {
 	for _, s := range [][3]string{
-		{"11", "12", "5 4 11 7 9 990 1700000000000 1700000900000 pending r1"}, {"11", "12", "5 4 "}, {"", "", ""},
-		{"x", "1", "5 4 1"}, {"1", "2", "5 1 1 7 9 0 0 0 queued r"}, {"-1", "9223372036854775808", "0 0"},
+		{"11", "12", "5 4 11 7 9 990 1700000000000 1700000900000 pending r1"},
+		{"11", "12", "5 4 "},
+		{"", "", ""},
+		{"x", "1", "5 4 1"},
+		{"1", "2", "5 1 1 7 9 0 0 0 queued r"},
+		{"-1", "9223372036854775808", "0 0"},
 	} {
 		f.Add(s[0], s[1], s[2])
 	}

@@ -70,7 +70,10 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	c := &Core{Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log).WithCooldown(o.Cooldown), Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log)}
+	c := &Core{
+		Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log).WithCooldown(o.Cooldown),
+		Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log),
+	}
 	if o.Scripter != nil {
 		c.Stock.WithScripter(o.Scripter)
 	}

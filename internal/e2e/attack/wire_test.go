@@ -87,7 +87,7 @@ func (a answer) verdict() string {
 
 // read reads one answer. An event stream is read to its first event.
 func read(from *bufio.Reader, method string) (answer, error) {
-	resp, err := http.ReadResponse(from, &http.Request{Method: method})
+	resp, err := http.ReadResponse(from, &http.Request{Method: method}) //nolint:bodyclose // its connection is closed
 	if err != nil {
 		return answer{}, err
 	}

@@ -93,7 +93,7 @@ func (k keys) words() template.FuncMap {
 		}
 	}
 	return template.FuncMap{
-		"repeat":    func(text string, n int) string { return strings.Repeat(text, n) },
+		"repeat":    strings.Repeat,
 		"byte":      func(n byte) string { return string([]byte{n}) },
 		"secret":    func() string { return secret },
 		"oldSecret": func() string { return oldSecret },

@@ -3,9 +3,10 @@ package model
 // Versions of the program are numbered as the layouts that they write into a shard's meta when they
 // load it. Each works with its own layout and the one before. What differs is the text of a hold:
 //
-//	version          0         1         2
-//	writes holds as  old text  old text  new text
-//	reads            old       both      both
+//	version  writes holds as  reads
+//	0        old text         old
+//	1        old text         both
+//	2        new text         both
 //
 // So what version 2 writes is read by its neighbour, and version 0 must never be beside it on one
 // shard: it takes a hold in the new text for one that no attempt shares.
