@@ -45,14 +45,16 @@ func (u *unpaidOrders) Unpaid(couponID int64) *api.SoldOut {
 	known, ok := u.news.Load(couponID)
 	if !ok {
 		known, _ = u.news.LoadOrStore(couponID, new(unpaidNews))
-		select {
-		case u.first <- struct{}{}:
-		default:
-		}
 	}
 	news := known.(*unpaidNews) //nolint:forcetypeassert // nothing else is stored
 	if !news.asked.Load() {
 		news.asked.Store(true)
+	}
+	if !ok { // after it is noted that they are asked about
+		select {
+		case u.first <- struct{}{}:
+		default:
+		}
 	}
 	return news.told.Load()
 }
