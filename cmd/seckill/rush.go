@@ -29,7 +29,7 @@ while auth.demo_login is on.`,
 	}
 	load := configFlag(cmd, c)
 	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
-	var o rush.Options
+	o := rush.Options{ProgressOutput: c.err}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
 	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.api has moved them (default: --url)")
@@ -51,7 +51,6 @@ while auth.demo_login is on.`,
 		if err != nil {
 			return err
 		}
-		o.ProgressOutput = c.err
 		closeSessions, err := logIn(&o, *ca)
 		if err != nil {
 			return err
