@@ -61,22 +61,8 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	_ = cmd.MarkFlagFilename("html", "html")
 	_ = cmd.MarkFlagFilename("log", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if o.Lock != "redis" && o.Lock != "none" {
-			return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))
-		}
-		if o.Mode != chaos.Sync && o.Mode != chaos.Queue {
-			return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
-		}
-		if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1 {
-			return usage(errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3"))
-		}
-		if o.Before != "" {
-			if o.Before, err = exec.LookPath(o.Before); err == nil {
-				o.Before, err = filepath.Abs(o.Before)
-			}
-			if err != nil {
-				return usage(fmt.Errorf("--before: %w", err))
-			}
+		if err := checkChaos(&o); err != nil {
+			return err
 		}
 		if o.Faults, err = chaos.Faults(o.Mode, pattern); err != nil {
 			return usage(fmt.Errorf("--fault: %w", err))
@@ -97,4 +83,28 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		return errSilent
 	}
 	return cmd
+}
+
+// checkChaos refuses options that make no sense, by name, and finds the earlier build.
+func checkChaos(o *chaos.Options) error {
+	if o.Lock != "redis" && o.Lock != "none" {
+		return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))
+	}
+	if o.Mode != chaos.Sync && o.Mode != chaos.Queue {
+		return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
+	}
+	if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1 {
+		return usage(errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3"))
+	}
+	if o.Before == "" {
+		return nil
+	}
+	path, err := exec.LookPath(o.Before)
+	if err == nil {
+		o.Before, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return usage(fmt.Errorf("--before: %w", err))
+	}
+	return nil
 }
