@@ -88,7 +88,7 @@ func TestTheTimeOfWhoDidNotBuyDoesNotCount(t *testing.T) {
 		for range 2000 {
 			order(10*time.Millisecond, true)
 		}
-		for range 2000 { // the times of the refused grow, as under a lock that somebody holds
+		for range 2000 { // the times of the refused grow, as under a lock that is held
 			order(40*time.Millisecond, false)
 			order(10*time.Millisecond, true)
 		}

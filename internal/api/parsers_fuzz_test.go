@@ -89,7 +89,7 @@ func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
 	})
 }
 
-// Each user of a list that is taken is denied, and a list that is refused denies nobody more.
+// Each user of a list that is taken is denied, and a list that is refused changes nothing.
 func FuzzAListOfDeniedUsersIsTakenWholeOrNotAtAll(f *testing.F) {
 	for _, s := range []string{"7\n8\n", "# nobody\n\n 7 # a thief\r\n", "7 8", "-1", "07", "x", "\x00", "9223372036854775808\n", "7\r8"} {
 		f.Add(s)

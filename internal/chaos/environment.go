@@ -223,11 +223,9 @@ func (b *environment) environ(lock string) ([]string, error) {
 	env := []string{
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,
 		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places),
-		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards),
-		"SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
+		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
-		"SECKILL_LOCK__BACKEND=" + lock,
-		"SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
+		"SECKILL_LOCK__BACKEND=" + lock, "SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
 	}
 	if b.kind != cluster {
 		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)

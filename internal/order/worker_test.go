@@ -60,7 +60,7 @@ func TestWhatADeadConsumerWasGivenIsServedByAnother(t *testing.T) {
 }
 
 // A refused request is remembered by its void order alone: another delivery of its
-// entry, after the unit went back, must not sell what nobody holds.
+// entry, after the unit went back, must not sell a unit without a hold.
 func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)

@@ -37,7 +37,7 @@ type request struct {
 	Told bool   // the answer is a token
 }
 
-// configuration is what somebody sets, and what the program must say.
+// configuration is a setting, and what the program must say of it.
 type configuration struct {
 	Name   string
 	Real   bool     // with stores, and what they need, under what is set
