@@ -93,7 +93,7 @@ func TestEveryCell(t *testing.T) {
 	pattern := wanted("TestEveryCell")
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Sync, sample(t, 40, pattern, cells))
+	play(t, "redis", chaos.Sync, sample(t, 20, pattern, cells))
 }
 
 // What was acknowledged outlives the machine that has acknowledged it.
@@ -105,7 +105,7 @@ func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
 	testservers.Need(t, servers.LookGalera)
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Sync, cells)
+	play(t, "redis", chaos.Sync, sample(t, 2, wanted(t.Name()), cells))
 }
 
 // The data must stay right with a lock that lets everybody in: what needs the lock is
@@ -118,7 +118,7 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	}
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "none", chaos.Sync, sample(t, 8, named, cells))
+	play(t, "none", chaos.Sync, sample(t, 4, named, cells))
 }
 
 // In queue mode a request is answered before it is sold, by whichever instance comes to
@@ -131,5 +131,5 @@ func TestAFleetThatQueues(t *testing.T) {
 	}
 	cells, err := chaos.Faults(chaos.Queue, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Queue, sample(t, 6, named, cells))
+	play(t, "redis", chaos.Queue, sample(t, 4, named, cells))
 }

@@ -30,10 +30,6 @@ import (
 // pictures is where the tests of the page leave pictures of it, if anywhere.
 var pictures = flag.String("pictures", "", "folder for pictures of the page")
 
-// browserTimeout is how long the page may take for anything, on a machine that has much else
-// to do.
-const browserTimeout = time.Minute
-
 // browser is one Chromium, for the tabs of all tests. A tab is a visitor of its own.
 type browser struct {
 	ctx context.Context
@@ -60,7 +56,7 @@ func theBrowser(t *testing.T) browser {
 }
 
 func startBrowser() (browser, error) {
-	program, err := exec.LookPath("chromium")
+	program, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
 		return browser{}, err
 	}
@@ -195,7 +191,7 @@ func (v *tab) hear(event any) {
 // do runs actions that have to succeed.
 func (v *tab) do(actions ...chromedp.Action) {
 	v.t.Helper()
-	ctx, stop := context.WithTimeout(v.ctx, browserTimeout)
+	ctx, stop := context.WithTimeout(v.ctx, busy)
 	defer stop()
 	require.NoError(v.t, chromedp.Run(ctx, actions...))
 }
@@ -210,7 +206,7 @@ func js[T any](v *tab, expression string) (got T) {
 // until waits for a condition.
 func (v *tab) until(condition string) {
 	v.t.Helper()
-	within(v.t, browserTimeout, func() error {
+	within(v.t, busy, func() error {
 		if !js[bool](v, condition) {
 			return fmt.Errorf("not yet: %s", condition)
 		}
@@ -221,7 +217,7 @@ func (v *tab) until(condition string) {
 // text is what an element says.
 func (v *tab) text(selector string) (said string) {
 	v.t.Helper()
-	ctx, stop := context.WithTimeout(v.ctx, browserTimeout)
+	ctx, stop := context.WithTimeout(v.ctx, busy)
 	defer stop()
 	expression := fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector)
 	_ = chromedp.Run(ctx, chromedp.Evaluate(expression, &said))
@@ -232,7 +228,7 @@ func (v *tab) text(selector string) (said string) {
 func (v *tab) says(selector, words string) {
 	v.t.Helper()
 	said := ""
-	within(v.t, browserTimeout, func() error {
+	within(v.t, busy, func() error {
 		if said = v.text(selector); !strings.Contains(said, words) {
 			return fmt.Errorf("%s says %q and not %q", selector, said, words)
 		}

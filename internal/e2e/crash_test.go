@@ -30,7 +30,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 			i.resume(t)
 		}})
 	}
-	for _, w := range testservers.Sample(t, 3, ways) {
+	for _, w := range testservers.Sample(t, 2, ways) {
 		t.Run(w.setting+", "+w.name, func(t *testing.T) {
 			s := newShop(t, append(impatient(), w.setting)...)
 			fleet := s.fleet(t)

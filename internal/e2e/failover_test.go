@@ -36,7 +36,7 @@ func sellsOnACluster(t *testing.T, mode string) {
 		Users: 2000, Coupon: id, PayPercent: 10, CancelPercent: 10, DoubleTapEvery: 20,
 		AdminToken: token(t, 1, "admin"), Concurrency: 32,
 	}))
-	assert.Zero(t, sum.Failed)
+	assert.Zero(t, sum.Failed, "%v", sum.Failures)
 	assert.Positive(t, sum.Refused["sold_out"])
 	mopUp(t, fleet[1], id, 1_000_000)
 	got := s.auditedTwice(t, fleet[2], id)

@@ -1,5 +1,5 @@
-// Package e2e_test runs the real program, built once and as the tests are, as processes of
-// its own:
+// Package e2e_test runs the real program, built once as the tests are and once as users build it,
+// as processes of its own:
 //
 //	test ─▶ shop (a database, a Redis) ─▶ fleet of instances ─▶ HTTP, signals
 //
@@ -16,15 +16,19 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// program is the path of the program under test.
-var program string
+// program is the path of the program under test; plain is that of the one without the race
+// detector, behind the page and the documents: a browser leaves it little of two cores.
+var program, plain string
 
 // dependOnSources lets a change of the program run its tests again.
 var dependOnSources = sync.OnceFunc(testservers.DependOnSources)
 
 func TestMain(m *testing.M) {
 	var err error
-	if program, err = testservers.Build("../../cmd/seckill"); err != nil {
+	if program, err = testservers.Build("../../cmd/seckill"); err == nil {
+		plain, err = testservers.BuildPlain("../../cmd/seckill")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -99,7 +99,7 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 			}()
 			bought, limited := v.word("bought"), v.word("rate_limited")
 			v.click("#buy")
-			within(t, browserTimeout, func() error {
+			within(t, busy, func() error {
 				said := v.text("#outcome")
 				if strings.Contains(said, limited) {
 					return nil
@@ -134,7 +134,7 @@ func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
 			v.means("#outcome", "wait")
 			require.NoError(t, do("BACKUP STAGE END"))
 			bought, not := v.word("bought"), v.word("given_up")
-			within(t, browserTimeout, func() error {
+			within(t, busy, func() error {
 				switch said := v.text("#outcome"); {
 				case strings.Contains(said, bought):
 					v.means("#orders .badge", "pending")

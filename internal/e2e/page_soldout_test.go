@@ -15,7 +15,7 @@ import (
 func TestWhoComesTooLateIsToldOfTheUnpaidOrdersAndWhenAUnitIsBack(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
-	for n, l := range testservers.Sample(t, 2, allWidths) {
+	for n, l := range testservers.Sample(t, 1, allWidths) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := shop.saleFrom(t, "Tea", 2, -time.Minute)
 			first := shop.as(t, int64(2000+10*n))
@@ -30,7 +30,7 @@ func TestWhoComesTooLateIsToldOfTheUnpaidOrdersAndWhenAUnitIsBack(t *testing.T) 
 				UnpaidOrders *int64     `json:"unpaid_orders"`
 				UnpaidUntil  *time.Time `json:"unpaid_until"`
 			}
-			within(t, browserTimeout, func() error { // the first are told before they are counted
+			within(t, busy, func() error { // the first are told before they are counted
 				require.NoError(t, json.Unmarshal([]byte(late.buy(id, "").body), &p))
 				if p.UnpaidOrders == nil {
 					return assert.AnError

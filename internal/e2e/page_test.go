@@ -23,8 +23,8 @@ var visitors = []look{{language: "en"}, {language: "zh", dark: true, phone: true
 // embeddedShop is a server with embedded stores whose secret the tests know.
 func embeddedShop(t *testing.T, env ...string) *instance {
 	t.Helper()
-	i := serve(t, append([]string{"SECKILL_AUTH__SECRET=" + secret, "SECKILL_AUTH__DEMO_LOGIN=true"}, env...)...)
-	within(t, 10*time.Second, func() error {
+	i := serveBuild(t, plain, append([]string{"SECKILL_AUTH__SECRET=" + secret, "SECKILL_AUTH__DEMO_LOGIN=true"}, env...)...)
+	within(t, busy, func() error {
 		if !strings.Contains(i.out.String(), "admin token: ") {
 			return assert.AnError
 		}

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -32,7 +31,7 @@ func TestTheTour(t *testing.T) {
 	}
 	for _, l := range looks {
 		t.Run(l.language, func(t *testing.T) {
-			p := launch(t, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24",
+			p := launchBuild(t, plain, nil, nil, "demo", "--keep", "--stock", itoa(stock), "--shards", "12", "--users", itoa(2*stock), "--rate", "24",
 				"--opens-in", "20s") // a browser is slow to open on a busy machine
 			v := b.open(t, p.page(t), l)
 			v.means("#countdown", "starts")
@@ -47,7 +46,7 @@ func TestTheTour(t *testing.T) {
 			v.until(number("#e-lent") + " > 0")
 			v.tour("engine-" + l.language)
 			v.until(number("#e-left") + " === 0")
-			within(t, time.Minute, func() error {
+			within(t, busy, func() error {
 				if !regexp.MustCompile(`(?s)audit: clean.*the page and the API`).MatchString(p.out.String()) {
 					return fmt.Errorf("it says %q", p.out.String())
 				}
@@ -79,7 +78,7 @@ func TestTheTour(t *testing.T) {
 			v.tour("lab-" + l.language)
 
 			p.signal(t, syscall.SIGINT)
-			assert.Zero(t, p.await(t, 20*time.Second), "exit code of a demonstration that was ended by Ctrl-C")
+			assert.Zero(t, p.await(t, busy), "exit code of a demonstration that was ended by Ctrl-C")
 		})
 	}
 }
@@ -87,7 +86,7 @@ func TestTheTour(t *testing.T) {
 // page is the address that a demonstration tells first of all.
 func (p *process) page(t *testing.T) (url string) {
 	t.Helper()
-	within(t, browserTimeout, func() error {
+	within(t, busy, func() error {
 		if url = regexp.MustCompile(`^http://[0-9.:]+`).FindString(p.out.String()); url == "" {
 			return fmt.Errorf("it says %q", p.out.String())
 		}

@@ -86,7 +86,7 @@ func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 			v.until(`[...document.querySelectorAll("#shards li")].length === 8 && document.querySelectorAll("#shards .empty").length === 8`)
 			late := shop.as(t, 900)
 			flag := v.word("flag_up")
-			within(t, browserTimeout, func() error { // it falls by itself, and the next buyer raises it again
+			within(t, busy, func() error { // it falls by itself, and the next buyer raises it again
 				if late.buy(js[string](v, `document.querySelector("#coupons [aria-pressed=true]").value`), "").code() != "sold_out" ||
 					!strings.Contains(v.text("#instances li span"), flag) {
 					return assert.AnError

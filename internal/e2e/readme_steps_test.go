@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,8 @@ func nothing(*testing.T, *reader, string) {}
 // demo is the first thing that is typed: its default sale, and nothing made smaller.
 func demo(t *testing.T, _ *reader, _ string) {
 	t.Helper()
-	p := run(t, nil, "demo")
+	p := launchBuild(t, plain, nil, nil, "demo")
+	p.await(t, busy)
 	require.Zero(t, p.code(), p.err.String())
 	for _, part := range []string{"10000 buyers", "500 units", "clean"} {
 		assert.Contains(t, strings.ReplaceAll(p.out.String(), ",", ""), part)
@@ -85,9 +85,9 @@ func serveEmbedded(t *testing.T, r *reader, command string) {
 // served starts what a command serves.
 func (r *reader) served(t *testing.T, env []string, line string) {
 	t.Helper()
-	r.shop = &instance{process: launch(t, env, strings.Fields(command.ReplaceAllString(line, ""))...)}
+	r.shop = &instance{process: launchBuild(t, plain, nil, env, strings.Fields(command.ReplaceAllString(line, ""))...)}
 	r.shop.url, r.shop.admin = r.shop.serving(t)
-	within(t, 20*time.Second, func() error {
+	within(t, busy, func() error {
 		if status := httpStatus(t, r.shop.admin+"/readyz"); status != http.StatusOK {
 			return fmt.Errorf("it is not ready: %d", status)
 		}

@@ -168,7 +168,7 @@ func isReplaced(t *testing.T, mode string) {
 	}
 	close(stop)
 	sum := <-sold
-	assert.Zero(t, sum.Failed)
+	assert.Zero(t, sum.Failed, "%v", sum.Failures)
 	assert.Zero(t, b.failed.Load(), "requests without an answer")
 	assert.Empty(t, sum.Refused)
 	assert.Positive(t, sum.Accepted)

@@ -61,6 +61,6 @@ func LookPromtool() error {
 // LookChromium returns nil if there is a browser for the tests of the page. The error is a
 // *MissingError.
 func LookChromium() error {
-	_, err := look("chromium", "chromium")
+	_, err := look("chromium-headless-shell", "chromium-headless-shell")
 	return err
 }

@@ -30,13 +30,26 @@ func BuildFlags(tags ...string) []string {
 // run it by. Its file is removed at once and it is run through its descriptor, so that nothing
 // stays behind however the tests end. It is for TestMain, before Main.
 func Build(pkg string, tags ...string) (path string, err error) {
+	return build(pkg, BuildFlags(tags...))
+}
+
+// BuildPlain is Build without the race detector, which makes a program several times as slow, for
+// tests that ask what a program shows and not how its goroutines meet. With TEST_ALL it is Build.
+func BuildPlain(pkg string) (path string, err error) {
+	if All() {
+		return Build(pkg)
+	}
+	return build(pkg, BuildFlags()[:1])
+}
+
+func build(pkg string, flags []string) (path string, err error) {
 	dir, err := os.MkdirTemp("", "seckill-build-")
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "program")
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", file}, BuildFlags(tags...), []string{pkg})...)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-ldflags=-w", "-o", file}, flags, []string{pkg})...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
@@ -46,17 +59,17 @@ func Build(pkg string, tags ...string) (path string, err error) {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	built = append(built, open)
-	if err := addSources(pkg, tags...); err != nil {
+	if err := addSources(pkg, flags[0]); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), open.Fd()), nil
 }
 
 // addSources lists the files of this module that a program is built from.
-func addSources(pkg string, tags ...string) error {
+func addSources(pkg, tags string) error {
 	const files = `{{$dir := .Dir}}{{if .Module}}{{if .Module.Main}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}` +
 		`{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`
-	cmd := exec.Command("go", "list", "-deps", BuildFlags(tags...)[0], "-f", files, pkg)
+	cmd := exec.Command("go", "list", "-deps", tags, "-f", files, pkg)
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("list its files: %w", err)
