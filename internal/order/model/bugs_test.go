@@ -177,7 +177,7 @@ func TestACommandSentAgainCanGiveBackTheUnitOfAnOrder(t *testing.T) {
 }
 
 func TestEveryPlantedBugHasACounterexample(t *testing.T) {
-	for _, tc := range bugs {
+	for _, tc := range sample(t, bugs) {
 		t.Run(tc.planted.String(), func(t *testing.T) {
 			m := tc.sale
 			m.Without = tc.planted | tc.down
