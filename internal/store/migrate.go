@@ -39,7 +39,7 @@ func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 }
 
 // Migrate brings the schema up to date and names what it applied. Two at once wait
-// for each other. It has a connection of its own, without the limits of those that
+// for each other, and one that was cut off is gone on with by the next. It has a connection of its own, without the limits of those that
 // orders are made on: to alter a large table takes as long as it takes.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	pool := s.pools[0]
@@ -58,10 +58,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if latest := latest(p); current > latest {
 		return nil, fmt.Errorf("%w (it is %d, this program knows %d)", ErrSchemaNew, current, latest)
 	}
-	results, err := p.Up(ctx)
-	for _, r := range results {
-		applied = append(applied, r.Source.Path)
-	}
+	applied, err = s.up(ctx, p, pool)
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", err)
 	}

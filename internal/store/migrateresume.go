@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+// What the server says of a change that is made already (https://mariadb.com/kb/en/mariadb-error-codes/).
+const (
+	errTableExists  = 1050
+	errColumnExists = 1060
+	errKeyIsGone    = 1091
+	errNoTable      = 1146
+)
+
+var tableOfMessage = regexp.MustCompile(`'(?:[^']*\.)?(\w+)'`)
+
+// up applies every migration that is missing, and finishes one that an earlier run was cut off in: a
+// statement that defines a table commits by itself, before its version is written.
+func (s *Store) up(ctx context.Context, p *goose.Provider, pool *sql.DB) (applied []string, err error) {
+	for {
+		results, err := p.Up(ctx)
+		var failed *goose.PartialError
+		cutOff := errors.As(err, &failed)
+		if cutOff {
+			results = failed.Applied
+		}
+		for _, r := range results {
+			applied = append(applied, r.Source.Path)
+		}
+		if !cutOff {
+			return applied, err //nolint:wrapcheck // Migrate does
+		}
+		finished, err := s.finishMigration(ctx, pool, failed)
+		if err != nil {
+			return applied, err
+		}
+		if finished {
+			applied = append(applied, failed.Failed.Source.Path)
+		}
+	}
+}
+
+// finishMigration makes it possible to go on after a migration that failed because its change is there
+// already, or returns why it failed. It reports whether it wrote the version; where it did not, the
+// migration is to be tried again.
+//
+// A change of a table is whole or not made. A table that was made and not written down has no rows yet,
+// and is made again, so that it has the columns that this program knows.
+func (s *Store) finishMigration(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (finished bool, err error) {
+	var refusal *mysql.MySQLError
+	if !errors.As(failed.Err, &refusal) {
+		return false, failed
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return false, errors.Join(failed, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := (migrationLock{}).SessionLock(ctx, conn); err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, migrationLock{}.SessionUnlock(ctx, conn)) }()
+
+	versions, err := database.NewStore(database.DialectMySQL, goose.DefaultTablename)
+	if err != nil {
+		return false, fmt.Errorf("migrations: %w", err)
+	}
+	version := failed.Failed.Source.Version
+	switch last, err := versions.GetLatestVersion(ctx, conn); {
+	case err != nil:
+		return false, errors.Join(failed, err)
+	case last >= version:
+		return false, nil // another run has, since this one gave the lock back
+	}
+	switch refusal.Number {
+	case errTableExists:
+		return false, dropEmpty(ctx, conn, refusal, failed)
+	case errColumnExists, errKeyIsGone:
+		if err := versions.Insert(ctx, conn, database.InsertRequest{Version: version}); err != nil {
+			return false, fmt.Errorf("write version %d: %w", version, err)
+		}
+		return true, nil
+	}
+	return false, failed
+}
+
+func dropEmpty(ctx context.Context, conn *sql.Conn, refusal *mysql.MySQLError, failed error) error {
+	named := tableOfMessage.FindStringSubmatch(refusal.Message)
+	if named == nil {
+		return failed
+	}
+	table := "`" + named[1] + "`" // of the server's own words
+	var rows int
+	err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+" LIMIT 1) AS first_row").Scan(&rows)
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) && refused.Number == errNoTable {
+		return nil // another run has dropped it
+	}
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if rows > 0 {
+		return fmt.Errorf("table %s has rows, and no migration has written that it made it: "+
+			"use an empty database, or move it away: %w", named[1], failed)
+	}
+	if _, err := conn.ExecContext(ctx, "DROP TABLE "+table); err != nil {
+		return errors.Join(failed, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed/testservers"
+	files "seckill/sql"
+)
+
+// schema is every table as the server would make it again.
+func schema(t *testing.T, s *subject) (text []string) {
+	t.Helper()
+	tables, err := s.write.Migrator().GetTables()
+	require.NoError(t, err)
+	for _, table := range tables {
+		if table == "goose_db_version" {
+			continue
+		}
+		var name, definition string
+		require.NoError(t, s.write.Raw("SHOW CREATE TABLE "+table).Row().Scan(&name, &definition))
+		text = append(text, definition)
+	}
+	return text
+}
+
+// Each migration was killed once between its change and its version.
+func TestAMigrationThatWasCutOffIsGoneOnWith(t *testing.T) {
+	whole := schema(t, migrated(t, Options{MySQL: testservers.DSN(t)}))
+	names := every(t, opened(t, Options{MySQL: testservers.DSN(t)}))
+	for n, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := testservers.DSN(t)
+			s := opened(t, Options{MySQL: dsn})
+			p, err := s.migrations()
+			require.NoError(t, err)
+			_, err = p.UpTo(t.Context(), int64(n+1))
+			require.NoError(t, err)
+			raw(t, s, "DELETE FROM goose_db_version WHERE version_id = ?", n+1)
+			migrateAtOnceFrom(t, names[n:], s, opened(t, Options{MySQL: dsn}))
+			require.Equal(t, whole, schema(t, s))
+			placed(t, s, onSale(t, s, 1), 1, 1)
+		})
+	}
+}
+
+// Somebody's table is not taken for ours.
+func TestATableWithRowsThatNoMigrationMadeIsLeftAlone(t *testing.T) {
+	s := opened(t, Options{MySQL: testservers.DSN(t)})
+	raw(t, s, "CREATE TABLE orders (number INT)")
+	raw(t, s, "INSERT INTO orders VALUES (1)")
+	applied, err := s.Migrate(t.Context())
+	require.ErrorContains(t, err, "table orders has rows")
+	require.Equal(t, []string{"00001_coupons.sql"}, applied)
+	var number int
+	require.NoError(t, s.write.Raw("SELECT number FROM orders").Scan(&number).Error)
+	require.Equal(t, 1, number)
+}
+
+func TestAMigrationThatFailsForAnotherReasonIsNotGoneOnWith(t *testing.T) {
+	s := opened(t, Options{MySQL: testservers.DSN(t)})
+	p, err := s.migrations()
+	require.NoError(t, err)
+	_, err = p.UpTo(t.Context(), 6)
+	require.NoError(t, err)
+	raw(t, s, "DROP TABLE coupons")
+	_, err = s.Migrate(t.Context())
+	require.ErrorContains(t, err, "version:7")
+	files, err := files.Migrations.ReadDir(string(s.dialect))
+	require.NoError(t, err)
+	err = s.CheckSchema(t.Context())
+	require.ErrorIs(t, err, ErrSchemaOld)
+	require.ErrorContains(t, err, fmt.Sprintf("it is 6, this program wants %d", len(files)))
+}
