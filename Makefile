@@ -12,7 +12,7 @@ TAGS := nomsgpack
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.
 export TEST_SEED ?= $(shell date +%s)
 # What takes longest is begun first, what mostly waits beside what mostly computes. Two packages at
-# once, and two tests in each: with three, everything waits for a core, and nothing ends sooner.
+# once, and two tests in each: with three, tests wait for a core longer than what they bound may take.
 FIRST := internal/e2e,internal/testbed/servers,internal/lock/mysqllock,internal/store,internal/bench,internal/chaos
 FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/scale
 FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/lock/redlock,internal/coupon,internal/lock/zklock

@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"cmp"
 	"flag"
 	"os"
 	"regexp"
@@ -98,14 +99,12 @@ func TestEveryCell(t *testing.T) {
 
 // What was acknowledged outlives the machine that has acknowledged it.
 func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
-	pattern := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
-	if pattern == "" {
-		pattern = "database:primary-"
-	}
+	named := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
+	pattern := cmp.Or(named, "database:primary-")
 	testservers.Need(t, servers.LookGalera)
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Sync, sample(t, 2, wanted(t.Name()), cells))
+	play(t, "redis", chaos.Sync, sample(t, 2, named, cells))
 }
 
 // The data must stay right with a lock that lets everybody in: what needs the lock is

@@ -44,14 +44,7 @@ func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
 			late.choose(id)
 			late.login(itoa(90_000 + n))
 
-			var free [3]func() // whose lock is held is served when it is free
-			for k := range free {
-				user := firstOfBucket + 64*(3*n+k)
-				free[k] = s.takeLock(t, user)
-				if k < 2 {
-					require.Equal(t, http.StatusAccepted, i.as(t, int64(user)).buy(id, "").status)
-				}
-			}
+			free := s.lineUp(t, i, id, firstOfBucket+64*3*n, 3)
 			v.click("#buy")
 			v.means("#outcome", "inLine")
 			v.says("#outcome", "3")

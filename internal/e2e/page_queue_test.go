@@ -25,23 +25,31 @@ type queued struct {
 	Wait     float64 `json:"wait_seconds"`
 }
 
+// lineUp takes the locks of so many users of one bucket, and queues all but the last of them: whose
+// lock is held is served when it is free.
+func (s shop) lineUp(t *testing.T, i *instance, coupon string, first, users int) (free []func()) {
+	t.Helper()
+	for k := range users {
+		user := first + 64*k
+		free = append(free, s.takeLock(t, user))
+		if k < users-1 {
+			require.Equal(t, http.StatusAccepted, i.as(t, int64(user)).buy(coupon, "").status)
+		}
+	}
+	return free
+}
+
 // fifthInLine opens the page for the n-th visitor, who is queued behind four buyers. free lets each
 // of the five be sold, the visitor last; placed is where the page asks. An entry that is 20 s old is
 // refused, so a test does little with one.
-func (s shop) fifthInLine(t *testing.T, b browser, i *instance, l look, n int) (v *tab, user int, placed string, free [5]func()) {
+func (s shop) fifthInLine(t *testing.T, b browser, i *instance, l look, n int) (v *tab, user int, placed string, free []func()) {
 	t.Helper()
 	id := i.sale(t, 10, 1)
 	v = b.open(t, i.url, l)
 	v.choose(id)
 	user = firstOfBucket + 64*(8*n+4)
 	v.login(itoa(user))
-	for k := range free {
-		other := firstOfBucket + 64*(8*n+k)
-		free[k] = s.takeLock(t, other)
-		if k < 4 {
-			require.Equal(t, http.StatusAccepted, i.as(t, int64(other)).buy(id, "").status)
-		}
-	}
+	free = s.lineUp(t, i, id, firstOfBucket+64*8*n, 5)
 	v.click("#buy")
 	v.means("#outcome", "inLine")
 	v.says("#outcome", "5")

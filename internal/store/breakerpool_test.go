@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 			require.Less(t, time.Since(began), time.Second, "the budget of a transaction")
 		}
 		require.True(t, <-told)
-		fastest := time.Minute
+		var took []time.Duration
 		for range 100 {
 			began := time.Now()
 			require.ErrorIs(t, try(), breaker.ErrOpen, fault)
@@ -56,9 +57,10 @@ func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
 			_, err := s.NextFence(t.Context(), "k")
 			require.ErrorIs(t, err, breaker.ErrOpen)
 			require.ErrorIs(t, s.RaiseFence(t.Context(), "k", 7), breaker.ErrOpen)
-			fastest = min(fastest, time.Since(began))
+			took = append(took, time.Since(began))
 		}
-		require.Less(t, fastest, 50*time.Millisecond, "the machine may let one of them wait, but not all")
+		slices.Sort(took)
+		require.Less(t, took[len(took)/2], 50*time.Millisecond, "a busy machine may let some of them wait, but not most")
 		require.NoError(t, steps.end())
 		answering(t, s)
 		require.False(t, <-told)

@@ -39,8 +39,9 @@ func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 }
 
 // Migrate brings the schema up to date and names what it applied. Two at once wait
-// for each other, and one that was cut off is gone on with by the next. It has a connection of its own, without the limits of those that
-// orders are made on: to alter a large table takes as long as it takes.
+// for each other, and the next resumes one that was killed. It has a connection of its
+// own, without the limits of those that orders are made on: to alter a large table
+// takes as long as it takes.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	pool := s.pools[0]
 	if s.migrationConnector != nil {
@@ -58,7 +59,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if latest := latest(p); current > latest {
 		return nil, fmt.Errorf("%w (it is %d, this program knows %d)", ErrSchemaNew, current, latest)
 	}
-	applied, err = s.up(ctx, p, pool)
+	applied, err = resumeMigrations(ctx, p, pool)
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", err)
 	}

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sample draws a third of many sales, but where there is no race detector, as in `make quick`: it
-// makes them ten times as slow, and there is one goroutine.
+// sample draws a third of many sales, and with -short all: `make quick` has no race detector, which
+// makes them ten times as slow and finds nothing where there is one goroutine.
 func sample[T any](t *testing.T, sales []T) []T {
 	t.Helper()
 	if testing.Short() {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// built keeps the programs open for as long as the tests run, and sources lists the files that they
-// were built from.
+// built keeps the programs open for as long as the tests run, by what they were built from and how, and
+// sources lists the files that they were built from.
 var (
-	built   []*os.File
+	built   = map[string]*os.File{}
 	sources []string
 )
 
@@ -43,6 +43,10 @@ func BuildPlain(pkg string) (path string, err error) {
 }
 
 func build(pkg string, flags []string) (path string, err error) {
+	key := pkg + " " + strings.Join(flags, " ")
+	if open, again := built[key]; again {
+		return openPath(open), nil
+	}
 	dir, err := os.MkdirTemp("", "seckill-build-")
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
@@ -58,12 +62,14 @@ func build(pkg string, flags []string) (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
-	built = append(built, open)
+	built[key] = open
 	if err := addSources(pkg, flags[0]); err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), open.Fd()), nil
+	return openPath(open), nil
 }
+
+func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
 // addSources lists the files of this module that a program is built from.
 func addSources(pkg, tags string) error {

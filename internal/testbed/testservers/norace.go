@@ -2,6 +2,6 @@
 
 package testservers
 
-// race reports whether the tests were built with the race detector. The programs that they start
-// are built alike, so that nothing is compiled for them alone.
+// race reports whether the tests were built with the race detector. What Build compiles for them
+// has it too, so that nothing is compiled for them alone.
 const race = false

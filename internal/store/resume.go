@@ -22,39 +22,43 @@ const (
 
 var tableOfMessage = regexp.MustCompile(`'(?:[^']*\.)?(\w+)'`)
 
-// up applies every migration that is missing, and finishes one that an earlier run was cut off in: a
-// statement that defines a table commits by itself, before its version is written.
-func (s *Store) up(ctx context.Context, p *goose.Provider, pool *sql.DB) (applied []string, err error) {
-	for {
+// maxResumes bounds how often one run resumes: runs that wait for each other may each meet the same
+// change.
+const maxResumes = 100
+
+// resumeMigrations applies every migration that is missing, also one whose change is there already
+// because an earlier run was killed: a statement that defines a table commits by itself, before its
+// version is written.
+func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB) (applied []string, err error) {
+	for resumes := 0; ; resumes++ {
 		results, err := p.Up(ctx)
 		var failed *goose.PartialError
-		cutOff := errors.As(err, &failed)
-		if cutOff {
+		isPartial := errors.As(err, &failed)
+		if isPartial {
 			results = failed.Applied
 		}
 		for _, r := range results {
 			applied = append(applied, r.Source.Path)
 		}
-		if !cutOff {
+		if !isPartial || resumes == maxResumes {
 			return applied, err //nolint:wrapcheck // Migrate does
 		}
-		finished, err := s.finishMigration(ctx, pool, failed)
+		written, err := resume(ctx, pool, failed)
 		if err != nil {
 			return applied, err
 		}
-		if finished {
+		if written {
 			applied = append(applied, failed.Failed.Source.Path)
 		}
 	}
 }
 
-// finishMigration makes it possible to go on after a migration that failed because its change is there
-// already, or returns why it failed. It reports whether it wrote the version; where it did not, the
-// migration is to be tried again.
+// resume clears the way after a migration that failed because its change is there already, or returns why
+// it failed. It reports whether it wrote the version; where it did not, the migration is to be tried again.
 //
-// A change of a table is whole or not made. A table that was made and not written down has no rows yet,
-// and is made again, so that it has the columns that this program knows.
-func (s *Store) finishMigration(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (finished bool, err error) {
+// A change of a table is whole or not made. A table without a version has no rows yet, and is dropped, so
+// that it gets the columns that this program knows.
+func resume(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (written bool, err error) {
 	var refusal *mysql.MySQLError
 	if !errors.As(failed.Err, &refusal) {
 		return false, failed
@@ -92,6 +96,7 @@ func (s *Store) finishMigration(ctx context.Context, pool *sql.DB, failed *goose
 	return false, failed
 }
 
+// dropEmpty drops the table that the refusal names, unless it has rows.
 func dropEmpty(ctx context.Context, conn *sql.Conn, refusal *mysql.MySQLError, failed error) error {
 	named := tableOfMessage.FindStringSubmatch(refusal.Message)
 	if named == nil {

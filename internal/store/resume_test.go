@@ -27,7 +27,7 @@ func schema(t *testing.T, s *subject) (text []string) {
 }
 
 // Each migration was killed once between its change and its version.
-func TestAMigrationThatWasCutOffIsGoneOnWith(t *testing.T) {
+func TestAMigrationThatWasKilledIsResumed(t *testing.T) {
 	whole := schema(t, migrated(t, Options{MySQL: testservers.DSN(t)}))
 	names := every(t, opened(t, Options{MySQL: testservers.DSN(t)}))
 	for n, name := range names {
@@ -60,7 +60,7 @@ func TestATableWithRowsThatNoMigrationMadeIsLeftAlone(t *testing.T) {
 	require.Equal(t, 1, number)
 }
 
-func TestAMigrationThatFailsForAnotherReasonIsNotGoneOnWith(t *testing.T) {
+func TestAMigrationThatFailsForAnotherReasonIsNotResumed(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t)})
 	p, err := s.migrations()
 	require.NoError(t, err)
