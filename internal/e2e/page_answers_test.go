@@ -184,6 +184,21 @@ func TestWhatIsTappedOfflineIsSentWhenTheNetworkIsBack(t *testing.T) {
 	}
 }
 
+// A laptop in a train has no network, and says so to the page; the demonstration that runs on it needs none.
+func TestAServerOnThisMachineNeedsNoNetwork(t *testing.T) {
+	t.Parallel()
+	b, shop := theBrowser(t), embeddedShop(t)
+	id := shop.sale(t, 10, 5)
+	v := b.open(t, shop.url, visitors[0])
+	v.choose(id)
+	v.login("1390")
+	js[bool](v, `Object.defineProperty(navigator, "onLine", { get: () => false }) && dispatchEvent(new Event("offline"))`)
+	v.click("#buy")
+	v.means("#outcome", "bought")
+	v.says("#left", "9")
+	assert.NotEqual(t, v.word("offline_now"), v.text("#notice"))
+}
+
 // offline takes the network from the browser's tab, or gives it back.
 func (v *tab) offline(is bool) {
 	v.t.Helper()

@@ -178,6 +178,7 @@ func TestThePageAsksWhereItGetsNoStream(t *testing.T) {
 	shop.as(t, 700).buy("1", "").sold(t, http.StatusCreated)
 	v.says("#left", "999")
 	require.NotEqual(t, v.word("lost"), v.text("#notice"), "the server is not silent")
+	v.fits("without-a-stream", visitors[0])
 	require.False(t, js[bool](v, `import("/core.js").then((m) => m.app.event !== null)`))
 
 	leave()

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,30 @@ func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 			assert.Positive(t, lent, "30 buyers are not at home in equal numbers")
 			v.until("document.querySelectorAll('#lamps .lamp.ok').length === 10")
 			v.picture("engine-rushed-" + l.String())
+		})
+	}
+}
+
+func TestTheVisitorsOfADemonstrationComeUntilTheyAreStopped(t *testing.T) {
+	t.Parallel()
+	b := theBrowser(t)
+	for _, l := range testservers.Sample(t, 1, visitors) {
+		t.Run(l.String(), func(t *testing.T) {
+			p := launchBuild(t, plain, nil, nil, "demo", "--keep", "--stock", "5", "--users", "10", "--opens-in", "1s", "--visitors", "20")
+			v := b.open(t, p.page(t), l)
+			v.view("rush")
+			v.means("#rush-note", "rush_visitors")
+			v.until(number("#r-asked") + " > 20")
+			v.fits("visitors", l)
+			v.click("#rush-stop")
+			v.means("#rush-note", "rush_done")
+			v.until(`document.querySelector("#rush-stop").disabled`)
+			asked := v.text("#r-asked")
+			time.Sleep(500 * time.Millisecond) // of ten taps, did they still come
+			v.view("sale")
+			v.view("rush")
+			v.means("#rush-note", "rush_done")
+			assert.Equal(t, asked, v.text("#r-asked"))
 		})
 	}
 }

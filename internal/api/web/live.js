@@ -1,6 +1,6 @@
 // The chosen coupon's sale as it happens, and the list of coupons.
 import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell, titled } from "./core.js";
-import { call, isAdmin } from "./server.js";
+import { call, cutOff, isAdmin } from "./server.js";
 
 let stream = null;
 let trouble = "";  // the word for what is wrong with the stream
@@ -93,7 +93,7 @@ export function watch() {
       return;
     }
     if (stream !== mine) return;
-    wrong(navigator.onLine ? "lost" : "offline_now");
+    wrong(navigator.onLine ? "lost" : "offline_now"); // whatever the browser thinks, this server is not reached
     // A browser gives up a stream when the response is not one, as while a server starts.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
   });
@@ -130,7 +130,7 @@ on("admin", () => loadCoupons()); // who sees drafts too
 on("view chosen", () => $("coupons").querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
 on("words", () => trouble && notice(say(trouble)));
 $("more").addEventListener("click", () => loadCoupons(app.cursor));
-addEventListener("offline", () => wrong("offline_now"));
+addEventListener("offline", async () => await cutOff() && wrong("offline_now"));
 addEventListener("online", () => { wrong(""); watch(); });
 document.addEventListener("visibilitychange", () => {
   watch();

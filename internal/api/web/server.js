@@ -83,8 +83,15 @@ export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // mayAskAgain reports whether the outcome is unknown, or the server named a time to retry.
 const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0 && a.body.code !== "cooldown");
 
-// online returns when the browser has a network.
-const online = () => navigator.onLine ? undefined : new Promise((done) => addEventListener("online", done, { once: true }));
+// cutOff reports whether the server cannot be asked for want of a network. A browser without one says so, but a server on
+// the same machine needs none.
+export const cutOff = async () => !navigator.onLine && (await call("GET", "/features", { as: "", patience: 2_000 })).status === 0;
+
+// online returns when the server can be asked again.
+async function online() {
+  do await Promise.race([sleep(2_000), new Promise((done) => addEventListener("online", done, { once: true }))]);
+  while (await cutOff());
+}
 
 const hex = (bytes) => [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
@@ -129,7 +136,7 @@ async function place(p, said, back, tokens) {
   };
   let a;
   for (let attempt = 1, sent = false; ; attempt++) {
-    if (!navigator.onLine) {
+    if (await cutOff()) {
       said({ status: 0, body: {}, offline: true, sent });
       await online();
       attempt = 1;
@@ -137,7 +144,7 @@ async function place(p, said, back, tokens) {
     sent = true;
     a = await ask();
     if (!mayAskAgain(a)) break;
-    if (!navigator.onLine) continue;
+    if (a.status === 0 && await cutOff()) continue;
     if (attempt === 5) {
       const returns = a.status === 0 && back();
       if (!returns) break;
@@ -159,7 +166,7 @@ async function settle(p, { after }, said, back) {
   keep(p);
   for (let i = 0; i < 40; i++) {
     await sleep(after || 1000);
-    if (!navigator.onLine) {
+    if (await cutOff()) {
       said({ status: 0, body: {}, offline: true, sent: true });
       await online();
     }
