@@ -67,6 +67,8 @@ var rooms = map[string][]string{
 		"internal/tracing",
 	},
 
+	"internal/cli": {"internal/app", "internal/config", "internal/rush"},
+
 	"internal/shoptest": {
 		"internal/app/core", "internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock",
 		"internal/order", "internal/redisconn", "internal/testbed/failpoint", "internal/testbed/testservers", "internal/stock", "internal/store",
@@ -108,7 +110,7 @@ var libraries = map[string][]string{
 	"gorm.io/gorm":                      {"internal/store"},
 	"github.com/glebarez/sqlite":        {"internal/store"},
 	"github.com/alicebob/miniredis/":    {"internal/embedded"},
-	"github.com/spf13/":                 {"cmd/seckill"},
+	"github.com/spf13/":                 {"cmd/seckill", "internal/cli"},
 	"github.com/prometheus/":            {"internal/metrics", "internal/testbed/faultnet"}, // toxiproxy counts with it
 	"github.com/Shopify/toxiproxy/":     {"internal/testbed/faultnet"},
 	"github.com/rs/zerolog":             {"internal/testbed/faultnet"}, // toxiproxy logs with it

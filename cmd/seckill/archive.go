@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/app"
+	"seckill/internal/cli"
 )
 
 // archiveAfter is the least time since the end of a sale: its shards are freed a day
 // after it.
 const archiveAfter = 48 * time.Hour
 
-func newArchive(c console) *cobra.Command {
+func newArchive(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive",
 		Short: "Move the orders of sales that ended long ago out of the way",
@@ -31,9 +32,9 @@ audit; it is not in the list of the owner's orders, and not found by its idempot
 Rows of lock keys that were not taken for as long are deleted too (lock.backend mysql and
 redlock keep one for each key).`,
 		Example: "  seckill archive --config configs/production.yaml --older-than 2160h",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	load := configFlag(cmd, c)
+	load := c.ConfigFlag(cmd)
 	age := cmd.Flags().Duration("older-than", 90*24*time.Hour, "the time since the end of a sale, 48h at least")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		cfg, err := load()
@@ -42,11 +43,11 @@ redlock keep one for each key).`,
 		}
 		switch {
 		case cfg.MySQL.DSN == "":
-			return usage(errors.New("mysql.dsn is empty: the embedded database is gone at exit and needs no archive"))
+			return cli.Usage(errors.New("mysql.dsn is empty: the embedded database is gone at exit and needs no archive"))
 		case *age < archiveAfter:
-			return usage(fmt.Errorf("--older-than must be %s at least", archiveAfter))
+			return cli.Usage(fmt.Errorf("--older-than must be %s at least", archiveAfter))
 		}
-		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.logOutput()))
+		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.LogOutput()))
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ redlock keep one for each key).`,
 		if err := s.CheckSchema(cmd.Context()); err != nil {
 			return err
 		}
-		return app.Archive(cmd.Context(), s, *age, c.out)
+		return app.Archive(cmd.Context(), s, *age, c.Out)
 	}
 	return cmd
 }

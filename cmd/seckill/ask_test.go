@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/cli"
 	"seckill/internal/lab"
 )
 
@@ -40,7 +41,7 @@ func TestAskTellsNothingBeforeItIsAnswered(t *testing.T) {
 		in, keyboard := io.Pipe()
 		ended := make(chan int, 1)
 		go func() {
-			ended <- run(t.Context(), []string{"lab", "run", e.Name, "--ask", "--recorded", "--lang", language}, console{in: in, out: &out, err: &complaint})
+			ended <- run(t.Context(), []string{"lab", "run", e.Name, "--ask", "--recorded", "--lang", language}, cli.Console{In: in, Out: &out, Err: &complaint})
 		}()
 		asked := func(times int) {
 			require.Eventually(t, func() bool { return strings.Count(out.shown(), "1 / 2 / 3 / 4 > ") == times }, 20*time.Second, time.Millisecond)
@@ -69,7 +70,7 @@ func TestAskTellsNothingBeforeItIsAnswered(t *testing.T) {
 			}
 			types("")
 		}
-		require.Equal(t, exitOK, <-ended, complaint.shown())
+		require.Equal(t, cli.ExitOK, <-ended, complaint.shown())
 		if language == "en" {
 			require.Contains(t, out.shown(), "You said 1. Counted: 2.")
 		}
@@ -80,27 +81,27 @@ func TestAskTellsNothingBeforeItIsAnswered(t *testing.T) {
 func TestAskTakesAnswersFromAPipeAndSaysWhenTheyEnd(t *testing.T) {
 	ask := func(answers string, args ...string) (int, string, string) {
 		var out, complaint strings.Builder
-		code := run(t.Context(), append([]string{"lab", "run"}, args...), console{in: strings.NewReader(answers), out: &out, err: &complaint})
+		code := run(t.Context(), append([]string{"lab", "run"}, args...), cli.Console{In: strings.NewReader(answers), Out: &out, Err: &complaint})
 		return code, out.String(), complaint.String()
 	}
 	code, out, complaint := ask("2"+strings.Repeat("\n", 13), "unlock-before-commit", "--ask", "--recorded")
-	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint)
 	require.Contains(t, out, "You said 2, and so it is.")
 
 	code, out, complaint = ask("", "unlock-before-commit", "--ask", "--recorded")
-	require.Equal(t, exitFail, code)
+	require.Equal(t, cli.ExitFail, code)
 	require.Contains(t, complaint, "--ask reads answers from the standard input, which has ended")
 	require.Equal(t, 1, strings.Count(complaint, "\n"))
 	require.NotContains(t, out, "Counted")
 
 	t.Setenv("PATH", "/nowhere")
 	code, out, _ = ask("2"+strings.Repeat("\n", 13), "unlock-before-commit", "--ask")
-	require.Equal(t, exitFail, code, "it was not played")
+	require.Equal(t, cli.ExitFail, code, "it was not played")
 	require.Contains(t, out, "recorded on 20")
 	require.Contains(t, out, "You said 2, and so it is.")
 
 	code, _, complaint = ask("", "unlock-before-commit", "--ask", "--json")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, complaint, "--ask and --json")
 }
 
@@ -111,10 +112,10 @@ func TestAQuestionIsLeftByCtrlC(t *testing.T) {
 	var out, complaint screen
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"lab", "run", "unlock-before-commit", "--ask", "--recorded"}, console{in: in, out: &out, err: &complaint})
+		ended <- run(ctx, []string{"lab", "run", "unlock-before-commit", "--ask", "--recorded"}, cli.Console{In: in, Out: &out, Err: &complaint})
 	}()
 	require.Eventually(t, func() bool { return strings.HasSuffix(out.shown(), " > ") }, 20*time.Second, time.Millisecond)
 	stop()
-	require.Equal(t, exitFail, <-ended)
+	require.Equal(t, cli.ExitFail, <-ended)
 	require.Contains(t, complaint.shown(), "stopped before it was done")
 }

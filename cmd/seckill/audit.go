@@ -10,18 +10,19 @@ import (
 
 	"seckill/internal/app"
 	"seckill/internal/audit"
+	"seckill/internal/cli"
 )
 
-func newAudit(c console) *cobra.Command {
+func newAudit(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Compare Redis with the database, and print every invariant with its numbers",
 		Long: `Reads the configured Redis and database and prints every invariant. The exit code is 1
 if one is violated, or nothing could be audited. --repair mends what is safe to mend; doing it twice is doing it once.`,
 		Example: "  seckill audit --config configs/production.yaml\n  seckill audit --coupon 7 --repair",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	load := configFlag(cmd, c)
+	load := c.ConfigFlag(cmd)
 	id := cmd.Flags().String("coupon", "", "the coupon's id (default: all whose stock was ever loaded)")
 	repair := cmd.Flags().Bool("repair", false, "mend what is safe to mend")
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a coupon")
@@ -35,11 +36,11 @@ if one is violated, or nothing could be audited. --repair mends what is safe to 
 			return err
 		}
 		if cfg.Embedded() {
-			return usage(errors.New("embedded stores live in the process that serves: " +
+			return cli.Usage(errors.New("embedded stores live in the process that serves: " +
 				"ask its /api/v1/admin/coupons/{id}/audit, or set mysql.dsn and redis.addrs"))
 		}
 		ctx := cmd.Context()
-		a, err := app.OpenCore(ctx, cfg, app.NewLog(cfg.Log, c.logOutput()))
+		a, err := app.OpenCore(ctx, cfg, app.NewLog(cfg.Log, c.LogOutput()))
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,13 @@ if one is violated, or nothing could be audited. --repair mends what is safe to 
 		if *repair {
 			check = a.Auditor.Repair
 		}
-		return auditAll(ctx, c, ids, check, *asJSON)
+		switch clean, err := audit.All(ctx, c.Out, ids, check, *asJSON); {
+		case err != nil:
+			return err
+		case !clean:
+			return cli.ErrSilent
+		}
+		return nil
 	}
 	return cmd
 }
@@ -67,31 +74,7 @@ func couponIDs(text string) ([]int64, error) {
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id <= 0 {
-		return nil, usage(fmt.Errorf("--coupon: %q is no coupon id", text))
+		return nil, cli.Usage(fmt.Errorf("--coupon: %q is no coupon id", text))
 	}
 	return []int64{id}, nil
-}
-
-func auditAll(ctx context.Context, c console, ids []int64,
-	check func(ctx context.Context, id int64) (audit.Report, error), asJSON bool,
-) error {
-	clean, failed := true, error(nil)
-	for _, id := range ids {
-		report, err := check(ctx, id)
-		if err != nil { // the others are audited all the same
-			failed = errors.Join(failed, fmt.Errorf("coupon %d was not audited: %w", id, err))
-			if ctx.Err() != nil {
-				return failed
-			}
-			continue
-		}
-		clean = clean && report.Clean
-		if err := report.Print(c.out, asJSON); err != nil {
-			return err
-		}
-	}
-	if failed == nil && !clean {
-		return errSilent
-	}
-	return failed
 }

@@ -5,19 +5,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"seckill/internal/chaos"
+	"seckill/internal/cli"
 )
 
 // extraCommands are those that only this build has.
-func extraCommands(c console) []*cobra.Command { return []*cobra.Command{newChaos(c)} }
+func extraCommands(c cli.Console) []*cobra.Command { return []*cobra.Command{newChaos(c)} }
 
-func newChaos(c console) *cobra.Command {
+func newChaos(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chaos",
 		Short: "Break real processes and servers under load, and audit what is left",
@@ -33,9 +32,9 @@ nothing oversold, nobody above the limit, and Redis equal to the database within
 A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.`,
 		Example: "  seckill chaos\n  seckill chaos --rounds 500 --log runs.jsonl\n" +
 			"  seckill chaos --fault 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
-		Args: noArgs,
+		Args: cli.NoArgs,
 	}
-	refuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"})
+	cli.RefuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"})
 	var o chaos.Options
 	var pattern string
 	var list bool
@@ -55,56 +54,32 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&out.Log, "log", "", "append every round to this file as a line of JSON, and sum up all that is in it")
 	f.BoolVar(&out.JSON, "json", false, "print the report as one JSON object")
 	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
-	completeWords(cmd, "lock", "redis", "none")
-	completeWords(cmd, "mode", chaos.Sync, chaos.Queue)
+	cli.CompleteWords(cmd, "lock", "redis", "none")
+	cli.CompleteWords(cmd, "mode", chaos.Sync, chaos.Queue)
 	_ = cmd.MarkFlagFilename("before")
 	_ = cmd.MarkFlagFilename("html", "html")
 	_ = cmd.MarkFlagFilename("log", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if err := checkChaos(&o); err != nil {
-			return err
+		if err := o.Check(); err != nil {
+			return cli.Usage(err)
 		}
 		if o.Faults, err = chaos.Faults(o.Mode, pattern); err != nil {
-			return usage(fmt.Errorf("--fault: %w", err))
+			return cli.Usage(fmt.Errorf("--fault: %w", err))
 		}
 		if list {
 			for _, cell := range o.Faults {
-				_, _ = fmt.Fprintln(c.out, cell.Name)
+				_, _ = fmt.Fprintln(c.Out, cell.Name)
 			}
 			return nil
 		}
 		if o.Seed == 0 {
 			o.Seed = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
 		}
-		out.Report, out.Progress = c.out, c.err
+		out.Report, out.Progress = c.Out, c.Err
 		if err := chaos.Play(cmd.Context(), o, out); !errors.Is(err, chaos.ErrBroken) {
 			return err
 		}
-		return errSilent
+		return cli.ErrSilent
 	}
 	return cmd
-}
-
-// checkChaos refuses options that make no sense, by name, and finds the earlier build.
-func checkChaos(o *chaos.Options) error {
-	if o.Lock != "redis" && o.Lock != "none" {
-		return usage(fmt.Errorf("--lock: %q is neither redis nor none", o.Lock))
-	}
-	if o.Mode != chaos.Sync && o.Mode != chaos.Queue {
-		return usage(fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode))
-	}
-	if o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1 {
-		return usage(errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3"))
-	}
-	if o.Before == "" {
-		return nil
-	}
-	path, err := exec.LookPath(o.Before)
-	if err == nil {
-		o.Before, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return usage(fmt.Errorf("--before: %w", err))
-	}
-	return nil
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/app"
+	"seckill/internal/cli"
 	"seckill/internal/preflight"
 )
 
-func newCheck(c console) *cobra.Command {
+func newCheck(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Look at the configured servers, and say what is wrong with them",
@@ -18,26 +19,26 @@ func newCheck(c console) *cobra.Command {
 start, and prints one line for each thing: fine, warning or refused, and what to do.
 The exit code is 1 if something is refused: then serve does not start.`,
 		Example: "  seckill check --config configs/seckill.yaml",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	load := configFlag(cmd, c)
+	load := c.ConfigFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := load()
 		if err != nil {
 			return err
 		}
 		if cfg.Embedded() {
-			return usage(errors.New("embedded stores have nothing to look at: set mysql.dsn and redis.addrs"))
+			return cli.Usage(errors.New("embedded stores have nothing to look at: set mysql.dsn and redis.addrs"))
 		}
 		var found preflight.Findings
-		if err := app.Check(cmd.Context(), cfg, app.NewLog(cfg.Log, c.logOutput()), &found); err != nil {
+		if err := app.Check(cmd.Context(), cfg, app.NewLog(cfg.Log, c.LogOutput()), &found); err != nil {
 			return err
 		}
-		if err := found.WriteText(c.out); err != nil {
+		if err := found.WriteText(c.Out); err != nil {
 			return fmt.Errorf("print what was found: %w", err)
 		}
 		if found.Err() != nil {
-			return errSilent
+			return cli.ErrSilent
 		}
 		return nil
 	}

@@ -3,21 +3,20 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/cli"
 )
 
 // typed runs a command line and returns its exit code and what it printed.
 func typed(t *testing.T, environ []string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var said, complained strings.Builder
-	code = run(t.Context(), args, console{out: &said, err: &complained, environ: environ})
+	code = run(t.Context(), args, cli.Console{Out: &said, Err: &complained, Environ: environ})
 	return code, said.String(), complained.String()
 }
 
@@ -26,7 +25,7 @@ func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
 	require.True(t, strings.HasPrefix(want, "seckill "), want)
 	for _, flag := range []string{"--version", "-v"} {
 		code, out, complaint := typed(t, nil, flag)
-		require.Equal(t, exitOK, code, complaint)
+		require.Equal(t, cli.ExitOK, code, complaint)
 		require.Equal(t, want, out)
 	}
 }
@@ -44,7 +43,7 @@ func TestWhatIsMisspeltIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"lab run all --htlm page.html": "did you mean --html?",
 	} {
 		code, out, complaint := typed(t, nil, strings.Fields(line)...)
-		assert.Equal(t, exitUsage, code, line)
+		assert.Equal(t, cli.ExitUsage, code, line)
 		assert.Contains(t, complaint, want, line)
 		assert.Equal(t, 1, strings.Count(complaint, "\n"), complaint)
 		assert.Empty(t, out, line)
@@ -64,7 +63,7 @@ func TestCompletionOffersWhatTheCommandTakes(t *testing.T) {
 		"audit --coupon ":     {},
 	} {
 		code, out, complaint := typed(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
-		require.Equal(t, exitOK, code, complaint)
+		require.Equal(t, cli.ExitOK, code, complaint)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		require.Equal(t, ":4", lines[len(lines)-1], "%s: no files", line)
 		var offered []string
@@ -113,15 +112,15 @@ func TestHealthIsAnExitCode(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{"health", true, exitOK, "ready"},
-		{"health", false, exitFail, "database_read_only"},
-		{"health --live", false, exitOK, "ok"},
-		{"health --public", false, exitOK, "ok"},
-		{"health --url " + admin.URL, true, exitOK, "ready"},
-		{"health --url " + public.URL, true, exitFail, "404"},
-		{"health --url http://127.0.0.1:1", true, exitFail, "does not answer"},
-		{"health --live --public", true, exitUsage, "--public"},
-		{"health --timeout 0s", true, exitUsage, "--timeout"},
+		{"health", true, cli.ExitOK, "ready"},
+		{"health", false, cli.ExitFail, "database_read_only"},
+		{"health --live", false, cli.ExitOK, "ok"},
+		{"health --public", false, cli.ExitOK, "ok"},
+		{"health --url " + admin.URL, true, cli.ExitOK, "ready"},
+		{"health --url " + public.URL, true, cli.ExitFail, "404"},
+		{"health --url http://127.0.0.1:1", true, cli.ExitFail, "does not answer"},
+		{"health --live --public", true, cli.ExitUsage, "--public"},
+		{"health --timeout 0s", true, cli.ExitUsage, "--timeout"},
 	} {
 		ready = c.ready
 		code, out, complaint := typed(t, environ, strings.Fields(c.args)...)
@@ -138,27 +137,11 @@ func TestTheAddressOfAFlagGoesOverTheConfiguration(t *testing.T) {
 	addr := strings.TrimPrefix(taken.URL, "http://")
 	for _, args := range [][]string{{"serve", "--addr", addr}, {"demo", "--users", "1", "--addr", addr}} {
 		code, _, complaint := typed(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, args...)
-		assert.Equal(t, exitFail, code, args)
+		assert.Equal(t, cli.ExitFail, code, args)
 		assert.Contains(t, complaint, addr, args)
 		assert.Contains(t, complaint, "--addr", args)
 	}
 	code, _, complaint := typed(t, nil, "serve", "--addr", "here")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, cli.ExitUsage, code)
 	assert.Contains(t, complaint, "http.addr must be host:port")
-}
-
-func TestThePageIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
-	dir := t.TempDir()
-	browser, opened := filepath.Join(dir, "browser"), filepath.Join(dir, "opened")
-	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700))
-	var complained strings.Builder
-	openBrowser(t.Context(), console{err: &complained, environ: []string{"BROWSER=" + browser}}, "http://127.0.0.1:8080")
-	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(opened)
-		return err == nil && string(text) == "http://127.0.0.1:8080\n"
-	}, 20*time.Second, 10*time.Millisecond)
-	require.Empty(t, complained.String())
-
-	openBrowser(t.Context(), console{err: &complained, environ: []string{"BROWSER=" + dir + "/none"}}, "http://127.0.0.1:8080")
-	require.Contains(t, complained.String(), "open http://127.0.0.1:8080 yourself")
 }

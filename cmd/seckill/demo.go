@@ -4,9 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/app"
+	"seckill/internal/cli"
 )
 
-func newDemo(c console) *cobra.Command {
+func newDemo(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "A whole flash sale in this process, over real HTTP, with nothing installed",
@@ -20,9 +21,9 @@ the other, and the page stays until Ctrl-C. Buyers go on coming after it, until 
 stopped on the page; an order that is not paid in two minutes expires, so there is
 something to buy again. --open opens it in a browser.`,
 		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	d := app.Demo{NewLab: pageLab, Out: c.out, Err: c.err, Log: c.logOutput()}
+	d := app.Demo{NewLab: pageLab, Out: c.Out, Err: c.Err, Log: c.LogOutput()}
 	f := cmd.Flags()
 	f.IntVar(&d.Users, "users", 10_000, "how many buyers come")
 	f.Int64Var(&d.Stock, "stock", 500, "units on sale")
@@ -38,7 +39,7 @@ something to buy again. --open opens it in a browser.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *open {
 			d.Keep = true
-			d.Opened = func(url string) { openBrowser(cmd.Context(), c, url) }
+			d.Opened = func(url string) { c.OpenBrowser(cmd.Context(), url) }
 		}
 		if d.Keep {
 			d.Pace(cmd.Flags().Changed)

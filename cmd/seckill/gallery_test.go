@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/cli"
 	"seckill/internal/gallery"
 )
 
@@ -14,7 +15,7 @@ func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
 	require.NoError(t, err)
 	for _, language := range []string{"en", "zh"} {
 		code, out, complaint := play(t, nil, "gallery", "--lang", language)
-		require.Equal(t, exitOK, code, complaint)
+		require.Equal(t, cli.ExitOK, code, complaint)
 		for _, s := range g.Subjects {
 			require.Contains(t, out, s.Title.In(language)+"\n")
 			for _, name := range s.Names {
@@ -24,7 +25,7 @@ func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
 	}
 
 	code, out, complaint := play(t, nil, "gallery", "order/acknowledged-before-the-commit")
-	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint)
 	for _, want := range []string{
 		"order/acknowledged-before-the-commit\n", "internal/order/queue.go", "  +\tif err := s.queue.Ack(ctx, e); err != nil {\n",
 		"killed by  go test ./internal/order -run TestAnEntryIsAcknowledgedOnly", "red        TestAnEntryIsAcknowledgedOnly", "breaks     I11",
@@ -33,12 +34,12 @@ func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
 	}
 
 	code, out, _ = play(t, nil, "gallery", "i11")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, cli.ExitOK, code)
 	require.GreaterOrEqual(t, strings.Count(out, "\n"), 3, "what is searched for may be an invariant")
 	require.Equal(t, strings.Count(out, "\n"), strings.Count(out, "I11"))
 
 	code, out, complaint = play(t, nil, "gallery", "acknowledged-before-the-comit")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Empty(t, out)
 	require.Contains(t, complaint, `did you mean "acknowledged-before-the-commit"?`)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/cli"
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
 	"seckill/internal/testbed/testservers"
@@ -20,14 +21,14 @@ import (
 func play(t *testing.T, environ []string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var said, complained strings.Builder
-	code = run(t.Context(), append([]string{"lab"}, args...), console{out: &said, err: &complained, environ: environ})
+	code = run(t.Context(), append([]string{"lab"}, args...), cli.Console{Out: &said, Err: &complained, Environ: environ})
 	return code, said.String(), complained.String()
 }
 
 func TestTheLabListsEveryExperimentInBothLanguages(t *testing.T) {
 	for _, language := range []string{"en", "zh"} {
 		code, out, _ := play(t, nil, "list", "--lang", language)
-		require.Equal(t, exitOK, code)
+		require.Equal(t, cli.ExitOK, code)
 		require.Equal(t, len(lab.All()), strings.Count(out, "\n"))
 		for _, e := range lab.All() {
 			require.Contains(t, out, e.Title.In(language))
@@ -39,7 +40,7 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 	environ := []string{"SECKILL_MYSQL__DSN=" + testservers.MariaDB(t).DSN(""), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr()}
 	page := filepath.Join(t.TempDir(), "lab.html")
 	code, out, complaint := play(t, environ, "run", "unlock-before-commit", "--html", page, "--json")
-	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint)
 	var r harness.Result
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.True(t, r.AsExpected())
@@ -54,13 +55,13 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 
 func TestWhatHasNoServerIsNotRunAndSaidSo(t *testing.T) {
 	code, out, complaint := play(t, nil, "run", "read-before-lock", "--embedded")
-	require.Equal(t, exitFail, code)
+	require.Equal(t, cli.ExitFail, code)
 	require.Contains(t, out, "not run")
 	require.Contains(t, out, "the embedded SQLite has none")
 	require.Empty(t, complaint)
 
 	code, out, _ = play(t, nil, "run", "delete-anothers-lock", "--embedded")
-	require.Equal(t, exitOK, code, out)
+	require.Equal(t, cli.ExitOK, code, out)
 	require.Contains(t, out, "the embedded Redis")
 }
 
@@ -81,7 +82,7 @@ func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, complaint := play(t, nil, tc.args...)
-			require.Equal(t, exitUsage, code)
+			require.Equal(t, cli.ExitUsage, code)
 			require.Contains(t, complaint, tc.says)
 			require.NotContains(t, complaint, "word")
 			require.Equal(t, 1, strings.Count(complaint, "\n"))
@@ -94,9 +95,9 @@ func TestTheLabRefusesWhatItDoesNotKnow(t *testing.T) {
 func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	code, list, complaint := play(t, nil, "list")
-	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint)
 	code, table, complaint := play(t, nil, "run", "all")
-	require.Equal(t, exitFail, code, "not everything was played")
+	require.Equal(t, cli.ExitFail, code, "not everything was played")
 	require.Empty(t, complaint)
 	require.Contains(t, table, "name servers of your own")
 	listed, played := strings.Split(list, "\n"), strings.Split(table, "\n")
@@ -123,14 +124,14 @@ func TestWithoutTheProgramsEveryExperimentSaysWhatItRunsOnOrLacks(t *testing.T) 
 func TestWithoutServersWhatWasRecordedIsShownAndSaidSo(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	code, out, _ := play(t, nil, "run", "unlock-before-commit")
-	require.Equal(t, exitFail, code, "it was not played")
+	require.Equal(t, cli.ExitFail, code, "it was not played")
 	require.Contains(t, out, "mariadbd is not installed")
 	require.Contains(t, out, "▲ here it goes wrong")
 	require.Regexp(t, `recorded on 20\d\d-\d\d-\d\d, on Redis [\d.]+ and MariaDB [\d.]+, and not played here`, out)
 
 	page := filepath.Join(t.TempDir(), "lab.html")
 	code, out, complaint := play(t, nil, "run", "all", "--recorded", "--html", page)
-	require.Equal(t, exitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint)
 	require.Equal(t, len(lab.All()), strings.Count(out, ", recorded\n"), out)
 	require.NotContains(t, out, "not run ")
 	written, err := os.ReadFile(page)
@@ -149,15 +150,15 @@ func (f *full) Write([]byte) (int, error) {
 func TestALabThatNobodyCanHearStops(t *testing.T) {
 	var out full
 	var complaint strings.Builder
-	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, console{out: &out, err: &complaint, environ: nil})
-	require.Equal(t, exitFail, code)
+	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, cli.Console{Out: &out, Err: &complaint, Environ: nil})
+	require.Equal(t, cli.ExitFail, code)
 	require.Equal(t, 1, out.written, "the first experiment, and no other")
 	require.Contains(t, complaint.String(), "no space left")
 }
 
 func TestAPageIsWrittenToADeviceAndThroughALink(t *testing.T) {
 	code, _, complaint := play(t, nil, "run", "defer-unlock", "--embedded", "--html", "/dev/full")
-	require.Equal(t, exitFail, code)
+	require.Equal(t, cli.ExitFail, code)
 	require.Contains(t, complaint, "no space left")
 	info, err := os.Stat("/dev/full")
 	require.NoError(t, err)
@@ -168,7 +169,7 @@ func TestAPageIsWrittenToADeviceAndThroughALink(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1.html"), nil, 0o600))
 	require.NoError(t, os.Symlink("1.html", link))
 	code, out, complaint := play(t, nil, "run", "defer-unlock", "--embedded", "--html", link)
-	require.Equal(t, exitOK, code, out+complaint)
+	require.Equal(t, cli.ExitOK, code, out+complaint)
 	to, err := os.Readlink(link)
 	require.NoError(t, err, "it was a link")
 	page, err := os.ReadFile(filepath.Join(dir, to))

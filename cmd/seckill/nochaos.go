@@ -6,14 +6,16 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+
+	"seckill/internal/cli"
 )
 
 // extraCommands returns a hidden chaos command that names the build that has it.
-func extraCommands(console) []*cobra.Command {
+func extraCommands(cli.Console) []*cobra.Command {
 	return []*cobra.Command{{
 		Use: "chaos", Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usage(errors.New("chaos needs a build with fault points: make chaos, or go run -tags faults ./cmd/seckill chaos"))
+			return cli.Usage(errors.New("chaos needs a build with fault points: make chaos, or go run -tags faults ./cmd/seckill chaos"))
 		},
 	}}
 }

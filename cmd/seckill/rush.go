@@ -1,20 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/api"
 	"seckill/internal/app"
+	"seckill/internal/cli"
 	"seckill/internal/rush"
 )
 
-func newRush(c console) *cobra.Command {
+func newRush(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rush",
 		Short: "The load generator, against a running server",
@@ -25,11 +23,11 @@ are signed here and the audit is read at the end: the exit code is 1 if it is no
 or cannot be had. Without the secret the buyers log in, which the server allows only
 while auth.demo_login is on.`,
 		Example: "  seckill rush --url http://127.0.0.1:8080 --coupon 1 --users 20000\n  seckill rush --rate 2000 --users 60000 --json",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	load := configFlag(cmd, c)
-	refuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
-	o := rush.Options{ProgressOutput: c.err}
+	load := c.ConfigFlag(cmd)
+	cli.RefuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
+	o := rush.Options{ProgressOutput: c.Err}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
 	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.api has moved them (default: --url)")
@@ -51,49 +49,22 @@ while auth.demo_login is on.`,
 		if err != nil {
 			return err
 		}
-		closeSessions, err := logIn(&o, *ca)
+		closeSessions, err := app.RushTokens(&o, cfg.Auth, *ca)
 		if err != nil {
 			return err
 		}
 		defer closeSessions()
-		if secret := cfg.Auth.Secret.Reveal(); secret != "" {
-			options, err := app.TokenOptions(cfg.Auth)
-			if err != nil {
-				return usage(err)
-			}
-			tokens, err := options.Tokens()
-			if err != nil {
-				return usage(fmt.Errorf("auth.secret: %w", err))
-			}
-			if o.AdminToken, _, err = tokens.Sign(1, api.RoleAdmin, 0); err != nil {
-				return err
-			}
-			o.Token = func(_ context.Context, user int64) (string, error) {
-				text, _, err := tokens.Sign(user, api.RoleUser, 0)
-				return text, err
-			}
-		}
 		report, err := rush.Run(cmd.Context(), o)
 		switch {
 		case errors.Is(err, rush.ErrOptions):
-			return usage(fmt.Errorf("%w: see seckill rush --help", err))
+			return cli.Usage(fmt.Errorf("%w: see seckill rush --help", err))
 		case err != nil:
 			return err
 		}
-		if err := report.Print(c.out, *asJSON); err != nil {
+		if err := report.Print(c.Out, *asJSON); err != nil {
 			return err
 		}
 		return report.Verdict(o.AdminToken != "")
 	}
 	return cmd
-}
-
-// logIn lets the buyers log in at the server, and trust the authorities in a file if there is one.
-func logIn(o *rush.Options, ca string) (closeSessions func(), err error) {
-	if o.TLS, err = app.TrustTLS(ca); err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: o.TLS}}
-	o.Token = rush.Sessions(o.URL, client)
-	return client.CloseIdleConnections, nil
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"seckill/internal/app"
+	"seckill/internal/cli"
 	"seckill/internal/lab/runner"
 )
 
-func newServe(c console) *cobra.Command {
+func newServe(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the application: HTTP API, page and background work",
@@ -19,9 +20,9 @@ func newServe(c console) *cobra.Command {
 one ends it at once. SIGHUP is ignored: a changed configuration needs a restart. Without a
 configuration the stores are embedded in the process, with one coupon on sale.`,
 		Example: "  seckill serve\n  seckill serve --addr 127.0.0.1:9090\n  seckill serve --config configs/seckill.yaml",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 	}
-	load := configFlag(cmd, c)
+	load := c.ConfigFlag(cmd)
 	addr := cmd.Flags().String("addr", "", "host:port of the page and the API (default: http.addr)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var variables []string
@@ -32,23 +33,23 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 		if err != nil {
 			return err
 		}
-		log := app.NewLog(cfg.Log, c.logOutput())
+		log := app.NewLog(cfg.Log, c.LogOutput())
 		o := app.Options{NewLab: pageLab}
-		if c.log != nil {
-			o.DroppedLines = c.log.Dropped
+		if c.Log != nil {
+			o.DroppedLines = c.Log.Dropped
 		}
 		s, err := app.Start(cmd.Context(), cfg, log, o)
 		if err != nil {
 			return startError(cmd.Context(), err, log)
 		}
-		c.stops.serve(s.Undone)
+		c.Stops.Serve(s.Undone)
 		if s.Embedded() {
 			if err := s.OpenDemoSale(cmd.Context()); err != nil {
 				return errors.Join(startError(cmd.Context(), err, log), s.Stop(context.WithoutCancel(cmd.Context())))
 			}
 		}
 		s.LogServing()
-		s.PrintBanner(c.out)
+		s.PrintBanner(c.Out)
 		return s.Run(cmd.Context())
 	}
 	return cmd

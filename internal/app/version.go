@@ -1,6 +1,10 @@
 package app
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
 
 // released is the version of a release; .ci/release sets it when it links.
 var released string
@@ -23,4 +27,9 @@ func Version() string {
 		}
 	}
 	return "devel"
+}
+
+// VersionText returns the version of the program and what it was built with and for.
+func VersionText() string {
+	return fmt.Sprintf("seckill %s %s %s/%s", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

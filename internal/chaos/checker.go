@@ -26,7 +26,7 @@ func (r *round) check(ctx context.Context) Result {
 	if settled <= r.bound {
 		r.askAgain(ctx)
 	}
-	if r.bed.kind != expiring && settled <= r.bound {
+	if r.env.kind != expiring && settled <= r.bound {
 		r.sellOut(ctx, t.stock)
 		t, _ = r.rest(ctx, time.Now())
 		if t.stock > 0 {
@@ -56,7 +56,7 @@ func (r *round) endDoubts(ctx context.Context) {
 func (r *round) endDoubt(ctx context.Context, w *purchase) {
 	place := w.place
 	for last := r.rec.healed.Add(r.bound); ; {
-		a := r.ask(ctx, r.bed.pick(), http.MethodGet, place, w.token, "", "")
+		a := r.ask(ctx, r.env.pick(), http.MethodGet, place, w.token, "", "")
 		if a.status == http.StatusNotFound || a.status == http.StatusOK && !a.open() {
 			r.ended(ctx, w, a)
 			return
@@ -77,13 +77,13 @@ func (r *round) endDoubt(ctx context.Context, w *purchase) {
 func (r *round) rest(ctx context.Context, since time.Time) (t storeState, took time.Duration) {
 	for {
 		var open error
-		if t, open = r.bed.readState(ctx, r.coupon); open == nil {
+		if t, open = r.env.readState(ctx, r.coupon); open == nil {
 			if t.broken() != nil { // it will not mend: compare tells
 				return t, max(time.Since(since), r.bound+1)
 			}
 			open = t.rest()
 		}
-		if open == nil && r.bed.kind == expiring && t.pending() > 0 {
+		if open == nil && r.env.kind == expiring && t.pending() > 0 {
 			open = fmt.Errorf("%d orders have not expired", t.pending())
 		}
 		if open == nil {
@@ -104,7 +104,7 @@ func (r *round) rest(ctx context.Context, since time.Time) (t storeState, took t
 func (r *round) audited(ctx context.Context) error {
 	var a report
 	path := "/api/v1/admin/coupons/" + r.coupon + "/audit"
-	got := r.ask(ctx, r.bed.pick(), http.MethodGet, path, r.token(1, "admin"), "", "")
+	got := r.ask(ctx, r.env.pick(), http.MethodGet, path, r.token(1, "admin"), "", "")
 	if got.status != http.StatusOK {
 		return fmt.Errorf("the audit was answered %d: %s", got.status, got.body)
 	}
@@ -157,7 +157,7 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 		late.run(ctx, late.wishes, nil, func() time.Time { return until })
 		r.wishes = append(r.wishes, late.wishes...)
 		r.endDoubts(ctx)
-		t, err := r.bed.readState(ctx, r.coupon)
+		t, err := r.env.readState(ctx, r.coupon)
 		if err != nil {
 			return // the last look will say so
 		}
@@ -231,7 +231,7 @@ func (r *round) compare(t storeState) Result {
 	}
 	res.Problems = slices.Clone(rec.problems)
 	if len(res.Problems) > 0 {
-		for _, i := range r.bed.fleet {
+		for _, i := range r.env.fleet {
 			res.Logs = append(res.Logs, i.name+": "+complaints(i.now().Log()))
 		}
 	}
@@ -252,7 +252,7 @@ func complaints(log string) string {
 // retire takes the coupon out of the background work, so that an environment does not become
 // slower with every round.
 func (r *round) retire(ctx context.Context) {
-	if _, err := r.bed.db.ExecContext(ctx,
+	if _, err := r.env.db.ExecContext(ctx,
 		`UPDATE coupons SET state = 'ended', begins_at = UTC_TIMESTAMP(3) - INTERVAL 4 DAY,
 		ends_at = UTC_TIMESTAMP(3) - INTERVAL 3 DAY WHERE id = ?`, r.coupon); err != nil {
 		r.rec.problem("retire the coupon: %v", err)

@@ -19,12 +19,12 @@ const answerTimeout = 5 * time.Second
 
 // client speaks HTTP to the fleet, and knows no more of it than the contract says.
 type client struct {
-	bed  *environment
+	env  *environment
 	http *http.Client
 }
 
 func newClient(b *environment) *client {
-	return &client{bed: b, http: &http.Client{
+	return &client{env: b, http: &http.Client{
 		Timeout:   answerTimeout,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second},
 	}}
@@ -69,7 +69,7 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	switch {
-	case key != "" && c.bed.tokens:
+	case key != "" && c.env.tokens:
 		req.Header.Set("Purchase-Token", key)
 	case key != "":
 		req.Header.Set("Idempotency-Key", key)
@@ -108,7 +108,7 @@ func (c *client) admin(ctx context.Context, method, path, body string, want int,
 		if try > 0 && !sleep(ctx, 25*time.Millisecond) {
 			break
 		}
-		if last = c.ask(ctx, c.bed.pick(), method, path, token, "", body); last.status != want {
+		if last = c.ask(ctx, c.env.pick(), method, path, token, "", body); last.status != want {
 			continue
 		}
 		if into == nil {
@@ -127,7 +127,7 @@ func (c *client) token(user int64, role string) string {
 	now := time.Now()
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"sub": strconv.FormatInt(user, 10), "role": role, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
-	}).SignedString([]byte(c.bed.secret))
+	}).SignedString([]byte(c.env.secret))
 	if err != nil {
 		panic(err) // the secret is ours
 	}

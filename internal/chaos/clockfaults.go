@@ -25,7 +25,7 @@ const toNotice = 10 * time.Second
 
 func clockApart(least, most time.Duration) func(ctx context.Context, r *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
-		i := r.bed.fleet[r.rng.IntN(instances)]
+		i := r.env.fleet[r.rng.IntN(instances)]
 		by := (least + time.Duration(r.rng.Int64N(int64(most-least)))).Round(time.Second)
 		if r.rng.IntN(2) == 0 {
 			by = -by
@@ -82,7 +82,7 @@ var untimely = []string{"unauthenticated", "not_started", "ended"}
 // checkTimes holds the times until which orders may be paid against the crowd's clock, and
 // that no request was given up or came at a wrong time although nothing but a clock was wrong.
 func (r *round) checkTimes() {
-	if r.bed.kind != expiring {
+	if r.env.kind != expiring {
 		return
 	}
 	const unsure = time.Second // answers take their time
@@ -101,7 +101,7 @@ func (r *round) checkTimes() {
 			r.rec.problemLocked("%d buyers were refused as %s, and nothing but a clock was wrong", n, code)
 		}
 	}
-	if r.bed.mode == Queue {
+	if r.env.mode == Queue {
 		return // where what waits for too long is void
 	}
 	for _, w := range r.wishes {

@@ -13,11 +13,11 @@ func databaseKill(ctx context.Context, r *round) (bool, error) {
 }
 
 func killAndRestart(ctx context.Context, r *round) (bool, error) {
-	if err := r.bed.maria.Kill(); err != nil {
+	if err := r.env.maria.Kill(); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, briefly)
-	return true, r.bed.maria.Restart(ctx)
+	return true, r.env.maria.Restart(ctx)
 }
 
 // stallCommits keeps every transaction from committing for as long as its session lasts.
@@ -37,7 +37,7 @@ func databaseKillInCommit(ctx context.Context, r *round) (bool, error) {
 
 func databaseStop(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return true, stopAndGoOn(ctx, r.bed.maria.Process)
+	return true, stopAndGoOn(ctx, r.env.maria.Process)
 }
 
 // session is another client of the database, which begins something and is slow to end it.
@@ -60,7 +60,7 @@ func session(statements ...string) func(context.Context, *round) (bool, error) {
 // another opens a session of another client, in which the statements were executed. A question mark
 // stands for the round's coupon.
 func (r *round) another(ctx context.Context, statements []string) (*sql.Conn, error) {
-	conn, err := r.bed.db.Conn(ctx)
+	conn, err := r.env.db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("another session: %w", err)
 	}

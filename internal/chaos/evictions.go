@@ -25,13 +25,13 @@ func evicted(pattern func(r *round) string) func(ctx context.Context, r *round) 
 	return func(ctx context.Context, r *round) (bool, error) {
 		keys := pattern(r)
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		all, err := r.bed.rdb.Keys(ctx, keys).Result()
+		all, err := r.env.rdb.Keys(ctx, keys).Result()
 		if err != nil {
 			return false, fmt.Errorf("look for keys: %w", err)
 		}
 		gone := int64(0)
 		if len(all) > 0 {
-			if gone, err = r.bed.rdb.Del(ctx, all...).Result(); err != nil {
+			if gone, err = r.env.rdb.Del(ctx, all...).Result(); err != nil {
 				return false, fmt.Errorf("evict keys: %w", err)
 			}
 		}

@@ -20,7 +20,7 @@ func failoverFaults() []Fault {
 const sellsAgainWithin = 20 * time.Second
 
 func primaryLost(ctx context.Context, r *round) (bool, error) {
-	b := r.bed
+	b := r.env
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	b.spent = true
 	if err := b.repl.LosePrimary(); err != nil {
@@ -40,7 +40,7 @@ const wrongWay = 3 * time.Second
 // primaryBack stops the primary for as long as it takes to promote its replica, and then leads the
 // address back to it, by mistake: it has no replica, and so it must acknowledge nothing.
 func primaryBack(ctx context.Context, r *round) (bool, error) {
-	b := r.bed
+	b := r.env
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
 	b.spent = true

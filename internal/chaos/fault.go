@@ -178,7 +178,7 @@ func stepFaults() []Fault {
 
 func (s stepFault) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
-		if r.bed.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
+		if r.env.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
 			s.with = astray // a queued hold is the reconciler's only when no worker serves its entry
 		}
 		return s.specs(r.rng, action, len(r.wishes))
@@ -218,14 +218,14 @@ const (
 // await returns when the fault has struck and every instance is well again. Lost replies go
 // on for as long as the crowd comes.
 func (s stepFault) await(action string) func(ctx context.Context, r *round) (bool, error) {
-	patience := waitForPoint
+	limit := waitForPoint
 	if s.late {
-		patience = waitForWork
+		limit = waitForWork
 	}
 	return func(ctx context.Context, r *round) (bool, error) {
-		patience := patience
-		if s.late && r.bed.mode == Queue { // the reconciler leaves a queued hold to its entry for so long
-			patience += queueWait
+		limit := limit
+		if s.late && r.env.mode == Queue { // the reconciler leaves a queued hold to its entry for so long
+			limit += queueWait
 		}
 		if action != "lose" && !s.late && r.hitEarly(ctx) {
 			return true, nil
@@ -237,11 +237,11 @@ func (s stepFault) await(action string) func(ctx context.Context, r *round) (boo
 		case <-ctx.Done():
 		}
 		for through := time.Now(); sleep(ctx, 5*time.Millisecond); {
-			struck := r.nurse.cases.Load() > 0
+			struck := r.supervisor.incidents.Load() > 0
 			if action == "lose" {
 				struck = r.anyHit(ctx)
 			}
-			if (struck || time.Since(through) > patience) && r.nurse.healthy() {
+			if (struck || time.Since(through) > limit) && r.supervisor.healthy() {
 				return struck, nil
 			}
 		}
@@ -252,7 +252,7 @@ func (s stepFault) await(action string) func(ctx context.Context, r *round) (boo
 // hitEarly waits for a case that is over before the crowd is through.
 func (r *round) hitEarly(ctx context.Context) bool {
 	for !r.through() && sleep(ctx, 5*time.Millisecond) {
-		if r.nurse.cases.Load() > 0 && r.nurse.healthy() {
+		if r.supervisor.incidents.Load() > 0 && r.supervisor.healthy() {
 			return true
 		}
 	}
@@ -262,7 +262,7 @@ func (r *round) hitEarly(ctx context.Context) bool {
 // anyHit reports whether the fault's own fault has struck anywhere.
 func (r *round) anyHit(ctx context.Context) bool {
 	point, _, _ := strings.Cut(r.fault.Name, ":")
-	for _, i := range r.bed.fleet {
+	for _, i := range r.env.fleet {
 		state, err := i.state(ctx)
 		for fault, n := range state.Struck {
 			if err == nil && n > 0 && strings.HasPrefix(fault, point+":") {

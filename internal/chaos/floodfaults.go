@@ -85,7 +85,7 @@ func (f flood) beside(ctx context.Context, r *round) (bool, error) {
 	var all sync.WaitGroup
 	for n := range r.attackers {
 		a := attacker{r: r, n: n, up: &up, pace: time.Duration(float64(r.attackers) / (honestToRates * calm.rate()) * float64(time.Second))}
-		a.host = strings.TrimPrefix(r.bed.fleet[n%instances].now().URL, "http://")
+		a.host = strings.TrimPrefix(r.env.fleet[n%instances].now().URL, "http://")
 		all.Go(func() {
 			for flooded.Err() == nil {
 				f.attack(flooded, a)
@@ -111,7 +111,7 @@ func (f flood) beside(ctx context.Context, r *round) (bool, error) {
 	all.Wait()
 	loud := r.rec.turn()
 	b.Reached, b.Taps, b.Served, b.P99 = up.Load(), len(loud.took), loud.served(), loud.p99()
-	for _, i := range r.bed.fleet {
+	for _, i := range r.env.fleet {
 		peak, err := servers.PeakMemory(i.now().PID())
 		if err != nil {
 			return false, fmt.Errorf("the memory of %s: %w", i.name, err)
@@ -129,7 +129,7 @@ func (f flood) beside(ctx context.Context, r *round) (bool, error) {
 // slowest answer of their health.
 func (r *round) watchHealth(ctx context.Context) (slowest time.Duration) {
 	for sleep(ctx, healthEvery) {
-		for _, i := range r.bed.fleet {
+		for _, i := range r.env.fleet {
 			for _, url := range []string{i.now().Admin + "/healthz", i.now().Admin + "/readyz", i.now().URL + "/api/v1/coupons/" + r.coupon} {
 				began := time.Now()
 				status, err := statusOf(context.WithoutCancel(ctx), url)

@@ -35,7 +35,7 @@ func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := r.bed.maria.Kill(); err != nil {
+	if err := r.env.maria.Kill(); err != nil {
 		return false, err
 	}
 	kept, err := r.ordersIn(ctx, copied)
@@ -43,7 +43,7 @@ func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	r.rec.setBack(&history{at: time.Now(), orders: kept})
-	return true, r.bed.maria.SetBack(ctx, copied)
+	return true, r.env.maria.SetBack(ctx, copied)
 }
 
 // databasePromoted kills the database and leads the fleet to another server, which lacks what
@@ -53,7 +53,7 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	b := r.bed
+	b := r.env
 	if err := b.maria.Kill(); err != nil {
 		return false, err
 	}
@@ -78,18 +78,18 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 func (r *round) copyDatabase(ctx context.Context) (dir string, err error) {
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
-	r.bed.copies++
-	dir = filepath.Join(r.bed.dir, fmt.Sprintf("copy%d", r.bed.copies))
-	if err := r.bed.maria.Copy(dir); err != nil {
+	r.env.copies++
+	dir = filepath.Join(r.env.dir, fmt.Sprintf("copy%d", r.env.copies))
+	if err := r.env.maria.Copy(dir); err != nil {
 		return "", err
 	}
-	began, err := r.bed.mark(ctx)
+	began, err := r.env.mark(ctx)
 	if err != nil {
 		return "", err
 	}
 	r.onTheWay(ctx, at+5+r.rng.IntN(30))
 	for sleep(ctx, 20*time.Millisecond) {
-		if now, err := r.bed.mark(ctx); err != nil || now > began {
+		if now, err := r.env.mark(ctx); err != nil || now > began {
 			return dir, err
 		}
 	}
@@ -112,7 +112,7 @@ func (r *round) ordersIn(ctx context.Context, copied string) (_ map[int64]row, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Stop()) }()
-	db, err := openQuietly(m.DSN(r.bed.dbase))
+	db, err := openQuietly(m.DSN(r.env.dbase))
 	if err != nil {
 		return nil, err
 	}
@@ -128,15 +128,15 @@ func (r *round) ordersIn(ctx context.Context, copied string) (_ map[int64]row, e
 
 // another lets a deployment with a database of its own come to the Redis of the fleet.
 func another(ctx context.Context, r *round) (bool, error) {
-	dbase, err := r.bed.maria.CreateDatabase(ctx)
+	dbase, err := r.env.maria.CreateDatabase(ctx)
 	if err != nil {
 		return false, err
 	}
-	env, err := withDatabase(r.bed.fleet[0].env, r.bed.maria.DSN(dbase))
+	env, err := withDatabase(r.env.fleet[0].env, r.env.maria.DSN(dbase))
 	if err != nil {
 		return false, err
 	}
-	if _, err := migrate(ctx, r.bed.program, r.bed.dir, env); err != nil {
+	if _, err := migrate(ctx, r.env.program, r.env.dir, env); err != nil {
 		return false, err
 	}
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
@@ -148,9 +148,9 @@ func another(ctx context.Context, r *round) (bool, error) {
 // as another fleet, and as a repair that goes by it.
 func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
-	r.bed.copies++
-	dir := filepath.Join(r.bed.dir, fmt.Sprintf("copy%d", r.bed.copies))
-	if err := r.bed.maria.Copy(dir); err != nil {
+	r.env.copies++
+	dir := filepath.Join(r.env.dir, fmt.Sprintf("copy%d", r.env.copies))
+	if err := r.env.maria.Copy(dir); err != nil {
 		return false, err
 	}
 	m, err := servers.StartMariaDB(ctx, dir)
@@ -158,14 +158,14 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, m.Kill(), os.RemoveAll(dir)) }()
-	env, err := withDatabase(r.bed.fleet[0].env, m.DSN(r.bed.dbase))
+	env, err := withDatabase(r.env.fleet[0].env, m.DSN(r.env.dbase))
 	if err != nil {
 		return false, err
 	}
-	repair := exec.CommandContext(ctx, r.bed.program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
+	repair := exec.CommandContext(ctx, r.env.program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
 	repair.Args[0] = "seckill"
-	repair.Dir = r.bed.dir
-	repair.Env = servers.Environ(r.bed.dir, env...)
+	repair.Dir = r.env.dir
+	repair.Env = servers.Environ(r.env.dir, env...)
 	if out, err := repair.CombinedOutput(); err == nil || !strings.Contains(string(out), "redis.prefix") {
 		r.rec.problem("a repair by a copy of the database was not refused: %v: %s", err, out)
 	}
@@ -175,7 +175,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 
 // refused starts an instance of another deployment, which must not serve, and say why.
 func (r *round) refused(ctx context.Context, env []string) {
-	i := &instance{name: "another deployment", program: r.bed.program, env: env, dir: r.bed.dir}
+	i := &instance{name: "another deployment", program: r.env.program, env: env, dir: r.env.dir}
 	err := i.start(ctx)
 	if err == nil {
 		r.rec.problem("another deployment serves with the same Redis and prefix")

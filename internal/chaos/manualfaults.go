@@ -28,18 +28,18 @@ const reached = 400 * time.Millisecond
 
 // whileStopped runs do while an instance is stopped, and returns when it continues.
 func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) {
-	for r.nurse.ill.Load() == 0 {
-		if r.through() && r.nurse.cases.Load() == 0 || !sleep(ctx, time.Millisecond) {
+	for r.supervisor.down.Load() == 0 {
+		if r.through() && r.supervisor.incidents.Load() == 0 || !sleep(ctx, time.Millisecond) {
 			return false, ctx.Err()
 		}
 	}
-	r.nurse.hand.Lock()
+	r.supervisor.mu.Lock()
 	err := do()
-	r.nurse.hand.Unlock()
+	r.supervisor.mu.Unlock()
 	if err != nil {
 		return false, err
 	}
-	for !r.nurse.healthy() {
+	for !r.supervisor.healthy() {
 		if !sleep(ctx, 5*time.Millisecond) {
 			break
 		}
@@ -57,7 +57,7 @@ const (
 // continues, it must not release what is no longer its own.
 func passedOn(ctx context.Context, r *round) (bool, error) {
 	taken := map[string]bool{}
-	rdb := r.bed.rdb
+	rdb := r.env.rdb
 	struck, err := whileStopped(ctx, r, func() error {
 		until := time.Now().Add(paused - 100*time.Millisecond)
 		locks, _, err := rdb.Scan(ctx, 0, "seckill:{lock:*}:"+lock.UserKeyPrefix+"*", 1_000_000).Result()
@@ -100,15 +100,15 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 // time to commit what it no longer holds.
 func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	return whileStopped(ctx, r, func() error {
-		before, err := r.bed.readState(ctx, r.coupon)
+		before, err := r.env.readState(ctx, r.coupon)
 		if err != nil {
 			return err
 		}
-		if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
+		if err := r.env.rdb.FlushAll(ctx).Err(); err != nil {
 			return fmt.Errorf("flush Redis: %w", err)
 		}
 		for last := time.Now().Add(answerTimeout); time.Now().Before(last) && sleep(ctx, 5*time.Millisecond); {
-			if now, err := r.bed.readState(ctx, r.coupon); err == nil && now.loaded && now.epoch > before.epoch {
+			if now, err := r.env.readState(ctx, r.coupon); err == nil && now.loaded && now.epoch > before.epoch {
 				break
 			}
 		}
@@ -126,21 +126,21 @@ func countedTooHigh(ctx context.Context, r *round) (bool, error) {
 	}
 	each := int64(len(r.wishes)/3/shards + 1)
 	for _, key := range counters {
-		if err := r.bed.rdb.IncrBy(ctx, key, each).Err(); err != nil {
+		if err := r.env.rdb.IncrBy(ctx, key, each).Err(); err != nil {
 			return false, fmt.Errorf("add to a counter: %w", err)
 		}
 	}
 	<-r.done
 	for last := time.Now().Add(r.bound); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
-		if t, err := r.bed.readState(ctx, r.coupon); err == nil && t.holds == 0 && t.returns == 0 {
+		if t, err := r.env.readState(ctx, r.coupon); err == nil && t.holds == 0 && t.returns == 0 {
 			break
 		}
 	}
 	added := each * shards
 	for _, key := range counters {
-		left, err := r.bed.rdb.Get(ctx, key).Int64()
+		left, err := r.env.rdb.Get(ctx, key).Int64()
 		if err == nil {
-			err = r.bed.rdb.DecrBy(ctx, key, min(left, added)).Err()
+			err = r.env.rdb.DecrBy(ctx, key, min(left, added)).Err()
 		}
 		if err != nil {
 			return false, fmt.Errorf("take from a counter: %w", err)

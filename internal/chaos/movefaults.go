@@ -48,17 +48,17 @@ type move struct {
 // begin opens the slot of a shard, to any other master.
 func (r *round) begin(ctx context.Context, shard int) (m move, err error) {
 	m.shard = shard
-	if m.from, m.slot, err = r.bed.nodes.Owner(ctx, "seckill:{"+r.coupon+":"+strconv.Itoa(shard)+"}:stock"); err != nil {
+	if m.from, m.slot, err = r.env.nodes.Owner(ctx, "seckill:{"+r.coupon+":"+strconv.Itoa(shard)+"}:stock"); err != nil {
 		return m, err
 	}
-	masters, err := r.bed.nodes.Masters(ctx)
+	masters, err := r.env.nodes.Masters(ctx)
 	if err != nil {
 		return m, err
 	}
 	for m.to = m.from; m.to == m.from; {
 		m.to = masters[r.rng.IntN(len(masters))]
 	}
-	return m, r.bed.nodes.OpenSlot(ctx, m.slot, m.from, m.to)
+	return m, r.env.nodes.OpenSlot(ctx, m.slot, m.from, m.to)
 }
 
 // take moves some keys of the slot, each alone.
@@ -86,10 +86,10 @@ func slotsMoved(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+10*n)
 		m, err := r.begin(ctx, shard)
 		if err == nil {
-			err = m.take(ctx, r.bed.nodes, 20)
+			err = m.take(ctx, r.env.nodes, 20)
 		}
 		if err == nil {
-			err = m.end(ctx, r.bed.nodes)
+			err = m.end(ctx, r.env.nodes)
 		}
 		if err != nil {
 			return false, err
@@ -110,7 +110,7 @@ func slotOpen(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	_ = sleep(ctx, openFor)
-	return true, m.end(ctx, r.bed.nodes)
+	return true, m.end(ctx, r.env.nodes)
 }
 
 // halfMoved is a mover that has died between two keys of a shard. That is closed until another one goes on, and
@@ -123,19 +123,19 @@ func halfMoved(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
 	m, err := r.begin(ctx, shard)
 	if err == nil {
-		err = m.take(ctx, r.bed.nodes, 1+r.rng.IntN(9))
+		err = m.take(ctx, r.env.nodes, 1+r.rng.IntN(9))
 	}
 	if err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, left)
-	return true, m.end(ctx, r.bed.nodes)
+	return true, m.end(ctx, r.env.nodes)
 }
 
 // failoverWhileMoving kills a master for good while a slot is half moved: the one that it is moved from, the one that
 // it is moved to, or another one.
 func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
-	b := r.bed
+	b := r.env
 	b.spent = true
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
 	m, err := r.begin(ctx, r.rng.IntN(shards))
@@ -167,8 +167,8 @@ func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
 
 // addMaster has one more master join, without slots.
 func addMaster(ctx context.Context, r *round) error {
-	r.bed.spent = true
-	if _, err := r.bed.nodes.AddMaster(ctx); err != nil {
+	r.env.spent = true
+	if _, err := r.env.nodes.AddMaster(ctx); err != nil {
 		return err
 	}
 	_ = sleep(ctx, beforeSlots)
@@ -179,10 +179,10 @@ func addMaster(ctx context.Context, r *round) error {
 func masterAdded(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(closedWithin, 0, 1, 2, 3)
 	r.onTheWay(ctx, 5)
-	if err := r.bed.nodes.Rebalance(ctx); err != nil {
+	if err := r.env.nodes.Rebalance(ctx); err != nil {
 		return false, err
 	}
-	masters, err := r.bed.nodes.Masters(ctx)
+	masters, err := r.env.nodes.Masters(ctx)
 	if err == nil && len(masters) != 4 {
 		err = fmt.Errorf("%d masters have slots", len(masters))
 	}
@@ -191,15 +191,15 @@ func masterAdded(ctx context.Context, r *round) (bool, error) {
 
 // masterTakenAway has redis-cli take all slots from a master, and stops it.
 func masterTakenAway(ctx context.Context, r *round) (bool, error) {
-	r.bed.spent = true
+	r.env.spent = true
 	r.closed.within(closedWithin, 0, 1, 2, 3)
 	r.onTheWay(ctx, 5)
-	masters, err := r.bed.nodes.Masters(ctx)
+	masters, err := r.env.nodes.Masters(ctx)
 	if err != nil {
 		return false, err
 	}
 	leaving := masters[r.rng.IntN(len(masters))]
-	if err := r.bed.nodes.Rebalance(ctx, leaving); err != nil {
+	if err := r.env.nodes.Rebalance(ctx, leaving); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, beforeStop)
@@ -212,14 +212,14 @@ func moverKilled(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(openFor, 0, 1, 2, 3) // until it is mended
 	r.onTheWay(ctx, 5)
 	within, cancel := context.WithTimeout(ctx, 300*time.Millisecond+time.Duration(r.rng.Int64N(int64(2*time.Second))))
-	err := r.bed.nodes.Rebalance(within)
+	err := r.env.nodes.Rebalance(within)
 	struck := within.Err() != nil && err != nil
 	cancel()
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err := r.bed.nodes.Fix(ctx); err != nil {
+	if err := r.env.nodes.Fix(ctx); err != nil {
 		return struck, err
 	}
-	return struck, r.bed.nodes.Rebalance(ctx)
+	return struck, r.env.nodes.Rebalance(ctx)
 }

@@ -51,7 +51,7 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 		queue := r.queues()[n%shards]
 		order, attempt := "7", "7" // of no order
 		if n%2 == 0 {
-			found, err := r.bed.rdb.XRevRangeN(ctx, queue, "+", "-", 1).Result()
+			found, err := r.env.rdb.XRevRangeN(ctx, queue, "+", "-", 1).Result()
 			if err != nil {
 				return false, fmt.Errorf("look into a queue: %w", err)
 			}
@@ -61,7 +61,7 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 			order, _ = found[0].Values["order"].(string)
 			attempt, _ = found[0].Values["attempt"].(string)
 		}
-		err := r.bed.rdb.XAdd(ctx, &redis.XAddArgs{
+		err := r.env.rdb.XAdd(ctx, &redis.XAddArgs{
 			Stream: queue, NoMkStream: true, Values: []string{"order", order, "attempt", attempt, "entry", "{"},
 		}).Err()
 		switch {
@@ -91,7 +91,7 @@ func poisoned(ctx context.Context, r *round) (bool, error) {
 // deadLetters returns the number of dead letters of the coupon.
 func (r *round) deadLetters(ctx context.Context) (n int64, err error) {
 	for _, queue := range r.queues() {
-		dead, err := r.bed.rdb.XLen(ctx, strings.TrimSuffix(queue, "queue")+"dead").Result()
+		dead, err := r.env.rdb.XLen(ctx, strings.TrimSuffix(queue, "queue")+"dead").Result()
 		if err != nil {
 			return 0, fmt.Errorf("count the dead letters: %w", err)
 		}
@@ -108,7 +108,7 @@ func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error)
 		taken := 0
 		for n := 0; taken < len(r.wishes)/10 && !r.through() && sleep(ctx, pause); n++ {
 			queue := r.queues()[n%shards]
-			read, err := r.bed.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
+			read, err := r.env.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
 				Group: consumers, Consumer: name, Streams: []string{queue, ">"}, Count: 4, Block: -1,
 			}).Result()
 			if err != nil || len(read) == 0 {
@@ -120,7 +120,7 @@ func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error)
 					continue
 				}
 				// XClaimArgs lacks the count.
-				if err := r.bed.rdb.Do(ctx, "XCLAIM", queue, consumers, name, 0, m.ID, "RETRYCOUNT", deliveries).Err(); err != nil {
+				if err := r.env.rdb.Do(ctx, "XCLAIM", queue, consumers, name, 0, m.ID, "RETRYCOUNT", deliveries).Err(); err != nil {
 					return false, fmt.Errorf("note deliveries: %w", err)
 				}
 			}

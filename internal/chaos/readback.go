@@ -13,7 +13,7 @@ import (
 func (r *round) readBack(ctx context.Context) {
 	r.each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
-			a := r.ask(ctx, r.bed.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
+			a := r.ask(ctx, r.env.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
 			if r.rec.excuses(o, a) {
 				return
 			}

@@ -165,7 +165,7 @@ func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
 	for _, batch := range o.batches() {
 		require.LessOrEqual(t, len(batch), roundsPerEnvironment)
 		for _, j := range batch {
-			require.Equal(t, batch[0].cell.kind, j.cell.kind, "one bed")
+			require.Equal(t, batch[0].cell.kind, j.cell.kind, "one environment")
 			played[j.cell.Name]++
 			seeds[j.seed] = true
 		}

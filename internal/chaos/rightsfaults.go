@@ -35,7 +35,7 @@ func without(ctx context.Context, r *round, command string) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	began := time.Now()
 	may := func(sign string) error {
-		if err := r.bed.rdb.Do(ctx, "ACL", "SETUSER", user, sign+command).Err(); err != nil {
+		if err := r.env.rdb.Do(ctx, "ACL", "SETUSER", user, sign+command).Err(); err != nil {
 			return fmt.Errorf("change the rights in Redis: %w", err)
 		}
 		return nil
@@ -68,7 +68,7 @@ func withoutStatement(ctx context.Context, r *round, one [2]string) (bool, error
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	began := time.Now()
 	do := func(text string) error {
-		if _, err := r.bed.db.ExecContext(ctx, fmt.Sprintf(text, one[0], one[1], user)); err != nil {
+		if _, err := r.env.db.ExecContext(ctx, fmt.Sprintf(text, one[0], one[1], user)); err != nil {
 			return fmt.Errorf("change the rights in the database: %w", err)
 		}
 		return nil
@@ -87,7 +87,7 @@ const toName = 6 * time.Second
 func (r *round) named(ctx context.Context, since time.Time, words ...string) {
 	for sleep(ctx, 50*time.Millisecond) {
 		told := false
-		for _, i := range r.bed.fleet {
+		for _, i := range r.env.fleet {
 			told = told || complained(i.now().Log(), since, words)
 		}
 		switch took := time.Since(since); {

@@ -18,14 +18,14 @@ type round struct {
 	attackers int     // of a flood
 	beside    *Beside // how buyers fared beside it
 
-	rng   *rand.Rand
-	nurse *supervisor
-	done  chan struct{} // closed when the first part of the crowd has its answers
-	began time.Time
-	bound time.Duration // within which everything must be settled after the last fault
-	again time.Duration // within which an order must be made after the last fault; 0: it does not matter
-	last  atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
-	epoch int64         // of the coupon, before the fault
+	rng        *rand.Rand
+	supervisor *supervisor
+	done       chan struct{} // closed when the first part of the crowd has its answers
+	began      time.Time
+	bound      time.Duration // within which everything must be settled after the last fault
+	again      time.Duration // within which an order must be made after the last fault; 0: it does not matter
+	last       atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
+	epoch      int64         // of the coupon, before the fault
 }
 
 // insistFor is how long after the last fault buyers go on asking.
@@ -49,7 +49,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 		return Result{}, err
 	}
 	r.plan(rng, requests)
-	r.nurse = &supervisor{bed: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
+	r.supervisor = &supervisor{env: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
 	if cell.before != nil {
 		if err := cell.before(ctx, r); err != nil {
 			return Result{}, err
@@ -58,9 +58,9 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	if r.epoch, err = b.epoch(ctx, r.coupon); err != nil {
 		return Result{}, err
 	}
-	r.nurse.begin(ctx)
+	r.supervisor.begin(ctx)
 	struck, err := r.sell(ctx)
-	r.nurse.end()
+	r.supervisor.end()
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,10 +96,10 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 		r.run(ctx, early, r.pause(len(early)), r.until)
 	}()
 	struck, err = r.fault.harm(ctx, r)
-	for !r.nurse.healthy() && ctx.Err() == nil {
+	for !r.supervisor.healthy() && ctx.Err() == nil {
 		_ = sleep(ctx, 2*time.Millisecond)
 	}
-	for _, i := range r.bed.fleet {
+	for _, i := range r.env.fleet {
 		if failed := i.arm(ctx, ""); failed != nil && err == nil {
 			err = failed
 		}
@@ -144,7 +144,7 @@ func (r *round) arm(ctx context.Context) error {
 		return nil
 	}
 	for n, spec := range r.fault.arm(r) {
-		if err := r.bed.fleet[n].arm(ctx, spec); err != nil {
+		if err := r.env.fleet[n].arm(ctx, spec); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -30,6 +32,28 @@ type Options struct {
 	Each func(Result)
 	// Log receives everything else; may be nil.
 	Log func(format string, args ...any)
+}
+
+// Check refuses options that make no sense, by their flags' names, and finds the earlier build.
+func (o *Options) Check() error {
+	switch {
+	case o.Lock != "redis" && o.Lock != "none":
+		return fmt.Errorf("--lock: %q is neither redis nor none", o.Lock)
+	case o.Mode != Sync && o.Mode != Queue:
+		return fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode)
+	case o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1:
+		return errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3")
+	case o.Before == "":
+		return nil
+	}
+	path, err := exec.LookPath(o.Before)
+	if err == nil {
+		o.Before, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return fmt.Errorf("--before: %w", err)
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {
@@ -152,7 +176,7 @@ func Run(ctx context.Context, o Options) error {
 // not be played on it.
 type worker struct {
 	Options
-	bed *environment
+	env *environment
 }
 
 func (l *worker) play(ctx context.Context, batch []job, told *sync.Mutex) error {
@@ -191,18 +215,18 @@ func (l *worker) try(ctx context.Context, j job) (result Result, err error) {
 }
 
 func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
-	if l.bed == nil {
+	if l.env == nil {
 		if j.cell.kind == upgraded && l.Before == "" {
 			l.Log("no earlier build is given (--before): each instance is replaced by the same build")
 		}
-		if l.bed, err = openEnvironment(ctx, l.Options, j.cell.kind); err != nil {
+		if l.env, err = openEnvironment(ctx, l.Options, j.cell.kind); err != nil {
 			return Result{}, err
 		}
 	}
 	within, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	result, err := l.bed.play(within, j.cell, j.seed, l.Requests, l.Attackers, l.AtRestWithin)
-	if l.bed.spent {
+	result, err := l.env.play(within, j.cell, j.seed, l.Requests, l.Attackers, l.AtRestWithin)
+	if l.env.spent {
 		l.leave(ctx)
 	}
 	return result, err
@@ -210,11 +234,11 @@ func (l *worker) once(ctx context.Context, j job) (_ Result, err error) {
 
 // leave ends the environment, and logs what did not end in order.
 func (l *worker) leave(ctx context.Context) {
-	if l.bed == nil {
+	if l.env == nil {
 		return
 	}
-	if err := l.bed.close(); err != nil && ctx.Err() == nil {
-		l.Log("a %s bed: %v", l.bed.kind, err)
+	if err := l.env.close(); err != nil && ctx.Err() == nil {
+		l.Log("a %s environment: %v", l.env.kind, err)
 	}
-	l.bed = nil
+	l.env = nil
 }

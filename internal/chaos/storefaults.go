@@ -77,8 +77,8 @@ func nothing(ctx context.Context, r *round) (bool, error) {
 func signal(s syscall.Signal) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		r.bed.fleet[r.rng.IntN(instances)].now().Signal(s)
-		for r.nurse.cases.Load() == 0 && ctx.Err() == nil {
+		r.env.fleet[r.rng.IntN(instances)].now().Signal(s)
+		for r.supervisor.incidents.Load() == 0 && ctx.Err() == nil {
 			_ = sleep(ctx, time.Millisecond)
 		}
 		return true, ctx.Err()
@@ -92,7 +92,7 @@ const exitTimeout = 15 * time.Second
 // its answer.
 func terminate(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	i := r.bed.fleet[r.rng.IntN(instances)]
+	i := r.env.fleet[r.rng.IntN(instances)]
 	began := time.Now()
 	i.leave()
 	if err := i.end(); err != nil {
@@ -111,16 +111,16 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 
 func redisKill(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.bed.redis.Kill(); err != nil {
+	if err := r.env.redis.Kill(); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, briefly)
-	return true, r.bed.redis.Restart(ctx)
+	return true, r.env.redis.Restart(ctx)
 }
 
 func redisStop(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return true, stopAndGoOn(ctx, r.bed.redis.Process)
+	return true, stopAndGoOn(ctx, r.env.redis.Process)
 }
 
 func stopAndGoOn(ctx context.Context, p *servers.Process) error {
@@ -134,7 +134,7 @@ func stopAndGoOn(ctx context.Context, p *servers.Process) error {
 // scriptsFlushed forgets every script again and again.
 func scriptsFlushed(ctx context.Context, r *round) (bool, error) {
 	for {
-		if err := r.bed.rdb.ScriptFlush(ctx).Err(); err != nil {
+		if err := r.env.rdb.ScriptFlush(ctx).Err(); err != nil {
 			return false, fmt.Errorf("flush the scripts: %w", err)
 		}
 		select {
@@ -147,7 +147,7 @@ func scriptsFlushed(ctx context.Context, r *round) (bool, error) {
 
 func redisFlushed(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.bed.rdb.FlushAll(ctx).Err(); err != nil {
+	if err := r.env.rdb.FlushAll(ctx).Err(); err != nil {
 		return false, fmt.Errorf("flush Redis: %w", err)
 	}
 	return true, nil
@@ -155,19 +155,19 @@ func redisFlushed(ctx context.Context, r *round) (bool, error) {
 
 func restartedEmpty(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.bed.redis.Kill(); err != nil {
+	if err := r.env.redis.Kill(); err != nil {
 		return false, err
 	}
-	if err := os.RemoveAll(filepath.Join(r.bed.redisDir(), "appendonlydir")); err != nil {
+	if err := os.RemoveAll(filepath.Join(r.env.redisDir(), "appendonlydir")); err != nil {
 		return false, fmt.Errorf("remove the data of Redis: %w", err)
 	}
 	_ = sleep(ctx, rand.N(briefly)) //nolint:gosec // any time will do
-	return true, r.bed.redis.Restart(ctx)
+	return true, r.env.redis.Restart(ctx)
 }
 
 // failover leads the fleet to a replica that stopped following a while ago.
 func failover(ctx context.Context, r *round) (_ bool, err error) {
-	b := r.bed
+	b := r.env
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
 	spare := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
@@ -214,9 +214,9 @@ var slowReplies = faultnet.DelayReplies(30*time.Millisecond, 30*time.Millisecond
 // network makes the way to Redis or to the database bad for a while.
 func network(database bool, d time.Duration, faults ...faultnet.Fault) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
-		p := r.bed.toR
+		p := r.env.toR
 		if database {
-			p = r.bed.toDB
+			p = r.env.toDB
 		}
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
 		end := p.Inject(faults...)
@@ -231,7 +231,7 @@ func network(database bool, d time.Duration, faults ...faultnet.Fault) func(cont
 func shardKill(away time.Duration) func(context.Context, *round) (bool, error) {
 	return func(ctx context.Context, r *round) (bool, error) {
 		r.onTheWay(ctx, 10+r.rng.IntN(70))
-		masters, err := r.bed.nodes.Masters(ctx)
+		masters, err := r.env.nodes.Masters(ctx)
 		if err != nil {
 			return false, err
 		}

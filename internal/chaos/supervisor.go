@@ -11,20 +11,20 @@ import (
 // supervisor looks after the fleet during a round: what was killed is started again, what
 // was stopped goes on after longer than a lease, or when what is done meanwhile is done.
 type supervisor struct {
-	bed   *environment
+	env   *environment
 	rec   *record
 	pause time.Duration
-	hand  sync.Mutex // held while something is done to a stopped instance, which goes on after that
+	mu    sync.Mutex // held while something is done to a stopped instance, which goes on after that
 
-	cases  atomic.Int64 // kills and stops that were seen
-	ill    atomic.Int64 // instances that are down or stopped now
-	rounds sync.WaitGroup
-	leave  context.CancelFunc
+	incidents atomic.Int64 // kills and stops that were seen
+	down      atomic.Int64 // instances that are down or stopped now
+	rounds    sync.WaitGroup
+	leave     context.CancelFunc
 }
 
 func (n *supervisor) begin(ctx context.Context) {
 	ctx, n.leave = context.WithCancel(ctx)
-	for _, i := range n.bed.fleet {
+	for _, i := range n.env.fleet {
 		n.rounds.Go(func() {
 			for sleep(ctx, 10*time.Millisecond) {
 				n.check(ctx, i)
@@ -46,21 +46,21 @@ func (n *supervisor) check(ctx context.Context, i *instance) {
 	}
 	switch {
 	case l.Ended():
-		n.ill.Add(1)
-		defer n.ill.Add(-1)
-		n.cases.Add(1)
+		n.down.Add(1)
+		defer n.down.Add(-1)
+		n.incidents.Add(1)
 		if !l.Killed() {
 			n.rec.problem("%s ended by itself with %s: %s", i.name, l.State(), l.Tail())
 		}
 		n.restart(context.WithoutCancel(ctx), i)
 	case l.Stopped():
-		n.ill.Add(1)
-		defer n.ill.Add(-1)
-		n.cases.Add(1)
+		n.down.Add(1)
+		defer n.down.Add(-1)
+		n.incidents.Add(1)
 		_ = sleep(context.WithoutCancel(ctx), n.pause)
-		n.hand.Lock()
+		n.mu.Lock()
 		l.Signal(syscall.SIGCONT)
-		n.hand.Unlock()
+		n.mu.Unlock()
 		for l.Stopped() && !l.Ended() {
 			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)
 		}
@@ -81,10 +81,10 @@ func (n *supervisor) restart(ctx context.Context, i *instance) {
 
 // healthy reports whether every instance is there and runs.
 func (n *supervisor) healthy() bool {
-	if n.ill.Load() > 0 {
+	if n.down.Load() > 0 {
 		return false
 	}
-	for _, i := range n.bed.fleet {
+	for _, i := range n.env.fleet {
 		if l := i.now(); l.Ended() || l.Stopped() {
 			return false
 		}

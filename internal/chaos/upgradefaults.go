@@ -21,7 +21,7 @@ func upgradeFaults() []Fault {
 // and goes back and forth once more if the earlier build knows the schema. No request may fail, none be without an
 // answer, and none be given up.
 func upgradedOneByOne(ctx context.Context, r *round) (bool, error) {
-	b := r.bed
+	b := r.env
 	b.spent = true
 	r.closed.within(0, 0, 1, 2, 3)
 	r.onTheWay(ctx, 5)

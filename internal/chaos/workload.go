@@ -40,8 +40,8 @@ const (
 // plan makes wishes with so many taps in all.
 func (c *workload) plan(rng *rand.Rand, taps int) {
 	for taps > 0 {
-		c.bed.users++
-		user := c.bed.users
+		c.env.users++
+		user := c.env.users
 		token := c.token(user, "user")
 		for n := range 2 {
 			if n > 0 && (c.once || rng.IntN(100) >= comeBack) {
@@ -133,7 +133,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			c.rec.mu.Lock()
 			w.place = a.place
 			c.rec.mu.Unlock()
-			if c.bed.mode == Queue {
+			if c.env.mode == Queue {
 				c.awaitQueue(ctx, w, a.place)
 			}
 			return true // followed to its end when the faults are over
@@ -157,12 +157,12 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 // none was given.
 func (c *workload) buy(ctx context.Context, w *purchase) answer {
 	path := "/api/v1/coupons/" + c.coupon
-	if !c.bed.tokens {
-		return c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/orders", w.token, w.key, "")
+	if !c.env.tokens {
+		return c.ask(ctx, c.env.pick(), http.MethodPost, path+"/orders", w.token, w.key, "")
 	}
 	w.permits.Lock()
 	if w.permit == "" {
-		a := c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/purchase-tokens", w.token, "", "")
+		a := c.ask(ctx, c.env.pick(), http.MethodPost, path+"/purchase-tokens", w.token, "", "")
 		var given struct {
 			Token string `json:"token"`
 		}
@@ -173,7 +173,7 @@ func (c *workload) buy(ctx context.Context, w *purchase) answer {
 		w.permit = given.Token
 	}
 	w.permits.Unlock()
-	return c.ask(ctx, c.bed.pick(), http.MethodPost, path+"/orders", w.token, w.permit, "")
+	return c.ask(ctx, c.env.pick(), http.MethodPost, path+"/orders", w.token, w.permit, "")
 }
 
 // queueTimeout bounds how long a buyer asks after the place in the queue, before that is left
@@ -185,7 +185,7 @@ const queueTimeout = 2 * time.Second
 // not have the order yet.
 func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
 	for last := time.Now().Add(queueTimeout); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
-		a := c.ask(ctx, c.bed.pick(), http.MethodGet, place, w.token, "", "")
+		a := c.ask(ctx, c.env.pick(), http.MethodGet, place, w.token, "", "")
 		if a.status != http.StatusOK || a.open() {
 			continue
 		}
@@ -248,7 +248,7 @@ func (c *workload) follow(ctx context.Context, o *acknowledged, want, verb strin
 			return
 		}
 		path := "/api/v1/orders/" + strconv.FormatInt(o.id, 10) + verb
-		switch a := c.ask(ctx, c.bed.pick(), http.MethodPost, path, o.wish.token, "", ""); {
+		switch a := c.ask(ctx, c.env.pick(), http.MethodPost, path, o.wish.token, "", ""); {
 		case a.status == http.StatusOK && a.order.Status == want:
 			c.rec.mu.Lock()
 			o.sure, o.followed = true, a.asked

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// house is a module with all that a mutant may change.
-func house(t *testing.T) string {
+// testModule is a module with all that a mutant may change.
+func testModule(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":           "module house\n\ngo 1.26.0\n",
+		"go.mod":           "module testModule\n\ngo 1.26.0\n",
 		"page/words.txt":   "good\n",
 		"page/web/a.js":    "right\n",
 		"page/web/b.js":    "left\n",
@@ -90,7 +90,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestMutantsThatChangeBodiesOrFilesAreCompiledTogether(t *testing.T) {
-	root := house(t)
+	root := testModule(t)
 	folder := t.TempDir()
 	wanted := map[string]bool{} // whether they are held
 	for _, tc := range []struct {

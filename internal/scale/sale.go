@@ -28,7 +28,7 @@ const shards = 8
 
 // sale is the servers of one sale, the program on them, and how far the sale has come.
 type sale struct {
-	*house
+	*workspace
 	buyers   int64
 	maria    *servers.MariaDB
 	redis    *servers.Redis
@@ -49,8 +49,8 @@ type sale struct {
 // client names of the generator, in Redis.
 const clientName = "scale"
 
-func (h *house) open(ctx context.Context, buyers int64) (_ *sale, err error) {
-	s := &sale{house: h, buyers: buyers, first: 1 << 40}
+func (h *workspace) open(ctx context.Context, buyers int64) (_ *sale, err error) {
+	s := &sale{workspace: h, buyers: buyers, first: 1 << 40}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Began: time.Now(), Load: loadAverage(), Limits: o.Limits, Busy: o.Busy}
-	h, err := openHouse(ctx, o)
+	h, err := openWorkspace(ctx, o)
 	if err != nil {
 		return r, err
 	}
@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 const phaseTimeout = time.Hour
 
 // playSale plays the phases of the i-th sale of the report.
-func playSale(ctx context.Context, h *house, o Options, r *Report, i int) (err error) {
+func playSale(ctx context.Context, h *workspace, o Options, r *Report, i int) (err error) {
 	s, err := h.open(ctx, r.Sales[i].Buyers)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ export function watch() {
 
 // ask reads the chosen coupon in place of its stream, and returns whether the server has answered.
 async function ask(mine) {
-  const a = await call("GET", "/coupons/" + app.chosen, { as: "", patience: 3_000 });
+  const a = await call("GET", "/coupons/" + app.chosen, { as: "", timeout: 3_000 });
   const c = chosen();
   if (a.status !== 200 || stream !== mine || c?.id !== a.body.id) return false;
   Object.assign(c, { state: a.body.state, left: a.body.left, stock: a.body.stock });

@@ -36,7 +36,7 @@ function claims(text) {
 export const userID = () => claims(token).sub ?? "";
 
 // call asks as the buyer, as the administrator, as "" without a token, or with the token given.
-export async function call(method, path, { body, key, permit, traceparent, as = "buyer", bearer, patience = 10_000 } = {}) {
+export async function call(method, path, { body, key, permit, traceparent, as = "buyer", bearer, timeout = 10_000 } = {}) {
   const headers = {};
   const mine = bearer ?? { admin: adminToken, buyer: token, "": "" }[as];
   if (mine) headers.Authorization = "Bearer " + mine;
@@ -46,7 +46,7 @@ export async function call(method, path, { body, key, permit, traceparent, as = 
   if (traceparent) headers.traceparent = traceparent;
   try {
     const r = await fetch("/api/v1" + path, {
-      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience),
+      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(timeout),
     });
     return {
       status: r.status, body: await r.json(), location: r.headers.get("Location"),
@@ -58,7 +58,7 @@ export async function call(method, path, { body, key, permit, traceparent, as = 
 }
 
 // rule asks as the administrator. A request that reads a whole sale may take long.
-export const rule = (method, path, body) => call(method, "/admin" + path, { body, as: "admin", patience: 40_000 });
+export const rule = (method, path, body) => call(method, "/admin" + path, { body, as: "admin", timeout: 40_000 });
 
 export const mayAudit = () => isAdmin() || app.features.demo_admin;
 
@@ -73,7 +73,7 @@ export async function readAudit(couponID) {
     if (a.status !== 201) return a;
     reader = a.body.token;
   }
-  const a = await call("GET", `/admin/coupons/${couponID}/audit`, { bearer: reader, patience: 40_000 });
+  const a = await call("GET", `/admin/coupons/${couponID}/audit`, { bearer: reader, timeout: 40_000 });
   if (a.status === 401) reader = "";
   return a;
 }
@@ -85,7 +85,7 @@ const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0 && 
 
 // cutOff reports whether the server cannot be asked for want of a network. A browser without one says so, but a server on
 // the same machine needs none.
-export const cutOff = async () => !navigator.onLine && (await call("GET", "/features", { as: "", patience: 2_000 })).status === 0;
+export const cutOff = async () => !navigator.onLine && (await call("GET", "/features", { as: "", timeout: 2_000 })).status === 0;
 
 // online returns when the server can be asked again.
 async function online() {

@@ -1,4 +1,4 @@
-// Package runner plays the lab for the page of the application.
+// Package runner plays the lab: a Runner for the page of the application, a Session in a terminal.
 package runner
 
 import (

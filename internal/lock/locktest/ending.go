@@ -24,12 +24,12 @@ func (s suite) ending(t *testing.T) {
 		}
 		all.Go(func() { _, err := l.Acquire(t.Context(), taken); assert.ErrorIs(t, err, lock.ErrClosed) })
 		s.queued(t, 10)
-		eventually(t, func() bool { return calls.acquires.Load() >= 3 }, patience, time.Millisecond)
+		eventually(t, func() bool { return calls.acquires.Load() >= 3 }, maxWait, time.Millisecond)
 
 		closed := make(chan error, 1)
 		go func() { closed <- l.Close(t.Context()) }()
 		all.Wait()
-		require.ErrorIs(t, ends(t, h.Context(), patience), lock.ErrClosed)
+		require.ErrorIs(t, ends(t, h.Context(), maxWait), lock.ErrClosed)
 		require.NotEmpty(t, s.Value(t, key), "nothing is freed under a holder")
 		require.NoError(t, h.Release(t.Context()))
 		require.NoError(t, <-closed)

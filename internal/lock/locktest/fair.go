@@ -157,5 +157,5 @@ func (s suite) fair(t *testing.T) {
 // standInLine waits until n waiters do.
 func (s suite) standInLine(t testing.TB, key string, n int) {
 	t.Helper()
-	eventually(t, func() bool { return s.Line(t, key) == n }, patience, time.Millisecond, "%d should stand in line", n)
+	eventually(t, func() bool { return s.Line(t, key) == n }, maxWait, time.Millisecond, "%d should stand in line", n)
 }

@@ -217,11 +217,11 @@ func (s suite) cutShort(t *testing.T, answered int32) (written, enough bool) {
 	}
 	// What was swallowed may be a server's word of receipt, and the step be carried out
 	// a moment later. Where one step is all, it has to be.
-	patience := 5 * time.Second
+	maxWait := 5 * time.Second
 	if s.Steps {
-		patience = 200 * time.Millisecond
+		maxWait = 200 * time.Millisecond
 	}
-	for asked := time.Now(); !written && time.Since(asked) < patience; {
+	for asked := time.Now(); !written && time.Since(asked) < maxWait; {
 		written = s.Value(t, key) != ""
 	}
 	require.True(t, written || s.Steps, "the key was not written")

@@ -41,7 +41,7 @@ func (s suite) manyParts(t *testing.T) {
 			l, keys := s.locker(t, lease(length)), someKeys(5)
 			require.NoError(t, firstOf(l.DoMany(t.Context(), keys, func(ctx context.Context, held []*lock.Lease) []error {
 				s.Delete(t, keys[2])
-				assert.ErrorIs(t, ends(t, held[2].Context(), patience), lock.ErrLost)
+				assert.ErrorIs(t, ends(t, held[2].Context(), maxWait), lock.ErrLost)
 				// The others are renewed for longer than a lease, and so is the whole.
 				alone = s.staysHeld(t, append(held[:2:2], held[3:]...), length*3/2)
 				assert.True(t, !alone || ctx.Err() == nil)
@@ -68,7 +68,7 @@ func (s suite) manyParts(t *testing.T) {
 			if s.Fence {
 				assert.Greater(t, h.Fence(), held[4].Fence())
 			}
-			assert.ErrorIs(t, ends(t, ctx, patience), lock.ErrLost) //nolint:testifylint // not the test's goroutine
+			assert.ErrorIs(t, ends(t, ctx, maxWait), lock.ErrLost) //nolint:testifylint // not the test's goroutine
 			assert.NoError(t, h.Release(t.Context()))
 			return nil
 		})

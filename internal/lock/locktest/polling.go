@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds the wait for what is to happen, where how soon is not the point.
-const patience = 20 * time.Second
+// maxWait bounds the wait for what is to happen, where how soon is not the point.
+const maxWait = 20 * time.Second
 
 // eventually polls until the condition holds, and fails the test after so long. Unlike
 // testify's, it asks in the test's own goroutine: no question is under way when it

@@ -11,13 +11,13 @@ import (
 // subscribed if it can, and was refused again.
 func (s suite) waiterIsWaiting(t testing.TB, calls *spy) {
 	t.Helper()
-	eventually(t, func() bool { return calls.acquires.Load() >= 2 }, patience, time.Millisecond)
+	eventually(t, func() bool { return calls.acquires.Load() >= 2 }, maxWait, time.Millisecond)
 }
 
 func (s suite) nobodyListens(t testing.TB) {
 	t.Helper()
 	if s.Subscriptions != nil {
-		eventually(t, func() bool { return s.Subscriptions(t) == 0 }, patience, 5*time.Millisecond)
+		eventually(t, func() bool { return s.Subscriptions(t) == 0 }, maxWait, 5*time.Millisecond)
 	}
 }
 

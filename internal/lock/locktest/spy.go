@@ -75,7 +75,7 @@ func (s suite) spied(t testing.TB, addr string, changes ...func(*lock.Options)) 
 // queued waits until n goroutines of this group stand in local queues.
 func (s suite) queued(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, func() bool { return s.goroutines(t, "lock.(*queue).enter+") == n }, patience, time.Millisecond, "%d goroutines should be queueing", n)
+	eventually(t, func() bool { return s.goroutines(t, "lock.(*queue).enter+") == n }, maxWait, time.Millisecond, "%d goroutines should be queueing", n)
 }
 
 // goroutines returns how many goroutines of this group are in a function. After the first

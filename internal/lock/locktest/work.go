@@ -56,7 +56,7 @@ func (s suite) work(t *testing.T) {
 		l := s.locker(t, lease(length))
 		h := mustAcquire(t, l, aKey())
 		s.Delete(t, h.Key())
-		require.ErrorIs(t, ends(t, h.Context(), patience), lock.ErrLost)
+		require.ErrorIs(t, ends(t, h.Context(), maxWait), lock.ErrLost)
 		_, err := l.Acquire(h.Context(), h.Key())
 		require.ErrorIs(t, err, lock.ErrLost)
 	})
@@ -132,11 +132,11 @@ func (s suite) work(t *testing.T) {
 		key := aKey()
 		require.NoError(t, l.Do(t.Context(), key, func(ctx context.Context, _ *lock.Lease) error {
 			s.Delete(t, key)
-			assert.ErrorIs(t, ends(t, ctx, patience), lock.ErrLost)
+			assert.ErrorIs(t, ends(t, ctx, maxWait), lock.ErrLost)
 			return nil
 		}))
 		// The work hears of it first; the count follows.
-		eventually(t, func() bool { return lost.Load() > 0 }, patience, time.Millisecond)
+		eventually(t, func() bool { return lost.Load() > 0 }, maxWait, time.Millisecond)
 		require.EqualValues(t, 1, lost.Load())
 	})
 

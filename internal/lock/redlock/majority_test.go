@@ -75,19 +75,19 @@ func TestWhoIsRefusedHearsWhenAMajorityCanBeFree(t *testing.T) {
 }
 
 func Test32ABlackHoleCostsTheTimeoutOfANodeAndNoMore(t *testing.T) {
-	const patience = 200 * time.Millisecond
+	const nodeTimeout = 200 * time.Millisecond
 	_, clients, addrs := startNodes(t, 5)
 	for holes, may := range []bool{true, true, true, false, false, false} {
 		t.Run(fmt.Sprintf("%d black holes of 5", holes), func(t *testing.T) {
-			b, swallow := beforeSome(t, addrs, holes, patience)
+			b, swallow := beforeSome(t, addrs, holes, nodeTimeout)
 			defer swallow()()
 			key := rand.Text()
 			began := time.Now()
 			_, err := b.Acquire(t.Context(), key, "token", minute)
 			took := time.Since(began)
-			require.Less(t, took, patience*2)
+			require.Less(t, took, nodeTimeout*2)
 			if holes > 0 {
-				require.GreaterOrEqual(t, took, patience)
+				require.GreaterOrEqual(t, took, nodeTimeout)
 			}
 			if may {
 				require.NoError(t, err)
@@ -107,7 +107,7 @@ func Test32ABlackHoleCostsTheTimeoutOfANodeAndNoMore(t *testing.T) {
 
 // beforeSome makes a backend whose first nodes are behind proxies. swallow makes
 // black holes of them.
-func beforeSome(t *testing.T, addrs string, some int, patience time.Duration) (b *Backend, swallow func() (end func())) {
+func beforeSome(t *testing.T, addrs string, some int, nodeTimeout time.Duration) (b *Backend, swallow func() (end func())) {
 	t.Helper()
 	all := strings.Split(addrs, ",")
 	var proxies []*faultnet.Proxy
@@ -115,7 +115,7 @@ func beforeSome(t *testing.T, addrs string, some int, patience time.Duration) (b
 		p := testservers.Proxy(t, all[i])
 		proxies, all[i] = append(proxies, p), p.Addr()
 	}
-	b = backend(t, dialAll(t, strings.Join(all, ",")), Options{NodeTimeout: patience})
+	b = backend(t, dialAll(t, strings.Join(all, ",")), Options{NodeTimeout: nodeTimeout})
 	_, err := b.Acquire(t.Context(), rand.Text(), "warm", 10*time.Second) // a warm pool
 	require.NoError(t, err)
 	return b, func() func() {

@@ -54,9 +54,9 @@ type Exceptions struct {
 const SeedVariable = "LOCK_HISTORY_SEED"
 
 const (
-	processes  = 3
-	perProcess = 2
-	patience   = 20 * time.Second // for the checker; longer is a failure
+	processes    = 3
+	perProcess   = 2
+	checkTimeout = 20 * time.Second // for the checker; longer is a failure
 )
 
 // run is one history being made.
@@ -147,7 +147,7 @@ func (r *run) judge(all []porcupine.Operation) {
 		counts[o.Input.(event).kind]++
 	}
 	r.t.Logf("%d operations: %v", len(all), counts)
-	verdict, info := porcupine.CheckOperationsVerbose(model, all, patience)
+	verdict, info := porcupine.CheckOperationsVerbose(model, all, checkTimeout)
 	if verdict == porcupine.Ok {
 		return
 	}

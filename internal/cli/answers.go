@@ -1,6 +1,7 @@
-package main
+package cli
 
 import (
+	"bufio"
 	"context"
 	"io"
 )
@@ -28,4 +29,9 @@ func (a *answers) Read(p []byte) (int, error) {
 	case t := <-said:
 		return copy(p, t.text), t.err
 	}
+}
+
+// Answers returns a reader of what is typed, whose reads end with ctx.
+func (c Console) Answers(ctx context.Context) *bufio.Reader {
+	return bufio.NewReader(&answers{ctx: ctx, in: c.Input()})
 }

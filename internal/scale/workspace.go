@@ -17,8 +17,8 @@ import (
 // Starter starts the servers of a sale with their data in dir, and gives what stops them.
 type Starter func(ctx context.Context, dir string) (*servers.MariaDB, *servers.Redis, func() error, error)
 
-// house is the folder and the program of a run.
-type house struct {
+// workspace is the folder and the program of a run.
+type workspace struct {
 	Options
 	dir    string
 	lock   int // of the folder, held until the process ends
@@ -31,8 +31,8 @@ const (
 	leastFree   = 1 << 30
 )
 
-func openHouse(ctx context.Context, o Options) (_ *house, err error) {
-	h := &house{Options: o, secret: rand.Text() + rand.Text(), lock: -1}
+func openWorkspace(ctx context.Context, o Options) (_ *workspace, err error) {
+	h := &workspace{Options: o, secret: rand.Text() + rand.Text(), lock: -1}
 	if h.dir, err = makeFolder(); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func lockFolder(dir string) (int, error) {
 	return fd, nil
 }
 
-func (h *house) close() error {
+func (h *workspace) close() error {
 	err := os.RemoveAll(h.dir)
 	if h.lock >= 0 {
 		err = errors.Join(err, syscall.Close(h.lock))
@@ -126,7 +126,7 @@ func startServers(ctx context.Context, dir string) (*servers.MariaDB, *servers.R
 
 // command is the program in an environment of its own: no setting of the caller may
 // reach it.
-func (h *house) command(settings []string, args ...string) *exec.Cmd {
+func (h *workspace) command(settings []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(h.Program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context
 	cmd.Dir = h.dir
 	cmd.Env = servers.Environ(h.dir, settings...)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -13,19 +13,19 @@ import (
 // timeout(1) signals its child, and then the group that the child is in.
 const sameStop = 500 * time.Millisecond
 
-// stops turns signals into the end of the program:
+// Stops turns signals into the end of the program:
 //
 //	SIGINT, SIGTERM  the first ends the command in order, one after that ends the process at once
 //	SIGHUP           as those; serve ignores it, because there is nothing to read again
-type stops struct {
+type Stops struct {
 	serving atomic.Bool
 	undone  atomic.Pointer[func() string]
 }
 
-// serve makes the process outlive its terminal and the reader of its log: SIGHUP is ignored, and so
+// Serve makes the process outlive its terminal and the reader of its log: SIGHUP is ignored, and so
 // is SIGPIPE, which would end it when it writes to a log whose pipe was closed. undone returns what
 // an end at once would leave undone.
-func (s *stops) serve(undone func() string) {
+func (s *Stops) Serve(undone func() string) {
 	if s == nil {
 		return // a test calls the command
 	}
@@ -35,9 +35,9 @@ func (s *stops) serve(undone func() string) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// watch returns a context that ends with the first signal. With the second one it calls end, which
+// Watch returns a context that ends with the first signal. With the second one it calls end, which
 // gets what is left undone.
-func (s *stops) watch(ctx context.Context, signals <-chan os.Signal, end func(undone string)) context.Context {
+func (s *Stops) Watch(ctx context.Context, signals <-chan os.Signal, end func(undone string)) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		var first time.Time

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestTheFirstSignalEndsInOrderAndTheSecondAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var s stops
+				var s Stops
 				if c.serving {
 					s.serving.Store(true)
 					undone := func() string { return "3 requests" }
@@ -37,7 +37,7 @@ func TestTheFirstSignalEndsInOrderAndTheSecondAtOnce(t *testing.T) {
 				signals := make(chan os.Signal)
 				defer close(signals)
 				var undone []string
-				ctx := s.watch(t.Context(), signals, func(text string) { undone = append(undone, text) })
+				ctx := s.Watch(t.Context(), signals, func(text string) { undone = append(undone, text) })
 				for _, one := range c.send {
 					signals <- one
 					if !c.together {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// openBrowser opens a page, with the program that BROWSER names or that the system has. Where there is
+// OpenBrowser opens a page, with the program that BROWSER names or that the system has. Where there is
 // none, as on a server, it says so and no more.
-func openBrowser(ctx context.Context, c console, url string) {
+func (c Console) OpenBrowser(ctx context.Context, url string) {
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		program = "open"
 	}
-	for _, one := range c.environ {
+	for _, one := range c.Environ {
 		if named, ok := strings.CutPrefix(one, "BROWSER="); ok && named != "" {
 			program = named
 		}
 	}
 	cmd := exec.CommandContext(ctx, program, url) //nolint:gosec // the user's own choice
 	if err := cmd.Start(); err != nil {
-		_, _ = fmt.Fprintf(c.err, "no browser could be opened, open %s yourself: %v\n", url, err)
+		_, _ = fmt.Fprintf(c.Err, "no browser could be opened, open %s yourself: %v\n", url, err)
 		return
 	}
 	go func() { _ = cmd.Wait() }() // some stay until the page is closed
