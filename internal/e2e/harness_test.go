@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed/testservers"
 )
 
 // process is one run of the program.
@@ -42,7 +43,17 @@ func launch(t testing.TB, env []string, args ...string) *process {
 // launchLogging is launch with a standard error of the test's own, unless log is nil.
 func launchLogging(t testing.TB, log *os.File, env []string, args ...string) *process {
 	t.Helper()
-	return launchBuild(t, program, log, env, args...)
+	return launchBuild(t, drawnBuild(t), log, env, args...)
+}
+
+// drawnBuild is the program that a test runs: in one of four, drawn anew with each seed, it has the race
+// detector. That makes the program three times as slow, and most of two cores would go to it.
+func drawnBuild(t testing.TB) string {
+	t.Helper()
+	if testservers.Drawn(t, 4) {
+		return program
+	}
+	return plain
 }
 
 // launchBuild is launchLogging with another build of the program.
@@ -192,7 +203,7 @@ func serveBuild(t testing.TB, build string, env ...string) *instance {
 // launchServe starts an instance and does not wait for it.
 func launchServe(t testing.TB, env ...string) *instance {
 	t.Helper()
-	return launchServeBuild(t, program, env...)
+	return launchServeBuild(t, drawnBuild(t), env...)
 }
 
 func launchServeBuild(t testing.TB, build string, env ...string) *instance {

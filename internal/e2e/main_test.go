@@ -16,8 +16,8 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// program is the path of the program under test; plain is that of the one without the race
-// detector, behind the page and the documents: a browser leaves it little of two cores.
+// program is the path of the program under test, built as the tests are; plain is that of the one without
+// the race detector, behind the page and the documents, and in most of the other tests: see drawnBuild.
 var program, plain string
 
 // dependOnSources lets a change of the program run its tests again.

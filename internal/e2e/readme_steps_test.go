@@ -167,7 +167,7 @@ func build(t *testing.T, r *reader, command string) {
 	t.Helper()
 	assert.Contains(t, makeWould(t, command), "go build -tags nomsgpack -o bin/seckill ./cmd/seckill")
 	require.NoError(t, os.Mkdir(filepath.Join(r.folder, "bin"), 0o755))
-	require.NoError(t, os.Symlink(program, filepath.Join(r.folder, "bin/seckill")))
+	require.NoError(t, os.Symlink(plain, filepath.Join(r.folder, "bin/seckill")))
 	r.servers = open(t, r.folder)
 }
 

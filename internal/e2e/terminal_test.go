@@ -37,7 +37,7 @@ func open(t *testing.T, folder string) *terminal {
 		assert.NoError(t, cmd.Wait())
 	})
 	s := &terminal{in: in, out: bufio.NewReader(out)}
-	s.types(t, "exec 2>&1; set -o pipefail; seckill() { "+program+` "$@"; }`)
+	s.types(t, "exec 2>&1; set -o pipefail; seckill() { "+plain+` "$@"; }`)
 	return s
 }
 

@@ -139,9 +139,10 @@ func TestAFleetIsReplacedOneByOneUnderLoad(t *testing.T) {
 }
 
 func isReplaced(t *testing.T, mode string) {
-	builds := []string{program, program}
+	this := drawnBuild(t)
+	builds := []string{this, this}
 	if before := os.Getenv("SECKILL_BEFORE"); before != "" {
-		builds = []string{before, program, before}
+		builds = []string{before, this, before}
 	}
 	dsn := testservers.DSN(t)
 	s := newShopOver(t, dsn, "SECKILL_ORDER__MODE="+mode, "SECKILL_HTTP__DRAIN_DELAY=2s", "SECKILL_RATE__PER_USER=0")

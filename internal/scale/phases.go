@@ -30,6 +30,7 @@ var phases = []phase{
 	{name: calmPhase, first: true, play: (*sale).calm},
 	{name: "sale", first: true, play: (*sale).sell},
 	{name: "audit", play: (*sale).audit},
+	{name: "migration", audited: true, prepare: (*sale).next, play: (*sale).migrate},
 	{name: "publication", audited: true, play: (*sale).publishMore},
 	{name: "restore", audited: true, play: (*sale).restore},
 	{name: "settling", audited: true, prepare: (*sale).leaveHolds, play: (*sale).settle},

@@ -31,7 +31,12 @@ const peakEvery = 10 * time.Millisecond
 // run runs a command of the program to its end and returns what it printed. The row, if
 // there is one, gets its processor time and, if it is larger, its memory.
 func (s *sale) run(ctx context.Context, r *Row, args ...string) (string, error) {
-	cmd := s.command(s.settings, args...)
+	return s.runProgram(ctx, r, s.Program, args...)
+}
+
+// runProgram is run with another build of the program. It is killed when ctx ends.
+func (s *sale) runProgram(ctx context.Context, r *Row, program string, args ...string) (string, error) {
+	cmd := s.command(program, s.settings, args...)
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	gone, err := servers.Start(cmd)

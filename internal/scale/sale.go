@@ -95,7 +95,7 @@ func (s *sale) serve(ctx context.Context) (err error) {
 		}
 		s.admin = strings.TrimSpace(out)
 	}
-	if s.program, err = servers.Serve(ctx, s.command(s.settings, "serve")); err != nil {
+	if s.program, err = servers.Serve(ctx, s.command(s.Program, s.settings, "serve")); err != nil {
 		return err
 	}
 	s.stops = append(s.stops, s.program.Stop)

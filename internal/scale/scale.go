@@ -1,7 +1,7 @@
 // Package scale plays a sale of many buyers end to end, on real servers and with the
 // program as it is shipped, and measures what each phase costs:
 //
-//	calm ─▶ sale ─▶ audit ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive
+//	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive
 //	  └─────────────── another coupon sells on, and tells how long its orders take ───────┘
 //
 // It is played for half of the buyers and for all of them, each time on fresh stores. What

@@ -43,7 +43,7 @@ func small(t *testing.T) Options {
 	give := lent(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	return Options{
-		Buyers: 1000, Program: program, Servers: give, Tick: 10 * time.Millisecond, Calm: 100 * time.Millisecond, Busy: true,
+		Buyers: 1000, Root: "../..", Program: program, Servers: give, Tick: 10 * time.Millisecond, Calm: 100 * time.Millisecond, Busy: true,
 		Limits: Limits{Call: time.Minute, Short: time.Minute, Memory: 1 << 30},
 	}
 }
@@ -64,7 +64,7 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 		require.Positive(t, row.CPU, row.Phase)
 	}
 	require.Equal(t, map[string]int64{
-		"calm": 0, "sale": 1000, "audit": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
+		"calm": 0, "sale": 1000, "audit": 1000, "migration": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
 		"archive": 1010, // with the holds that were committed
 	}, items)
 	var text bytes.Buffer

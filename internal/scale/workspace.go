@@ -23,6 +23,9 @@ type workspace struct {
 	dir    string
 	lock   int // of the folder, held until the process ends
 	secret string
+
+	nextProgram string // the next version of the program, once it is built
+	nextVersion int    // of its schema
 }
 
 const (
@@ -124,10 +127,10 @@ func startServers(ctx context.Context, dir string) (*servers.MariaDB, *servers.R
 	}, nil
 }
 
-// command is the program in an environment of its own: no setting of the caller may
+// command is a program in an environment of its own: no setting of the caller may
 // reach it.
-func (h *workspace) command(settings []string, args ...string) *exec.Cmd {
-	cmd := exec.Command(h.Program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context
+func (h *workspace) command(program string, settings []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context
 	cmd.Dir = h.dir
 	cmd.Env = servers.Environ(h.dir, settings...)
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 
 	"github.com/pressly/goose/v3"
 
@@ -26,7 +27,7 @@ func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}
 	dialect, options := goose.DialectMySQL, []goose.ProviderOption{
-		goose.WithDisableGlobalRegistry(true), goose.WithSessionLocker(migrationLock{}),
+		goose.WithDisableGlobalRegistry(true), goose.WithSessionLocker(migrationLock{s.log}),
 	}
 	if s.dialect == sqliteDialect {
 		dialect, options = goose.DialectSQLite3, options[:1]
@@ -59,7 +60,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if latest := latest(p); current > latest {
 		return nil, fmt.Errorf("%w (it is %d, this program knows %d)", ErrSchemaNew, current, latest)
 	}
-	applied, err = resumeMigrations(ctx, p, pool)
+	applied, err = resumeMigrations(ctx, p, pool, migrationLock{s.log})
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", err)
 	}
@@ -71,27 +72,28 @@ func latest(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// migrateLockSeconds is how long one migration waits for another, in seconds.
-const migrateLockSeconds = 30
-
 // migrationLock is a named lock of the server, held by the connection that migrates,
 // so that one connection is enough. SQLite needs none: it is this process's own.
-type migrationLock struct{}
+type migrationLock struct{ log *slog.Logger }
 
-// SessionLock waits for the lock in short turns: the driver would give up reading
-// before the server gives up waiting.
-func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 1)"
-	for range migrateLockSeconds {
-		var got sql.NullInt64
-		if err := conn.QueryRowContext(ctx, lock).Scan(&got); err != nil {
+// SessionLock waits for the lock until ctx ends, and tells so: to alter a large table takes long, and
+// what a killed migration has begun the server ends before it lets the next one in. It waits in short
+// turns, because the driver would give up reading before the server gives up waiting.
+func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 1), IS_USED_LOCK(CONCAT(DATABASE(), '.seckill'))"
+	for told := false; ; told = true {
+		var got, holder sql.NullInt64
+		if err := conn.QueryRowContext(ctx, lock).Scan(&got, &holder); err != nil {
 			return fmt.Errorf("lock the migrations: %w", err)
 		}
 		if got.Int64 == 1 {
 			return nil
 		}
+		if !told {
+			l.log.InfoContext(ctx, "another migration is running, or was killed and the server has not ended its statement: waiting for it",
+				"connection", holder.Int64)
+		}
 	}
-	return errors.New("another migration is running")
 }
 
 // SessionUnlock lets the next one migrate.

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,23 +88,48 @@ func TestOneConnectionIsEnoughToMigrate(t *testing.T) {
 	require.Zero(t, s.Pool().Stats().InUse)
 }
 
-func TestAMigrationThatIsRunningIsWaitedForAndNotForEver(t *testing.T) {
-	s := opened(t, Options{MySQL: testservers.DSN(t)})
+// It is waited for however long it takes, and until the operator has enough of it.
+func TestAMigrationThatIsRunningIsWaitedForAndToldOf(t *testing.T) {
+	log := &told{}
+	s := opened(t, Options{MySQL: testservers.DSN(t), Log: slog.New(log)})
 	other := session(t, s, "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 0)")
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.Migrate(t.Context())
-		done <- err
-	}()
-	var n int
-	require.Eventually(t, func() bool {
-		row := other.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock' AND db = DATABASE()")
-		return row.Scan(&n) == nil && n == 1
-	}, patient, pollEvery)
-	require.Empty(t, done)
+	migrate := func(ctx context.Context) <-chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Migrate(ctx)
+			done <- err
+		}()
+		var n int
+		require.Eventually(t, func() bool {
+			row := other.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock' AND db = DATABASE()")
+			return row.Scan(&n) == nil && n == 1
+		}, patient, pollEvery)
+		require.Empty(t, done)
+		return done
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	done := migrate(ctx)
+	require.Eventually(t, func() bool { return log.count.Load() == 1 }, patient, pollEvery, "it does not say that it waits")
+	leave()
+	require.ErrorIs(t, <-done, context.Canceled)
+
+	done = migrate(t.Context())
 	_, err := other.Exec("DO RELEASE_LOCK(CONCAT(DATABASE(), '.seckill'))")
 	require.NoError(t, err)
 	require.NoError(t, <-done)
+}
+
+// told counts what is logged.
+type told struct {
+	slog.Handler
+	count atomic.Int64
+}
+
+func (*told) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+func (l *told) Handle(context.Context, slog.Record) error {
+	l.count.Add(1)
+	return nil
 }
 
 func TestTheSchemaIsHeldAgainstTheProgram(t *testing.T) {

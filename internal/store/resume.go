@@ -16,6 +16,7 @@ import (
 const (
 	errTableExists  = 1050
 	errColumnExists = 1060
+	errKeyExists    = 1061
 	errKeyIsGone    = 1091
 	errNoTable      = 1146
 )
@@ -29,7 +30,7 @@ const maxResumes = 100
 // resumeMigrations applies every migration that is missing, also one whose change is there already
 // because an earlier run was killed: a statement that defines a table commits by itself, before its
 // version is written.
-func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB) (applied []string, err error) {
+func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB, lock migrationLock) (applied []string, err error) {
 	for resumes := 0; ; resumes++ {
 		results, err := p.Up(ctx)
 		var failed *goose.PartialError
@@ -43,7 +44,7 @@ func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB) (app
 		if !isPartial || resumes == maxResumes {
 			return applied, err //nolint:wrapcheck // Migrate does
 		}
-		written, err := resume(ctx, pool, failed)
+		written, err := resume(ctx, pool, lock, failed)
 		if err != nil {
 			return applied, err
 		}
@@ -58,7 +59,7 @@ func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB) (app
 //
 // A change of a table is whole or not made. A table without a version has no rows yet, and is dropped, so
 // that it gets the columns that this program knows.
-func resume(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (written bool, err error) {
+func resume(ctx context.Context, pool *sql.DB, lock migrationLock, failed *goose.PartialError) (written bool, err error) {
 	var refusal *mysql.MySQLError
 	if !errors.As(failed.Err, &refusal) {
 		return false, failed
@@ -68,10 +69,10 @@ func resume(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (writ
 		return false, errors.Join(failed, err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := (migrationLock{}).SessionLock(ctx, conn); err != nil {
+	if err := lock.SessionLock(ctx, conn); err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, migrationLock{}.SessionUnlock(ctx, conn)) }()
+	defer func() { err = errors.Join(err, lock.SessionUnlock(ctx, conn)) }()
 
 	versions, err := database.NewStore(database.DialectMySQL, goose.DefaultTablename)
 	if err != nil {
@@ -87,7 +88,7 @@ func resume(ctx context.Context, pool *sql.DB, failed *goose.PartialError) (writ
 	switch refusal.Number {
 	case errTableExists:
 		return false, dropEmpty(ctx, conn, refusal, failed)
-	case errColumnExists, errKeyIsGone:
+	case errColumnExists, errKeyExists, errKeyIsGone:
 		if err := versions.Insert(ctx, conn, database.InsertRequest{Version: version}); err != nil {
 			return false, fmt.Errorf("write version %d: %w", version, err)
 		}

@@ -53,6 +53,7 @@ type Store struct {
 	isolation          sql.IsolationLevel
 	txTimeout          time.Duration
 	clock              func() time.Time
+	log                *slog.Logger
 	byID               orderLoader // by id
 	byRequest          orderLoader
 	pools              []*sql.DB
@@ -80,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.txTimeout, s.clock = o.TxTimeout, o.Now
+	s.txTimeout, s.clock, s.log = o.TxTimeout, o.Now, o.Log
 	s.initLoaders()
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())

@@ -75,7 +75,7 @@ func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
 	b.mu.Lock()
 	s := b.sessions[lease]
 	b.mu.Unlock()
-	for range 60 {
+	for range 240 {
 		s.conns.mu.Lock()
 		_ = s.conns.conn.Close()
 		s.conns.mu.Unlock()

@@ -40,3 +40,17 @@ func Sample[T any](t testing.TB, few int, all []T) []T {
 	}
 	return sample
 }
+
+// Drawn reports whether a test is one of so many that are drawn for what costs too much to be done
+// in each, as Sample draws. With TEST_ALL every test is.
+func Drawn(t testing.TB, oneOf int) bool {
+	t.Helper()
+	if All() {
+		return true
+	}
+	numbers := make([]int, oneOf)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return Sample(t, 1, numbers)[0] == 0
+}
