@@ -31,7 +31,7 @@ const audited = Object.fromEntries(['clean', 'settled', 'oversold', 'duplicates'
 
 // codes are the refusals of the API; one that is not among them is a failure.
 const codes = [
-  'sold_out', 'limit_reached', 'cooldown', 'busy', 'not_started', 'rate_limited', 'overloaded', 'void',
+  'sold_out', 'not_drawn', 'limit_reached', 'cooldown', 'busy', 'not_started', 'rate_limited', 'overloaded', 'void',
   'bad_request', 'unauthenticated', 'forbidden', 'not_found', 'method_not_allowed', 'too_large', 'unsupported_media_type',
   'purchase_token_required', 'purchase_token_invalid', 'purchase_token_expired', 'proof_rejected',
   'conflict', 'ended', 'key_reused', 'not_loaded', 'unavailable', 'in_doubt', 'internal',
@@ -173,8 +173,8 @@ function wait(first, i) {
       accepted.add(1);
       return order;
     }
-    if (res.status === 404 || status === 'void') {
-      refused.add(1, { code: 'void' });
+    if (res.status === 404 || status === 'void' || status === 'not_drawn') {
+      refused.add(1, { code: status === 'not_drawn' ? status : 'void' });
       return null;
     }
   }

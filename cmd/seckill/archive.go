@@ -11,10 +11,6 @@ import (
 	"seckill/internal/cli"
 )
 
-// archiveAfter is the least time since the end of a sale: its shards are freed a day
-// after it.
-const archiveAfter = 48 * time.Hour
-
 func newArchive(c cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive",
@@ -44,8 +40,8 @@ redlock keep one for each key).`,
 		switch {
 		case cfg.MySQL.DSN == "":
 			return cli.Usage(errors.New("mysql.dsn is empty: the embedded database is gone at exit and needs no archive"))
-		case *age < archiveAfter:
-			return cli.Usage(fmt.Errorf("--older-than must be %s at least", archiveAfter))
+		case *age < app.ArchiveAfter:
+			return cli.Usage(fmt.Errorf("--older-than must be %s at least", app.ArchiveAfter))
 		}
 		s, err := app.OpenStore(cmd.Context(), cfg, app.NewLog(cfg.Log, c.LogOutput()))
 		if err != nil {

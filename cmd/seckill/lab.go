@@ -103,17 +103,11 @@ and no right one did.`,
 			return cli.Usage(errors.New("lab run: --ask and --json exclude each other"))
 		}
 		r.Language, r.Answers = *language, c.Answers(cmd.Context())
-		experiments := lab.All()
-		if r.Details = r.Details || args[0] != "all"; args[0] != "all" {
-			one, err := lab.Find(args[0])
-			if err != nil {
-				if near, ok := config.Nearest(args[0], experimentNames()); ok {
-					err = fmt.Errorf("%w, did you mean %q?", err, near)
-				}
-				return cli.Usage(err)
-			}
-			experiments = []lab.Experiment{one}
+		experiments, err := experimentsNamed(args[0])
+		if err != nil {
+			return err
 		}
+		r.Details = r.Details || args[0] != "all"
 		if r.Config, err = find(); err != nil {
 			return err
 		}
@@ -128,6 +122,21 @@ and no right one did.`,
 		return nil
 	}
 	return cmd
+}
+
+// experimentsNamed returns the experiment of that name, or all.
+func experimentsNamed(name string) ([]lab.Experiment, error) {
+	if name == "all" {
+		return lab.All(), nil
+	}
+	one, err := lab.Find(name)
+	if err != nil {
+		if near, ok := config.Nearest(name, experimentNames()); ok {
+			err = fmt.Errorf("%w, did you mean %q?", err, near)
+		}
+		return nil, cli.Usage(err)
+	}
+	return []lab.Experiment{one}, nil
 }
 
 // serverFlags adds the flags that name servers, and returns a function that combines them

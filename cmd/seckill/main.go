@@ -15,7 +15,9 @@ import (
 )
 
 func main() {
-	c := cli.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Log: app.NewLogWriter(os.Stderr), Stops: new(cli.Stops)}
+	c := cli.Console{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Log: app.NewLogWriter(os.Stderr), Stops: new(cli.Stops),
+	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup has asked for that

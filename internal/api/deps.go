@@ -35,6 +35,11 @@ type Orders interface {
 	List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error)
 }
 
+// Draws reads the draws of sales whose first buyers are drawn. *order.Service implements it.
+type Draws interface {
+	ReadDraw(ctx context.Context, couponID int64) (d order.Draw, drawsAt time.Time, err error)
+}
+
 // Payments pays and cancels the orders of a user. *order.Service implements it.
 type Payments interface {
 	Pay(ctx context.Context, id, userID int64) (order.Order, error)
@@ -85,6 +90,7 @@ type Deps struct {
 	Live       Live
 	Auditor    Auditor
 	SaleStatus SaleStatus
+	Draws      Draws        // optional: nothing is drawn
 	Unpaid     UnpaidOrders // optional: sold_out tells nothing of them
 	Rush       Rush         // optional
 	Lab        Lab          // optional

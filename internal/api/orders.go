@@ -27,6 +27,8 @@ type orderJSON struct {
 	Position int64   `json:"position,omitempty"`
 	Pace     float64 `json:"pace,omitempty"`
 	Wait     float64 `json:"wait_seconds,omitempty"`
+	// Of a ticket, in place of these: when it is drawn.
+	DrawsAt *time.Time `json:"draws_at,omitempty"`
 
 	again time.Duration // when to ask again
 }
@@ -36,7 +38,11 @@ func showOrder(o order.Order) orderJSON {
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
 	}
-	if o.Status == order.Queued {
+	switch {
+	case o.Status == order.Queued && !o.DrawsAt.IsZero():
+		at := wireTime(o.DrawsAt)
+		j.DrawsAt, j.again = &at, o.Position.RetryAfter
+	case o.Status == order.Queued:
 		j.Position, j.again = o.Position.Ahead+1, o.Position.RetryAfter
 		if each := o.Position.Each; each > 0 {
 			j.Pace, j.Wait = tenths(1/each.Seconds()), tenths(o.Position.Wait().Seconds())

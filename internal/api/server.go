@@ -134,6 +134,7 @@ func (s *Server) routes() error {
 	get(v1+"/features", handle(s, routePolicy{}, s.features))
 	get(v1+"/coupons", handle(s, routePolicy{who: visitor, shared: true}, s.listCoupons))
 	get(v1+"/coupons/:id", handle(s, routePolicy{who: visitor, shared: true}, s.getCoupon))
+	get(v1+"/coupons/:id/draw", handle(s, routePolicy{who: visitor, shared: true}, s.getDraw))
 	get(v1+"/coupons/:id/live", s.live)
 	s.engine.POST(v1+"/coupons/:id/orders",
 		s.observe(handle(s, routePolicy{who: user, buys: true}, s.place), s.o.ObservePurchase))

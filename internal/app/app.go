@@ -205,6 +205,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d := a.Deps
 	d.IDs, d.Admission = ids, a.traces.Admission(newAdmission(cfg, a.metrics))
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
+	if cfg.Order.QueueOrder == "lottery" {
+		d.Lottery, d.LotteryWindow = a.store, cfg.Order.LotteryWindow
+	}
 	d.HeldPolls = heldPolls(cfg.HTTP.MaxInFlight)
 	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
 	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, stock.Home)

@@ -10,6 +10,9 @@ import (
 	"seckill/internal/store"
 )
 
+// ArchiveAfter is the least time since the end of a sale: its shards are freed a day after it.
+const ArchiveAfter = 48 * time.Hour
+
 // archiveStep is how many orders one transaction moves.
 const archiveStep = 500
 
@@ -39,6 +42,9 @@ func archiveAll(ctx context.Context, s *store.Store, before time.Time, out io.Wr
 				moved = true
 				_, _ = fmt.Fprintf(out, "coupon %d: %d orders archived, %d void requests and %d fences deleted\n",
 					one.ID, all.Orders, all.Voids, all.Fences)
+				if all.Entrants > 0 {
+					_, _ = fmt.Fprintf(out, "coupon %d: its draw and %d tickets deleted\n", one.ID, all.Entrants)
+				}
 			}
 			if err != nil {
 				return fmt.Errorf("archive coupon %d: %w", one.ID, err)
@@ -77,6 +83,7 @@ func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time)
 		began := time.Now()
 		step, err := s.Archive(ctx, id, before, archiveStep)
 		all.Orders, all.Voids, all.Fences = all.Orders+step.Orders, all.Voids+step.Voids, all.Fences+step.Fences
+		all.Entrants += step.Entrants
 		if err != nil || step == (store.Archived{}) {
 			return all, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -96,6 +97,31 @@ func (a *App) freeEndedSales(ctx context.Context) {
 	})
 }
 
+// drawTimeout bounds a pass over a draw. The next pass goes on with it, here or on another instance.
+const drawTimeout = 30 * time.Second
+
+// runDraws draws the tickets of the coupons whose time has come, each on one instance at a time, until ctx
+// ends.
+func (a *App) runDraws(ctx context.Context) {
+	every(ctx, min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), func() {
+		for _, c := range a.Cache.Known() {
+			if !a.orders.DrawDue(c) {
+				continue
+			}
+			err := a.leases.Do(ctx, "job:draw:"+strconv.FormatInt(c.ID, 10), func(ctx context.Context, _ *lock.Lease) error {
+				ctx, cancel := context.WithTimeout(ctx, drawTimeout)
+				defer cancel()
+				_, err := a.orders.RunDraw(ctx, c)
+				return err
+			}, lock.WithWait(0))
+			if err != nil && !errors.Is(err, lock.ErrNotAcquired) && ctx.Err() == nil {
+				a.log.WarnContext(ctx, "draw interrupted", "coupon", c.ID, "error", err)
+				a.metrics.ObservePass("draw", 0, err)
+			}
+		}
+	})
+}
+
 // workerConcurrency is how many queue entries an instance processes at once: with group
 // commit, enough for a few groups.
 const workerConcurrency = 256
@@ -111,6 +137,9 @@ func (a *App) startWorkers(ctx context.Context) {
 			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass, Begin: a.traces.Entry,
 		})
 	})
+	if a.cfg.Order.QueueOrder == "lottery" {
+		running.Go(func() { a.runDraws(ctx) })
+	}
 	a.onStop(func(context.Context) error {
 		cancel()
 		running.Wait()

@@ -102,6 +102,9 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: tracedOrders{a.orders, a.traces}, Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
 	}
+	if a.cfg.Order.QueueOrder == "lottery" {
+		deps.Draws = a.orders
+	}
 	if a.embedded != nil {
 		s.rushes = newRushRunner(s)
 		if o.NewLab != nil {

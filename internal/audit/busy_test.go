@@ -52,6 +52,10 @@ func (empty) Orders(context.Context, func(context.Context, []store.SnapshotOrder
 
 func (empty) Outbox(context.Context, func(context.Context, []order.Restock) error) error { return nil }
 
+func (empty) Draw(context.Context, func([]order.Entrant)) (order.Draw, bool, error) {
+	return order.Draw{}, false, nil
+}
+
 func (empty) OrdersByRequest(context.Context, []string) (map[string]order.Order, error) {
 	return map[string]order.Order{}, nil
 }

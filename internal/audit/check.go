@@ -80,6 +80,10 @@ func (e evidence) check() Report {
 		"%d in a bad state, %d above their fence", totals.BadState, totals.Stale)
 	c.add("I11", "a queued request is acknowledged only after its commit", quiet(e.dropped == 0),
 		"%d queued, %d without an entry", max(0, e.queued-e.ended), e.dropped)
+	if d := e.draw; d != nil {
+		c.add("I12", "a draw is served in the order of its ranks", verdict(d.holds()),
+			"%d of %d tickets drawn, %d passed over, %d of %d noted", d.winners, d.tickets, d.passedOver, d.Winners, d.Entrants)
+	}
 	c.Loaded, c.Loading = c.loaded, of.Loading
 	c.Clean = len(c.Violations) == 0
 	c.Settled = e.quiet && c.Holds == 0 && c.Returns == 0

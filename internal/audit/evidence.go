@@ -29,6 +29,8 @@ type evidence struct {
 	owed     int64 // units on their way to the shards
 	counted  int64 // users whose orders both stores know
 	mismatch int64 // users of whom the two stores count different numbers of orders
+
+	draw *drawn // nil: nothing was drawn
 }
 
 func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
@@ -44,6 +46,9 @@ func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) error {
 		e.coupon = l.Coupon()
 		if err := a.readOrders(ctx, &e, l); err != nil {
+			return err
+		}
+		if err := e.readDraw(ctx, l); err != nil {
 			return err
 		}
 		if err := a.readHolds(ctx, &e, l); err != nil {

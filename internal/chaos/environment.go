@@ -44,7 +44,7 @@ const (
 	settleAfter = time.Second
 	workEvery   = 250 * time.Millisecond
 	payWithin   = 600 * time.Millisecond  // on an expiring environment
-	limit       = 2400 * time.Millisecond // of a transaction on a patient environment, where the server gives up a row after 1 s
+	longBudget  = 2400 * time.Millisecond // of a transaction on a patient environment, where the server gives up a row after 1 s
 	paused      = 1800 * time.Millisecond
 	queueWait   = 5 * time.Second // longer than an entry of a stopped instance waits until it is claimed
 )
@@ -218,7 +218,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 	}
 	budget, held, old := txTimeout, lease, settleAfter
 	if b.kind == patient {
-		budget, held, old, cfg.ReadTimeout = limit, 2*limit, limit, 2*limit
+		budget, held, old, cfg.ReadTimeout = longBudget, 2*longBudget, longBudget, 2*longBudget
 	}
 	env := []string{
 		"SECKILL_MYSQL__DSN=" + cfg.FormatDSN(), "SECKILL_REDIS__ADDRS=" + addrs, "SECKILL_REDIS__MODE=" + mode,

@@ -155,6 +155,8 @@ type Order struct {
 	Mode               string        `key:"mode" oneof:"sync queue"`
 	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard
 	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
+	QueueOrder         string        `key:"queue_order" oneof:"fifo lottery"`       // the first buyers of a sale come first, or are drawn
+	LotteryWindow      time.Duration `key:"lottery_window" min:"1s" max:"10m"`      // after the begin of a sale, in which tickets are given
 	PaymentTimeout     time.Duration `key:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
 	Cooldown           time.Duration `key:"cooldown" min:"0s" max:"24h"`            // after a cancelled or expired order
 	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
@@ -240,6 +242,8 @@ func Default() Config {
 			Mode:               "sync",
 			QueueCapacity:      2000,
 			QueueMaxAge:        15 * time.Second,
+			QueueOrder:         "fifo",
+			LotteryWindow:      10 * time.Second,
 			PaymentTimeout:     15 * time.Minute,
 			TxTimeout:          2 * time.Second,
 			ReconcileAfter:     10 * time.Second,

@@ -179,6 +179,10 @@ func (c Config) checkOrder(wrong *problems) {
 		wrong.add("order.queue_max_age and order.reconcile_after must not exceed 28s together: a 202 has to end within 30s",
 			"order.queue_max_age", "order.reconcile_after")
 	}
+	if c.Order.QueueOrder == "lottery" && c.Order.Mode != "queue" {
+		wrong.add("order.queue_order is lottery: it needs order.mode queue, because a ticket is answered before it is drawn",
+			"order.queue_order", "order.mode")
+	}
 }
 
 // longestQueue leaves time for one background pass over what a queue has not ended.

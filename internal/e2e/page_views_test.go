@@ -160,6 +160,7 @@ func TestAnExperimentWithoutItsServersSaysSo(t *testing.T) {
 	v.means("#x-state", "not_run")
 	v.says("#x-note", "mariadbd is not installed: apt-get install mariadb-server")
 	v.click(`#experiments button[value="delete-anothers-lock"]`)
+	v.until(`!document.querySelector("#x-run").disabled`) // one is played at a time
 	v.click("#x-run")
 	v.means("#x-state", "as_expected")
 	v.says("#x-needs", "the embedded Redis")

@@ -26,6 +26,8 @@ import (
 // loadBalancer is a reverse proxy before a fleet that changes. It probes /readyz, and sends requests to
 // what was ready at the last probe. It repeats none.
 type loadBalancer struct {
+	probeEvery time.Duration
+
 	mu     sync.Mutex
 	behind map[*instance]bool // ready, at the last probe
 	next   atomic.Int64
@@ -61,7 +63,7 @@ func (b *loadBalancer) stands(t *testing.T) (addr string) {
 
 func (b *loadBalancer) probe(ctx context.Context) {
 	c := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for tick := time.NewTicker(100 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+	for tick := time.NewTicker(b.probeEvery); ctx.Err() == nil; <-tick.C {
 		for _, i := range b.all() {
 			resp, err := c.Get(i.admin + "/readyz")
 			ready := err == nil && resp.StatusCode == http.StatusOK
@@ -125,6 +127,15 @@ func (b *loadBalancer) pick() string {
 	}
 }
 
+// probings are how often a load balancer asks, and a drain that is longer, as docs/OPERATIONS.md advises.
+var probings = []struct {
+	every, drain time.Duration
+	rate         float64 // taps per second, 0 is as fast as it goes
+}{
+	{every: 100 * time.Millisecond, drain: 2 * time.Second},
+	{every: 5 * time.Second, drain: 6 * time.Second, rate: 100},
+}
+
 // In both modes buyers notice nothing of an upgrade, and no queued request becomes void. With
 // SECKILL_BEFORE set to the path of another build the fleet is that at first, goes over to the program
 // under test, and back.
@@ -133,20 +144,22 @@ func TestAFleetIsReplacedOneByOneUnderLoad(t *testing.T) {
 	for _, mode := range []string{"sync", "queue"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			isReplaced(t, mode)
+			for _, p := range testservers.Sample(t, 1, probings) {
+				t.Run("probed every "+p.every.String(), func(t *testing.T) { isReplaced(t, mode, p.every, p.drain, p.rate) })
+			}
 		})
 	}
 }
 
-func isReplaced(t *testing.T, mode string) {
+func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate float64) {
 	this := drawnBuild(t)
 	builds := []string{this, this}
 	if before := os.Getenv("SECKILL_BEFORE"); before != "" {
 		builds = []string{before, this, before}
 	}
 	dsn := testservers.DSN(t)
-	s := newShopOver(t, dsn, "SECKILL_ORDER__MODE="+mode, "SECKILL_HTTP__DRAIN_DELAY=2s", "SECKILL_RATE__PER_USER=0")
-	var b loadBalancer
+	s := newShopOver(t, dsn, "SECKILL_ORDER__MODE="+mode, "SECKILL_HTTP__DRAIN_DELAY="+drain.String(), "SECKILL_RATE__PER_USER=0")
+	b := loadBalancer{probeEvery: probeEvery}
 	addr := b.stands(t)
 	var fleet []*instance
 	for range 3 {
@@ -157,7 +170,7 @@ func isReplaced(t *testing.T, mode string) {
 	coupon := fleet[0].sale(t, 1_000_000, 1)
 
 	stop, sold := make(chan struct{}), make(chan rush.Report)
-	go func() { sold <- sellUntil(t, stop, addr, coupon) }()
+	go func() { sold <- sellUntil(t, stop, addr, coupon, rate) }()
 	for _, build := range builds[1:] {
 		for n := range fleet {
 			i := serveBuild(t, build, s.env...)
@@ -180,7 +193,7 @@ func isReplaced(t *testing.T, mode string) {
 }
 
 // sellUntil sends one small crowd after the other until it is told to stop.
-func sellUntil(t *testing.T, stop <-chan struct{}, addr, coupon string) rush.Report {
+func sellUntil(t *testing.T, stop <-chan struct{}, addr, coupon string, rate float64) rush.Report {
 	const users = 100
 	var all []rush.Report
 	for first := int64(1); ; first += users {
@@ -191,7 +204,7 @@ func sellUntil(t *testing.T, stop <-chan struct{}, addr, coupon string) rush.Rep
 		}
 		r, err := rush.Run(context.Background(), rush.Options{
 			URL: addr, Keys: true, Token: rush.Signed(secret), FirstUser: first, Users: users, Coupon: coupon,
-			PayPercent: 10, CancelPercent: 10, Concurrency: 6, Tries: 1,
+			PayPercent: 10, CancelPercent: 10, Concurrency: 6, Tries: 1, Rate: rate,
 		})
 		if err != nil {
 			t.Error(err)

@@ -23,7 +23,8 @@
 // are the order's own.
 //
 // With order.mode: queue the answer comes after RESERVE, which also writes an entry into
-// the shard's queue, and a worker does the rest (queue.go, worker.go).
+// the shard's queue, and a worker does the rest (queue.go, worker.go). With order.queue_order:
+// lottery the first buyers are drawn (lottery.go), and go on from RESERVE in that order.
 //
 // The lock makes one request of a user wait for another; it does not keep the data
 // right. The fence, the unique slot and the conditional update do, and they would with a
@@ -57,6 +58,8 @@ const (
 	// Queued is never stored there either: the request has a unit and waits in the
 	// queue of its shard. It ends in an order or in Void.
 	Queued Status = "queued"
+	// NotDrawn is never stored either: the request had a ticket, and others were drawn.
+	NotDrawn Status = "not_drawn"
 )
 
 // Live reports whether an order of this status has a unit and a slot.
@@ -76,6 +79,7 @@ type Order struct {
 	CreatedAt  time.Time
 	ExpiresAt  time.Time     // when it expires unless it is paid
 	Position   QueuePosition // while it is Queued
+	DrawsAt    time.Time     // while it is Queued as a ticket: when it is drawn
 }
 
 // QueuePosition is the place of an order in the queue of its shard.

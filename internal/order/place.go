@@ -88,6 +88,8 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 		return Order{}, err
 	}
 	switch {
+	case s.lottery != nil:
+		return s.enter(ctx, sale, o) // lottery.go goes on from here
 	case s.queue != nil:
 		return s.enqueue(ctx, sale, o) // queue.go goes on from here
 	case s.batches.takes(ctx):

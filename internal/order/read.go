@@ -19,6 +19,9 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	o, err = s.unresolved.Unresolved(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
+		if o, err := s.ticket(ctx, id, userID); !errors.Is(err, ErrNotFound) {
+			return o, err
+		}
 		return s.orders.Archived(ctx, id, userID)
 	case err != nil:
 		return Order{}, err

@@ -60,6 +60,8 @@ type Deps struct {
 	Queue         Queue            // nil: an order is committed before its request is answered
 	QueueCapacity int              // entries that the queue of a shard holds at most
 	QueueMaxAge   time.Duration    // how long an entry may wait there
+	Lottery       Lottery          // nil: the queue is served in the order of the requests
+	LotteryWindow time.Duration    // how long after its begin the tickets of a sale are given
 	HeldPolls     int              // polls of queued orders that are held at once at most
 	PayWithin     time.Duration    // how long a pending order awaits its payment
 	Cleanup       time.Duration    // bounds what must be done even after the request is over
@@ -83,6 +85,9 @@ type Service struct {
 	queue         Queue
 	queueCapacity int
 	queueMaxAge   time.Duration
+	lottery       Lottery
+	lotteryWindow time.Duration
+	draws         draws
 	woken         chan struct{} // an order was queued through this instance
 	rate          queueRate     // of the queues
 	polls         *polls        // nil without a queue
@@ -111,6 +116,7 @@ func NewService(p Deps) *Service {
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
+		lottery: p.Lottery, lotteryWindow: p.LotteryWindow, draws: draws{known: map[int64]knownDraw{}},
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {

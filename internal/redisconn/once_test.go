@@ -73,9 +73,18 @@ func TestWhatFollowsARefusedCommandIsCarriedOutOnce(t *testing.T) {
 	}
 	down := keyOn("unserved")
 	require.NoError(t, fromClient.Do(t.Context(), "CLUSTER", "DELSLOTS", client.ClusterKeySlot(t.Context(), down).Val()).Err())
+	// The client decides by the reply's first word. States of a server in which it says these, and carries
+	// out what follows all the same, are rare; a script says them at once.
+	says := func(word string) []any {
+		return []any{"eval", "return redis.error_reply('" + word + " said by a script')", 1, keyOn("said")}
+	}
 	for word, refused := range map[string][]any{
 		"TRYAGAIN":    {"mget", there, "{moving}none"},
 		"CLUSTERDOWN": {"get", down},
+		"LOADING":     says("LOADING"),
+		"READONLY":    says("READONLY"),
+		"MASTERDOWN":  says("MASTERDOWN"),
+		"NOREPLICAS":  says("NOREPLICAS"),
 	} {
 		for how, send := range sendings {
 			t.Run(word+" before it in "+how, func(t *testing.T) {

@@ -114,8 +114,8 @@ func classifyPoll(a answer, err error) verdict {
 		switch a.order.Status {
 		case "pending", "paid", "cancelled", "expired":
 			return verdict{accepted, ""}
-		case "void":
-			return verdict{refused, "void"}
+		case "void", "not_drawn":
+			return verdict{refused, a.order.Status}
 		}
 		return verdict{inDoubt, "in_doubt"}
 	case a.status == http.StatusAccepted:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Fairness is how near a run came to first come, first served. A tap that was told sold_out although it
-// came before one that got a unit was overtaken.
+// Fairness is how near a run came to first come, first served. A tap that was told sold_out, or not drawn,
+// although it came before one that got a unit was overtaken.
 type Fairness struct {
 	Overtaken int // refused taps that came before the last one that got a unit
 	// Inversions is the part of all pairs of a tap that got a unit and one that was told sold_out in

@@ -191,7 +191,7 @@ func (r *run) audit(ctx context.Context, rep *Report, f findings) {
 	rep.Oversold = max(f.oversold, in.Oversold)
 	rep.Duplicates = max(f.duplicates, in.Duplicates)
 	r.checkAudit(in, rep.Committed, f.distinct)
-	if in.Stock > 0 && rep.Refused["sold_out"] > 0 {
+	if in.Stock > 0 && rep.Refused["sold_out"]+rep.Refused["not_drawn"] > 0 {
 		rep.note("%d units are left, although buyers were told that it is sold out", in.Stock)
 	}
 }

@@ -107,7 +107,7 @@ func (t *tally) countRefusal(code string, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
-	if code == "sold_out" {
+	if code == "sold_out" || code == "not_drawn" {
 		t.arrived.missed = append(t.arrived.missed, since.Sub(t.began))
 	}
 	t.last = time.Now()

@@ -77,7 +77,7 @@ func (r Report) writeFigures(b *bytes.Buffer) {
 		fmt.Fprintf(b, "%10d paid         %10d cancelled    %d sold: committed and not cancelled\n",
 			r.Paid, r.Cancelled, r.Committed-r.Cancelled)
 	}
-	if r.Accepted > 0 && r.Refused["sold_out"] > 0 {
+	if r.Accepted > 0 && r.Refused["sold_out"]+r.Refused["not_drawn"] > 0 {
 		fmt.Fprintf(b, "%10d %s\n", r.Fairness.Overtaken, r.Fairness)
 	}
 	if r.Queued+r.Repeats > 0 {

@@ -53,7 +53,8 @@ func (s *sale) next(ctx context.Context) (_ string, err error) {
 		return "", fmt.Errorf("build the next version: %w", err)
 	}
 	program := filepath.Join(s.dir, "seckill-next")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags=nomsgpack", "-ldflags=-w", "-overlay="+file, "-o", program, "./cmd/seckill") //nolint:gosec // our own
+	args := []string{"build", "-tags=nomsgpack", "-ldflags=-w", "-overlay=" + file, "-o", program, "./cmd/seckill"}
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own
 	cmd.Dir = s.Root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the next version: %w: %s", err, out)
@@ -112,7 +113,8 @@ func (s *sale) migrated(ctx context.Context, said string) error {
 	var version int
 	var hasKey bool
 	err := s.raw.QueryRowContext(ctx, `SELECT (SELECT MAX(version_id) FROM goose_db_version WHERE is_applied),
-		EXISTS (SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND index_name = 'orders_of_next')`).Scan(&version, &hasKey)
+		EXISTS (SELECT 1 FROM information_schema.statistics
+			WHERE table_schema = DATABASE() AND index_name = 'orders_of_next')`).Scan(&version, &hasKey)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the schema: %w", err)

@@ -116,6 +116,7 @@ func TestAMasterIsAddedAndOneIsTakenAwayUnderLoad(t *testing.T) {
 	c.requireLoaded(true)
 	require.NoError(t, leaving.Kill())
 	c.requireSelling(all...)
+	c.requireLoaded(true) // nothing is asked of it any more
 	c.requireRefused(none...)
 	c.requireAccounts()
 }

@@ -20,6 +20,8 @@ type Archived struct {
 	Orders int64 // moved to orders_archive
 	Voids  int64 // deleted: their sale is over, and nothing has to be kept from being sold
 	Fences int64 // deleted, of users without other orders
+
+	Entrants int64 // deleted
 }
 
 // Archivable lists up to limit coupons behind after, by id, that ended at before or
@@ -42,8 +44,12 @@ func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, m
 		if err := endSale(ctx, db, couponID, before); err != nil {
 			return err
 		}
+		var err error
+		if done.Entrants, err = deleteDraw(ctx, db, couponID, most); err != nil {
+			return err
+		}
 		var rows []orderRow
-		err := db.WithContext(ctx).Table(archiveSourceTable[s.dialect]).
+		err = db.WithContext(ctx).Table(archiveSourceTable[s.dialect]).
 			Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
 			Where("coupon_id = ? AND status <> ?", couponID, order.Pending).Order("user_id").Limit(most).Find(&rows).Error
 		if err != nil || len(rows) == 0 {

@@ -27,6 +27,8 @@ type Snapshot interface {
 	// OrdersByRequest returns what became of some requests, whatever coupon they were for: id,
 	// user, coupon and status. One that has no row is left out.
 	OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error)
+	// Draw returns the coupon's draw, if there is one that has ended, and reads its tickets.
+	Draw(ctx context.Context, page func([]order.Entrant)) (order.Draw, bool, error)
 }
 
 // SnapshotOrder is an order of a Snapshot. It has no prices and times.
@@ -247,4 +249,35 @@ func (l *snapshot) OrdersByRequest(ctx context.Context, requests []string) (map[
 		found[r.RequestID] = r.order()
 	}
 	return found, nil
+}
+
+// Draw is Snapshot's.
+func (l *snapshot) Draw(ctx context.Context, page func([]order.Entrant)) (order.Draw, bool, error) {
+	var draws []drawRow
+	err := l.db.WithContext(ctx).Where("coupon_id = ? AND ended_at IS NOT NULL", l.coupon.ID).Find(&draws).Error
+	if err != nil || len(draws) == 0 {
+		return order.Draw{}, false, wrap(err, "the draw")
+	}
+	d, err := draws[0].draw()
+	for after, more := int64(math.MinInt64), err == nil; more; {
+		var rows []entrantRow
+		var tickets []order.Entrant
+		err = withPageTimeout(ctx, func(ctx context.Context) error {
+			db := l.db.WithContext(ctx)
+			read := db.Where("coupon_id = ? AND user_id > ?", l.coupon.ID, after).Order("user_id").Limit(snapshotPageRows).Find(&rows)
+			if read.Error != nil || len(rows) == 0 {
+				return read.Error
+			}
+			tickets, err = withDecided(db, rows)
+			return err
+		})
+		if err != nil {
+			return d, false, fmt.Errorf("the tickets behind user %d: %w", after, err)
+		}
+		if more = len(rows) == snapshotPageRows; len(rows) > 0 {
+			after = rows[len(rows)-1].UserID
+			page(tickets)
+		}
+	}
+	return d, true, err
 }

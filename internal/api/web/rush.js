@@ -103,9 +103,13 @@ function showReport(r) {
 }
 
 on("words view sale features chosen", show);
-on("view features", async () => {
+// look reads how a rush stands, also one that was called elsewhere, or that visitors are.
+async function look() {
   if (app.view !== "rush" || !app.features.rush || watching) return;
   if (isAdmin() || (app.features.demo_admin && (await become()))) follow();
-});
+}
+
+on("view features", look);
+setInterval(() => !document.hidden && look(), 2_000);
 $("rush").addEventListener("submit", start);
 $("rush-stop").addEventListener("click", () => rule("DELETE", "/rush"));

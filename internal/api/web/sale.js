@@ -67,6 +67,9 @@ function tick() {
   $("buy").setAttribute("aria-disabled", String(state !== "on_sale" || enough(c)));
 }
 
+// drawn says when the ticket is drawn that the buyer has.
+const drawn = (o) => say("ticket", number(Math.max(0, Math.ceil((Date.parse(o.draws_at) - now()) / 1000))));
+
 // inLine says which place in the queue the buyer has, how fast it moves, and how long that will take.
 const inLine = (o) => say("inLine", number(o.position)) + " " +
   (o.wait_seconds ? say("inLine_pace", number(o.pace)).replace("{m}", number(Math.ceil(o.wait_seconds))) : say("inLine_wait"));
@@ -107,7 +110,7 @@ async function ask(id) {
     report("wait", () => say("buying"));
   }
   const a = await buy(id, (early) => report("wait", () =>
-    early.body.status === "queued" ? inLine(early.body) :
+    early.body.draws_at ? drawn(early.body) : early.body.status === "queued" ? inLine(early.body) :
     early.status === 202 ? say("wait", early.body.id) :
     early.offline ? problem(early) : early.away ? say("away") : say("again", problem(early))), returns, { tokens: app.features.purchase_token });
   buying = false;

@@ -26,7 +26,7 @@ type Session struct {
 	Language string        // en or zh
 }
 
-// ErrHTML: the page cannot be written where Session.HTML says.
+// ErrHTML means that the page cannot be written where Session.HTML says.
 var ErrHTML = errors.New("--html")
 
 // Play plays the experiments, or shows their recordings, and reports whether every one of them was as

@@ -1,0 +1,63 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+
+	"seckill/internal/order"
+	"seckill/internal/store"
+)
+
+// drawn is a draw that has ended, held against its tickets.
+type drawn struct {
+	order.Draw
+
+	tickets, winners int64
+	last             string // the largest rank of a ticket whose order has a row
+	passedOver       int64  // tickets with a smaller rank and without a row
+}
+
+// holds reports whether the draw went by the ranks of its tickets. An instance that stood still while another
+// has ended the draw may go on with the next ranks, so there may be more winners than were noted.
+func (d *drawn) holds() bool {
+	return d.passedOver == 0 && d.tickets == d.Entrants && d.winners >= d.Winners && d.last >= d.LastRank
+}
+
+// readDraw holds a draw against its tickets. A winner's request has a row, an order or a void one, before the
+// draw has ended; the requests of the others never have one.
+func (e *evidence) readDraw(ctx context.Context, l store.Snapshot) error {
+	var tickets []ranked
+	d, ended, err := l.Draw(ctx, func(page []order.Entrant) {
+		for _, t := range page {
+			tickets = append(tickets, ranked{t.Order.UserID, t.Decided})
+		}
+	})
+	if err != nil || !ended {
+		return err
+	}
+	e.draw = &drawn{Draw: d, tickets: int64(len(tickets))}
+	var last []byte
+	for _, t := range tickets {
+		if !t.decided {
+			continue
+		}
+		e.draw.winners++
+		if rank := d.Rank(t.user); bytes.Compare(rank[:], last) > 0 {
+			last = rank[:]
+		}
+	}
+	e.draw.last = hex.EncodeToString(last)
+	for _, t := range tickets {
+		if rank := d.Rank(t.user); !t.decided && bytes.Compare(rank[:], last) < 0 {
+			e.draw.passedOver++
+		}
+	}
+	return nil
+}
+
+// ranked is a ticket: a million of them are 16 MB.
+type ranked struct {
+	user    int64
+	decided bool
+}
