@@ -22,7 +22,7 @@ import (
 //
 //	begins_at ────────── the window ──────────▶ drawn ───────────────▶ ended ────▶ as in queue.go
 //	  tap ─▶ a ticket in the database ─▶ 202      rank all tickets,
-//	  (one a user, a second tap is shown it)      RESERVE in that order until nothing is left
+//	  (one a user, which the same key shows)      RESERVE in that order until nothing is left
 //
 // A ticket is a request, and a winner's goes on in enqueue as any request does: RESERVE decides which of them
 // get a unit, so nothing that holds for the queue is different for a draw. It may be done by several instances
@@ -102,7 +102,10 @@ func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o Order) (Order
 	}
 	if d.BegunAt.IsZero() {
 		ticket, err := s.lottery.Enter(ctx, o)
-		if !errors.Is(err, ErrDrawn) {
+		switch {
+		case err == nil && ticket.RequestID != o.RequestID:
+			return Order{}, ErrLimitReached
+		case !errors.Is(err, ErrDrawn):
 			return s.showTicket(sale, ticket), err
 		}
 	}

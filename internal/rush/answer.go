@@ -20,6 +20,7 @@ type order struct {
 	CouponID  string    `json:"coupon_id"`
 	UserID    string    `json:"user_id"`
 	Status    string    `json:"status"`
+	DrawsAt   time.Time `json:"draws_at"` // of a ticket
 	ExpiresAt time.Time `json:"expires_at"`
 }
 

@@ -20,6 +20,9 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 		}
 		a, err := r.poll(work, q)
 		after = a.after
+		if drawn := a.order.DrawsAt.Add(r.InDoubt); !a.order.DrawsAt.IsZero() && drawn.After(last) {
+			last = drawn
+		}
 		switch v := classifyPoll(a, err); v.kind {
 		case accepted:
 			r.acknowledge(ctx, work, t, a.order)
