@@ -76,12 +76,13 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 }
 
 // newCommitter returns what order.commit names: one transaction for the orders of many
-// requests, or nil, which is one for each.
-func newCommitter(cfg config.Order, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
-	if cfg.Commit == "single" {
-		return nil
+// requests, or, as single, groups of one, as many at a time as there are connections.
+func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
+	o := store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()}
+	if cfg.Order.Commit == "single" {
+		o.MaxOrders, o.Committers = 1, max(1, cfg.MySQL.MaxOpen/2)
 	}
-	return m.Committer(t.Committer(db.GroupCommitter(store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()})))
+	return m.Committer(t.Committer(db.GroupCommitter(o)))
 }
 
 // batchSize is how many orders are placed together at most. A batch is worth its while

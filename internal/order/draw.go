@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +25,8 @@ type knownDraw struct {
 
 	readAt   time.Time
 	closedAt time.Time // when this instance first saw that the sale was over
+	ranked   []ranked  // every ticket, in the order of the ranks, once it has begun and until it has ended
+	decided  int       // so many of them, from the first, have rows
 }
 
 const (
@@ -66,7 +66,28 @@ func (k *draws) put(d Draw, readAt time.Time) {
 	}
 	known := k.known[d.CouponID]
 	known.Draw, known.readAt = d, readAt
+	if !d.EndedAt.IsZero() {
+		known.ranked = nil
+	}
 	k.known[d.CouponID] = known
+}
+
+// ranked returns what keepRanked has kept of a draw.
+func (k *draws) ranked(couponID int64) (all []ranked, decided int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[couponID]
+	return known.ranked, known.decided
+}
+
+// keepRanked keeps the ranks of a draw that has begun, and how many of them, from the first, have rows:
+// there will be no other tickets, and a row stays.
+func (k *draws) keepRanked(couponID int64, all []ranked, decided int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[couponID]
+	known.ranked, known.decided = all, decided
+	k.known[couponID] = known
 }
 
 // closedSince returns when this instance first saw that a sale was over.
@@ -87,12 +108,8 @@ type ranked struct {
 	user int64
 }
 
-// winnersPerRead is how many tickets are read at once, in the order of their ranks; entrantsPerRead how many
-// users are, in the order of their ids.
-const (
-	winnersPerRead  = 100
-	entrantsPerRead = 10_000
-)
+// entrantsPerRead is how many users are read at once, in the order of their ids.
+const entrantsPerRead = 10_000
 
 // DrawDue reports whether the tickets of a coupon may have to be drawn. It does no I/O.
 func (s *Service) DrawDue(sale coupon.Coupon) bool {
@@ -121,14 +138,21 @@ func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, 
 	if err := s.lottery.Begin(ctx, sale.ID, s.now()); err != nil {
 		return false, err
 	}
-	all, err := s.rankAll(ctx, d)
-	if err != nil {
-		return false, err
+	all, decided := s.draws.ranked(sale.ID)
+	if all == nil {
+		if all, err = s.rankAll(ctx, d); err != nil {
+			return false, err
+		}
 	}
 	d.Entrants, d.EndedAt = int64(len(all)), s.now()
-	waiting, err := s.serveRanked(ctx, sale, &d, all, closed)
-	if err != nil || waiting > 0 {
+	served, decided, over, err := s.serveRanked(ctx, sale, all, decided, closed)
+	s.draws.keepRanked(sale.ID, all, decided)
+	if err != nil || !over || decided < served {
 		return false, err
+	}
+	if d.Winners = int64(served); served > 0 {
+		last := d.Rank(all[served-1].user)
+		d.LastRank = hex.EncodeToString(last[:])
 	}
 	return true, s.lottery.End(ctx, d)
 }
@@ -161,85 +185,6 @@ func (s *Service) rankAll(ctx context.Context, d Draw) ([]ranked, error) {
 		return bytes.Compare(x[:], y[:])
 	})
 	return all, nil
-}
-
-// serveRanked queues the tickets in the order of their ranks until nothing is left to sell, and returns of
-// how many the outcome is not in the database yet. It counts the winners in d.
-func (s *Service) serveRanked(ctx context.Context, sale coupon.Coupon, d *Draw, all []ranked, closed bool) (waiting int, err error) {
-	for page := range slices.Chunk(all, winnersPerRead) {
-		users := make([]int64, len(page))
-		for i, r := range page {
-			users[i] = r.user
-		}
-		tickets, err := s.lottery.Entrants(ctx, sale.ID, users)
-		if err != nil {
-			return waiting, err
-		}
-		for _, user := range users {
-			t := tickets[user]
-			if !t.Decided {
-				if closed {
-					return waiting, nil
-				}
-				switch err := s.serveTicket(ctx, sale, t.Order); {
-				case errors.Is(err, coupon.ErrSoldOut):
-					return waiting, nil
-				case errors.Is(err, ErrBusy): // an earlier call is at a sibling, or its entry is
-					return waiting + 1, nil
-				case err != nil:
-					return waiting, err
-				}
-				waiting++
-			}
-			rank := d.Rank(user)
-			d.Winners, d.LastRank = d.Winners+1, hex.EncodeToString(rank[:])
-		}
-	}
-	return waiting, nil
-}
-
-// fullQueuePause is how long a full queue is waited for.
-const fullQueuePause = 10 * time.Millisecond
-
-// serveTicket queues the order of a ticket, again if it was queued before. It waits while the queue is full:
-// the next may not be served before.
-func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o Order) error {
-	for empty := 0; ; {
-		id, err := s.ids.Next(ctx) // each attempt has its own: another drawer may be at it
-		if err != nil {
-			return fmt.Errorf("%w: get an order id: %w", ErrUnavailable, err)
-		}
-		now := s.now().UTC().Truncate(time.Millisecond)
-		o.ID, o.Status, o.PriceCents, o.CreatedAt, o.ExpiresAt = id, Queued, sale.PriceCents, now, now.Add(s.payWithin)
-		_, err = s.enqueueAlone(ctx, sale, o)
-		switch {
-		case errors.Is(err, coupon.ErrSoldOut):
-			// Another drawer may have taken the last unit for this ticket a moment ago: then the next
-			// answer says so.
-			if empty++; empty == 2 {
-				return err
-			}
-			continue
-		case errors.Is(err, ErrOverloaded):
-		case errors.Is(err, ErrDuplicate), errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrVoided):
-			return nil // its row is on its way, or there
-		case errors.Is(err, ErrLimitReached), errors.Is(err, ErrCooldown), errors.Is(err, ErrKeyReused):
-			if err := s.orders.Void(ctx, o); !errors.Is(err, ErrDuplicate) {
-				return err
-			}
-			return nil
-		case errors.Is(err, ErrStaleEpoch):
-			s.sales.Forget(sale.ID)
-			return err
-		default:
-			return err
-		}
-		select {
-		case <-time.After(fullQueuePause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // newSeed returns a new seed.

@@ -56,6 +56,8 @@ type Stock interface {
 	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
 	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
+	// Left returns the units in each shard, or coupon.ErrNotLoaded.
+	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
 	// Reserve takes one unit, from the user's home shard or else from a sibling. It returns
 	// coupon.ErrSoldOut only after every shard was seen empty; other errors are
 	// ErrLimitReached, ErrCooldown, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and

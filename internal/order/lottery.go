@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"seckill/internal/coupon"
@@ -101,8 +102,11 @@ func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o Order) (Order
 		switch {
 		case err == nil && ticket.RequestID != o.RequestID:
 			return Order{}, ErrLimitReached
+		case err == nil:
+			s.tickets.put(ticket)
+			return s.showTicket(sale, ticket), nil
 		case !errors.Is(err, ErrDrawn):
-			return s.showTicket(sale, ticket), err
+			return Order{}, err
 		}
 	}
 	return Order{}, fmt.Errorf("%w: %w", ErrOverloaded, ErrDrawn)
@@ -116,6 +120,33 @@ func (s *Service) showTicket(sale coupon.Coupon, o Order) Order {
 	return o
 }
 
+// tickets are tickets that this instance has seen, by their ids, which are no order's. So a poll of one asks
+// no store before the draw, and afterwards only for its order.
+type tickets struct {
+	mu  sync.Mutex
+	all map[int64]Order
+}
+
+// maxTickets bounds the tickets that are known. Others are read from the database.
+const maxTickets = 1 << 17
+
+func (k *tickets) put(o Order) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.all) >= maxTickets {
+		clear(k.all)
+	}
+	k.all[o.ID] = o
+}
+
+// get returns the ticket of the user with this id, if it is known.
+func (k *tickets) get(id, userID int64) (Order, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o, known := k.all[id]
+	return o, known && o.UserID == userID
+}
+
 // ticket returns what became of a ticket.
 func (s *Service) ticket(ctx context.Context, id, userID int64) (Order, error) {
 	if s.lottery == nil {
@@ -125,15 +156,41 @@ func (s *Service) ticket(ctx context.Context, id, userID int64) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
+	s.tickets.put(o)
 	sale, err := s.sales.Get(ctx, o.CouponID)
 	if err != nil {
 		return Order{}, err
 	}
-	d, err := s.draw(ctx, sale) // before its order, which is there when the draw has ended
-	if err != nil {
-		return Order{}, err
+	return s.resultOfTicket(ctx, sale, o)
+}
+
+// knownTicket is ticket for one that this instance has seen, and ErrNotFound for others and once its sale
+// has ended so long ago that it may be archived.
+func (s *Service) knownTicket(ctx context.Context, id, userID int64) (Order, error) {
+	o, known := s.tickets.get(id, userID)
+	if !known {
+		return Order{}, ErrNotFound
 	}
-	if found, err := s.orders.ByRequest(ctx, o.RequestID, userID); !errors.Is(err, ErrNotFound) {
+	sale, err := s.sales.Get(ctx, o.CouponID)
+	switch {
+	case err != nil:
+		return Order{}, err
+	case !s.now().Before(sale.EndsAt.Add(coupon.Retention)):
+		return Order{}, ErrNotFound
+	}
+	return s.resultOfTicket(ctx, sale, o)
+}
+
+// resultOfTicket returns the order of a ticket, or the ticket as long as it has none.
+func (s *Service) resultOfTicket(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	d, err := s.draw(ctx, sale) // before its order, which is there when the draw has ended
+	switch {
+	case err != nil:
+		return Order{}, err
+	case d.BegunAt.IsZero():
+		return s.showTicket(sale, o), nil
+	}
+	if found, err := s.orders.ByRequest(ctx, o.RequestID, o.UserID); !errors.Is(err, ErrNotFound) {
 		return found, err
 	}
 	if d.EndedAt.IsZero() {

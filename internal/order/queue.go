@@ -102,12 +102,17 @@ func queuedOrder(o Order, h Hold) Order {
 // after which it is expected to be processed.
 func (s *Service) nowQueued(o Order) Order {
 	s.polls.expect(o, s.now())
+	s.wakeWorkers()
+	o.Position = s.rate.estimate(s.now(), o)
+	return o
+}
+
+// wakeWorkers has the workers of this instance look for entries.
+func (s *Service) wakeWorkers() {
 	select {
 	case s.woken <- struct{}{}:
 	default:
 	}
-	o.Position = s.rate.estimate(s.now(), o)
-	return o
 }
 
 // alreadyQueued returns what became of a repeated request whose order is still among the

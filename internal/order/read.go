@@ -12,6 +12,9 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o, committed := s.polls.wait(ctx, id, userID); committed {
 		return o, nil
 	}
+	if o, err := s.knownTicket(ctx, id, userID); !errors.Is(err, ErrNotFound) {
+		return o, err
+	}
 	o, err := s.orders.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err

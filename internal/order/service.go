@@ -88,6 +88,7 @@ type Service struct {
 	lottery       Lottery
 	lotteryWindow time.Duration
 	draws         draws
+	tickets       tickets
 	woken         chan struct{} // an order was queued through this instance
 	rate          queueRate     // of the queues
 	polls         *polls        // nil without a queue
@@ -116,7 +117,7 @@ func NewService(p Deps) *Service {
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
-		lottery: p.Lottery, lotteryWindow: p.LotteryWindow, draws: draws{known: map[int64]knownDraw{}},
+		lottery: p.Lottery, lotteryWindow: p.LotteryWindow, draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]Order{}},
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {

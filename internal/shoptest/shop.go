@@ -65,7 +65,7 @@ type Commit string
 const (
 	Batch  Commit = "batch"  // every step once for many orders
 	Group  Commit = "group"  // one transaction for many
-	Single Commit = "single" // a transaction each
+	Single Commit = "single" // a transaction each, of order.Single
 )
 
 // Commits are all of them.

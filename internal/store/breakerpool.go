@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"gorm.io/gorm"
+
 	"seckill/internal/breaker"
 	"seckill/internal/order"
 )
@@ -15,8 +17,8 @@ import (
 const probeTimeout = time.Second
 
 // breakerPool is the pool that gorm uses, with a breaker before it: a database that is
-// down costs a request nothing, instead of the whole of its budget. Statements inside a
-// transaction do not pass the breaker, because its begin did. Nor does QueryRowContext,
+// down costs a request nothing, instead of the whole of its budget. Of a transaction the first
+// statement passes the breaker: the begin travels with it. QueryRowContext does not,
 // whose sql.Row cannot carry the refusal: only the embedded database's fences use it.
 type breakerPool struct {
 	*sql.DB
@@ -37,12 +39,57 @@ func newBreakerPool(
 // GetDBConn returns the pool itself, for gorm.
 func (p breakerPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
+// errNotAsked is the outcome of a begin that has a connection: the server was asked nothing.
+var errNotAsked = errors.New("store: nothing was asked")
+
 // BeginTx begins a transaction, unless the circuit is open.
+func (p breakerPool) BeginTx(ctx context.Context, o *sql.TxOptions) (gorm.ConnPool, error) {
+	var begun *sql.Tx
+	err := p.do(ctx, func() (err error) {
+		if begun, err = p.DB.BeginTx(ctx, o); err == nil {
+			err = errNotAsked
+		}
+		return err
+	})
+	if !errors.Is(err, errNotAsked) {
+		return nil, err
+	}
+	return &breakerTx{Tx: begun, pool: p}, nil
+}
+
+// breakerTx is a transaction whose first statement passes the breaker.
+type breakerTx struct {
+	*sql.Tx
+
+	pool  breakerPool
+	asked bool
+}
+
+// ExecContext executes a statement.
 //
 //nolint:wrapcheck // gorm is to see what the pool says
-func (p breakerPool) BeginTx(ctx context.Context, o *sql.TxOptions) (begun *sql.Tx, err error) {
-	err = p.do(ctx, func() error { begun, err = p.DB.BeginTx(ctx, o); return err })
-	return begun, err
+func (t *breakerTx) ExecContext(ctx context.Context, query string, args ...any) (done sql.Result, err error) {
+	err = t.do(ctx, func() error { done, err = t.Tx.ExecContext(ctx, query, args...); return err })
+	return done, err
+}
+
+// QueryContext runs a query.
+//
+//nolint:wrapcheck // gorm is to see what the pool says
+func (t *breakerTx) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	err = t.do(ctx, func() error {
+		rows, err = t.Tx.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // the caller does both
+		return err
+	})
+	return rows, err
+}
+
+func (t *breakerTx) do(ctx context.Context, call func() error) error {
+	if t.asked {
+		return call()
+	}
+	t.asked = true
+	return t.pool.do(ctx, call)
 }
 
 // ExecContext executes a statement, unless the circuit is open.
@@ -78,7 +125,7 @@ func outcomeOf(err error) breaker.Outcome {
 	switch {
 	case errors.Is(classify(err), order.ErrUnavailable):
 		return breaker.Unresponsive
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, errNotAsked):
 		return breaker.Inconclusive
 	}
 	return breaker.Responsive

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -48,16 +49,20 @@ func (b deadlineConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("store: the driver's %T lacks a method", conn)
 	}
-	return deadlineConn{all}, nil
+	return &deadlineConn{driverConn: all}, nil
 }
 
-type deadlineConn struct{ driverConn }
+// deadlineConn begins a transaction with its first statement, in the same round trip: begin is
+// what is yet to be sent.
+type deadlineConn struct {
+	driverConn
 
-// BeginTx begins a transaction that ends by the deadline of ctx, in one round trip:
-// the driver's own takes one more for the level.
-//
-//nolint:wrapcheck // as above
-func (c deadlineConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	begin string
+}
+
+// BeginTx begins a transaction that ends by the deadline of ctx. It asks the server nothing:
+// that a connection is dead is found by the first statement.
+func (c *deadlineConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	begin := "START TRANSACTION"
 	if o.ReadOnly {
 		begin += " READ ONLY"
@@ -65,17 +70,66 @@ func (c deadlineConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.T
 	if level := sql.IsolationLevel(o.Isolation); level != sql.LevelDefault {
 		begin = "SET TRANSACTION ISOLATION LEVEL " + strings.ToUpper(level.String()) + "; " + begin
 	}
-	if _, err := c.ExecContext(ctx, begin, nil); err != nil {
-		return nil, err
-	}
+	c.begin = begin
 	until, has := ctx.Deadline()
-	return deadlineTx{c.driverConn, until, has}, nil
+	return deadlineTx{c, until, has}, nil
+}
+
+// ExecContext executes a statement, after the begin if that is yet to be sent.
+//
+//nolint:wrapcheck // as above
+func (c *deadlineConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (done driver.Result, err error) {
+	err = c.begun(query, func(query string) error {
+		done, err = c.driverConn.ExecContext(ctx, query, args)
+		return err
+	})
+	return done, err
+}
+
+// QueryContext runs a query, after the begin if that is yet to be sent. The driver passes over
+// results without rows, which is what the begin answers.
+//
+//nolint:wrapcheck // as above
+func (c *deadlineConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	err = c.begun(query, func(query string) error {
+		rows, err = c.driverConn.QueryContext(ctx, query, args)
+		return err
+	})
+	return rows, err
+}
+
+// PrepareContext prepares a statement, and begins before: a prepared one is sent alone.
+//
+//nolint:wrapcheck // as above
+func (c *deadlineConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if begin := c.begin; begin != "" {
+		c.begin = ""
+		if _, err := c.driverConn.ExecContext(ctx, begin, nil); err != nil {
+			return nil, err
+		}
+	}
+	return c.driverConn.PrepareContext(ctx, query)
+}
+
+// begun sends a statement, together with the begin if that is yet to be sent. The driver skips a
+// statement that it cannot send without preparing it: then the begin is still to be sent.
+func (c *deadlineConn) begun(query string, send func(query string) error) error {
+	begin := c.begin
+	if begin == "" {
+		return send(query)
+	}
+	c.begin = ""
+	err := send(begin + "; " + query)
+	if errors.Is(err, driver.ErrSkip) {
+		c.begin = begin
+	}
+	return err
 }
 
 // deadlineTx takes the place of the driver's transaction, which is no more than the two
 // statements.
 type deadlineTx struct {
-	conn        driverConn
+	conn        *deadlineConn
 	deadline    time.Time
 	hasDeadline bool
 }
@@ -87,6 +141,10 @@ func (t deadlineTx) Commit() error { return t.end("COMMIT") }
 func (t deadlineTx) Rollback() error { return t.end("ROLLBACK") }
 
 func (t deadlineTx) end(statement string) error {
+	if t.conn.begin != "" { // nothing was sent
+		t.conn.begin = ""
+		return nil
+	}
 	ctx := context.Background()
 	if t.hasDeadline {
 		var cancel context.CancelFunc

@@ -62,7 +62,8 @@ func TestAUsersSecondUnitTakesNoMoreTripsThanTheFirst(t *testing.T) {
 	require.Equal(t, []int64{52, 48}, []int64{stock, live})
 }
 
-// committedInTwoTrips serves the 24 who came, in one transaction and two trips to the server.
+// committedInTwoTrips serves the 24 who came, in one transaction and two trips to the server
+// before its commit.
 func (h *hall) committedInTwoTrips(t *testing.T) {
 	t.Helper()
 	said := trips(t, h.subject, func() {
@@ -71,7 +72,29 @@ func (h *hall) committedInTwoTrips(t *testing.T) {
 		}
 	})
 	require.Equal(t, []int{24}, h.groups())
-	var verbs [][]string
+	require.Equal(t, [][]string{
+		{"SET", "START", "INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}, {"COMMIT"},
+	}, verbs(said), "%q", said)
+}
+
+// One order in a transaction of its own has one trip before its commit, and one more if its user
+// may have several: the begin travels with the first statement.
+func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
+	s, _ := onItsOwn(t, servers.Set("log-output", "TABLE")).grouped(GroupOptions{MaxOrders: 1})
+	c := onSale(t, s, 20)
+	said := trips(t, s, func() { require.NoError(t, place(t.Context(), s, c, wish(c, 1, 1))) })
+	require.Equal(t, [][]string{
+		{"SET", "START", "INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}, {"COMMIT"},
+	}, verbs(said), "%q", said)
+	raw(t, s, "UPDATE coupons SET limit_per_user = 1")
+	raw(t, s, "TRUNCATE mysql.general_log")
+	c.LimitPerUser = 1
+	said = trips(t, s, func() { require.NoError(t, place(t.Context(), s, c, wish(c, 2, 2))) })
+	require.Equal(t, [][]string{{"SET", "START", "INSERT", "INSERT", "UPDATE", "SELECT"}, {"COMMIT"}}, verbs(said), "%q", said)
+}
+
+// verbs returns the first word of each statement.
+func verbs(said [][]string) (verbs [][]string) {
 	for _, trip := range said {
 		var of []string
 		for _, statement := range trip {
@@ -79,7 +102,7 @@ func (h *hall) committedInTwoTrips(t *testing.T) {
 		}
 		verbs = append(verbs, of)
 	}
-	require.Equal(t, [][]string{{"INSERT", "SELECT", "SELECT"}, {"INSERT", "UPDATE", "SELECT"}}, verbs, "%q", said)
+	return verbs
 }
 
 // With many orders of the coupon, of the user and of others a free slot must still be

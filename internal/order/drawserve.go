@@ -1,0 +1,174 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"seckill/internal/coupon"
+)
+
+// winnersPerRead is how many tickets are read and queued at once, in the order of their ranks.
+const winnersPerRead = 256
+
+// serveRanked queues the tickets in the order of their ranks, behind those that have had rows before. It
+// returns how many are served, queued or not, and how many of them, from the first, have rows; over reports
+// whether no other is to be served.
+func (s *Service) serveRanked(
+	ctx context.Context, sale coupon.Coupon, all []ranked, before int, closed bool,
+) (served, decided int, over bool, err error) {
+	served, decided = before, before
+	for page := range slices.Chunk(all[before:], winnersPerRead) {
+		users := make([]int64, len(page))
+		for i, r := range page {
+			users[i] = r.user
+		}
+		tickets, err := s.lottery.Entrants(ctx, sale.ID, users)
+		if err != nil {
+			return served, decided, false, err
+		}
+		var open []Order
+		for i, user := range users {
+			t := tickets[user]
+			switch {
+			case !t.Decided:
+				open = append(open, t.Order)
+			case decided == served+i:
+				decided++
+			}
+		}
+		n, over, err := 0, closed, error(nil)
+		if !closed {
+			n, over, err = s.servePage(ctx, sale, open)
+		}
+		if n < len(open) {
+			served += slices.Index(users, open[n].UserID)
+			return served, min(decided, served), over, err
+		}
+		served += len(page)
+	}
+	return served, decided, true, nil
+}
+
+// servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
+// many, from the first, are queued; soldOut reports whether nothing was left for the next.
+//
+// While there are units for all of them each gets one, in whatever order they are asked for: who draws at the
+// same time asks for none but these and those before them. The last units go to one after the other.
+func (s *Service) servePage(ctx context.Context, sale coupon.Coupon, tickets []Order) (n int, soldOut bool, err error) {
+	if len(tickets) == 0 {
+		return 0, false, nil
+	}
+	left, err := s.left(ctx, sale)
+	if err != nil {
+		return 0, false, err
+	}
+	enough, alone := left >= int64(len(tickets)), tickets
+	if enough {
+		if alone, err = s.serveTickets(ctx, sale, tickets); err != nil {
+			return 0, false, err
+		}
+	}
+	for _, o := range alone {
+		if err := s.serveTicket(ctx, sale, o); err != nil {
+			n = slices.IndexFunc(tickets, func(t Order) bool { return t.RequestID == o.RequestID })
+			switch {
+			case errors.Is(err, coupon.ErrSoldOut):
+				return n, !enough, nil
+			case errors.Is(err, ErrBusy): // an earlier call is at a sibling, or its entry is
+				return n, false, nil
+			}
+			return n, false, err
+		}
+	}
+	return len(tickets), false, nil
+}
+
+// left returns the units in all shards.
+func (s *Service) left(ctx context.Context, sale coupon.Coupon) (left int64, err error) {
+	shards, err := s.stock.Left(ctx, sale.ID, sale.Shards)
+	for _, units := range shards {
+		left += units
+	}
+	return left, err
+}
+
+// serveTickets queues many tickets at once, and returns those that are to go alone.
+func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets []Order) (alone []Order, err error) {
+	orders, requests := make([]Order, len(tickets)), make([]ReserveRequest, len(tickets))
+	for i, o := range tickets {
+		if orders[i], err = s.orderOfTicket(ctx, sale, o); err != nil {
+			return nil, err
+		}
+		requests[i] = s.enqueueRequest(orders[i], sale)
+	}
+	var queued []Order
+	for i, r := range s.stock.ReserveMany(ctx, requests) {
+		if r.Err != nil || r.Hold.OrderID != orders[i].ID {
+			alone = append(alone, tickets[i])
+			continue
+		}
+		queued = append(queued, queuedOrder(orders[i], r.Hold))
+	}
+	if len(queued) > 0 {
+		err = errors.Join(s.unresolved.PutUnresolvedMany(ctx, queued)...)
+		s.wakeWorkers()
+	}
+	return alone, err
+}
+
+// orderOfTicket returns the order of a ticket, with an id of its own for each attempt: another drawer may be
+// at it.
+func (s *Service) orderOfTicket(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	id, err := s.ids.Next(ctx)
+	if err != nil {
+		return Order{}, fmt.Errorf("%w: get an order id: %w", ErrUnavailable, err)
+	}
+	now := s.now().UTC().Truncate(time.Millisecond)
+	o.ID, o.Status, o.PriceCents, o.CreatedAt, o.ExpiresAt = id, Queued, sale.PriceCents, now, now.Add(s.payWithin)
+	return o, nil
+}
+
+// fullQueuePause is how long a full queue is waited for.
+const fullQueuePause = 10 * time.Millisecond
+
+// serveTicket queues the order of a ticket, again if it was queued before. It waits while the queue is full:
+// the next may not be served before.
+func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o Order) error {
+	for empty := 0; ; {
+		o, err := s.orderOfTicket(ctx, sale, o)
+		if err != nil {
+			return err
+		}
+		_, err = s.enqueueAlone(ctx, sale, o)
+		switch {
+		case errors.Is(err, coupon.ErrSoldOut):
+			// Another drawer may have taken the last unit for this ticket a moment ago: then the next
+			// answer says so.
+			if empty++; empty == 2 {
+				return err
+			}
+			continue
+		case errors.Is(err, ErrOverloaded):
+		case errors.Is(err, ErrDuplicate), errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrVoided):
+			return nil // its row is on its way, or there
+		case errors.Is(err, ErrLimitReached), errors.Is(err, ErrCooldown), errors.Is(err, ErrKeyReused):
+			if err := s.orders.Void(ctx, o); !errors.Is(err, ErrDuplicate) {
+				return err
+			}
+			return nil
+		case errors.Is(err, ErrStaleEpoch):
+			s.sales.Forget(sale.ID)
+			return err
+		default:
+			return err
+		}
+		select {
+		case <-time.After(fullQueuePause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
