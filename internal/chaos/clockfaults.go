@@ -101,7 +101,7 @@ func (r *round) checkTimes() {
 			r.rec.problemLocked("%d buyers were refused as %s, and nothing but a clock was wrong", n, code)
 		}
 	}
-	if r.env.mode == Queue {
+	if queues(r.env.mode) {
 		return // where what waits for too long is void
 	}
 	for _, w := range r.wishes {

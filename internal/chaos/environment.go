@@ -47,6 +47,8 @@ const (
 	longBudget  = 2400 * time.Millisecond // of a transaction on a patient environment, where the server gives up a row after 1 s
 	paused      = 1800 * time.Millisecond
 	queueWait   = 5 * time.Second // longer than an entry of a stopped instance waits until it is claimed
+
+	lotteryWindow = 2 * time.Second // in which the first part of the crowd has come
 )
 
 // environment is a fleet on stores of its own. It is used for one round after the other.
@@ -54,7 +56,7 @@ type environment struct {
 	kind    kind
 	program string
 	before  string // an earlier build, or the same
-	mode    string // Sync or Queue
+	mode    string // one of Modes
 	tokens  bool   // buying needs a purchase token
 	dir     string
 	secret  string
@@ -225,7 +227,13 @@ func (b *environment) environ(lock string) ([]string, error) {
 		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places),
 		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
-		"SECKILL_LOCK__BACKEND=" + lock, "SECKILL_ORDER__MODE=" + b.mode, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
+		"SECKILL_LOCK__BACKEND=" + lock, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
+	}
+	switch b.mode {
+	case Lottery:
+		env = append(env, "SECKILL_ORDER__MODE="+Queue, "SECKILL_ORDER__QUEUE_ORDER="+Lottery, "SECKILL_ORDER__LOTTERY_WINDOW="+lotteryWindow.String())
+	default:
+		env = append(env, "SECKILL_ORDER__MODE="+b.mode)
 	}
 	if b.kind != cluster {
 		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)

@@ -32,14 +32,21 @@ type Fault struct {
 	queue  bool          // has a meaning in queue mode only
 }
 
-// The modes of a fleet, as order.mode names them.
+// The modes of a fleet, as order.mode names the first two. In the third the queue's first buyers are drawn.
 const (
-	Sync  = "sync"
-	Queue = "queue"
+	Sync    = "sync"
+	Queue   = "queue"
+	Lottery = "lottery"
 )
 
+// Modes are all of them.
+var Modes = []string{Sync, Queue, Lottery}
+
+// queues reports whether the requests of a mode are queued.
+func queues(mode string) bool { return mode == Queue || mode == Lottery }
+
 // Faults lists every fault of a mode whose name the pattern matches; an empty one matches
-// all. In queue mode there are those of the queue besides all others.
+// all. With queues there are those of the queue besides all others.
 func Faults(mode, pattern string) ([]Fault, error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
@@ -48,7 +55,7 @@ func Faults(mode, pattern string) ([]Fault, error) {
 	var some []Fault
 	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
 		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults(), moveFaults(), upgradeFaults()) {
-		if match.MatchString(c.Name) && (mode == Queue || !c.queue) {
+		if match.MatchString(c.Name) && (queues(mode) || !c.queue) {
 			some = append(some, c)
 		}
 	}
@@ -178,7 +185,7 @@ func stepFaults() []Fault {
 
 func (s stepFault) arm(action string) func(r *round) map[int]string {
 	return func(r *round) map[int]string {
-		if r.env.mode == Queue && strings.HasPrefix(s.point, "reconcile.") {
+		if queues(r.env.mode) && strings.HasPrefix(s.point, "reconcile.") {
 			s.with = astray // a queued hold is the reconciler's only when no worker serves its entry
 		}
 		return s.specs(r.rng, action, len(r.wishes))
@@ -224,7 +231,7 @@ func (s stepFault) await(action string) func(ctx context.Context, r *round) (boo
 	}
 	return func(ctx context.Context, r *round) (bool, error) {
 		limit := limit
-		if s.late && r.env.mode == Queue { // the reconciler leaves a queued hold to its entry for so long
+		if s.late && queues(r.env.mode) { // the reconciler leaves a queued hold to its entry for so long
 			limit += queueWait
 		}
 		if action != "lose" && !s.late && r.hitEarly(ctx) {

@@ -124,6 +124,21 @@ func (r *record) refuse(code string) {
 	r.refused[code]++
 }
 
+// placeOf returns where the order of a wish is asked for that was answered 202; "" if it has ended.
+func (r *record) placeOf(w *purchase) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return w.place
+}
+
+// notDrawn records that a wish has ended without an order.
+func (r *record) notDrawn(w *purchase) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.place = ""
+	r.refused["not_drawn"]++
+}
+
 func (r *record) count(n *int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

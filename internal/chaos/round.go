@@ -74,11 +74,15 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 // sale puts a fresh coupon on sale.
 func (r *round) sale(ctx context.Context, stock, limit int) (id string, err error) {
 	now := time.Now().UTC()
+	begins := now.Add(-time.Minute)
+	if r.env.mode == Lottery {
+		begins = now
+	}
 	var made struct {
 		ID string `json:"id"`
 	}
 	body := fmt.Sprintf(`{"title":"Chaos","stock":%d,"limit_per_user":%d,"price_cents":990,"begins_at":%q,"ends_at":%q}`,
-		stock, limit, now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+		stock, limit, begins.Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
 	if err := r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons", body, http.StatusCreated, &made); err != nil {
 		return "", err
 	}
@@ -94,6 +98,9 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	go func() {
 		defer close(r.done)
 		r.run(ctx, early, r.pause(len(early)), r.until)
+		if r.env.mode == Lottery {
+			r.awaitDraw(ctx, early, r.until) // the fault may come in the midst of it
+		}
 	}()
 	struck, err = r.fault.harm(ctx, r)
 	for !r.supervisor.healthy() && ctx.Err() == nil {

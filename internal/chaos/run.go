@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,7 +17,7 @@ type Options struct {
 	Program  string  // a seckill that was built with the tag faults
 	Before   string  // an earlier build, which is upgraded; default: this one
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
-	Mode     string  // Sync or Queue; default Sync
+	Mode     string  // one of Modes; default Sync
 	Tokens   bool    // buying needs a purchase token
 	Faults   []Fault // of that mode; each is played once before any is played again
 	Rounds   int     // in all; default: each fault once
@@ -39,8 +41,8 @@ func (o *Options) Check() error {
 	switch {
 	case o.Lock != "redis" && o.Lock != "none":
 		return fmt.Errorf("--lock: %q is neither redis nor none", o.Lock)
-	case o.Mode != Sync && o.Mode != Queue:
-		return fmt.Errorf("--mode: %q is neither sync nor queue", o.Mode)
+	case !slices.Contains(Modes, o.Mode):
+		return fmt.Errorf("--mode: %q is none of %s", o.Mode, strings.Join(Modes, ", "))
 	case o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1:
 		return errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3")
 	case o.Before == "":

@@ -107,8 +107,8 @@ func seconds(d time.Duration) float64 {
 // name is the fault's, with what it was played in unless that is the usual.
 func (w Row) name() string {
 	name := w.Cell
-	if w.Mode == Queue {
-		name += " (mode: queue)"
+	if w.Mode != Sync {
+		name += " (mode: " + w.Mode + ")"
 	}
 	if w.Lock == "none" {
 		name += " (lock: none)"

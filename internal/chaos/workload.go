@@ -133,7 +133,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			c.rec.mu.Lock()
 			w.place = a.place
 			c.rec.mu.Unlock()
-			if c.env.mode == Queue {
+			if c.env.mode == Queue { // a ticket is asked after when all have theirs
 				c.awaitQueue(ctx, w, a.place)
 			}
 			return true // followed to its end when the faults are over
@@ -194,8 +194,30 @@ func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
 	}
 }
 
+// awaitDraw asks after the tickets of the wishes, each until it has ended or until has passed.
+func (c *workload) awaitDraw(ctx context.Context, wishes []*purchase, until func() time.Time) {
+	lanes := make(chan struct{}, buyersAtOnce)
+	var all sync.WaitGroup
+	for _, w := range wishes {
+		if c.rec.placeOf(w) == "" {
+			continue
+		}
+		lanes <- struct{}{}
+		all.Go(func() {
+			defer func() { <-lanes }()
+			for ; c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil; c.awaitQueue(ctx, w, c.rec.placeOf(w)) {
+			}
+		})
+	}
+	all.Wait()
+}
+
 // ended records how a request ended that was answered 202.
 func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
+	if a.order.Status == "not_drawn" {
+		c.rec.notDrawn(w)
+		return
+	}
 	c.rec.mu.Lock()
 	w.place = ""
 	void := a.order.Status == "void" || a.status == http.StatusNotFound

@@ -166,29 +166,55 @@ func TestADrawOfFewerTicketsThanUnitsServesAll(t *testing.T) {
 
 // Whoever of several instances draws, and however often, the same are drawn.
 func TestSeveralInstancesDrawAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 5*shards, 1)
-		all := []*order.Service{s.drawing("a"), s.drawing("b"), s.drawing("c")}
-		tickets := enter(t, all[0], c, users(120)...)
-		s.later(lotteryWindow)
-		ctx, stop := context.WithCancel(t.Context())
-		var drawing sync.WaitGroup
-		for _, one := range all {
-			drawing.Go(func() {
-				for ctx.Err() == nil {
-					if ended, err := one.RunDraw(ctx, c); err == nil && ended {
-						return
-					}
-					time.Sleep(time.Millisecond)
+	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 120, 5*shards) })
+}
+
+// While there are units for all of them, many winners are queued at once.
+func TestManyWinnersAreDrawnBySeveralInstances(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 600, 75*shards) })
+}
+
+func drawnByThree(t *testing.T, s *shop, entrants, units int) {
+	t.Helper()
+	c := s.sell(t, int64(units), 1)
+	all := []*order.Service{s.drawing("a"), s.drawing("b"), s.drawing("c")}
+	tickets := enter(t, all[0], c, users(entrants)...)
+	s.later(lotteryWindow)
+	ctx, stop := context.WithCancel(t.Context())
+	var drawing sync.WaitGroup
+	for _, one := range all {
+		drawing.Go(func() {
+			for ctx.Err() == nil {
+				if ended, err := one.RunDraw(ctx, c); err == nil && ended {
+					return
 				}
-			})
-		}
-		draw(t, s, c, all...)
-		stop()
-		drawing.Wait()
-		requireDrawn(t, all[1], c, tickets, 5*shards)
-		s.atRest(t, c, 5*shards)
-	})
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	draw(t, s, c, all...)
+	stop()
+	drawing.Wait()
+	requireDrawn(t, all[1], c, tickets, units)
+	s.atRest(t, c, int64(units))
+}
+
+// A ticket that an instance has seen is not told from memory when its sale may be in the archive.
+func TestATicketIsForgottenWithItsSale(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	here := s.drawing("here")
+	tickets := enter(t, here, c, 1)
+	s.later(lotteryWindow)
+	draw(t, s, c, here)
+	requireDrawn(t, here, c, tickets, 1)
+	for _, table := range []string{"orders", "lottery_entrants"} {
+		_, err := s.raw.ExecContext(t.Context(), "DELETE FROM "+table)
+		require.NoError(t, err)
+	}
+	s.later(time.Until(c.EndsAt) + coupon.Retention + time.Hour)
+	_, err := here.Get(t.Context(), tickets[1].ID, 1)
+	require.ErrorIs(t, err, order.ErrNotFound)
 }
 
 // What was queued and lost with Redis is queued again: a ticket is in the database.

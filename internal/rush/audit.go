@@ -27,6 +27,7 @@ type auditReport struct {
 	Oversold   int         `json:"oversold"`
 	Duplicates int         `json:"duplicates"`
 	Violations []string    `json:"violations"`
+	Shards     []int64     `json:"shards"`
 	Invariants []invariant `json:"invariants"`
 }
 

@@ -1,6 +1,7 @@
 package rush
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -42,7 +43,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 				return
 			}
 		case refused:
-			r.countRefusal(v.name, t.due)
+			r.countRefusal(v.name, r.arrival(t))
 			return
 		case broken:
 			if v.name == "malformed" {
@@ -57,7 +58,17 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 			return
 		}
 		r.countRepeat()
+		t.path = again
 	}
+}
+
+// arrival returns when and how a tap came.
+func (r *run) arrival(t tap) arrival {
+	a := arrival{since: t.due, path: cmp.Or(t.path, atOnce)}
+	if r.shards > 0 {
+		a.shard = r.Home(r.userOf(t), r.shards)
+	}
+	return a
 }
 
 // backoff is backoff, and adds to what the server told the tap to wait.
@@ -73,7 +84,7 @@ func (t *tap) backoff(ctx context.Context, try int, after time.Duration) bool {
 // giveUp counts a tap by its last answer.
 func (r *run) giveUp(t tap, v verdict) {
 	if v.kind == retryable {
-		r.countRefusal(v.name, t.due)
+		r.countRefusal(v.name, r.arrival(t))
 		return
 	}
 	r.countFailure(v.name)

@@ -2,7 +2,9 @@ package rush
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,34 +16,103 @@ type Fairness struct {
 	// which the latter came first: 0 is first come, first served, 0.5 a lottery.
 	Inversions               float64
 	ByP50Millis, ByMaxMillis float64 // how much later the last tap that got a unit came than an overtaken one
+
+	// ByShard is Inversions of the refused taps of each home shard, and ByPath of those of each path that a
+	// tap can take: a shard, or a path, that is served worse than others has more. ByShard is nil where
+	// the shards are not known.
+	ByShard []float64
+	ByPath  map[string]float64
 }
 
-// arrivals are when taps came, since the start: by the schedule in an open loop.
-type arrivals struct{ got, missed []time.Duration }
+// The paths of a tap.
+const (
+	atOnce = "at once" // its first request was answered for good
+	again  = "again"   // it was asked again, as after "overloaded"
+	waited = "waited"  // it was queued, or had a ticket
+)
 
-// fairness returns the figures of the taps. It sorts them.
-func (a arrivals) fairness() (f Fairness) {
+// arrival is a tap as Fairness sees it.
+type arrival struct {
+	since time.Time // when it came: by the schedule in an open loop
+	path  string
+	shard int // the buyer's home
+}
+
+// arrivals are when taps came, since the start.
+type arrivals struct {
+	got    []time.Duration
+	missed []missed
+}
+
+type missed struct {
+	at    time.Duration
+	path  string
+	shard int
+}
+
+// fairness returns the figures of the taps, of buyers in so many shards; 0 is unknown. It sorts the taps.
+func (a arrivals) fairness(shards int) (f Fairness) {
 	if len(a.got) == 0 || len(a.missed) == 0 {
 		return f
 	}
 	slices.Sort(a.got)
-	slices.Sort(a.missed)
+	slices.SortFunc(a.missed, func(x, y missed) int { return int(x.at - y.at) })
 	last := a.got[len(a.got)-1]
-	f.Overtaken, _ = slices.BinarySearch(a.missed, last)
+	f.Overtaken, _ = slices.BinarySearchFunc(a.missed, last, func(m missed, at time.Duration) int { return int(m.at - at) })
 	if f.Overtaken == 0 {
 		return f
 	}
-	inversions, earlier := 0.0, 0
-	for _, missed := range a.missed[:f.Overtaken] {
-		for earlier < len(a.got) && a.got[earlier] <= missed {
+	all := newInversions(len(a.got))
+	byShard, byPath := make([]inversions, shards), map[string]inversions{}
+	for i := range byShard {
+		byShard[i] = all
+	}
+	earlier := 0
+	for _, m := range a.missed {
+		for earlier < len(a.got) && a.got[earlier] <= m.at {
 			earlier++
 		}
-		inversions += float64(len(a.got) - earlier)
+		later := len(a.got) - earlier
+		all.add(later)
+		of, known := byPath[m.path]
+		if !known {
+			of = newInversions(len(a.got))
+		}
+		of.add(later)
+		byPath[m.path] = of
+		if m.shard < shards {
+			byShard[m.shard].add(later)
+		}
 	}
-	f.Inversions = inversions / float64(len(a.got)) / float64(len(a.missed))
-	f.ByP50Millis = millis(last - a.missed[f.Overtaken/2])
-	f.ByMaxMillis = millis(last - a.missed[0])
+	f.Inversions, f.ByPath = all.part(), map[string]float64{}
+	for path, of := range byPath {
+		f.ByPath[path] = of.part()
+	}
+	for _, of := range byShard {
+		f.ByShard = append(f.ByShard, of.part())
+	}
+	f.ByP50Millis = millis(last - a.missed[f.Overtaken/2].at)
+	f.ByMaxMillis = millis(last - a.missed[0].at)
 	return f
+}
+
+// inversions counts the pairs of some refused taps with all that got a unit.
+type inversions struct{ got, missed, inverted float64 }
+
+func newInversions(got int) inversions { return inversions{got: float64(got)} }
+
+// add counts a refused tap, before so many that got a unit.
+func (i *inversions) add(later int) {
+	i.missed++
+	i.inverted += float64(later)
+}
+
+// part returns the part of the pairs that are inverted.
+func (i *inversions) part() float64 {
+	if i.missed == 0 {
+		return 0
+	}
+	return i.inverted / i.got / i.missed
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -53,4 +124,16 @@ func (f Fairness) String() string {
 	}
 	return fmt.Sprintf("overtaken by %.1f ms p50, %.1f at most   %.4f of pairs inverted (0 in order, 0.5 a lottery)",
 		f.ByP50Millis, f.ByMaxMillis, f.Inversions)
+}
+
+// parts returns the figures of shards and paths for people; "" without any.
+func (f Fairness) parts() string {
+	var all []string
+	for _, path := range slices.Sorted(maps.Keys(f.ByPath)) {
+		all = append(all, fmt.Sprintf("%s %.4f", path, f.ByPath[path]))
+	}
+	if len(f.ByShard) > 0 {
+		all = append(all, fmt.Sprintf("by home shard %.4f to %.4f", slices.Min(f.ByShard), slices.Max(f.ByShard)))
+	}
+	return strings.Join(all, "   ")
 }

@@ -13,6 +13,7 @@ import (
 func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after time.Duration) {
 	q := request{method: http.MethodGet, path: place, token: r.tokens[t.buyer]}
 	last := time.Now().Add(r.InDoubt)
+	t.path = waited
 	for try := 1; ; try++ {
 		if !t.backoff(ctx, try, min(after, maxRetryAfter)) {
 			r.countFailure("in_doubt")
@@ -28,7 +29,7 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 			r.acknowledge(ctx, work, t, a.order)
 			return
 		case refused:
-			r.countRefusal(v.name, t.due)
+			r.countRefusal(v.name, r.arrival(t))
 			return
 		case inDoubt, retryable, unknown, broken: // not a final answer
 		}

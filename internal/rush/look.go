@@ -15,7 +15,7 @@ func (r *run) look(work context.Context, t tap) {
 	case err != nil:
 		r.countFailure(errorName(err))
 	case a.status == http.StatusOK:
-		r.countRefusal(looked, t.due)
+		r.countRefusal(looked, r.arrival(t))
 	default:
 		r.giveUp(t, classifyRefusal(a))
 	}

@@ -54,7 +54,9 @@ type Options struct {
 	// from several goroutines. See Sessions and Signed.
 	Token func(ctx context.Context, userID int64) (string, error)
 
-	AdminToken     string    // for the audit before and after; "" = no audit
+	AdminToken string // for the audit before and after; "" = no audit
+	// Home returns a user's home shard. With it and an AdminToken the report has Fairness.ByShard; may be nil.
+	Home           func(userID int64, shards int) int
 	ProgressOutput io.Writer // where the progress is drawn; nil = nowhere
 
 	// Ready is called once, when all is prepared; the clock starts when it returns, so

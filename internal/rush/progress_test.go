@@ -14,8 +14,8 @@ func TestHowFarARunHasComeIsToldAtOnceAndAtItsEnd(t *testing.T) {
 	for range 5 {
 		r.countTap()
 	}
-	r.countRefusal("sold_out", time.Now())
-	r.countRefusal("busy", time.Now())
+	r.countRefusal("sold_out", arrival{since: time.Now()})
+	r.countRefusal("busy", arrival{since: time.Now()})
 	r.countFailure("timeout")
 	done()
 	done()

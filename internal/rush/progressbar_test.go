@@ -19,8 +19,8 @@ func halfWay(out *strings.Builder) *run {
 	for range 3 {
 		r.countAccepted(&ack{}, time.Now(), 0)
 	}
-	r.countRefusal("limit_reached", time.Now())
-	r.countRefusal("busy", time.Now())
+	r.countRefusal("limit_reached", arrival{since: time.Now()})
+	r.countRefusal("busy", arrival{since: time.Now()})
 	r.countFailure("timeout")
 	return r
 }
@@ -56,7 +56,7 @@ func TestOnlyATerminalGetsABar(t *testing.T) {
 // A visitor of the page may have bought some of it.
 func TestNothingIsLeftOfWhatBuyersWereToldIsSoldOut(t *testing.T) {
 	r := halfWay(nil)
-	r.countRefusal("sold_out", time.Now())
+	r.countRefusal("sold_out", arrival{since: time.Now()})
 	_, text := r.progressLine()
 	require.Contains(t, text, "left 0")
 	r.cancelled = 1 // what is cancelled is sold again

@@ -80,11 +80,23 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Cancelled         int            `json:"cancelled,omitempty"`
 		Overtaken         int            `json:"overtaken"`
 		Inversions        float64        `json:"inversions"`
+
+		InversionsByShard []float64          `json:"inversions_by_shard,omitempty"`
+		InversionsByPath  map[string]float64 `json:"inversions_by_path,omitempty"`
 	}{
 		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
 		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
 		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
-		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000),
+		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), nil, nil,
+	}
+	for _, part := range r.Fairness.ByShard {
+		out.InversionsByShard = append(out.InversionsByShard, round(part, 10000))
+	}
+	for path, part := range r.Fairness.ByPath {
+		if out.InversionsByPath == nil {
+			out.InversionsByPath = map[string]float64{}
+		}
+		out.InversionsByPath[path] = round(part, 10000)
 	}
 	if out.Refused == nil {
 		out.Refused = map[string]int{}
@@ -158,7 +170,7 @@ func (r *run) report(f findings, seconds float64) Report {
 		Queued:     r.queued,
 		Repeats:    r.repeats,
 	}
-	rep.Fairness = r.arrived.fairness()
+	rep.Fairness = r.arrived.fairness(r.shards)
 	rep.Told = r.toldTaps
 	rep.UntoldP50Millis = float64(r.untold.ValueAtQuantile(50)) / 1000
 	rep.UntoldP99Millis = float64(r.untold.ValueAtQuantile(99)) / 1000

@@ -25,12 +25,12 @@ func TestTheJSONIsWhatScriptsRead(t *testing.T) {
 				Committed: 500, Oversold: 2, Duplicates: 3, Audit: AuditViolated, Violations: []string{"lost"},
 				Seconds: 1.23456, OrdersPerSecond: 405.0049, RequestsPerSecond: 810.06, P50Millis: 3.14159, P99Millis: 20.5,
 				Paid: 5, Cancelled: 6, Failures: map[string]int{"timeout": 1}, Queued: 9, Stopped: true,
-				Fairness: Fairness{Overtaken: 7, Inversions: 0.01234},
+				Fairness: Fairness{Overtaken: 7, Inversions: 0.01234, ByShard: []float64{0.01, 0.02001}, ByPath: map[string]float64{waited: 0.01234}},
 			},
 			`{"asked":1000,"accepted":500,"refused":{"limit_reached":1,"sold_out":498},"failed":1,"committed":500,` +
 				`"oversold":2,"duplicates":3,"audit":"violated","violations":["lost"],"seconds":1.235,` +
 				`"orders_per_second":405,"requests_per_second":810.1,"p50_ms":3.142,"p99_ms":20.5,"paid":5,"cancelled":6,` +
-				`"overtaken":7,"inversions":0.0123}`,
+				`"overtaken":7,"inversions":0.0123,"inversions_by_shard":[0.01,0.02],"inversions_by_path":{"waited":0.0123}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,10 @@ func TestTheTextIsLaidOut(t *testing.T) {
 		Failures: map[string]int{"timeout": 2}, Committed: 501, Audit: AuditViolated, Violations: []string{"lost: order 7"},
 		Seconds: 1.25, OrdersPerSecond: 400, RequestsPerSecond: 800, P50Millis: 3.25, P99Millis: 20.5,
 		ReadBack: 100, Repeats: 3, Told: 2, UntoldP50Millis: 3.1, UntoldP99Millis: 9.5, Paid: 40, Cancelled: 1, Notes: []string{"it rained"},
-		Fairness: Fairness{Overtaken: 12, Inversions: 0.0004, ByP50Millis: 1.25, ByMaxMillis: 7},
+		Fairness: Fairness{
+			Overtaken: 12, Inversions: 0.0004, ByP50Millis: 1.25, ByMaxMillis: 7,
+			ByShard: []float64{0.0005, 0.0003}, ByPath: map[string]float64{again: 0.002, atOnce: 0.0003},
+		},
 	}.WriteText(&b))
 	require.Equal(t, `     asked    accepted     refused                    failed           committed
       1000         500         496 sold_out                2 timeout         501
@@ -60,6 +63,7 @@ func TestTheTextIsLaidOut(t *testing.T) {
          0 oversold              0 duplicates   a sample of 100 of 500 acknowledged orders read back
         40 paid                  1 cancelled    500 sold: committed and not cancelled
         12 overtaken by 1.2 ms p50, 7.0 at most   0.0004 of pairs inverted (0 in order, 0.5 a lottery)
+           of the refused: again 0.0020   at once 0.0003   by home shard 0.0003 to 0.0005
          0 queued (202)          3 retries
 
 note: it rained

@@ -26,6 +26,7 @@ type run struct {
 
 	sale   sale // the coupon as it was shown before the run
 	stock  int  // units that may be sold in all
+	shards int  // of the coupon; 0: not known
 	before auditReport
 	start  time.Time
 
@@ -39,6 +40,7 @@ type tap struct {
 	nth   int           // of this buyer's taps, from 0
 	due   time.Time     // from when its latency counts
 	told  time.Duration // how long it has waited because the server said so
+	path  string        // "" is atOnce
 }
 
 // Run sends all buyers and returns the report.
@@ -113,6 +115,9 @@ func (r *run) prepare(ctx context.Context) error {
 			return fmt.Errorf("read the audit before the run: %w", err)
 		}
 		r.before, r.stock = in, in.Total
+		if r.Home != nil {
+			r.shards = len(in.Shards)
+		}
 	}
 	if err := r.fetchTokens(ctx); err != nil {
 		return err

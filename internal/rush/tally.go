@@ -103,15 +103,15 @@ func (t *tally) countQueued() {
 	t.queuedAt = time.Now()
 }
 
-func (t *tally) countRefusal(code string, since time.Time) {
+func (t *tally) countRefusal(code string, a arrival) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused[code]++
 	if code == "sold_out" || code == "not_drawn" {
-		t.arrived.missed = append(t.arrived.missed, since.Sub(t.began))
+		t.arrived.missed = append(t.arrived.missed, missed{a.since.Sub(t.began), a.path, a.shard})
 	}
 	t.last = time.Now()
-	record(t.refusals, t.last.Sub(since))
+	record(t.refusals, t.last.Sub(a.since))
 }
 
 func (t *tally) countFailure(name string) {

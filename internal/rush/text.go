@@ -79,6 +79,9 @@ func (r Report) writeFigures(b *bytes.Buffer) {
 	}
 	if r.Accepted > 0 && r.Refused["sold_out"]+r.Refused["not_drawn"] > 0 {
 		fmt.Fprintf(b, "%10d %s\n", r.Fairness.Overtaken, r.Fairness)
+		if parts := r.Fairness.parts(); parts != "" {
+			fmt.Fprintf(b, "           of the refused: %s\n", parts)
+		}
 	}
 	if r.Queued+r.Repeats > 0 {
 		fmt.Fprintf(b, "%10d queued (202) %10d retries\n", r.Queued, r.Repeats)

@@ -20,6 +20,8 @@ type Report struct {
 	Began     time.Time
 	Load      float64 // the load average before the run,
 	LoadAfter float64 // and after it
+	// Undisturbed reports whether Redis had a higher priority than other processes.
+	Undisturbed bool
 }
 
 // Sale is one of them.
@@ -154,6 +156,9 @@ func (r *Report) remarks() (all []string) {
 	if r.Busy {
 		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the "+
 			"median of the slowest command: others also waited for a core.")
+	}
+	if r.Undisturbed {
+		all = append(all, "Redis has the highest priority of all processes: its calls do not wait for a core.")
 	}
 	if slices.ContainsFunc(r.Sales, func(s Sale) bool { return len(s.Rows) > 0 && s.Rows[0].Phase == calmPhase }) {
 		all = append(all, "Processor time is without that of the other coupon's orders, each of which counts as one of the calm.")

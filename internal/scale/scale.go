@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			break
 		}
 	}
-	r.LoadAfter = loadAverage()
+	r.LoadAfter, r.Undisturbed = loadAverage(), h.undisturbed
 	return r, errors.Join(err, h.close())
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -91,6 +92,36 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	c.LimitPerUser = 1
 	said = trips(t, s, func() { require.NoError(t, place(t.Context(), s, c, wish(c, 2, 2))) })
 	require.Equal(t, [][]string{{"SET", "START", "INSERT", "INSERT", "UPDATE", "SELECT"}, {"COMMIT"}}, verbs(said), "%q", said)
+}
+
+// What the driver prepares cannot travel with the begin.
+func TestATransactionBeginsWithAPreparedStatement(t *testing.T) {
+	s := onItsOwn(t)
+	for name, first := range map[string]func(*sql.Tx) error{
+		"by the caller": func(tx *sql.Tx) error {
+			prepared, err := tx.PrepareContext(t.Context(), "SELECT 1")
+			if err != nil {
+				return err
+			}
+			return prepared.Close()
+		},
+		"by the driver, which skips what it cannot send as one text": func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), "DO CONCAT('?', ?)", 1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx, err := s.pools[0].BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+			require.NoError(t, err)
+			require.NoError(t, first(tx))
+			var open int
+			require.NoError(t, tx.QueryRowContext(t.Context(), "SELECT @@in_transaction").Scan(&open))
+			require.Equal(t, 1, open)
+			require.NoError(t, tx.Rollback())
+			require.NoError(t, s.pools[0].QueryRowContext(t.Context(), "SELECT @@in_transaction").Scan(&open))
+			require.Zero(t, open)
+		})
+	}
 }
 
 // verbs returns the first word of each statement.
