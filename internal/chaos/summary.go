@@ -107,7 +107,7 @@ func seconds(d time.Duration) float64 {
 // name is the fault's, with what it was played in unless that is the usual.
 func (w Row) name() string {
 	name := w.Cell
-	if w.Mode != Sync {
+	if w.Mode != Sync && w.Mode != "" {
 		name += " (mode: " + w.Mode + ")"
 	}
 	if w.Lock == "none" {
