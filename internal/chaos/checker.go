@@ -142,10 +142,16 @@ func (r *round) adopt(ctx context.Context, t storeState) {
 	}
 }
 
+// soldOutFor is longer than an instance that has seen all shards empty says so without looking.
+const soldOutFor = 1500 * time.Millisecond
+
 // sellOut lets new buyers come for what is left: with demand for more, nothing may stay.
 func (r *round) sellOut(ctx context.Context, left int64) {
-	for range 3 {
+	for try := range 3 {
 		if left == 0 {
+			return
+		}
+		if try > 0 && !sleep(ctx, soldOutFor) { // what came back a moment ago may still be refused
 			return
 		}
 		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: r.fault.plenty}
@@ -157,9 +163,9 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 		late.run(ctx, late.wishes, nil, func() time.Time { return until })
 		r.wishes = append(r.wishes, late.wishes...)
 		r.endDoubts(ctx)
-		t, err := r.env.readState(ctx, r.coupon)
-		if err != nil {
-			return // the last look will say so
+		t, settled := r.rest(ctx, time.Now())
+		if settled > r.bound {
+			return // and rest has said so
 		}
 		left = t.stock
 	}

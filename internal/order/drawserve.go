@@ -106,11 +106,12 @@ func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets 
 	}
 	var queued []Order
 	for i, r := range s.stock.ReserveMany(ctx, requests) {
-		if r.Err != nil || r.Hold.OrderID != orders[i].ID {
+		switch {
+		case r.Err != nil:
 			alone = append(alone, tickets[i])
-			continue
+		case r.Hold.OrderID == orders[i].ID: // otherwise it is queued already
+			queued = append(queued, queuedOrder(orders[i], r.Hold))
 		}
-		queued = append(queued, queuedOrder(orders[i], r.Hold))
 	}
 	if len(queued) > 0 {
 		err = errors.Join(s.unresolved.PutUnresolvedMany(ctx, queued)...)

@@ -34,8 +34,13 @@
 // any age may be reconciled, and an order may expire at once. Bytes: ids are small numbers,
 // and the network does not alter anything. An attempt that begins anew after a stale
 // epoch keeps its id. The commands of the reconciler, the relay and the loader are done or
-// not done, never late. Not modelled are the flags and caches that only save work, queue
-// mode and group commit; a database that is set back to a state younger than the last
+// not done, never late. Batches and groups: what they do is one of the runs that are looked
+// at. A script for many is those for one, one after the other, with no other between them; a
+// group's COMMIT is its members' COMMITs, all done or none, with no other between them; a
+// reply that is lost for all members is one that is lost for each; a member that goes alone
+// goes on from a state in which a single one may be. Every such order of single actions, with
+// every loss, is explored. Not modelled are the flags and caches that only save work, and queue
+// mode; a database that is set back to a state younger than the last
 // heartbeat, which none can notice; two databases at once; the deployment's id. What holds
 // here is true of the order of things; that the code
 // keeps to this order is for the tests of the real stores to say.

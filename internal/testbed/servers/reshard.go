@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -161,15 +162,23 @@ func (c *Cluster) Rebalance(ctx context.Context, drained ...*Redis) error {
 	return run(ctx, filepath.Join(c.dir, "rebalance.log"), cli, args...)
 }
 
-// Fix has redis-cli bring slots that were left open to the end of their move.
+// fixWithin is more than nodes take to hear of each other.
+const fixWithin = time.Minute
+
+// Fix has redis-cli bring slots that were left open to the end of their move. While nodes have not heard yet
+// of the last change, redis-cli fails although there is nothing to mend: then it is run again.
 func (c *Cluster) Fix(ctx context.Context) error {
 	cli, err := look("redis-cli", "redis-tools")
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, fixWithin)
+	defer cancel()
 	for _, n := range c.nodes {
 		if n.PID() != 0 {
-			return run(ctx, filepath.Join(c.dir, "fix.log"), cli, "--cluster", "fix", n.Addr(), "--cluster-yes")
+			return await(ctx, func(ctx context.Context) error {
+				return run(ctx, filepath.Join(c.dir, "fix.log"), cli, "--cluster", "fix", n.Addr(), "--cluster-yes")
+			})
 		}
 	}
 	return errors.New("no node of the cluster runs")
