@@ -229,10 +229,10 @@ func (b *environment) environ(lock string) ([]string, error) {
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
 		"SECKILL_LOCK__BACKEND=" + lock, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
 	}
-	switch b.mode {
-	case Lottery:
-		env = append(env, "SECKILL_ORDER__MODE="+Queue, "SECKILL_ORDER__QUEUE_ORDER="+Lottery, "SECKILL_ORDER__LOTTERY_WINDOW="+lotteryWindow.String())
-	default:
+	if b.mode == Lottery {
+		env = append(env, "SECKILL_ORDER__MODE="+Queue,
+			"SECKILL_ORDER__QUEUE_ORDER="+Lottery, "SECKILL_ORDER__LOTTERY_WINDOW="+lotteryWindow.String())
+	} else {
 		env = append(env, "SECKILL_ORDER__MODE="+b.mode)
 	}
 	if b.kind != cluster {

@@ -205,7 +205,8 @@ func (c *workload) awaitDraw(ctx context.Context, wishes []*purchase, until func
 		lanes <- struct{}{}
 		all.Go(func() {
 			defer func() { <-lanes }()
-			for ; c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil; c.awaitQueue(ctx, w, c.rec.placeOf(w)) {
+			for c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil {
+				c.awaitQueue(ctx, w, c.rec.placeOf(w))
 			}
 		})
 	}

@@ -160,5 +160,5 @@ func (t deadlineTx) end(statement string) error {
 		_ = t.conn.Close()
 		return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 	}
-	return err //nolint:wrapcheck // as above
+	return err
 }
