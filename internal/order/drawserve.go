@@ -55,8 +55,8 @@ func (s *Service) serveRanked(
 // servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
 // many, from the first, are queued; soldOut reports whether nothing was left for the next.
 //
-// While there are units for all of them each gets one, in whatever order they are asked for: who draws at the
-// same time asks for none but these and those before them. The last units go to one after the other.
+// While there are units for all of them each gets one, in whatever order they are asked for: another drawer
+// asks for none but these and those before them. The last units go to one after the other.
 func (s *Service) servePage(ctx context.Context, sale coupon.Coupon, tickets []Order) (n int, soldOut bool, err error) {
 	if len(tickets) == 0 {
 		return 0, false, nil

@@ -118,7 +118,7 @@ func (h *workspace) close() error {
 // startServers starts servers for one sale alone. The database has room for all of it in memory and in its
 // redo log, or what an order costs would grow with the pages that are written to the disk again and again.
 // Redis has the highest priority if that may be given: what a call takes is to be its own time, and not also
-// that of whoever shares its core.
+// that of other processes on its core.
 func (h *workspace) startServers(ctx context.Context, dir string) (*servers.MariaDB, *servers.Redis, func() error, error) {
 	maria, err := servers.StartMariaDB(ctx, filepath.Join(dir, "db"),
 		servers.Set("innodb-buffer-pool-size", "1G"), servers.Set("innodb-log-file-size", "1G"))
