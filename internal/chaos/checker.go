@@ -154,7 +154,7 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 		if try > 0 && !sleep(ctx, soldOutFor) { // what came back a moment ago may still be refused
 			return
 		}
-		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: r.fault.plenty}
+		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: true} // as many buyers as taps
 		late.plan(r.rng, int(left)+8)
 		for _, w := range late.wishes {
 			w.lot = keeps
