@@ -153,12 +153,15 @@ func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
 	if err := dead.Kill(); err != nil {
 		return false, err
 	}
-	if err := b.nodes.AwaitTakeover(ctx, dead); err != nil {
+	if err := b.nodes.AwaitTakeover(ctx, dead, m.to); err != nil {
 		return false, err
 	}
 	switch dead { // the slot stays where it is served, with what is left of it
 	case m.from:
-		return true, b.nodes.Stabilize(ctx, m.slot, m.to)
+		if err := b.nodes.Stabilize(ctx, m.slot, m.to); err != nil {
+			return true, err
+		}
+		return true, b.nodes.AwaitTakeover(ctx, dead)
 	case m.to:
 		return true, b.nodes.Stabilize(ctx, m.slot, m.from)
 	}
