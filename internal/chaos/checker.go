@@ -27,7 +27,7 @@ func (r *round) check(ctx context.Context) Result {
 		r.askAgain(ctx)
 	}
 	if r.env.kind != expiring && settled <= r.bound {
-		t, _ = r.rest(ctx, time.Now()) // who was asked again may have cancelled what came of it
+		t, _ = r.rest(ctx, time.Now()) // buyers who were asked again may have cancelled what came of it
 		r.sellOut(ctx, t.stock)
 		t, _ = r.rest(ctx, time.Now())
 		if t.stock > 0 {
