@@ -290,8 +290,9 @@ func (b *environment) close() error {
 // pick is the instance that the next request goes to: one after the other, but for
 // those that take none.
 func (b *environment) pick() string {
-	for range b.fleet {
-		if url := b.fleet[b.turn.Add(1)%int64(len(b.fleet))].url(); url != "" {
+	turn := b.turn.Add(1) // once: another buyer may take the turns between
+	for next := range int64(len(b.fleet)) {
+		if url := b.fleet[(turn+next)%int64(len(b.fleet))].url(); url != "" {
 			return url
 		}
 	}
