@@ -25,7 +25,8 @@ func isReport(t testing.TB, text string, committed int) {
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal([]byte(text), &fields), text)
 	want := []string{
-		"accepted", "asked", "audit", "committed", "duplicates", "failed", "inversions", "orders_per_second", "oversold", "overtaken", "p50_ms", "p99_ms",
+		"accepted", "asked", "audit", "committed", "duplicates", "failed", "inversions",
+		"inversions_by_path", "inversions_by_shard", "orders_per_second", "oversold", "overtaken", "p50_ms", "p99_ms",
 		"refused", "requests_per_second", "seconds", "violations",
 	}
 	var got []string

@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,7 +159,9 @@ func isReplaced(t *testing.T, mode string, probeEvery, drain time.Duration, rate
 		builds = []string{before, this, before}
 	}
 	dsn := testservers.DSN(t)
-	s := newShopOver(t, dsn, "SECKILL_ORDER__MODE="+mode, "SECKILL_HTTP__DRAIN_DELAY="+drain.String(), "SECKILL_RATE__PER_USER=0")
+	s := newShopOver(t, dsn, slices.Concat(unhurried, []string{
+		"SECKILL_ORDER__MODE=" + mode, "SECKILL_HTTP__DRAIN_DELAY=" + drain.String(), "SECKILL_RATE__PER_USER=0",
+	})...)
 	b := loadBalancer{probeEvery: probeEvery}
 	addr := b.stands(t)
 	var fleet []*instance

@@ -58,7 +58,7 @@ type Report struct {
 // Clean reports whether nothing was found wrong, by a finished audit too.
 func (r Report) Clean() bool { return r.Audit == AuditClean && len(r.Violations) == 0 }
 
-// MarshalJSON returns the object that scripts read. Refused and violations are
+// MarshalJSON returns the object that scripts read. Refused, violations and inversions are
 // never null; paid and cancelled are there only if there were any.
 func (r Report) MarshalJSON() ([]byte, error) {
 	out := struct {
@@ -81,21 +81,18 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Overtaken         int            `json:"overtaken"`
 		Inversions        float64        `json:"inversions"`
 
-		InversionsByShard []float64          `json:"inversions_by_shard,omitempty"`
-		InversionsByPath  map[string]float64 `json:"inversions_by_path,omitempty"`
+		InversionsByShard []float64          `json:"inversions_by_shard"`
+		InversionsByPath  map[string]float64 `json:"inversions_by_path"`
 	}{
 		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
 		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
 		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
-		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), nil, nil,
+		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), []float64{}, map[string]float64{},
 	}
 	for _, part := range r.Fairness.ByShard {
 		out.InversionsByShard = append(out.InversionsByShard, round(part, 10000))
 	}
 	for path, part := range r.Fairness.ByPath {
-		if out.InversionsByPath == nil {
-			out.InversionsByPath = map[string]float64{}
-		}
 		out.InversionsByPath[path] = round(part, 10000)
 	}
 	if out.Refused == nil {

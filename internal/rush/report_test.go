@@ -17,7 +17,7 @@ func TestTheJSONIsWhatScriptsRead(t *testing.T) {
 			Report{},
 			`{"asked":0,"accepted":0,"refused":{},"failed":0,"committed":0,"oversold":0,"duplicates":0,` +
 				`"audit":"not_run","violations":[],"seconds":0,"orders_per_second":0,"requests_per_second":0,` +
-				`"p50_ms":0,"p99_ms":0,"overtaken":0,"inversions":0}`,
+				`"p50_ms":0,"p99_ms":0,"overtaken":0,"inversions":0,"inversions_by_shard":[],"inversions_by_path":{}}`,
 		},
 		"a full one has everything, and the rest only if there was any": {
 			Report{

@@ -19,6 +19,8 @@ package faultnet
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -40,14 +42,29 @@ func New(upstream string) (*Proxy, error) {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 	p := &Proxy{id: newCounter()}
 	for one := range strings.SplitSeq(upstream, ",") {
-		proxy := toxiproxy.NewProxy(server, "faultnet", "127.0.0.1:0", one)
-		if err := proxy.Start(); err != nil {
+		proxy, err := start(server, one)
+		if err != nil {
 			p.Close()
 			return nil, fmt.Errorf("start a proxy in front of %s: %w", one, err)
 		}
 		p.proxies = append(p.proxies, proxy)
 	}
 	return p, nil
+}
+
+// The ports of proxies are above those that Linux gives to connections: one of these that has a proxy's
+// port while that is cut would keep it from being joined again.
+const firstPort, lastPort, portTries = 61000, 65535, 50
+
+func start(server *toxiproxy.ApiServer, upstream string) (proxy *toxiproxy.Proxy, err error) {
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
+		proxy = toxiproxy.NewProxy(server, "faultnet", "127.0.0.1:"+strconv.Itoa(port), upstream)
+		if err = proxy.Start(); err == nil {
+			return proxy, nil
+		}
+	}
+	return nil, err
 }
 
 // Close breaks every connection and frees the ports.
