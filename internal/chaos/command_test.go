@@ -57,7 +57,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no cell is called":      {"chaos", "--fault", "nosuch"},
 		"neither redis nor none": {"chaos", "--lock", "etcd"},
-		"neither sync nor queue": {"chaos", "--mode", "async"},
+		"is none of sync, queue, lottery": {"chaos", "--mode", "async"},
 		"must be above 0":        {"chaos", "--parallel", "0"},
 		"--before: ":             {"chaos", "--before", "nosuch/seckill"},
 

@@ -87,7 +87,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
 		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
 		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
-		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), []float64{}, map[string]float64{},
+		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000),
+		[]float64{},
+		map[string]float64{},
 	}
 	for _, part := range r.Fairness.ByShard {
 		out.InversionsByShard = append(out.InversionsByShard, round(part, 10000))

@@ -64,7 +64,7 @@ func start(server *toxiproxy.ApiServer, upstream string) (proxy *toxiproxy.Proxy
 			return proxy, nil
 		}
 	}
-	return nil, err
+	return nil, err //nolint:wrapcheck // New wraps it
 }
 
 // Close breaks every connection and frees the ports.
