@@ -55,11 +55,11 @@ func TestTheCommandPlaysReportsAndAddsUp(t *testing.T) {
 func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 	testservers.Need(t)
 	for want, args := range map[string][]string{
-		"no cell is called":      {"chaos", "--fault", "nosuch"},
-		"neither redis nor none": {"chaos", "--lock", "etcd"},
+		"no cell is called":               {"chaos", "--fault", "nosuch"},
+		"neither redis nor none":          {"chaos", "--lock", "etcd"},
 		"is none of sync, queue, lottery": {"chaos", "--mode", "async"},
-		"must be above 0":        {"chaos", "--parallel", "0"},
-		"--before: ":             {"chaos", "--before", "nosuch/seckill"},
+		"must be above 0":                 {"chaos", "--parallel", "0"},
+		"--before: ":                      {"chaos", "--before", "nosuch/seckill"},
 
 		"--lanes is called --parallel now": {"chaos", "--lanes", "2"},
 		"--cell is called --fault now":     {"chaos", "--cell", "^nothing$"},

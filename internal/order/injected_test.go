@@ -76,7 +76,7 @@ func left(units int64, steps ...string) func(*testing.T, *scene) {
 }
 
 var operations = map[string]operation{
-	"place":              {units(shards), place, placed, 8},
+	"place":              {units(shards), place, placed, 7},
 	"place that borrows": {units(shards - 1), place, placed, 13},
 	"place again":        {bought, place, kept(nil), 2},
 	"place above the limit": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
@@ -88,7 +88,7 @@ var operations = map[string]operation{
 	}, place, kept(coupon.ErrSoldOut), 2},
 	"pay": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
 		return one.Service.Pay(ctx, x.had.ID, x.user)
-	}, moved(order.Paid, 1), 5},
+	}, moved(order.Paid, 1), 4},
 	"cancel": {bought, func(ctx context.Context, x *scene, one *shoptest.Shop) (order.Order, error) {
 		return one.Service.Cancel(ctx, x.had.ID, x.user)
 	}, moved(order.Cancelled, 0), 9},
