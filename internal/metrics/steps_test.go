@@ -16,6 +16,8 @@ import (
 // steps answers with the error that it was made with.
 type steps struct{ err error }
 
+func (steps) Left(context.Context, int64, int) ([]int64, error) { return nil, nil }
+
 func (s steps) SoldOut(int64, int64) bool { return true }
 
 func (s steps) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {

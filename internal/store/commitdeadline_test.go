@@ -74,7 +74,10 @@ func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {
 	s := onMariaDB(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	err := s.InTx(ctx, func(context.Context, order.Tx) error {
+	err := s.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		if _, err := tx.FreeSlot(ctx, 1, 1, 1); err != nil { // so that it has begun
+			return err
+		}
 		<-ctx.Done()
 		return nil
 	})
