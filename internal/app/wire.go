@@ -76,7 +76,8 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 }
 
 // newCommitter returns what order.commit names: one transaction for the orders of many
-// requests, or, as single, groups of one, as many at a time as there are connections.
+// requests, or, as single, groups of one, at a time as many as half of the connections: the
+// others are for reads.
 func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
 	o := store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()}
 	if cfg.Order.Commit == "single" {

@@ -132,3 +132,15 @@ func TestAFleetThatQueues(t *testing.T) {
 	require.NoError(t, err)
 	play(t, "redis", chaos.Queue, sample(t, 4, named, cells))
 }
+
+// The first two thirds of the crowd have tickets, of which some are drawn.
+func TestAFleetThatDraws(t *testing.T) {
+	named := wanted("TestAFleetThatDraws")
+	pattern := named
+	if named == "" {
+		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back)$`
+	}
+	cells, err := chaos.Faults(chaos.Lottery, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Lottery, sample(t, 2, named, cells))
+}

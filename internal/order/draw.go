@@ -25,8 +25,17 @@ type knownDraw struct {
 
 	readAt   time.Time
 	closedAt time.Time // when this instance first saw that the sale was over
-	ranked   []ranked  // every ticket, in the order of the ranks, once it has begun and until it has ended
-	decided  int       // so many of them, from the first, have rows
+	ranking  ranking
+}
+
+// ranking is the tickets of a draw that has begun, in the order of their ranks, until it has ended. There
+// will be no other tickets, unless the database is set back to before the begin: then that is another one.
+type ranking struct {
+	seed    []byte
+	begunAt time.Time
+	all     []ranked
+	epoch   int64 // of the stock that
+	served  int   // so many tickets, from the first, were given units of by this instance
 }
 
 const (
@@ -67,26 +76,24 @@ func (k *draws) put(d Draw, readAt time.Time) {
 	known := k.known[d.CouponID]
 	known.Draw, known.readAt = d, readAt
 	if !d.EndedAt.IsZero() {
-		known.ranked = nil
+		known.ranking = ranking{}
 	}
 	k.known[d.CouponID] = known
 }
 
-// ranked returns what keepRanked has kept of a draw.
-func (k *draws) ranked(couponID int64) (all []ranked, decided int) {
+// ranking returns the ranking of a draw, if keepRanking has kept it.
+func (k *draws) ranking(d Draw) (ranking, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.known[couponID]
-	return known.ranked, known.decided
+	r := k.known[d.CouponID].ranking
+	return r, !r.begunAt.IsZero() && r.begunAt.Equal(d.BegunAt) && bytes.Equal(r.seed, d.Seed)
 }
 
-// keepRanked keeps the ranks of a draw that has begun, and how many of them, from the first, have rows:
-// there will be no other tickets, and a row stays.
-func (k *draws) keepRanked(couponID int64, all []ranked, decided int) {
+func (k *draws) keepRanking(couponID int64, r ranking) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.known[couponID]
-	known.ranked, known.decided = all, decided
+	known.ranking = r
 	k.known[couponID] = known
 }
 
@@ -138,20 +145,32 @@ func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, 
 	if err := s.lottery.Begin(ctx, sale.ID, s.now()); err != nil {
 		return false, err
 	}
-	all, decided := s.draws.ranked(sale.ID)
-	if all == nil {
-		if all, err = s.rankAll(ctx, d); err != nil {
+	if d, err = s.lottery.Draw(ctx, sale.ID, d.Seed); err != nil { // as it has begun
+		return false, err
+	}
+	r, kept := s.draws.ranking(d)
+	if !kept {
+		r = ranking{seed: d.Seed, begunAt: d.BegunAt}
+		if r.all, err = s.rankAll(ctx, d); err != nil {
 			return false, err
 		}
 	}
-	d.Entrants, d.EndedAt = int64(len(all)), s.now()
-	served, decided, over, err := s.serveRanked(ctx, sale, all, decided, closed)
-	s.draws.keepRanked(sale.ID, all, decided)
-	if err != nil || !over || decided < served {
+	if r.epoch != sale.Epoch {
+		r.epoch, r.served = sale.Epoch, 0
+	}
+	served, decided, over, err := s.serveRanked(ctx, sale, r, closed)
+	if err != nil {
+		s.draws.keepRanking(sale.ID, ranking{}) // the tickets may be others
 		return false, err
 	}
-	if d.Winners = int64(served); served > 0 {
-		last := d.Rank(all[served-1].user)
+	r.served = served
+	s.draws.keepRanking(sale.ID, r)
+	if !over || decided < served {
+		return false, nil
+	}
+	d.Entrants, d.EndedAt, d.Winners = int64(len(r.all)), s.now(), int64(served)
+	if served > 0 {
+		last := d.Rank(r.all[served-1].user)
 		d.LastRank = hex.EncodeToString(last[:])
 	}
 	return true, s.lottery.End(ctx, d)

@@ -13,14 +13,13 @@ import (
 // winnersPerRead is how many tickets are read and queued at once, in the order of their ranks.
 const winnersPerRead = 256
 
-// serveRanked queues the tickets in the order of their ranks, behind those that have had rows before. It
-// returns how many are served, queued or not, and how many of them, from the first, have rows; over reports
-// whether no other is to be served.
+// serveRanked queues the tickets in the order of their ranks. It returns how many are served, and how many
+// of them have rows, and are not queued any more; over reports whether no other is to be served. Every
+// row is looked for each time: a database that was set back has lost some.
 func (s *Service) serveRanked(
-	ctx context.Context, sale coupon.Coupon, all []ranked, before int, closed bool,
+	ctx context.Context, sale coupon.Coupon, ranks ranking, closed bool,
 ) (served, decided int, over bool, err error) {
-	served, decided = before, before
-	for page := range slices.Chunk(all[before:], winnersPerRead) {
+	for page := range slices.Chunk(ranks.all, winnersPerRead) {
 		users := make([]int64, len(page))
 		for i, r := range page {
 			users[i] = r.user
@@ -30,34 +29,41 @@ func (s *Service) serveRanked(
 			return served, decided, false, err
 		}
 		var open []Order
+		before := 0 // so many of them were served
 		for i, user := range users {
-			t := tickets[user]
-			switch {
-			case !t.Decided:
+			t, there := tickets[user]
+			if !there {
+				return served, decided, false, fmt.Errorf("%w: the ticket of user %d is gone", ErrUnavailable, user)
+			}
+			if !t.Decided {
 				open = append(open, t.Order)
-			case decided == served+i:
-				decided++
+				if served+i < ranks.served {
+					before++
+				}
 			}
 		}
 		n, over, err := 0, closed, error(nil)
 		if !closed {
-			n, over, err = s.servePage(ctx, sale, open)
+			n, over, err = s.servePage(ctx, sale, open, before)
 		}
 		if n < len(open) {
-			served += slices.Index(users, open[n].UserID)
-			return served, min(decided, served), over, err
+			first := slices.Index(users, open[n].UserID) // that is not served
+			return served + first, decided + first - n, over, err
 		}
-		served += len(page)
+		served, decided = served+len(page), decided+len(page)-len(open)
 	}
 	return served, decided, true, nil
 }
 
 // servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
-// many, from the first, are queued; soldOut reports whether nothing was left for the next.
+// many, from the first, are queued; soldOut reports whether nothing was left for the next. So many, from the
+// first, were queued before, and have their units.
 //
-// While there are units for all of them each gets one, in whatever order they are asked for: another drawer
+// While there are units for all others each gets one, in whatever order they are asked for: another drawer
 // asks for none but these and those before them. The last units go to one after the other.
-func (s *Service) servePage(ctx context.Context, sale coupon.Coupon, tickets []Order) (n int, soldOut bool, err error) {
+func (s *Service) servePage(
+	ctx context.Context, sale coupon.Coupon, tickets []Order, before int,
+) (n int, soldOut bool, err error) {
 	if len(tickets) == 0 {
 		return 0, false, nil
 	}
@@ -65,13 +71,15 @@ func (s *Service) servePage(ctx context.Context, sale coupon.Coupon, tickets []O
 	if err != nil {
 		return 0, false, err
 	}
-	enough, alone := left >= int64(len(tickets)), tickets
+	enough, together := left >= int64(len(tickets)-before), before
 	if enough {
-		if alone, err = s.serveTickets(ctx, sale, tickets); err != nil {
-			return 0, false, err
-		}
+		together = len(tickets)
 	}
-	for _, o := range alone {
+	alone, err := s.serveTickets(ctx, sale, tickets[:together])
+	if err != nil {
+		return 0, false, err
+	}
+	for _, o := range slices.Concat(alone, tickets[together:]) {
 		if err := s.serveTicket(ctx, sale, o); err != nil {
 			n = slices.IndexFunc(tickets, func(t Order) bool { return t.RequestID == o.RequestID })
 			switch {
@@ -97,6 +105,9 @@ func (s *Service) left(ctx context.Context, sale coupon.Coupon) (left int64, err
 
 // serveTickets queues many tickets at once, and returns those that are to go alone.
 func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets []Order) (alone []Order, err error) {
+	if len(tickets) == 0 {
+		return nil, nil
+	}
 	orders, requests := make([]Order, len(tickets)), make([]ReserveRequest, len(tickets))
 	for i, o := range tickets {
 		if orders[i], err = s.orderOfTicket(ctx, sale, o); err != nil {

