@@ -20,39 +20,50 @@ func (s *Service) serveRanked(
 	ctx context.Context, sale coupon.Coupon, ranks ranking, closed bool,
 ) (served, decided int, over bool, err error) {
 	for page := range slices.Chunk(ranks.all, winnersPerRead) {
-		users := make([]int64, len(page))
-		for i, r := range page {
-			users[i] = r.user
-		}
-		tickets, err := s.lottery.Entrants(ctx, sale.ID, users)
+		open, before, err := s.openTickets(ctx, sale.ID, page, ranks.served-served)
 		if err != nil {
 			return served, decided, false, err
 		}
-		var open []Order
-		before := 0 // so many of them were served
-		for i, user := range users {
-			t, there := tickets[user]
-			if !there {
-				return served, decided, false, fmt.Errorf("%w: the ticket of user %d is gone", ErrUnavailable, user)
-			}
-			if !t.Decided {
-				open = append(open, t.Order)
-				if served+i < ranks.served {
-					before++
-				}
-			}
-		}
-		n, over, err := 0, closed, error(nil)
+		n, over := 0, closed
 		if !closed {
 			n, over, err = s.servePage(ctx, sale, open, before)
 		}
 		if n < len(open) {
-			first := slices.Index(users, open[n].UserID) // that is not served
+			first := slices.IndexFunc(page, func(r ranked) bool { return r.user == open[n].UserID }) // that is not served
 			return served + first, decided + first - n, over, err
 		}
 		served, decided = served+len(page), decided+len(page)-len(open)
 	}
 	return served, decided, true, nil
+}
+
+// openTickets reads the tickets of a page of ranks, and returns the requests of those without rows, in the
+// order of the ranks. So many of them, from the first, are among the first served of the page.
+func (s *Service) openTickets(
+	ctx context.Context, couponID int64, page []ranked, served int,
+) (open []Order, before int, err error) {
+	users := make([]int64, len(page))
+	for i, r := range page {
+		users[i] = r.user
+	}
+	tickets, err := s.lottery.Entrants(ctx, couponID, users)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, user := range users {
+		t, there := tickets[user]
+		switch {
+		case !there:
+			return nil, 0, fmt.Errorf("%w: the ticket of user %d is gone", ErrUnavailable, user)
+		case t.Decided:
+		default:
+			open = append(open, t.Order)
+			if i < served {
+				before++
+			}
+		}
+	}
+	return open, before, nil
 }
 
 // servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
