@@ -81,5 +81,11 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 		}
 		return cli.ErrSilent
 	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "flood", Short: "Be the attackers of a flood, as a round says on the standard input", Hidden: true, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return chaos.Flood(cmd.Context(), cmd.InOrStdin(), c.Out)
+		},
+	})
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -87,14 +88,18 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 	}
 }
 
-// bodyWithin bounds the time in which a body, of 4 KiB at most, must arrive.
-const bodyWithin = time.Second
+// A body, of 4 KiB at most, must arrive in bodyWithin, and a time of up to bodyGrace that is another for
+// each: what came at once is not closed, and does not come again, at once.
+const (
+	bodyWithin = time.Second
+	bodyGrace  = 500 * time.Millisecond
+)
 
-// readInTime reads a request with its body in bodyWithin. A response writer without a connection,
+// readInTime reads a request with its body in its time. A response writer without a connection,
 // as a recorder is, has no deadline to set.
 func readInTime(w http.ResponseWriter, read func() error) error {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyWithin))
+	_ = control.SetReadDeadline(time.Now().Add(bodyWithin + rand.N(bodyGrace))) //nolint:gosec // not a secret
 	err := read()
 	if err == nil { // the server discards the rest of a refused body, in that time too
 		_ = control.SetReadDeadline(time.Time{}) // the server sets the next request's itself

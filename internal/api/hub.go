@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,8 @@ const (
 	// restsFor is the number of polls that are skipped for an ended sale, which only an
 	// administrator can change.
 	restsFor = 10
+	// publishBurst is how many streams get an event at once.
+	publishBurst = 64
 )
 
 func newHub(p Deps, o Options) *hub {
@@ -107,7 +110,7 @@ func (h *hub) run(ctx context.Context, id int64, f *feed) {
 		if ctx.Err() != nil {
 			return
 		}
-		h.publish(f, event)
+		h.publish(ctx, f, event)
 		rests := 1
 		if ended {
 			rests = restsFor
@@ -122,15 +125,38 @@ func (h *hub) run(ctx context.Context, id int64, f *feed) {
 	}
 }
 
-// publish replaces an event that no subscriber has fetched yet.
-func (h *hub) publish(f *feed, event []byte) {
+// publish replaces an event that no subscriber has fetched yet. Many subscribers get it burst by burst,
+// the last after half of the time between two events: the writes to all of them at once would be in the
+// way of every request of that moment.
+func (h *hub) publish(ctx context.Context, f *feed, event []byte) {
+	h.mu.Lock()
+	f.last = event
+	all := slices.Collect(maps.Keys(f.subs))
+	h.mu.Unlock()
+	bursts := (len(all) + publishBurst - 1) / publishBurst
+	for n, subs := range slices.Collect(slices.Chunk(all, publishBurst)) {
+		if n > 0 {
+			select {
+			case <-time.After(h.every / 2 / time.Duration(bursts)):
+			case <-ctx.Done():
+				return
+			}
+		}
+		h.publishTo(f, subs, event)
+	}
+}
+
+// publishTo gives an event to those subscribers that have not left.
+func (h *hub) publishTo(f *feed, subs []chan []byte, event []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return
 	}
-	f.last = event
-	for sub := range f.subs {
+	for _, sub := range subs {
+		if _, there := f.subs[sub]; !there {
+			continue
+		}
 		select {
 		case <-sub:
 		default:

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -202,4 +204,33 @@ func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
 		"PUT unmatched 405 method_not_allowed",
 		"GET /api/v1/coupons 500 internal",
 	}, seen)
+}
+
+// deadlines is a connection's writer that keeps the read deadlines it is given.
+type deadlines struct {
+	http.ResponseWriter
+
+	kept []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.kept = append(d.kept, at)
+	return nil
+}
+
+// Slow bodies that come at once would be refused, and come again, at once.
+func TestBodiesThatComeAtOnceAreNotGivenUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bodies = 100
+		var w deadlines
+		for range bodies {
+			require.Error(t, readInTime(&w, func() error { return errMalformed }))
+		}
+		require.Len(t, w.kept, bodies)
+		slices.SortFunc(w.kept, time.Time.Compare)
+		now := time.Now()
+		require.False(t, w.kept[0].Before(now.Add(bodyWithin)), "each has the time that is told")
+		require.True(t, w.kept[bodies-1].Before(now.Add(bodyWithin+bodyGrace)))
+		require.Greater(t, w.kept[bodies-1].Sub(w.kept[0]), bodyGrace/2)
+	})
 }

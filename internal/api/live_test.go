@@ -178,6 +178,46 @@ func TestAStreamOfWhatIsNotThereIsRefusedBeforeItBegins(t *testing.T) {
 	require.Empty(t, s.hub.feeds)
 }
 
+// The writes to thousands of streams at once would be in the way of who buys at that moment.
+func TestManyStreamsGetAnEventOneBurstAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const streams = 3*publishBurst + 1
+		sh := newShop()
+		h := newHub(sh.parts(), Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: streams}.withDefaults())
+		defer h.close()
+		var all []<-chan []byte
+		for range streams {
+			events, leave, err := h.join(1, "")
+			require.NoError(t, err)
+			defer leave()
+			all = append(all, events)
+		}
+		fetched := func() (n int) {
+			synctest.Wait()
+			for _, events := range all {
+				select {
+				case <-events:
+					n++
+				default:
+				}
+			}
+			return n
+		}
+		fetched()
+		time.Sleep(pollEvery) // all have the first event
+		fetched()
+		time.Sleep(pollEvery / 2) // and the second
+		fetched()
+		time.Sleep(pollEvery / 2)
+		var got []int
+		for range 5 {
+			got = append(got, fetched())
+			time.Sleep(pollEvery / 2 / 4)
+		}
+		require.Equal(t, []int{publishBurst, publishBurst, publishBurst, 1, 0}, got)
+	})
+}
+
 func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()

@@ -1,50 +1,24 @@
 package chaos
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"seckill/internal/testbed/servers"
 )
-
-// flood is a crowd that means no good. Its attackers come beside the honest buyers, and go on until those
-// have their answers.
-type flood struct {
-	name   string
-	attack func(ctx context.Context, a attacker) // once; it is made again and again
-}
-
-// attacker is one of a flood: it has one connection at a time.
-type attacker struct {
-	r    *round
-	n    int
-	host string // of the instance
-	up   *atomic.Int64
-	pace time.Duration // between two looks at nothing
-}
-
-var floods = []flood{
-	{"slow-bodies", slowBody},
-	{"streams", takeStream},
-	{"random-ids", lookAtNothing},
-	{"connections", holdSilently},
-}
 
 // floodFaults are floods that buyers must not feel. A tap is one request here: what had to be sent again
 // was not served.
 func floodFaults() []Fault {
 	all := make([]Fault, 0, len(floods))
 	for _, f := range floods {
-		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, plenty: true, harm: f.beside})
+		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, plenty: true, harm: func(ctx context.Context, r *round) (bool, error) {
+			return r.floodBeside(ctx, f.name)
+		}})
 	}
 	return all
 }
@@ -56,7 +30,6 @@ const (
 	floodRises    = 2 * time.Second  // at most, until buyers come again
 	floodMost     = 15 * time.Second // then it ends, and buyers that were shut out are served
 	floodLasts    = time.Second      // at least: a slow body takes so long
-	comesLater    = 3 * time.Second  // as the longest Retry-After of what is full
 	honestToRates = 10               // looks at nothing, for each tap of the calm sale
 )
 
@@ -72,28 +45,23 @@ type Beside struct {
 	Memory    int64         `json:"memory"`    // the peak of an instance, in bytes
 }
 
-// beside lets the flood come in the midst of the sale, and buyers again when it is there. It judges what
+// floodBeside lets a flood come in the midst of the sale, and buyers again when it is there. It judges what
 // it has done to them.
-func (f flood) beside(ctx context.Context, r *round) (bool, error) {
+func (r *round) floodBeside(ctx context.Context, kind string) (_ bool, err error) {
 	r.onTheWay(ctx, calmPercent)
 	r.turnstile <- struct{}{} // no buyer passes until the flood is there
 	calm := r.rec.turn()
 	b := Beside{Attackers: r.attackers, Calm: calm.p99()}
-	flooded, end := context.WithCancel(ctx)
-	defer end()
-	var up atomic.Int64
-	var all sync.WaitGroup
-	for n := range r.attackers {
-		a := attacker{r: r, n: n, up: &up, pace: time.Duration(float64(r.attackers) / (honestToRates * calm.rate()) * float64(time.Second))}
-		a.host = strings.TrimPrefix(r.env.fleet[n%instances].now().URL, "http://")
-		all.Go(func() {
-			for flooded.Err() == nil {
-				f.attack(flooded, a)
-			}
-		})
+	f, err := r.startFlood(kind, time.Duration(float64(r.attackers)/(honestToRates*calm.rate())*float64(time.Second)))
+	if err != nil {
+		<-r.turnstile
+		return false, err
 	}
-	all.Go(func() { b.Health = r.watchHealth(flooded) })
-	for rising := time.Now(); up.Load() < int64(r.attackers) && time.Since(rising) < floodRises; {
+	defer func() { err = errors.Join(err, f.end()) }()
+	watched, end := context.WithCancel(ctx)
+	health := make(chan time.Duration, 1)
+	go func() { health <- r.watchHealth(watched) }()
+	for rising := time.Now(); f.reached.Load() < int64(r.attackers) && time.Since(rising) < floodRises; {
 		if !sleep(ctx, time.Millisecond) {
 			break
 		}
@@ -108,9 +76,12 @@ func (f flood) beside(ctx context.Context, r *round) (bool, error) {
 	}
 	<-least
 	end()
-	all.Wait()
+	b.Health = <-health
+	if err := f.end(); err != nil { // all that it got is known then
+		return false, err
+	}
 	loud := r.rec.turn()
-	b.Reached, b.Taps, b.Served, b.P99 = up.Load(), len(loud.took), loud.served(), loud.p99()
+	b.Reached, b.Taps, b.Served, b.P99 = f.reached.Load(), len(loud.took), loud.served(), loud.p99()
 	for _, i := range r.env.fleet {
 		peak, err := servers.PeakMemory(i.now().PID())
 		if err != nil {
@@ -156,79 +127,4 @@ func statusOf(ctx context.Context, url string) (int, error) {
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode, nil
-}
-
-// open connects from an address that few attackers share, and writes what is given. It waits for a
-// moment if there is no way in.
-func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed func()) {
-	const perAddress, hosts = 20, 250
-	block := a.n / perAddress
-	from := &net.TCPAddr{IP: net.IPv4(127, 1, byte(block/hosts), byte(1+block%hosts))} //nolint:gosec // below 256
-	conn, err := (&net.Dialer{LocalAddr: from, Timeout: time.Second}).DialContext(ctx, "tcp", a.host)
-	if err != nil {
-		_ = sleep(ctx, healthEvery)
-		return nil, nil
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, text); err == nil {
-		a.up.Add(1)
-	}
-	return conn, func() { stop(); _ = conn.Close() }
-}
-
-// slowBody begins a purchase of one of a few accounts, and sends half of its body.
-func slowBody(ctx context.Context, a attacker) {
-	const accounts, first = 80, 5_000_000_000
-	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.r.coupon+"/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
-		"Authorization: Bearer "+a.r.token(first+int64(a.n%accounts), "user")+"\r\nContent-Length: 2\r\n\r\n{")
-	if conn != nil {
-		_, _ = io.Copy(io.Discard, conn)
-		closed()
-	}
-}
-
-// takeStream takes an event stream, and keeps it.
-func takeStream(ctx context.Context, a attacker) {
-	conn, closed := a.open(ctx, "GET /api/v1/coupons/"+a.r.coupon+"/live HTTP/1.1\r\nHost: x\r\n\r\n")
-	if conn == nil {
-		return
-	}
-	defer closed()
-	from := bufio.NewReader(conn)
-	if line, _ := from.ReadString('\n'); !strings.Contains(line, "200") {
-		_ = sleep(ctx, comesLater) // it was told to, and comes
-		return
-	}
-	_, _ = io.Copy(io.Discard, from)
-}
-
-// lookAtNothing asks for coupons that there are not, at its pace.
-func lookAtNothing(ctx context.Context, a attacker) {
-	conn, closed := a.open(ctx, "")
-	if conn == nil {
-		return
-	}
-	defer closed()
-	from := bufio.NewReader(conn)
-	for sleep(ctx, time.Duration(rand.Int64N(2*int64(a.pace)+1))) { //nolint:gosec // any moment will do
-		id := 1_000_000 + rand.Int64N(1<<50) //nolint:gosec // any id
-		if _, err := fmt.Fprintf(conn, "GET /api/v1/coupons/%d HTTP/1.1\r\nHost: x\r\n\r\n", id); err != nil {
-			return
-		}
-		resp, err := http.ReadResponse(from, nil)
-		if err != nil {
-			return
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		a.up.Add(1)
-	}
-}
-
-// holdSilently connects and says nothing.
-func holdSilently(ctx context.Context, a attacker) {
-	if conn, closed := a.open(ctx, ""); conn != nil {
-		_, _ = io.Copy(io.Discard, conn)
-		closed()
-	}
 }

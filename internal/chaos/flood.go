@@ -1,0 +1,219 @@
+package chaos
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"seckill/internal/testbed/servers"
+)
+
+// floods are the ways of a crowd that means no good. Its attackers come beside the honest buyers, each
+// again and again.
+var floods = []struct {
+	name   string
+	attack func(ctx context.Context, a attacker)
+}{
+	{"slow-bodies", slowBody},
+	{"streams", takeStream},
+	{"random-ids", lookAtNothing},
+	{"connections", holdSilently},
+}
+
+// flood is what a flood is to do.
+type flood struct {
+	Name      string        `json:"name"`
+	Attackers int           `json:"attackers"` // at once
+	Hosts     []string      `json:"hosts"`     // of the instances
+	Coupon    string        `json:"coupon"`
+	Tokens    []string      `json:"tokens"`  // of accounts
+	Pace      time.Duration `json:"pace_ns"` // of an attacker, between two looks at nothing
+}
+
+// attacker is one of a flood: it has one connection at a time.
+type attacker struct {
+	*flood
+	n    int
+	up   *atomic.Int64
+	host string
+}
+
+const (
+	floodAccounts = 80
+	firstAccount  = 5_000_000_000
+	toldEvery     = 10 * time.Millisecond
+	comesLater    = 3 * time.Second // as the longest Retry-After of what is full
+)
+
+// Flood is the process of a flood. It reads from in what it is to do, as startFlood writes it, and goes on
+// until in ends. It writes how many connections or looks its attackers have got, a line each time.
+func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
+	from := json.NewDecoder(in)
+	var f flood
+	if err := from.Decode(&f); err != nil {
+		return fmt.Errorf("read what the flood is to do: %w", err)
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		end()
+	}()
+	var up atomic.Int64
+	var all sync.WaitGroup
+	for _, kind := range floods {
+		for n := range f.Attackers {
+			if kind.name != f.Name {
+				break
+			}
+			all.Go(func() {
+				for ctx.Err() == nil {
+					kind.attack(ctx, attacker{flood: &f, n: n, up: &up, host: f.Hosts[n%len(f.Hosts)]})
+				}
+			})
+		}
+	}
+	for sleep(ctx, toldEvery) {
+		_, _ = fmt.Fprintln(out, up.Load())
+	}
+	all.Wait()
+	_, err := fmt.Fprintln(out, up.Load())
+	return err //nolint:wrapcheck // the pipe's
+}
+
+// floodProcess is a flood that runs.
+type floodProcess struct {
+	reached atomic.Int64 // connections or looks that it got
+	in      *io.PipeWriter
+	gone    <-chan struct{}
+	cmd     *exec.Cmd
+	said    bytes.Buffer // its errors
+}
+
+// startFlood starts a flood in a process of its own, of the lowest priority: attackers have machines of
+// their own, and here they run on the cores of the buyers and of the fleet.
+func (r *round) startFlood(name string, pace time.Duration) (*floodProcess, error) {
+	f := flood{Name: name, Attackers: r.attackers, Coupon: r.coupon, Pace: pace}
+	for _, i := range r.env.fleet {
+		f.Hosts = append(f.Hosts, strings.TrimPrefix(i.now().URL, "http://"))
+	}
+	for n := range int64(floodAccounts) {
+		f.Tokens = append(f.Tokens, r.token(firstAccount+n, "user"))
+	}
+	p := &floodProcess{cmd: exec.Command("nice", "-n", "19", r.env.program, "chaos", "flood")} //nolint:gosec,noctx // our own, which end ends
+	in, out := io.Pipe()
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.in = in, p, &p.said, out
+	var err error
+	if p.gone, err = servers.Start(p.cmd); err != nil {
+		return nil, fmt.Errorf("the flood: %w", err)
+	}
+	if err := json.NewEncoder(out).Encode(f); err != nil {
+		return nil, fmt.Errorf("tell the flood what to do: %w", err)
+	}
+	return p, nil
+}
+
+// Write takes what the process writes: the last line counts.
+func (p *floodProcess) Write(text []byte) (int, error) {
+	lines := strings.Fields(string(text))
+	if n, err := strconv.ParseInt(lines[max(0, len(lines)-1)], 10, 64); err == nil {
+		p.reached.Store(max(n, p.reached.Load()))
+	}
+	return len(text), nil
+}
+
+// end ends the flood and waits for it. It may be called again.
+func (p *floodProcess) end() error {
+	_ = p.in.Close() // it has no error
+	<-p.gone
+	if !p.cmd.ProcessState.Success() {
+		return fmt.Errorf("the flood: %s: %s", p.cmd.ProcessState, p.said.Bytes())
+	}
+	return nil
+}
+
+// open connects from an address that few attackers share, and writes what is given. It waits for a
+// moment if there is no way in.
+func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed func()) {
+	const perAddress, hosts = 20, 250
+	block := a.n / perAddress
+	from := &net.TCPAddr{IP: net.IPv4(127, 1, byte(block/hosts), byte(1+block%hosts))} //nolint:gosec // below 256
+	conn, err := (&net.Dialer{LocalAddr: from, Timeout: time.Second}).DialContext(ctx, "tcp", a.host)
+	if err != nil {
+		_ = sleep(ctx, healthEvery)
+		return nil, nil
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, text); err == nil {
+		a.up.Add(1)
+	}
+	return conn, func() { stop(); _ = conn.Close() }
+}
+
+// slowBody begins a purchase of one of a few accounts, and sends half of its body.
+func slowBody(ctx context.Context, a attacker) {
+	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.Coupon+"/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+		"Authorization: Bearer "+a.Tokens[a.n%len(a.Tokens)]+"\r\nContent-Length: 2\r\n\r\n{")
+	if conn != nil {
+		_, _ = io.Copy(io.Discard, conn)
+		closed()
+	}
+}
+
+// takeStream takes an event stream, and keeps it.
+func takeStream(ctx context.Context, a attacker) {
+	conn, closed := a.open(ctx, "GET /api/v1/coupons/"+a.Coupon+"/live HTTP/1.1\r\nHost: x\r\n\r\n")
+	if conn == nil {
+		return
+	}
+	defer closed()
+	from := bufio.NewReader(conn)
+	if line, _ := from.ReadString('\n'); !strings.Contains(line, "200") {
+		_ = sleep(ctx, comesLater) // it was told to, and comes
+		return
+	}
+	_, _ = io.Copy(io.Discard, from)
+}
+
+// lookAtNothing asks for coupons that there are not, at its pace.
+func lookAtNothing(ctx context.Context, a attacker) {
+	conn, closed := a.open(ctx, "")
+	if conn == nil {
+		return
+	}
+	defer closed()
+	from := bufio.NewReader(conn)
+	for sleep(ctx, time.Duration(rand.Int64N(2*int64(a.Pace)+1))) { //nolint:gosec // any moment will do
+		id := 1_000_000 + rand.Int64N(1<<50) //nolint:gosec // any id
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/coupons/%d HTTP/1.1\r\nHost: x\r\n\r\n", id); err != nil {
+			return
+		}
+		resp, err := http.ReadResponse(from, nil)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		a.up.Add(1)
+	}
+}
+
+// holdSilently connects and says nothing.
+func holdSilently(ctx context.Context, a attacker) {
+	if conn, closed := a.open(ctx, ""); conn != nil {
+		_, _ = io.Copy(io.Discard, conn)
+		closed()
+	}
+}
