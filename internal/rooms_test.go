@@ -54,7 +54,7 @@ var rooms = map[string][]string{
 	"sql":                      {},
 
 	"internal/testbed/faultnet":    {},
-	"internal/testbed/testservers": {"internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/testbed/testservers": {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":   {},
 	"internal/testbed/failpoint":   {}, // it breaks calls and knows no instance
 
@@ -78,12 +78,12 @@ var rooms = map[string][]string{
 		"internal/app/core", "internal/lab/harness", "internal/coupon", "internal/lock", "internal/lock/mysqllock", "internal/lock/nolock", "internal/lock/redislock",
 		"internal/lock/redlock", "internal/order", "internal/testbed/servers", "internal/stock", "internal/store",
 	},
-	"internal/lab/harness":    {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed/servers"},
+	"internal/lab/harness":    {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed", "internal/testbed/servers"},
 	"internal/lab/cmd/record": {"internal/lab", "internal/lab/harness"},
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/stock", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/stock", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench":    {"internal/bench"},
@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 	"internal/bench/cmd/k6report": {}, // it reads what k6 wrote
 	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
-	"internal/scale":           {"internal/rush", "internal/stock", "internal/testbed/servers"},
+	"internal/scale":           {"internal/rush", "internal/stock", "internal/testbed", "internal/testbed/servers"},
 	"internal/scale/cmd/scale": {"internal/scale"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it

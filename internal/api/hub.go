@@ -146,7 +146,7 @@ func (h *hub) publish(ctx context.Context, f *feed, event []byte) {
 	}
 }
 
-// publishTo gives an event to those subscribers that have not left.
+// publishTo sends an event to those subscribers that have not left.
 func (h *hub) publishTo(f *feed, subs []chan []byte, event []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

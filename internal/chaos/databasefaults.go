@@ -13,11 +13,11 @@ func databaseKill(ctx context.Context, r *round) (bool, error) {
 }
 
 func killAndRestart(ctx context.Context, r *round) (bool, error) {
-	if err := r.env.maria.Kill(); err != nil {
+	if err := r.env.MariaDB.Kill(); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, briefly)
-	return true, r.env.maria.Restart(ctx)
+	return true, r.env.MariaDB.Restart(ctx)
 }
 
 // stallCommits keeps every transaction from committing for as long as its session lasts.
@@ -37,7 +37,7 @@ func databaseKillInCommit(ctx context.Context, r *round) (bool, error) {
 
 func databaseStop(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return true, stopAndGoOn(ctx, r.env.maria.Process)
+	return true, stopAndGoOn(ctx, r.env.MariaDB.Process)
 }
 
 // session is another client of the database, which begins something and is slow to end it.

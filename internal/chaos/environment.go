@@ -7,14 +7,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 )
@@ -35,19 +34,18 @@ const (
 
 // environment is a fleet on stores of its own. It is used for one round after the other.
 type environment struct {
+	*testbed.Env // MariaDB is the one that the fleet is led to, and Redis too
+
 	kind    kind
 	program string
 	before  string // an earlier build, or the same
 	mode    string // one of Modes
 	tokens  bool   // buying needs a purchase token
-	dir     string
 	secret  string
 
-	maria *servers.MariaDB
-	repl  *servers.Replicas // semiSync, galera: maria and the others
+	repl  *servers.Replicas // semiSync, galera: MariaDB and the others
 	dbase string
-	db    *sql.DB // direct, whatever stands between the fleet and the database
-	redis *servers.Redis
+	db    *sql.DB        // direct, whatever stands between the fleet and the database
 	spare *servers.Redis // proxied: the replica
 	nodes *servers.Cluster
 	rdb   redis.UniversalClient // direct
@@ -74,11 +72,11 @@ func openEnvironment(ctx context.Context, o Options, k kind) (*environment, erro
 		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, tokens: o.Tokens,
 		secret: rand.Text() + rand.Text(),
 	}
-	if b.dir, err = os.MkdirTemp("", "seckill-chaos-"); err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
+	if b.Env, err = testbed.NewEnv("seckill-chaos"); err != nil {
+		return nil, err
 	}
 	if err := b.open(ctx, o.Lock); err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
@@ -95,20 +93,21 @@ func (b *environment) open(ctx context.Context, lock string) error {
 	if err != nil {
 		return err
 	}
-	root, err := withDatabase(env, b.maria.DSN(b.dbase))
+	root, err := withDatabase(env, b.MariaDB.DSN(b.dbase))
 	if err != nil {
 		return err
 	}
-	if _, err := migrate(ctx, program, b.dir, root); err != nil {
+	if _, err := migrate(ctx, program, b.Dir, root); err != nil {
 		return err
 	}
 	if err := b.grant(ctx); err != nil {
 		return err
 	}
+	b.OnClose(b.endFleet)
 	errs := make([]error, instances)
 	var all sync.WaitGroup
 	for n := range instances {
-		i := &instance{name: fmt.Sprintf("instance %d", n+1), program: program, env: env, dir: b.dir}
+		i := &instance{name: fmt.Sprintf("instance %d", n+1), program: program, env: env, dir: b.Dir}
 		b.fleet = append(b.fleet, i)
 		all.Go(func() { errs[n] = i.start(ctx) })
 	}
@@ -120,102 +119,80 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 	if err := b.startDatabase(ctx); err != nil {
 		return err
 	}
-	if b.dbase, err = b.maria.CreateDatabase(ctx); err != nil {
+	if b.dbase, err = b.MariaDB.CreateDatabase(ctx); err != nil {
 		return err
 	}
-	if err := b.openDatabase(b.maria); err != nil {
+	if err := b.openDatabase(b.MariaDB); err != nil {
 		return err
 	}
+	b.OnClose(func() error { return b.db.Close() }) // what it is by then
 	if b.kind == cluster {
 		return b.openCluster(ctx)
 	}
-	if b.redis, err = servers.StartRedis(ctx, b.redisDir(), servers.AppendOnly(), redisUser()); err != nil {
+	if _, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser()); err != nil {
 		return err
 	}
-	b.rdb = redis.NewClient(&redis.Options{Addr: b.redis.Addr()})
-	if b.kind == proxied {
-		return b.openProxies(ctx)
-	}
-	if b.repl != nil {
-		b.toDB, err = faultnet.New(b.maria.Addr())
+	b.ask(redis.NewClient(&redis.Options{Addr: b.Redis.Addr()}))
+	switch b.kind {
+	case proxied:
+		if b.spare, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser(), servers.ReplicaOf(b.Redis.Addr())); err != nil {
+			return err
+		}
+		if b.toR, err = b.startProxy(b.Redis.Addr()); err != nil {
+			return err
+		}
+		b.toDB, err = b.startProxy(b.MariaDB.Addr())
+	case semiSync, galera:
+		b.toDB, err = b.startProxy(b.MariaDB.Addr())
+	case plain, expiring, patient, upgraded, cluster:
 	}
 	return err
 }
 
 func (b *environment) startDatabase(ctx context.Context) (err error) {
-	dir := filepath.Join(b.dir, "db")
 	switch b.kind {
 	case semiSync:
-		b.repl, err = servers.StartSemiSync(ctx, dir)
+		b.repl, err = b.StartReplicas(ctx, servers.StartSemiSync)
 	case galera:
-		b.repl, err = servers.StartGalera(ctx, dir)
+		b.repl, err = b.StartReplicas(ctx, servers.StartGalera)
 	case plain, expiring, patient, cluster, proxied, upgraded:
-		b.maria, err = servers.StartMariaDB(ctx, dir)
-		return err
-	}
-	if err == nil {
-		b.maria = b.repl.Primary()
+		err = b.StartMariaDB(ctx)
 	}
 	return err
 }
 
-func (b *environment) redisDir() string { return filepath.Join(b.dir, "redis") }
-
 func (b *environment) openCluster(ctx context.Context) (err error) {
-	if b.nodes, err = servers.StartCluster(ctx, b.redisDir(), servers.AppendOnly()); err != nil {
+	if b.nodes, err = b.StartCluster(ctx, servers.AppendOnly()); err != nil {
 		return err
 	}
-	b.rdb = redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second})
+	b.ask(redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second}))
 	return nil
 }
 
-func (b *environment) openProxies(ctx context.Context) (err error) {
-	b.spare, err = servers.StartRedis(ctx, b.redisDir()+"2", servers.AppendOnly(), redisUser(), servers.ReplicaOf(b.redis.Addr()))
-	if err != nil {
-		return err
-	}
-	if b.toR, err = faultnet.New(b.redis.Addr()); err != nil {
-		return err
-	}
-	b.toDB, err = faultnet.New(b.maria.Addr())
-	return err
+// ask makes a client the environment's own.
+func (b *environment) ask(by redis.UniversalClient) {
+	b.rdb = by
+	b.OnClose(func() error { return b.rdb.Close() }) // what it is by then
 }
 
-// close stops whatever was started, the fleet first, and removes the files.
-func (b *environment) close() error {
+func (b *environment) startProxy(addr string) (*faultnet.Proxy, error) {
+	p, err := faultnet.New(addr)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it says what it is
+	}
+	b.OnClose(func() error { p.Close(); return nil })
+	return p, nil
+}
+
+// endFleet ends all instances, in order if they can.
+func (b *environment) endFleet() error {
 	errs := make([]error, len(b.fleet))
 	var all sync.WaitGroup
 	for n, i := range b.fleet {
 		all.Go(func() { errs[n] = i.end() })
 	}
 	all.Wait()
-	err := errors.Join(errs...)
-	for _, p := range []*faultnet.Proxy{b.toR, b.toDB} {
-		if p != nil {
-			p.Close()
-		}
-	}
-	if b.rdb != nil {
-		err = errors.Join(err, b.rdb.Close())
-	}
-	if b.db != nil {
-		err = errors.Join(err, b.db.Close())
-	}
-	if b.nodes != nil {
-		err = errors.Join(err, b.nodes.Stop())
-	}
-	for _, r := range []*servers.Redis{b.redis, b.spare} {
-		if r != nil {
-			err = errors.Join(err, r.Kill())
-		}
-	}
-	if b.repl != nil {
-		err = errors.Join(err, b.repl.Stop())
-	}
-	if b.maria != nil {
-		err = errors.Join(err, b.maria.Kill())
-	}
-	return errors.Join(err, os.RemoveAll(b.dir))
+	return errors.Join(errs...)
 }
 
 // pick is the instance that the next request goes to: one after the other, but for

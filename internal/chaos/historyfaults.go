@@ -35,7 +35,7 @@ func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := r.env.maria.Kill(); err != nil {
+	if err := r.env.MariaDB.Kill(); err != nil {
 		return false, err
 	}
 	kept, err := r.ordersIn(ctx, copied)
@@ -43,7 +43,7 @@ func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	r.rec.setBack(&history{at: time.Now(), orders: kept})
-	return true, r.env.maria.SetBack(ctx, copied)
+	return true, r.env.MariaDB.SetBack(ctx, copied)
 }
 
 // databasePromoted kills the database and leads the fleet to another server, which lacks what
@@ -54,13 +54,14 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 		return false, err
 	}
 	b := r.env
-	if err := b.maria.Kill(); err != nil {
+	if err := b.MariaDB.Kill(); err != nil {
 		return false, err
 	}
 	promoted, err := servers.StartMariaDB(ctx, copied)
 	if err != nil {
 		return false, err
 	}
+	b.OnClose(promoted.Kill)
 	if err := errors.Join(b.db.Close(), b.openDatabase(promoted)); err != nil {
 		return false, err
 	}
@@ -79,8 +80,8 @@ func (r *round) copyDatabase(ctx context.Context) (dir string, err error) {
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
 	r.env.copies++
-	dir = filepath.Join(r.env.dir, fmt.Sprintf("copy%d", r.env.copies))
-	if err := r.env.maria.Copy(dir); err != nil {
+	dir = filepath.Join(r.env.Dir, fmt.Sprintf("copy%d", r.env.copies))
+	if err := r.env.MariaDB.Copy(dir); err != nil {
 		return "", err
 	}
 	began, err := r.env.mark(ctx)
@@ -128,15 +129,15 @@ func (r *round) ordersIn(ctx context.Context, copied string) (_ map[int64]row, e
 
 // another lets a deployment with a database of its own come to the Redis of the fleet.
 func another(ctx context.Context, r *round) (bool, error) {
-	dbase, err := r.env.maria.CreateDatabase(ctx)
+	dbase, err := r.env.MariaDB.CreateDatabase(ctx)
 	if err != nil {
 		return false, err
 	}
-	env, err := withDatabase(r.env.fleet[0].env, r.env.maria.DSN(dbase))
+	env, err := withDatabase(r.env.fleet[0].env, r.env.MariaDB.DSN(dbase))
 	if err != nil {
 		return false, err
 	}
-	if _, err := migrate(ctx, r.env.program, r.env.dir, env); err != nil {
+	if _, err := migrate(ctx, r.env.program, r.env.Dir, env); err != nil {
 		return false, err
 	}
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
@@ -149,8 +150,8 @@ func another(ctx context.Context, r *round) (bool, error) {
 func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
 	r.env.copies++
-	dir := filepath.Join(r.env.dir, fmt.Sprintf("copy%d", r.env.copies))
-	if err := r.env.maria.Copy(dir); err != nil {
+	dir := filepath.Join(r.env.Dir, fmt.Sprintf("copy%d", r.env.copies))
+	if err := r.env.MariaDB.Copy(dir); err != nil {
 		return false, err
 	}
 	m, err := servers.StartMariaDB(ctx, dir)
@@ -164,8 +165,8 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	}
 	repair := exec.CommandContext(ctx, r.env.program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
 	repair.Args[0] = "seckill"
-	repair.Dir = r.env.dir
-	repair.Env = servers.Environ(r.env.dir, env...)
+	repair.Dir = r.env.Dir
+	repair.Env = servers.Environ(r.env.Dir, env...)
 	if out, err := repair.CombinedOutput(); err == nil || !strings.Contains(string(out), "redis.prefix") {
 		r.rec.problem("a repair by a copy of the database was not refused: %v: %s", err, out)
 	}
@@ -175,7 +176,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 
 // refused starts an instance of another deployment, which must not serve, and say why.
 func (r *round) refused(ctx context.Context, env []string) {
-	i := &instance{name: "another deployment", program: r.env.program, env: env, dir: r.env.dir}
+	i := &instance{name: "another deployment", program: r.env.program, env: env, dir: r.env.Dir}
 	err := i.start(ctx)
 	if err == nil {
 		r.rec.problem("another deployment serves with the same Redis and prefix")

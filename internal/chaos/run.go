@@ -239,7 +239,7 @@ func (l *worker) leave(ctx context.Context) {
 	if l.env == nil {
 		return
 	}
-	if err := l.env.close(); err != nil && ctx.Err() == nil {
+	if err := l.env.Close(); err != nil && ctx.Err() == nil {
 		l.Log("a %s environment: %v", l.env.kind, err)
 	}
 	l.env = nil

@@ -26,7 +26,7 @@ const (
 
 // environ is the configuration of the fleet.
 func (b *environment) environ(lock string) ([]string, error) {
-	cfg, err := mysql.ParseDSN(b.maria.DSN(b.dbase))
+	cfg, err := mysql.ParseDSN(b.MariaDB.DSN(b.dbase))
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN: %w", err)
 	}
@@ -39,9 +39,9 @@ func (b *environment) environ(lock string) ([]string, error) {
 	case proxied:
 		addrs, cfg.Addr = b.toR.Addr(), b.toDB.Addr()
 	case semiSync, galera:
-		addrs, cfg.Addr = b.redis.Addr(), b.toDB.Addr()
+		addrs, cfg.Addr = b.Redis.Addr(), b.toDB.Addr()
 	case plain, expiring, patient, upgraded:
-		addrs = b.redis.Addr()
+		addrs = b.Redis.Addr()
 	}
 	budget, held, old := txTimeout, lease, settleAfter
 	if b.kind == patient {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -111,16 +109,16 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 
 func redisKill(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.env.redis.Kill(); err != nil {
+	if err := r.env.Redis.Kill(); err != nil {
 		return false, err
 	}
 	_ = sleep(ctx, briefly)
-	return true, r.env.redis.Restart(ctx)
+	return true, r.env.Redis.Restart(ctx)
 }
 
 func redisStop(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return true, stopAndGoOn(ctx, r.env.redis.Process)
+	return true, stopAndGoOn(ctx, r.env.Redis.Process)
 }
 
 func stopAndGoOn(ctx context.Context, p *servers.Process) error {
@@ -155,14 +153,14 @@ func redisFlushed(ctx context.Context, r *round) (bool, error) {
 
 func restartedEmpty(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.env.redis.Kill(); err != nil {
+	if err := r.env.Redis.Kill(); err != nil {
 		return false, err
 	}
-	if err := os.RemoveAll(filepath.Join(r.env.redisDir(), "appendonlydir")); err != nil {
-		return false, fmt.Errorf("remove the data of Redis: %w", err)
+	if err := r.env.Redis.RemoveData(); err != nil {
+		return false, err
 	}
 	_ = sleep(ctx, rand.N(briefly)) //nolint:gosec // any time will do
-	return true, r.env.redis.Restart(ctx)
+	return true, r.env.Redis.Restart(ctx)
 }
 
 // failover leads the fleet to a replica that stopped following a while ago.
@@ -181,7 +179,7 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 	}
 	old := b.rdb
 	b.rdb = redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
-	b.redis, b.spare = b.spare, b.redis
+	b.Redis, b.spare = b.spare, b.Redis
 	if err := old.Close(); err != nil {
 		return false, fmt.Errorf("leave the old master: %w", err)
 	}
@@ -192,7 +190,7 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 func (b *environment) follow(ctx context.Context) (err error) {
 	c := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
 	defer func() { err = errors.Join(err, c.Close()) }()
-	host, port, err := splitAddr(b.redis.Addr())
+	host, port, err := splitAddr(b.Redis.Addr())
 	if err != nil {
 		return err
 	}

@@ -25,11 +25,11 @@ func upgradedOneByOne(ctx context.Context, r *round) (bool, error) {
 	b.spent = true
 	r.closed.within(0, 0, 1, 2, 3)
 	r.onTheWay(ctx, 5)
-	root, err := withDatabase(b.fleet[0].env, b.maria.DSN(b.dbase))
+	root, err := withDatabase(b.fleet[0].env, b.MariaDB.DSN(b.dbase))
 	if err != nil {
 		return false, err
 	}
-	said, err := migrate(ctx, b.program, b.dir, root)
+	said, err := migrate(ctx, b.program, b.Dir, root)
 	if err != nil {
 		return false, err
 	}

@@ -51,7 +51,7 @@ func (b *environment) grant(ctx context.Context) error {
 
 // openDatabase makes a server the environment's.
 func (b *environment) openDatabase(m *servers.MariaDB) (err error) {
-	b.maria = m
+	b.MariaDB = m
 	b.db, err = openQuietly(m.DSN(b.dbase))
 	return err
 }

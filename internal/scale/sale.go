@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/rush"
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/servers"
 )
 
@@ -29,9 +28,9 @@ const shards = 8
 // sale is the servers of one sale, the program on them, and how far the sale has come.
 type sale struct {
 	*workspace
+	*testbed.Env
+
 	buyers   int64
-	maria    *servers.MariaDB
-	redis    *servers.Redis
 	client   *redis.Client // its calls are not the program's, and known by its name
 	raw      *sql.DB       // fills in
 	settings []string
@@ -43,7 +42,6 @@ type sale struct {
 	sold     bool                   // the sale was played or filled in
 	ended    bool
 	first    int64 // the next buyer of the other coupon
-	stops    []func() error
 }
 
 // client names of the generator, in Redis.
@@ -51,34 +49,32 @@ const clientName = "scale"
 
 func (h *workspace) open(ctx context.Context, buyers int64) (_ *sale, err error) {
 	s := &sale{workspace: h, buyers: buyers, first: 1 << 40}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.close())
-		}
-	}()
-	var stop func() error
-	if s.maria, s.redis, stop, err = h.Servers(ctx, filepath.Join(h.dir, strconv.FormatInt(buyers, 10))); err != nil {
+	if s.Env, err = h.Servers(ctx); err != nil {
 		return nil, err
 	}
-	s.stops = append(s.stops, stop)
-	s.client = redis.NewClient(&redis.Options{Addr: s.redis.Addr(), ClientName: clientName, ReadTimeout: time.Minute})
-	s.stops = append(s.stops, s.client.Close)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	s.client = redis.NewClient(&redis.Options{Addr: s.Redis.Addr(), ClientName: clientName, ReadTimeout: time.Minute})
+	s.OnClose(s.client.Close)
 	if err := s.client.FlushAll(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("empty Redis: %w", err)
 	}
-	name, err := s.maria.CreateDatabase(ctx)
+	name, err := s.MariaDB.CreateDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.stops = append(s.stops, func() error { return s.maria.DropDatabase(context.WithoutCancel(ctx), name) })
-	dsn := "root@tcp(" + s.maria.Addr() + ")/" + name + "?timeout=2s"
+	s.OnClose(func() error { return s.MariaDB.DropDatabase(context.WithoutCancel(ctx), name) })
+	dsn := "root@tcp(" + s.MariaDB.Addr() + ")/" + name + "?timeout=2s"
 	if s.raw, err = sql.Open("mysql", dsn+"&multiStatements=true&interpolateParams=true"); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	s.stops = append(s.stops, s.raw.Close)
+	s.OnClose(s.raw.Close)
 	s.settings = []string{
 		"SECKILL_MYSQL__DSN=" + dsn + "&readTimeout=2s&writeTimeout=2s", // as README.md recommends
-		"SECKILL_REDIS__ADDRS=" + s.redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
+		"SECKILL_REDIS__ADDRS=" + s.Redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
 		"SECKILL_AUTH__TOKEN_TTL=24h", "SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0",
 		"SECKILL_LOG__FORMAT=json", "SECKILL_HTTP__DRAIN_DELAY=1s", "SECKILL_RATE__PER_USER=0", "SECKILL_ORDER__PAYMENT_TIMEOUT=24h",
 		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + h.Tick.String(),
@@ -98,16 +94,8 @@ func (s *sale) serve(ctx context.Context) (err error) {
 	if s.program, err = servers.Serve(ctx, s.command(s.Program, s.settings, "serve")); err != nil {
 		return err
 	}
-	s.stops = append(s.stops, s.program.Stop)
+	s.OnClose(s.program.Stop)
 	s.other, err = s.publish(ctx, 10_000_000)
-	return err
-}
-
-func (s *sale) close() (err error) {
-	for _, stop := range slices.Backward(s.stops) {
-		err = errors.Join(err, stop())
-	}
-	s.stops = nil
 	return err
 }
 

@@ -105,7 +105,7 @@ func playSale(ctx context.Context, h *workspace, o Options, r *Report, i int) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	for _, p := range phases {
 		if !o.wants(p.name) {
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/servers"
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 // lent are servers that the tests share; Redis is emptied, so it is this test's own.
 func lent(t *testing.T) Starter {
 	maria, redis := testservers.MariaDB(t), testservers.NewRedis(t)
-	return func(context.Context, string) (*servers.MariaDB, *servers.Redis, func() error, error) {
-		return maria, redis, func() error { return nil }, nil
+	return func(context.Context) (*testbed.Env, error) {
+		return &testbed.Env{MariaDB: maria, Redis: redis}, nil
 	}
 }
 

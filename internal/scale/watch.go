@@ -56,7 +56,7 @@ func (s *sale) watch(ctx context.Context) (*watch, error) {
 }
 
 // pids are the program, Redis and the database.
-func (s *sale) pids() [3]int { return [3]int{s.program.PID(), s.redis.PID(), s.maria.PID()} }
+func (s *sale) pids() [3]int { return [3]int{s.program.PID(), s.Redis.PID(), s.MariaDB.PID()} }
 
 func (s *sale) used() (all time.Duration, err error) {
 	for _, pid := range s.pids() {

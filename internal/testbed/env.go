@@ -1,17 +1,17 @@
 // Package testbed is what the tools and the tests run on.
 //
-//	Env ─▶ servers   real servers in one folder, stopped together, the last first
+//	Env ─▶ servers   real servers in one folder, ended together, the last first
+//	folder.go        folders of killed runs are removed by the next
 //	machine.go       what a figure was measured on
 //
 // Package servers starts them, testservers lends them to tests, and failpoint breaks single
-// calls to them. What is not promised: a server that its user stops or kills may be stopped
+// calls to them. What is not promised: a server that its user stops or kills may be killed
 // again by Close, which is harmless.
 package testbed
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,15 +30,15 @@ type Env struct {
 	stops   []func() error
 }
 
-// NewEnv makes the folder of an Env whose servers are still to be started. After an error of
-// a method the caller closes it as well.
+// NewEnv makes the folder of an Env whose servers are still to be started, and removes those that killed
+// runs of the name have left. After an error of a method the caller closes it as well.
 func NewEnv(name string) (*Env, error) {
-	dir, err := os.MkdirTemp("", name+"-")
+	dir, remove, err := NewFolder(os.TempDir(), name+"-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the servers: %w", err)
+		return nil, err
 	}
 	e := &Env{Dir: dir}
-	e.OnClose(func() error { return os.RemoveAll(dir) })
+	e.OnClose(remove)
 	return e, nil
 }
 
@@ -53,42 +53,59 @@ func (e *Env) Folder(name string) string {
 
 // StartMariaDB starts the MariaDB.
 func (e *Env) StartMariaDB(ctx context.Context, settings ...servers.Setting) (err error) {
-	e.MariaDB, err = keep(e, "mariadb", func(dir string) (*servers.MariaDB, error) { return servers.StartMariaDB(ctx, dir, settings...) })
+	e.MariaDB, err = start(ctx, e, "mariadb", servers.StartMariaDB, (*servers.MariaDB).Kill, settings)
 	return err
+}
+
+// StartReplicas starts a database on several servers, as servers.StartSemiSync and servers.StartGalera do.
+// Its primary is the MariaDB.
+func (e *Env) StartReplicas(ctx context.Context, by Starter[*servers.Replicas], settings ...servers.Setting) (*servers.Replicas, error) {
+	r, err := start(ctx, e, "replicas", by, (*servers.Replicas).Stop, settings)
+	if err != nil {
+		return nil, err
+	}
+	e.MariaDB = r.Primary()
+	return r, nil
 }
 
 // StartRedis starts one more Redis.
 func (e *Env) StartRedis(ctx context.Context, settings ...servers.Setting) (*servers.Redis, error) {
-	r, err := keep(e, "redis", func(dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir, settings...) })
+	r, err := start(ctx, e, "redis", servers.StartRedis, (*servers.Redis).Kill, settings)
 	if e.Redis == nil {
 		e.Redis = r
 	}
 	return r, err
 }
 
+// StartCluster starts a Redis Cluster.
+func (e *Env) StartCluster(ctx context.Context, settings ...servers.Setting) (*servers.Cluster, error) {
+	return start(ctx, e, "cluster", servers.StartCluster, (*servers.Cluster).Stop, settings)
+}
+
 // StartEtcd starts an etcd.
 func (e *Env) StartEtcd(ctx context.Context) (*servers.Etcd, error) {
-	return keep(e, "etcd", func(dir string) (*servers.Etcd, error) { return servers.StartEtcd(ctx, dir) })
+	return start(ctx, e, "etcd", servers.StartEtcd, (*servers.Etcd).Kill, nil)
 }
 
 // StartZooKeeper starts a ZooKeeper.
 func (e *Env) StartZooKeeper(ctx context.Context) (*servers.ZooKeeper, error) {
-	return keep(e, "zookeeper", func(dir string) (*servers.ZooKeeper, error) { return servers.StartZooKeeper(ctx, dir) })
+	return start(ctx, e, "zookeeper", servers.StartZooKeeper, (*servers.ZooKeeper).Kill, nil)
 }
 
-type stopper interface{ Stop() error }
+// Starter starts a server with its data in dir.
+type Starter[S any] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
 
-// keep starts a server in a folder of its own, which Close stops.
-func keep[S stopper](e *Env, name string, start func(dir string) (S, error)) (none S, _ error) {
-	s, err := start(e.Folder(name))
+// start starts a server in a folder of its own. Close ends it at once: its data goes with it.
+func start[S any](ctx context.Context, e *Env, name string, by Starter[S], end func(S) error, settings []servers.Setting) (none S, _ error) {
+	s, err := by(ctx, e.Folder(name), settings...)
 	if err != nil {
 		return none, err
 	}
-	e.OnClose(s.Stop)
+	e.OnClose(func() error { return end(s) })
 	return s, nil
 }
 
-// Close stops everything, the last first, and removes the folder.
+// Close ends everything, the last first, and removes the folder.
 func (e *Env) Close() (err error) {
 	for _, stop := range slices.Backward(e.stops) {
 		err = errors.Join(err, stop())

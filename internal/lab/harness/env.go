@@ -36,7 +36,7 @@ func (p *Servers) openEnv(ctx context.Context) (Env, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stops = append(p.stops, r.Stop)
+	p.bed.OnClose(r.Kill)
 	dsn, err := mysql.ParseDSN(at)
 	if err != nil {
 		return Env{}, err //nolint:wrapcheck // the same package formatted it
@@ -45,7 +45,7 @@ func (p *Servers) openEnv(ctx context.Context) (Env, error) {
 	if err != nil {
 		return Env{}, err
 	}
-	p.stops = append(p.stops, drop)
+	p.bed.OnClose(drop)
 	dsn.DBName = name
 	p.env = Env{DSN: dsn.FormatDSN(), Redis: r.Addr()}
 	return p.env, nil

@@ -6,16 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/go-sql-driver/mysql"
 
 	"seckill/internal/embedded"
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/servers"
 )
 
@@ -31,14 +29,12 @@ type Servers struct {
 	config Config
 
 	mu           sync.Mutex
-	dir          string
-	dirs         int
+	bed          *testbed.Env // nil before the first use
 	redis        string
 	redisHost    Text
 	dsn          string
 	databaseHost Text
 	env          Env
-	stops        []func() error
 }
 
 // NewServers returns servers that are not started yet. Close stops those that were.
@@ -46,17 +42,16 @@ func NewServers(c Config) *Servers { return &Servers{config: c} }
 
 var errBadDSN = errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
 
-// newDir returns a new directory for a server's data. The caller must hold mu.
-func (p *Servers) newDir(name string) (string, error) {
-	if p.dir == "" {
-		dir, err := os.MkdirTemp("", "seckill-lab-")
+// open returns what the servers are in. The caller must hold mu.
+func (p *Servers) open() (*testbed.Env, error) {
+	if p.bed == nil {
+		bed, err := testbed.NewEnv("seckill-lab")
 		if err != nil {
-			return "", fmt.Errorf("make a folder for the servers: %w", err)
+			return nil, err //nolint:wrapcheck // it says what it is
 		}
-		p.dir = dir
+		p.bed = bed
 	}
-	p.dirs++
-	return filepath.Join(p.dir, name+strconv.Itoa(p.dirs)), nil
+	return p.bed, nil
 }
 
 // Redis returns the address of a Redis; with isReal, never of the embedded one.
@@ -82,25 +77,28 @@ func (p *Servers) Redis(ctx context.Context, isReal bool) (string, error) {
 }
 
 func (p *Servers) startEmbedded(ctx context.Context) (string, error) {
+	bed, err := p.open()
+	if err != nil {
+		return "", err
+	}
 	e, err := embedded.Start(ctx)
 	if err != nil {
 		return "", fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	p.stops = append(p.stops, e.Close)
+	bed.OnClose(e.Close)
 	p.redis = e.RedisAddr()
 	return p.redis, nil
 }
 
 func (p *Servers) startRedis(ctx context.Context) (string, error) {
-	dir, err := p.newDir("redis")
+	bed, err := p.open()
 	if err != nil {
 		return "", err
 	}
-	r, err := servers.StartRedis(ctx, dir)
+	r, err := bed.StartRedis(ctx)
 	if err != nil {
 		return "", fmt.Errorf("start a Redis: %w", err)
 	}
-	p.stops = append(p.stops, r.Stop)
 	p.redis = r.Addr()
 	return p.redis, nil
 }
@@ -111,11 +109,13 @@ func (p *Servers) PrivateRedis(ctx context.Context, settings ...servers.Setting)
 		return nil, errNotEmbedded
 	}
 	p.mu.Lock()
-	dir, err := p.newDir("redis")
-	p.mu.Unlock()
+	bed, err := p.open()
 	if err != nil {
+		p.mu.Unlock()
 		return nil, err
 	}
+	dir := bed.Folder("redis")
+	p.mu.Unlock()
 	r, err := servers.StartRedis(ctx, dir, settings...)
 	if err != nil {
 		return nil, fmt.Errorf("start a Redis for this experiment alone: %w", missing(err))
@@ -135,8 +135,12 @@ func (p *Servers) Database(ctx context.Context) (string, error) {
 		return "", err
 	}
 	p.databaseHost = host
+	bed, err := p.open()
+	if err != nil {
+		return "", err
+	}
 	if host == privateMariaDB {
-		return p.startMariaDB(ctx)
+		return p.startMariaDB(ctx, bed)
 	}
 	dsn, err := mysql.ParseDSN(p.config.MySQL)
 	if err != nil {
@@ -146,27 +150,21 @@ func (p *Servers) Database(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p.stops = append(p.stops, drop)
+	bed.OnClose(drop)
 	dsn.DBName = name
 	p.dsn = dsn.FormatDSN()
 	return p.dsn, nil
 }
 
-func (p *Servers) startMariaDB(ctx context.Context) (string, error) {
-	dir, err := p.newDir("mariadb")
-	if err != nil {
-		return "", err
-	}
-	db, err := servers.StartMariaDB(ctx, dir)
-	if err != nil {
+func (p *Servers) startMariaDB(ctx context.Context, bed *testbed.Env) (string, error) {
+	if err := bed.StartMariaDB(ctx); err != nil {
 		return "", fmt.Errorf("start a MariaDB: %w", err)
 	}
-	p.stops = append(p.stops, db.Stop)
-	name, err := db.CreateDatabase(ctx)
+	name, err := bed.MariaDB.CreateDatabase(ctx)
 	if err != nil {
 		return "", fmt.Errorf("make a database: %w", err)
 	}
-	p.dsn = db.DSN(name)
+	p.dsn = bed.MariaDB.DSN(name)
 	return p.dsn, nil
 }
 
@@ -187,19 +185,14 @@ func (p *Servers) used(needs []Server) []Text {
 	return on
 }
 
-// Close stops the servers that were started and drops what was created.
+// Close ends the servers that were started and drops what was created.
 func (p *Servers) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var err error
-	for _, stop := range slices.Backward(p.stops) {
-		err = errors.Join(err, stop())
+	if p.bed == nil {
+		return nil
 	}
-	p.stops = nil
-	if p.dir != "" {
-		err = errors.Join(err, os.RemoveAll(p.dir))
-	}
-	return err
+	return p.bed.Close() //nolint:wrapcheck // they say what they are
 }
 
 // ConfigOf returns the servers that SECKILL_ variables of the environment name.

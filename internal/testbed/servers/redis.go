@@ -18,6 +18,7 @@ const redisPackage = "redis-server"
 type Redis struct {
 	*Process
 	infoCommand string // what INFO is called
+	dir         string
 }
 
 // StartRedis starts a Redis with its files in dir, which is created if it does not exist. ctx
@@ -71,7 +72,7 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	}, settings...)); err != nil {
 		return nil, err
 	}
-	r := &Redis{infoCommand: "INFO", Process: &Process{
+	r := &Redis{infoCommand: "INFO", dir: dir, Process: &Process{
 		path: server,
 		args: append([]string{file}, words...),
 		env:  env,
@@ -91,6 +92,14 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 		return nil, err
 	}
 	return r, nil
+}
+
+// RemoveData removes what a server with AppendOnly has written: it starts empty. It must not be running.
+func (r *Redis) RemoveData() error {
+	if err := os.RemoveAll(filepath.Join(r.dir, "appendonlydir")); err != nil {
+		return fmt.Errorf("remove the data of Redis: %w", err)
+	}
+	return nil
 }
 
 func writeConfig(file string, settings []Setting) error {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"seckill/internal/testbed"
 )
 
 // started holds the shared servers of this process and the folder of their data.
@@ -79,7 +81,7 @@ func startAndKeep[S stopper](start starter[S]) (S, error) {
 // lock.
 func home() (string, error) {
 	if started.dir == "" {
-		dir, err := makeHome(parent())
+		dir, _, err := testbed.NewFolder(parent(), homes)
 		if err != nil {
 			return "", err
 		}

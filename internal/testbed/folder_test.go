@@ -1,4 +1,4 @@
-package testservers
+package testbed
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFoldersOfKilledTestProcessesAreRemovedAndNoOthers(t *testing.T) {
+func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
 	parent := t.TempDir()
 	long := time.Now().Add(-2 * young)
 	folder := func(name string, changed time.Time) string {
@@ -20,20 +20,22 @@ func TestFoldersOfKilledTestProcessesAreRemovedAndNoOthers(t *testing.T) {
 		require.NoError(t, os.Chtimes(dir, changed, changed))
 		return dir
 	}
-	abandoned := folder(homes+"abandoned", long)
-	inUse := folder(homes+"in-use", long)
-	beingMade := folder(homes+"being-made", time.Now())
+	abandoned := folder("run-abandoned", long)
+	inUse := folder("run-in-use", long)
+	beingMade := folder("run-being-made", time.Now())
 	foreign := folder("foreign", long)
-	fd, err := lockDir(inUse)
+	fd, err := lockFolder(inUse)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Close(fd) })
 
-	mine, err := makeHome(parent)
+	mine, remove, err := NewFolder(parent, "run-")
 	require.NoError(t, err)
 	assert.NoDirExists(t, abandoned)
 	for _, dir := range []string{inUse, beingMade, foreign, mine} {
 		assert.DirExists(t, dir)
 	}
-	_, err = lockDir(mine)
+	_, err = lockFolder(mine)
 	require.Error(t, err, "it is in use")
+	require.NoError(t, remove())
+	assert.NoDirExists(t, mine)
 }
