@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	"seckill/internal/testbed"
@@ -35,9 +34,6 @@ const (
 	folders     = "seckill-scale"
 	bytesABuyer = 2 << 10 // on disk, in both stores
 	leastFree   = 1 << 30
-
-	leastPool  = 1 << 30 // of the database, in memory
-	poolABuyer = 600     // bytes of it
 
 	highestPriority = -20
 )
@@ -73,7 +69,7 @@ func openWorkspace(ctx context.Context, o Options) (_ *workspace, err error) {
 	return h, nil
 }
 
-// startServers starts servers for one sale alone. The database has room for all of it in memory and in its
+// startServers starts servers for one sale alone. The database has room for a million buyers in memory and in its
 // redo log, or what an order costs would grow with the pages that are written to the disk again and again.
 // Redis has the highest priority if that may be given: what a call takes is to be its own time, and not also
 // that of other processes on its core.
@@ -82,8 +78,7 @@ func (h *workspace) startServers(ctx context.Context) (*testbed.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := strconv.FormatInt(max(leastPool, h.Buyers*poolABuyer), 10)
-	err = e.StartMariaDB(ctx, servers.Set("innodb-buffer-pool-size", pool), servers.Set("innodb-log-file-size", "1G"))
+	err = e.StartMariaDB(ctx, servers.Set("innodb-buffer-pool-size", "1G"), servers.Set("innodb-log-file-size", "1G"))
 	if err == nil {
 		_, err = e.StartRedis(ctx)
 	}
