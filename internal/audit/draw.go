@@ -14,12 +14,13 @@ type drawn struct {
 	order.Draw
 
 	tickets, winners int64
-	last             string // the largest rank of a ticket whose order has a row
-	passedOver       int64  // tickets with a smaller rank and without a row
+	last             string // the largest rank of a ticket whose request has a row
+	passedOver       int64  // tickets without a row, and with a smaller rank than one whose request has an order
 }
 
 // holds reports whether the draw went by the ranks of its tickets. An instance that stood still while another
-// has ended the draw may go on with the next ranks, so there may be more winners than were noted.
+// has ended the draw may go on with the next ranks, so there may be more winners than were noted. A void
+// request passes over nobody: it got nothing.
 func (d *drawn) holds() bool {
 	return d.passedOver == 0 && d.tickets == d.Entrants && d.winners >= d.Winners && d.last >= d.LastRank
 }
@@ -30,34 +31,44 @@ func (e *evidence) readDraw(ctx context.Context, l store.Snapshot) error {
 	var tickets []ranked
 	d, ended, err := l.Draw(ctx, func(page []order.Entrant) {
 		for _, t := range page {
-			tickets = append(tickets, ranked{t.Order.UserID, t.Decided})
+			tickets = append(tickets, ranked{t.Order.UserID, t.Decided, t.Void})
 		}
 	})
 	if err != nil || !ended {
 		return err
 	}
 	e.draw = &drawn{Draw: d, tickets: int64(len(tickets))}
-	var last []byte
+	var last, bought []byte // the largest ranks
 	for _, t := range tickets {
 		if !t.decided {
 			continue
 		}
 		e.draw.winners++
-		if rank := d.Rank(t.user); bytes.Compare(rank[:], last) > 0 {
-			last = rank[:]
+		rank := d.Rank(t.user)
+		last = larger(last, rank[:])
+		if !t.void {
+			bought = larger(bought, rank[:])
 		}
 	}
 	e.draw.last = hex.EncodeToString(last)
 	for _, t := range tickets {
-		if rank := d.Rank(t.user); !t.decided && bytes.Compare(rank[:], last) < 0 {
+		if rank := d.Rank(t.user); !t.decided && bytes.Compare(rank[:], bought) < 0 {
 			e.draw.passedOver++
 		}
 	}
 	return nil
 }
 
+// larger returns the larger of two ranks.
+func larger(a, b []byte) []byte {
+	if bytes.Compare(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
 // ranked is a ticket: a million of them are 16 MB.
 type ranked struct {
-	user    int64
-	decided bool
+	user          int64
+	decided, void bool
 }

@@ -138,7 +138,7 @@ func TestAFleetThatDraws(t *testing.T) {
 	named := wanted("TestAFleetThatDraws")
 	pattern := named
 	if named == "" {
-		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed)$`
+		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back)$`
 	}
 	cells, err := chaos.Faults(chaos.Lottery, pattern)
 	require.NoError(t, err)

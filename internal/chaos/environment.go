@@ -132,7 +132,7 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 	if _, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser()); err != nil {
 		return err
 	}
-	b.ask(redis.NewClient(&redis.Options{Addr: b.Redis.Addr()}))
+	b.use(redis.NewClient(&redis.Options{Addr: b.Redis.Addr()}))
 	switch b.kind {
 	case proxied:
 		if b.spare, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser(), servers.ReplicaOf(b.Redis.Addr())); err != nil {
@@ -165,12 +165,12 @@ func (b *environment) openCluster(ctx context.Context) (err error) {
 	if b.nodes, err = b.StartCluster(ctx, servers.AppendOnly()); err != nil {
 		return err
 	}
-	b.ask(redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second}))
+	b.use(redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second}))
 	return nil
 }
 
-// ask makes a client the environment's own.
-func (b *environment) ask(by redis.UniversalClient) {
+// use makes a client the environment's own.
+func (b *environment) use(by redis.UniversalClient) {
 	b.rdb = by
 	b.OnClose(func() error { return b.rdb.Close() }) // what it is by then
 }
@@ -178,7 +178,7 @@ func (b *environment) ask(by redis.UniversalClient) {
 func (b *environment) startProxy(addr string) (*faultnet.Proxy, error) {
 	p, err := faultnet.New(addr)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is
+		return nil, err
 	}
 	b.OnClose(func() error { p.Close(); return nil })
 	return p, nil

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,15 +23,22 @@ import (
 
 // floods are the ways of a crowd that means no good. Its attackers come beside the honest buyers, each
 // again and again.
-var floods = []struct {
-	name   string
-	attack func(ctx context.Context, a attacker)
-}{
-	{"slow-bodies", slowBody},
-	{"streams", takeStream},
-	{"random-ids", lookAtNothing},
-	{"connections", holdSilently},
+var floods = []floodKind{
+	{"slow-bodies", lowestPriority, slowBody},
+	{"streams", lowestPriority, takeStream},
+	{"random-ids", 0, lookAtNothing}, // at the lowest priority it would not come to its rate
+	{"connections", lowestPriority, holdSilently},
 }
+
+type floodKind struct {
+	name string
+	// nice is the process's: attackers have machines of their own, and here they run on the cores of the
+	// buyers and of the fleet.
+	nice   int
+	attack func(ctx context.Context, a attacker)
+}
+
+const lowestPriority = 19
 
 // flood is what a flood is to do.
 type flood struct {
@@ -58,12 +66,16 @@ const (
 )
 
 // Flood is the process of a flood. It reads from in what it is to do, as startFlood writes it, and goes on
-// until in ends. It writes how many connections or looks its attackers have got, a line each time.
+// until in ends; what is no flood is an error. It writes how many connections or looks its attackers have got, a line each time.
 func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
 	from := json.NewDecoder(in)
 	var f flood
 	if err := from.Decode(&f); err != nil {
 		return fmt.Errorf("read what the flood is to do: %w", err)
+	}
+	kind := slices.IndexFunc(floods, func(k floodKind) bool { return k.name == f.Name })
+	if kind < 0 || len(f.Hosts) == 0 || len(f.Tokens) == 0 {
+		return fmt.Errorf("a flood %q of %d hosts with %d tokens is none", f.Name, len(f.Hosts), len(f.Tokens))
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -73,17 +85,12 @@ func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	var up atomic.Int64
 	var all sync.WaitGroup
-	for _, kind := range floods {
-		for n := range f.Attackers {
-			if kind.name != f.Name {
-				break
+	for n := range f.Attackers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				floods[kind].attack(ctx, attacker{flood: &f, n: n, up: &up, host: f.Hosts[n%len(f.Hosts)]})
 			}
-			all.Go(func() {
-				for ctx.Err() == nil {
-					kind.attack(ctx, attacker{flood: &f, n: n, up: &up, host: f.Hosts[n%len(f.Hosts)]})
-				}
-			})
-		}
+		})
 	}
 	for sleep(ctx, toldEvery) {
 		_, _ = fmt.Fprintln(out, up.Load())
@@ -102,34 +109,35 @@ type floodProcess struct {
 	said    bytes.Buffer // its errors
 }
 
-// startFlood starts a flood in a process of its own, of the lowest priority: attackers have machines of
-// their own, and here they run on the cores of the buyers and of the fleet.
-func (r *round) startFlood(name string, pace time.Duration) (*floodProcess, error) {
-	f := flood{Name: name, Attackers: r.attackers, Coupon: r.coupon, Pace: pace}
+// startFlood starts a flood in a process of its own.
+func (r *round) startFlood(kind floodKind, pace time.Duration) (*floodProcess, error) {
+	f := flood{Name: kind.name, Attackers: r.attackers, Coupon: r.coupon, Pace: pace}
 	for _, i := range r.env.fleet {
 		f.Hosts = append(f.Hosts, strings.TrimPrefix(i.now().URL, "http://"))
 	}
 	for n := range int64(floodAccounts) {
 		f.Tokens = append(f.Tokens, r.token(firstAccount+n, "user"))
 	}
-	p := &floodProcess{cmd: exec.Command("nice", "-n", "19", r.env.program, "chaos", "flood")} //nolint:gosec,noctx // our own, which end ends
-	in, out := io.Pipe()
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.in = in, p, &p.said, out
-	var err error
-	if p.gone, err = servers.Start(p.cmd); err != nil {
+	text, err := json.Marshal(f)
+	if err != nil {
 		return nil, fmt.Errorf("the flood: %w", err)
 	}
-	if err := json.NewEncoder(out).Encode(f); err != nil {
-		return nil, fmt.Errorf("tell the flood what to do: %w", err)
+	cmd := exec.Command("nice", "-n", strconv.Itoa(kind.nice), r.env.program, "chaos", "flood") //nolint:gosec,noctx // our own, which end ends
+	p := &floodProcess{cmd: cmd}
+	in, out := io.Pipe()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, p.in = io.MultiReader(bytes.NewReader(text), in), p, &p.said, out
+	if p.gone, err = servers.Start(cmd); err != nil {
+		return nil, fmt.Errorf("the flood: %w", err)
 	}
 	return p, nil
 }
 
-// Write takes what the process writes: the last line counts.
+// Write takes what the process writes: the largest number counts.
 func (p *floodProcess) Write(text []byte) (int, error) {
-	lines := strings.Fields(string(text))
-	if n, err := strconv.ParseInt(lines[max(0, len(lines)-1)], 10, 64); err == nil {
-		p.reached.Store(max(n, p.reached.Load()))
+	for line := range strings.FieldsSeq(string(text)) { // the last may be the beginning of one
+		if n, err := strconv.ParseInt(line, 10, 64); err == nil {
+			p.reached.Store(max(n, p.reached.Load()))
+		}
 	}
 	return len(text), nil
 }

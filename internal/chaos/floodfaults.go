@@ -16,9 +16,8 @@ import (
 func floodFaults() []Fault {
 	all := make([]Fault, 0, len(floods))
 	for _, f := range floods {
-		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, plenty: true, harm: func(ctx context.Context, r *round) (bool, error) {
-			return r.floodBeside(ctx, f.name)
-		}})
+		harm := func(ctx context.Context, r *round) (bool, error) { return r.floodBeside(ctx, f) }
+		all = append(all, Fault{Name: "flood:" + f.name, kind: plain, once: true, plenty: true, harm: harm})
 	}
 	return all
 }
@@ -47,7 +46,7 @@ type Beside struct {
 
 // floodBeside lets a flood come in the midst of the sale, and buyers again when it is there. It judges what
 // it has done to them.
-func (r *round) floodBeside(ctx context.Context, kind string) (_ bool, err error) {
+func (r *round) floodBeside(ctx context.Context, kind floodKind) (_ bool, err error) {
 	r.onTheWay(ctx, calmPercent)
 	r.turnstile <- struct{}{} // no buyer passes until the flood is there
 	calm := r.rec.turn()

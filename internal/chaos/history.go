@@ -44,6 +44,13 @@ func (r *record) setBack(h *history) {
 	r.history = h
 }
 
+// wasSetBack reports whether the database was set back.
+func (r *record) wasSetBack() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.history != nil
+}
+
 // lostWithTheDatabase reports whether the order may be gone.
 func (r *record) lostWithTheDatabase(o *acknowledged) bool {
 	r.mu.Lock()

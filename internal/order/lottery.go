@@ -58,6 +58,7 @@ func (d Draw) Rank(userID int64) [sha256.Size]byte {
 type Entrant struct {
 	Order   Order // as it will be, if it is drawn, but for its id
 	Decided bool  // its request has an order, or a void one
+	Void    bool  // it has a void one
 }
 
 // Lottery keeps draws and their tickets.

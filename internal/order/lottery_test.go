@@ -362,6 +362,37 @@ func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
 	})
 }
 
+// A buyer with a void request got nothing, and so has passed over nobody.
+func TestAVoidRequestPassesOverNobody(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 2*shards, 1)
+	here := s.drawing("here")
+	enter(t, here, c, users(30)...)
+	s.later(lotteryWindow)
+	draw(t, s, c, here)
+	s.atRest(t, c, 2*shards)
+	d, err := s.db.Draw(t.Context(), c.ID, nil)
+	require.NoError(t, err)
+	last := slices.MaxFunc(users(30), func(a, b int64) int {
+		x, y := d.Rank(a), d.Rank(b)
+		return bytes.Compare(x[:], y[:])
+	})
+	tickets, err := s.db.Entrants(t.Context(), c.ID, []int64{last})
+	require.NoError(t, err)
+	void := tickets[last].Order
+	void.ID = 1
+	require.NoError(t, s.db.Void(t.Context(), void))
+	report, err := s.auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Empty(t, report.Violations)
+	require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "9 of 30 tickets drawn, 0 passed over, 8 of 30 noted")
+
+	s.exec(t, "UPDATE orders SET status = 'cancelled' WHERE id = 1")
+	report, err = s.auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Contains(t, report.Violations[len(report.Violations)-1], "21 passed over", "it has had an order")
+}
+
 // An audit notices who was passed over, who was not drawn and has an order, and a ticket from after the draw.
 func TestAnAuditNoticesADrawThatDidNotGoByTheRanks(t *testing.T) {
 	for name, break_ := range map[string]string{

@@ -156,20 +156,21 @@ func withDecided(db *gorm.DB, rows []entrantRow) ([]order.Entrant, error) {
 		requests[i] = row.RequestID
 	}
 	var found []orderRow
-	if err := db.Select("request_id", "user_id").Where("request_id IN ?", requests).Find(&found).Error; err != nil {
+	if err := db.Select("request_id", "user_id", "status").Where("request_id IN ?", requests).Find(&found).Error; err != nil {
 		return nil, err
 	}
 	type key struct {
 		request string
 		user    int64
 	}
-	decided := make(map[key]bool, len(found))
+	decided := make(map[key]order.Status, len(found))
 	for _, o := range found {
-		decided[key{o.RequestID, o.UserID}] = true
+		decided[key{o.RequestID, o.UserID}] = o.Status
 	}
 	tickets := make([]order.Entrant, len(rows))
 	for i, row := range rows {
-		tickets[i] = order.Entrant{Order: row.order(), Decided: decided[key{row.RequestID, row.UserID}]}
+		status := decided[key{row.RequestID, row.UserID}]
+		tickets[i] = order.Entrant{Order: row.order(), Decided: status != "", Void: status == order.Void}
 	}
 	return tickets, nil
 }

@@ -96,7 +96,9 @@ func (e *Env) StartZooKeeper(ctx context.Context) (*servers.ZooKeeper, error) {
 type Starter[S any] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
 
 // start starts a server in a folder of its own. Close ends it at once: its data goes with it.
-func start[S any](ctx context.Context, e *Env, name string, by Starter[S], end func(S) error, settings []servers.Setting) (none S, _ error) {
+func start[S any](
+	ctx context.Context, e *Env, name string, by Starter[S], end func(S) error, settings []servers.Setting,
+) (none S, _ error) {
 	s, err := by(ctx, e.Folder(name), settings...)
 	if err != nil {
 		return none, err

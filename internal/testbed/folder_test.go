@@ -17,24 +17,27 @@ func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
 	folder := func(name string, changed time.Time) string {
 		dir := filepath.Join(parent, name)
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o700))
+		if name != "run-of-a-user" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600))
+		}
 		require.NoError(t, os.Chtimes(dir, changed, changed))
 		return dir
 	}
 	abandoned := folder("run-abandoned", long)
 	inUse := folder("run-in-use", long)
 	beingMade := folder("run-being-made", time.Now())
-	foreign := folder("foreign", long)
-	fd, err := lockFolder(inUse)
+	foreign, ofUser := folder("foreign", long), folder("run-of-a-user", long)
+	fd, err := lockFolder(inUse, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Close(fd) })
 
 	mine, remove, err := NewFolder(parent, "run-")
 	require.NoError(t, err)
 	assert.NoDirExists(t, abandoned)
-	for _, dir := range []string{inUse, beingMade, foreign, mine} {
+	for _, dir := range []string{inUse, beingMade, foreign, ofUser, mine} {
 		assert.DirExists(t, dir)
 	}
-	_, err = lockFolder(mine)
+	_, err = lockFolder(mine, 0)
 	require.Error(t, err, "it is in use")
 	require.NoError(t, remove())
 	assert.NoDirExists(t, mine)

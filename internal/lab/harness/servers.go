@@ -47,7 +47,7 @@ func (p *Servers) open() (*testbed.Env, error) {
 	if p.bed == nil {
 		bed, err := testbed.NewEnv("seckill-lab")
 		if err != nil {
-			return nil, err //nolint:wrapcheck // it says what it is
+			return nil, err
 		}
 		p.bed = bed
 	}
@@ -192,7 +192,7 @@ func (p *Servers) Close() error {
 	if p.bed == nil {
 		return nil
 	}
-	return p.bed.Close() //nolint:wrapcheck // they say what they are
+	return p.bed.Close()
 }
 
 // ConfigOf returns the servers that SECKILL_ variables of the environment name.

@@ -29,7 +29,7 @@ type serverSet struct {
 
 func startServers(ctx context.Context) (_ *serverSet, err error) {
 	set := &serverSet{}
-	if set.Env, err = testbed.NewEnv("lockbench"); err != nil {
+	if set.Env, err = testbed.NewEnv("seckill-lockbench"); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
