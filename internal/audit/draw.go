@@ -20,7 +20,7 @@ type drawn struct {
 
 // holds reports whether the draw went by the ranks of its tickets. An instance that stood still while another
 // has ended the draw may go on with the next ranks, so there may be more winners than were noted. A void
-// request passes over nobody: it got nothing.
+// request got nothing, and so passes over no ticket.
 func (d *drawn) holds() bool {
 	return d.passedOver == 0 && d.tickets == d.Entrants && d.winners >= d.Winners && d.last >= d.LastRank
 }

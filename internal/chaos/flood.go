@@ -66,7 +66,8 @@ const (
 )
 
 // Flood is the process of a flood. It reads from in what it is to do, as startFlood writes it, and goes on
-// until in ends; what is no flood is an error. It writes how many connections or looks its attackers have got, a line each time.
+// until in ends; what is no flood is an error. It writes how many connections or looks its attackers have
+// got, a line each time.
 func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
 	from := json.NewDecoder(in)
 	var f flood
