@@ -3,8 +3,10 @@ package zklock
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -86,5 +88,33 @@ func TestWatchesAreSetAgainBeforeAnswersAreReadOnANewConnection(t *testing.T) {
 	for i, h := range held {
 		require.Eventually(t, func() bool { return h.Release(t.Context()) == nil }, soon, 10*time.Millisecond)
 		arrives(t, waiters[i])
+	}
+}
+
+func TestTheFirstAnswerOnANewConnectionIsHeldBackWhileWatchesAreSetAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		watches bool
+		first   time.Duration
+	}{"watches": {true, watchesWithin}, "none": {false, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, client := net.Pipe()
+				defer func() { _ = server.Close() }()
+				m := newConnManager([]string{"server"}, nil, func(error) {})
+				m.watches.Store(c.watches)
+				conn := &trackedConn{Conn: client, manager: m}
+				go func() {
+					for _, answer := range []int{greetingEnds, 1, 1} {
+						_, _ = server.Write(make([]byte, answer))
+					}
+				}()
+				for i, want := range []time.Duration{0, c.first, 0} {
+					began := time.Now()
+					_, err := conn.Read(make([]byte, greetingEnds))
+					require.NoError(t, err)
+					require.Equal(t, want, time.Since(began), "read %d", i)
+				}
+			})
+		})
 	}
 }
