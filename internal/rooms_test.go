@@ -83,7 +83,7 @@ var rooms = map[string][]string{
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":          {"internal/faults", "internal/lock", "internal/preflight", "internal/stock", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/chaos":          {"internal/coupon", "internal/faults", "internal/lock", "internal/preflight", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/servers"},
 	"internal/bench/cmd/bench":    {"internal/bench"},
@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 	"internal/bench/cmd/k6report": {}, // it reads what k6 wrote
 	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
-	"internal/scale":           {"internal/rush", "internal/stock", "internal/testbed", "internal/testbed/servers"},
+	"internal/scale":           {"internal/coupon", "internal/rush", "internal/stock", "internal/testbed", "internal/testbed/servers"},
 	"internal/scale/cmd/scale": {"internal/scale"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it

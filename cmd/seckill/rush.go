@@ -9,8 +9,8 @@ import (
 
 	"seckill/internal/app"
 	"seckill/internal/cli"
+	"seckill/internal/coupon"
 	"seckill/internal/rush"
-	"seckill/internal/stock"
 )
 
 func newRush(c cli.Console) *cobra.Command {
@@ -28,7 +28,7 @@ while auth.demo_login is on.`,
 	}
 	load := c.ConfigFlag(cmd)
 	cli.RefuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"})
-	o := rush.Options{ProgressOutput: c.Err, Home: stock.Home}
+	o := rush.Options{ProgressOutput: c.Err, Home: coupon.Home}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")
 	f.StringVar(&o.AdminURL, "admin-url", "", "of the administrator's routes, where admin.api has moved them (default: --url)")

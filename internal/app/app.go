@@ -21,6 +21,7 @@ import (
 	"seckill/internal/app/core"
 	"seckill/internal/clock"
 	"seckill/internal/config"
+	"seckill/internal/coupon"
 	"seckill/internal/embedded"
 	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
@@ -210,7 +211,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	}
 	d.HeldPolls = heldPolls(cfg.HTTP.MaxInFlight)
 	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
-	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, stock.Home)
+	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, coupon.Home)
 	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg, a.store, a.metrics, a.traces)
 	d.BatchSize = a.batches
 	a.orders = order.NewService(faultyService(d))

@@ -12,7 +12,6 @@ import (
 	"seckill/internal/config"
 	"seckill/internal/coupon"
 	"seckill/internal/rush"
-	"seckill/internal/stock"
 )
 
 // Demo is a whole sale in this process: an application with embedded stores, and buyers who
@@ -126,7 +125,7 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 	}
 	report, err := d.sell(ctx, rush.Options{
 		URL: s.URL, AdminURL: s.adminURL, Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
-		Token: s.userToken, AdminToken: admin, Home: stock.Home, ProgressOutput: d.Err,
+		Token: s.userToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err,
 	})
 	if err != nil {
 		return err

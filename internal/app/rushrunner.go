@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"seckill/internal/api"
+	"seckill/internal/coupon"
 	"seckill/internal/rush"
-	"seckill/internal/stock"
 )
 
 // rushRunner implements api.Rush: it runs the load generator against the server that it is
@@ -62,7 +62,7 @@ func (r *rushRunner) start(o api.RushOrder, visitors bool) error {
 		TLS: secure,
 		URL: r.server.URL, AdminURL: r.server.adminURL, Coupon: strconv.FormatInt(o.CouponID, 10), Users: o.Users, Rate: float64(o.PerS),
 		FirstUser: firstBuyer + r.runs*nextBuyers, DoubleTapEvery: 3, Keys: true, PayPercent: o.Pay, CancelPercent: o.Cancel,
-		Token: r.server.userToken, AdminToken: admin, Home: stock.Home,
+		Token: r.server.userToken, AdminToken: admin, Home: coupon.Home,
 	}
 	if r.stop != nil {
 		r.stop()

@@ -18,7 +18,6 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/shoptest"
-	"seckill/internal/stock"
 )
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}
@@ -62,7 +61,7 @@ func TestAUnitOnItsWayIsCountedOnce(t *testing.T) {
 		"held": {func(t *testing.T, c coupon.Coupon) { s.hold(t, c, 1) }, []int64{0, 1, 0, 2}},
 		"held, and lent by a sibling": {func(t *testing.T, c coupon.Coupon) {
 			user := int64(1)
-			for stock.Home(user, shards) != shards-1 { // the shard that got no unit
+			for coupon.Home(user, shards) != shards-1 { // the shard that got no unit
 				user++
 			}
 			s.hold(t, c, user)

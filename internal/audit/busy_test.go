@@ -50,6 +50,8 @@ func (empty) Orders(context.Context, func(context.Context, []store.SnapshotOrder
 	return store.Totals{}, nil
 }
 
+func (empty) Stock(context.Context) ([]int64, error) { return nil, nil }
+
 func (empty) Outbox(context.Context, func(context.Context, []order.Restock) error) error { return nil }
 
 func (empty) Draw(context.Context, func([]order.Entrant)) (order.Draw, bool, error) {

@@ -30,8 +30,14 @@ type evidence struct {
 	counted  int64 // users whose orders both stores know
 	mismatch int64 // users of whom the two stores count different numbers of orders
 
+	stock  []int64      // of each shard in the database; nil if the coupon has it in one row
+	shares []shardShare // of each shard
+
 	draw *drawn // nil: nothing was drawn
 }
+
+// shardShare is what an evidence counts of the units of one shard.
+type shardShare struct{ holds, sold, owed int64 }
 
 func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	first, err := a.database.Coupon(ctx, couponID)
@@ -42,9 +48,12 @@ func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	if e.shards, err = a.redis.ReadShards(ctx, couponID, first.Shards); err != nil {
 		return e, err
 	}
-	e.at = time.Now().UTC()
-	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) error {
+	e.at, e.shares = time.Now().UTC(), make([]shardShare, len(e.shards))
+	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) (err error) {
 		e.coupon = l.Coupon()
+		if e.stock, err = l.Stock(ctx); err != nil {
+			return err
+		}
 		if err := a.readOrders(ctx, &e, l); err != nil {
 			return err
 		}
@@ -83,6 +92,9 @@ func (a *Auditor) readOwed(ctx context.Context, e *evidence, l store.Snapshot) e
 		for i, r := range due {
 			if r.Epoch == e.coupon.Epoch && !applied[i] {
 				e.owed++
+				if len(e.shares) > 0 {
+					e.shares[coupon.Home(r.UserID, len(e.shares))].owed++
+				}
 			}
 		}
 		return nil
@@ -107,8 +119,10 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 				of = user{bought: traces[i].Bought, known: true}
 			}
 			of.add(b, traces[i], e.coupon.Epoch)
-			e.matchRecord(b.Order, traces[i].Home)
-			e.matchRecord(b.Order, traces[i].Lender)
+			if len(e.shards) > 0 {
+				e.matchRecord(b.Order, traces[i].Home, coupon.Home(b.UserID, len(e.shards)))
+				e.matchRecord(b.Order, traces[i].Lender, b.Shard)
+			}
 		}
 		e.compare(of)
 		return nil
@@ -116,8 +130,8 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 	return err
 }
 
-// matchRecord counts what a shard records of an order that the database has.
-func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord) {
+// matchRecord counts what a shard, k, records of an order that the database has.
+func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord, k int) {
 	switch {
 	case m.OrderID == 0:
 	case m.Hold != nil:
@@ -126,6 +140,7 @@ func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord) {
 		}
 		if m.OrderID == o.ID && o.Status != order.Void {
 			e.sold++
+			e.shares[k].sold++
 		}
 		if m.Hold.Queued {
 			e.ended++
@@ -201,6 +216,7 @@ func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, 
 			continue
 		}
 		e.holds++
+		e.shares[k].holds++
 		if !h.Queued {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/stock"
 )
 
 func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T) {
@@ -36,7 +35,7 @@ func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T
 			return s.redis.HSet(t.Context(), key(c, 0, "requests"), "ghost", 4711).Err()
 		}, 1},
 		"Redis counts a user's orders wrong": {func(t *testing.T, c coupon.Coupon) error {
-			return s.redis.Del(t.Context(), key(c, stock.Home(1, shards), "buyers")).Err()
+			return s.redis.Del(t.Context(), key(c, coupon.Home(1, shards), "buyers")).Err()
 		}, 1},
 		"a shard's counter is wrong in a pause": {func(t *testing.T, c coupon.Coupon) error {
 			_, err := s.coupons.Pause(t.Context(), c.ID)

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -9,8 +10,57 @@ import (
 	"seckill/internal/audit"
 	"seckill/internal/coupon"
 	"seckill/internal/order"
-	"seckill/internal/stock"
+	"seckill/internal/shoptest"
 )
+
+// A unit that is in another shard than the database has it in is missed by no sum.
+func TestAnAuditComparesTheStocksShardByShard(t *testing.T) {
+	s := in(shoptest.OpenEmbedded(t))
+	c := s.sell(t, 10)
+	user := c.ID * 100
+	s.buy(t, c, user)
+	r := s.audited(t, c)
+	require.True(t, r.Clean, "%v", r.Violations)
+	move := func(from, to int) {
+		require.NoError(t, s.redis.Decr(t.Context(), key(c, from, "stock")).Err())
+		require.NoError(t, s.redis.Incr(t.Context(), key(c, to, "stock")).Err())
+	}
+	move(0, 1)
+	r = s.audited(t, c)
+	require.Equal(t, []string{"I6"}, with(r, audit.Violated))
+	require.Contains(t, r.Violations[0], "; shard 0: D ")
+	move(1, 0)
+	r = s.audited(t, c)
+	require.True(t, r.Clean, "%v", r.Violations)
+}
+
+// A held unit, a sold one whose hold is open, a returned one and one that is owed are each counted in the
+// shard that they are of.
+func TestAnAuditFindsEachUnitInItsShard(t *testing.T) {
+	s := in(shoptest.OpenEmbedded(t))
+	c := s.sell(t, 40)
+	for user := int64(1); user <= 12; user++ {
+		if user%4 == 0 {
+			s.unconfirmed(t, c, user)
+			continue
+		}
+		o := s.buy(t, c, user)
+		switch user % 4 {
+		case 1:
+			s.owe(t, o)
+		case 2:
+			_, err := s.orders.Cancel(t.Context(), o.ID, user)
+			require.NoError(t, err)
+		case 3:
+			_, err := s.stock.Reserve(t.Context(), order.ReserveRequest{
+				CouponID: c.ID, UserID: user, RequestID: fmt.Sprintf("held%d", user), OrderID: 10_000 + user, Limit: 2, Epoch: c.Epoch, Shards: shards,
+			})
+			require.NoError(t, err)
+		}
+		r := s.audited(t, c)
+		require.True(t, r.Clean, "%v", r.Violations)
+	}
+}
 
 // Each invariant is violated by writing to a store directly, and the audit reports which. Some
 // cannot be violated alone: what is missing in the database is missing in the comparison with Redis
@@ -45,7 +95,7 @@ func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 			sql("UPDATE coupons SET limit_per_user = 1 WHERE id = ?", "coupon"), []string{"I3"},
 		},
 		"Redis counts an order of a user too few": {redis(func(t *testing.T, c coupon.Coupon, o order.Order) error {
-			return s.redis.HIncrBy(t.Context(), key(c, stock.Home(o.UserID, shards), "buyers"), strconv.FormatInt(o.UserID, 10), -1).Err()
+			return s.redis.HIncrBy(t.Context(), key(c, coupon.Home(o.UserID, shards), "buyers"), strconv.FormatInt(o.UserID, 10), -1).Err()
 		}), []string{"I3"}},
 		"Redis counts an order of a user who has none": {redis(func(t *testing.T, c coupon.Coupon, _ order.Order) error {
 			return s.redis.HSet(t.Context(), key(c, 0, "buyers"), "4711", 1).Err()
@@ -80,7 +130,7 @@ func TestEachViolationIsToldByItsInvariant(t *testing.T) {
 			sql("UPDATE orders SET status = 'void', slot = NULL WHERE id = ?", "order"), []string{"I1", "I3", "I4", "I7"},
 		},
 		"a request has another order in Redis": {redis(func(t *testing.T, c coupon.Coupon, o order.Order) error {
-			return s.redis.HSet(t.Context(), key(c, stock.Home(o.UserID, shards), "requests"), o.RequestID, 4711).Err()
+			return s.redis.HSet(t.Context(), key(c, coupon.Home(o.UserID, shards), "requests"), o.RequestID, 4711).Err()
 		}), []string{"I8"}},
 		"a live order has no slot":    {sql("UPDATE orders SET slot = NULL WHERE id = ?", "order"), []string{"I9"}},
 		"an order is in no state":     {sql("UPDATE orders SET status = 'lost' WHERE id = ?", "order"), []string{"I1", "I3", "I4", "I9"}},

@@ -47,6 +47,7 @@ const (
 	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
 	commitGroup  = "SECKILL_ORDER__COMMIT=group"
 	commitSingle = "SECKILL_ORDER__COMMIT=single"
+	rowsByShard  = "SECKILL_STOCK__ROWS=shard"
 	withTokens   = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
 	modeQueue    = "SECKILL_ORDER__MODE=queue"
 	noLock       = "SECKILL_LOCK__BACKEND=none"
@@ -72,6 +73,8 @@ var paths = []path{
 	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{commitBatch, withTokens}, enough, 60_000, 1500, false},
 	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},
 	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500, false},
+	{"batch, rows", "batch, with the coupon's stock in a row for each shard", []string{commitBatch, rowsByShard}, enough, 60_000, 1500, false},
+	{"single, rows", "single commit, with the coupon's stock in a row for each shard", []string{commitSingle, rowsByShard}, enough, 8000, 500, false},
 	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},
 	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500, false},
 	{queue, "202, polled until the row is committed", []string{modeQueue, queueLength}, enough, 60_000, 1500, false},

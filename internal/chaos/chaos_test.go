@@ -63,6 +63,9 @@ func sample(t *testing.T, few int, named string, cells []chaos.Fault) []chaos.Fa
 	return testservers.Sample(t, few, cells)
 }
 
+// rows is where the stock is in the rounds of a mode.
+var rows = map[string]string{chaos.Sync: "coupon", chaos.Queue: "shard", chaos.Lottery: "shard"}
+
 // play plays each fault once, and says of each what was wrong.
 func play(t *testing.T, lock, mode string, cells []chaos.Fault) {
 	t.Helper()
@@ -70,7 +73,7 @@ func play(t *testing.T, lock, mode string, cells []chaos.Fault) {
 	results := map[string]chaos.Result{}
 	seed := uint64(time.Now().UnixMilli())
 	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
-		Program: program, Before: os.Getenv("SECKILL_BEFORE"), Lock: lock, Mode: mode, Faults: cells, Seed: seed, Requests: 300, Parallel: 4, AtRestWithin: 30 * time.Second,
+		Program: program, Before: os.Getenv("SECKILL_BEFORE"), Lock: lock, Mode: mode, Rows: rows[mode], Faults: cells, Seed: seed, Requests: 300, Parallel: 4, AtRestWithin: 30 * time.Second,
 		Each: func(r chaos.Result) {
 			results[r.Cell] = r
 			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/stock"
+	"seckill/internal/coupon"
 )
 
 // closedShards notes for how long each shard refused its buyers because of a store, from the first refusal to the next
@@ -34,7 +34,7 @@ func (c *closedShards) within(most time.Duration, which ...int) {
 
 // answered notes an answer to a buyer.
 func (c *closedShards) answered(user int64, a answer) {
-	shard := stock.Home(user, shards)
+	shard := coupon.Home(user, shards)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	since := &c.since[shard]

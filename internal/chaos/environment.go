@@ -41,6 +41,7 @@ type environment struct {
 	before  string // an earlier build, or the same
 	mode    string // one of Modes
 	tokens  bool   // buying needs a purchase token
+	rows    string // stock.rows
 	secret  string
 
 	repl  *servers.Replicas // semiSync, galera: MariaDB and the others
@@ -69,7 +70,7 @@ const (
 func openEnvironment(ctx context.Context, o Options, k kind) (*environment, error) {
 	var err error
 	b := &environment{
-		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, tokens: o.Tokens,
+		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, tokens: o.Tokens, rows: cmp.Or(o.Rows, "coupon"),
 		secret: rand.Text() + rand.Text(),
 	}
 	if b.Env, err = testbed.NewEnv("seckill-chaos"); err != nil {

@@ -19,6 +19,7 @@ type Options struct {
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
 	Mode     string  // one of Modes; default Sync
 	Tokens   bool    // buying needs a purchase token
+	Rows     string  // stock.rows of the instances, but of those that are upgraded; default coupon
 	Faults   []Fault // of that mode; each is played once before any is played again
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
@@ -43,6 +44,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("--lock: %q is neither redis nor none", o.Lock)
 	case !slices.Contains(Modes, o.Mode):
 		return fmt.Errorf("--mode: %q is none of %s", o.Mode, strings.Join(Modes, ", "))
+	case !slices.Contains([]string{"", "coupon", "shard"}, o.Rows):
+		return fmt.Errorf("--rows: %q is neither coupon nor shard", o.Rows)
 	case o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1:
 		return errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3")
 	case o.Before == "":

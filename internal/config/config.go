@@ -124,6 +124,7 @@ type Auth struct {
 // Stock is how the units are split.
 type Stock struct {
 	Shards     int           `key:"shards" min:"1" max:"1024"`       // counters per coupon
+	Rows       string        `key:"rows" oneof:"coupon shard"`       // how many the database keeps it in
 	SoldOutTTL time.Duration `key:"sold_out_ttl" min:"1ms" max:"1s"` // how stale the local flag may be
 }
 
@@ -234,7 +235,7 @@ func Default() Config {
 			DialTimeout: time.Second,
 		},
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
-		Stock:  Stock{Shards: 8, SoldOutTTL: time.Second},
+		Stock:  Stock{Shards: 8, Rows: "coupon", SoldOutTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{

@@ -162,14 +162,14 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 		if err := tx.Fence(ctx, user, 1); err != nil {
 			return err
 		}
-		err = tx.Insert(ctx, order.Order{
+		o := order.Order{
 			ID: id, CouponID: c.ID, UserID: user, Slot: slot, Status: order.Pending, RequestID: request,
 			Shard: h.Shard, Fence: 1, CreatedAt: during, ExpiresAt: shuts,
-		})
-		if err != nil {
+		}
+		if err = tx.Insert(ctx, o); err != nil {
 			return err
 		}
-		return tx.TakeOne(ctx, c.ID, c.Epoch)
+		return tx.TakeOne(ctx, order.Placement{Order: o, Epoch: c.Epoch, StockRows: c.StockRows})
 	})
 	if err != nil {
 		_ = s.stock.Release(ctx, h)

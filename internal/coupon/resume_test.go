@@ -9,7 +9,6 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 )
 
 // paging reads the buyers three at a time, and dies at a page.
@@ -105,7 +104,7 @@ func TestAShardThatIsLostWhileTheOthersOpenEndsItsEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sold(t, 12)
 		user := int64(1)
-		for stock.Home(user, shards) != 2 { // a share that does not grow with one unit more
+		for coupon.Home(user, shards) != 2 { // a share that does not grow with one unit more
 			user++
 		}
 		_, err := s.with(func(p *coupon.Deps) {
@@ -249,7 +248,7 @@ func TestAnInstanceThatComesTooLateOpensNothing(t *testing.T) {
 		<-waiting
 		after := s.watched(t, c.ID)
 		user := int64(100)
-		for stock.Home(user, shards) != 2 {
+		for coupon.Home(user, shards) != 2 {
 			user++
 		}
 		require.NoError(t, s.buy(t.Context(), after, user, user))

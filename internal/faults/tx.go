@@ -121,8 +121,8 @@ func (w *watched) Insert(ctx context.Context, o order.Order) error {
 }
 
 // TakeOne implements order.Tx.
-func (w *watched) TakeOne(ctx context.Context, couponID, epoch int64) error {
-	return w.p.at(ctx, "take", nil, func() error { return w.Tx.TakeOne(ctx, couponID, epoch) })
+func (w *watched) TakeOne(ctx context.Context, p order.Placement) error {
+	return w.p.at(ctx, "take", nil, func() error { return w.Tx.TakeOne(ctx, p) })
 }
 
 // Pay implements order.Tx.

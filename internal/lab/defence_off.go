@@ -188,9 +188,9 @@ func (x labTx) Insert(ctx context.Context, o order.Order) error {
 }
 
 // TakeOne does nothing if the conditional update is off.
-func (x labTx) TakeOne(ctx context.Context, couponID, epoch int64) error {
+func (x labTx) TakeOne(ctx context.Context, p order.Placement) error {
 	if slices.Contains(x.t.off, update) {
 		return nil
 	}
-	return x.Tx.TakeOne(ctx, couponID, epoch)
+	return x.Tx.TakeOne(ctx, p)
 }

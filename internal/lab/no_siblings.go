@@ -5,8 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/coupon"
 	"seckill/internal/lab/harness"
-	"seckill/internal/stock"
 )
 
 // noSiblings shows that an empty shard is not a sold-out sale.
@@ -77,7 +77,7 @@ var takeOne = redis.NewScript(`if tonumber(redis.call('GET', KEYS[1])) > 0 then 
 // neighbours returns users whose home shard is the first.
 func neighbours(n, shards int) (users []int64) {
 	for user := int64(1); len(users) < n; user++ {
-		if stock.Home(user, shards) == 0 {
+		if coupon.Home(user, shards) == 0 {
 			users = append(users, user)
 		}
 	}

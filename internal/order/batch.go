@@ -97,10 +97,9 @@ func (s *Service) commitBatch(ctx context.Context, held batch, leases []*lock.Le
 		}
 		m := held[i]
 		m.order.Fence = lease.Fence()
-		placements = append(placements, Placement{
-			Order: m.order, Limit: m.sale.LimitPerUser, Epoch: m.sale.Epoch, Context: leased{m.ctx, lease.Context()},
-		})
-		at = append(at, i)
+		p := placementOf(m.order, m.sale)
+		p.Context = leased{m.ctx, lease.Context()}
+		placements, at = append(placements, p), append(at, i)
 	}
 	for n, p := range s.batches.committer.PlaceMany(ctx, placements) {
 		i := at[n]

@@ -13,7 +13,6 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 )
 
 // crowd is an instance whose orders come at once: its workers are kept busy with orders of
@@ -100,7 +99,7 @@ func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
 	c, scarce, lent := s.sell(t, 40, 1), s.sell(t, 1, 1), s.sell(t, 1, 1)
 	s.buy(t, c, limited, "")
 	s.buy(t, c, unaccounted, "")
-	buyers := shardKey(c, stock.Home(unaccounted, shards), "buyers")
+	buyers := shardKey(c, coupon.Home(unaccounted, shards), "buyers")
 	require.NoError(t, s.redis.HDel(t.Context(), buyers, strconv.Itoa(unaccounted)).Err())
 	s.exec(t, "INSERT INTO fences (user_id, fence) VALUES (?, 1 << 60)", ahead)
 	holder, err := s.locker(t, 0).Acquire(t.Context(), lock.UserKey(locked))

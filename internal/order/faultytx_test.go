@@ -77,8 +77,8 @@ func (t faultyTx) Insert(ctx context.Context, o order.Order) error {
 	return t.f.store("insert", func() error { return t.Tx.Insert(ctx, o) })
 }
 
-func (t faultyTx) TakeOne(ctx context.Context, couponID, epoch int64) error {
-	return t.f.store("take", func() error { return t.Tx.TakeOne(ctx, couponID, epoch) })
+func (t faultyTx) TakeOne(ctx context.Context, p order.Placement) error {
+	return t.f.store("take", func() error { return t.Tx.TakeOne(ctx, p) })
 }
 
 func (t faultyTx) Cancel(ctx context.Context, id, userID int64) (moved bool, err error) {

@@ -125,7 +125,7 @@ func (s *Service) sellHold(ctx context.Context, sale coupon.Coupon, hold Hold, o
 func (s *Service) sell(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	err := s.locked(ctx, o, func(ctx context.Context, fence uint64) (err error) {
 		o.Fence = fence
-		o.Slot, err = s.committer.Place(ctx, Placement{Order: o, Limit: sale.LimitPerUser, Epoch: sale.Epoch})
+		o.Slot, err = s.committer.Place(ctx, placementOf(o, sale))
 		return s.resolveOutcome(ctx, &o, err)
 	})
 	return o, err

@@ -13,7 +13,6 @@ import (
 	"seckill/internal/lock"
 	"seckill/internal/order"
 	"seckill/internal/shoptest"
-	"seckill/internal/stock"
 )
 
 func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
@@ -23,7 +22,7 @@ func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {
 		require.Equal(t, order.Pending, o.Status)
 		require.Equal(t, []any{c.ID, int64(7), 1, int64(199)}, []any{o.CouponID, o.UserID, o.Slot, o.PriceCents})
 		require.Equal(t, payWithin, o.ExpiresAt.Sub(o.CreatedAt))
-		require.Equal(t, stock.Home(7, shards), o.Shard, "a unit of the user's home")
+		require.Equal(t, coupon.Home(7, shards), o.Shard, "a unit of the user's home")
 		require.NotZero(t, o.Fence)
 
 		row, err := s.Get(t.Context(), o.ID, 7)
@@ -144,7 +143,7 @@ func refusedLeavesNothing(t *testing.T, s *shop) {
 			// What was harmed on purpose is mended, because the audit would tell of it.
 			s.exec(t, "UPDATE coupons SET total = 2, stock = 2 WHERE id = ? AND total = 0", c.ID)
 			if name == alone {
-				require.NoError(t, s.redis.HSet(t.Context(), shardKey(c, stock.Home(7, shards), "buyers"), 7, 1).Err())
+				require.NoError(t, s.redis.HSet(t.Context(), shardKey(c, coupon.Home(7, shards), "buyers"), 7, 1).Err())
 			}
 			s.atRest(t, c, tc.live)
 			require.Empty(t, s.leases(t, 7))
@@ -214,7 +213,7 @@ func goingAway(t *testing.T, s *shop) {
 // forgetBuyer makes the user's home shard forget what the user has.
 func (s *shop) forgetBuyer(t *testing.T, c coupon.Coupon, user int64) {
 	t.Helper()
-	require.NoError(t, s.redis.Del(t.Context(), shardKey(c, stock.Home(user, shards), "buyers")).Err())
+	require.NoError(t, s.redis.Del(t.Context(), shardKey(c, coupon.Home(user, shards), "buyers")).Err())
 }
 
 func (s *shop) patch(t *testing.T, c coupon.Coupon, change coupon.Change) {

@@ -1,15 +1,25 @@
 package order
 
-import "context"
+import (
+	"context"
+
+	"seckill/internal/coupon"
+)
 
 // Placement is all that a transaction must know of an order to commit it.
 type Placement struct {
 	Order Order // under the fence of its user's lock; the committer finds its slot
 	Limit int   // slots that the user has of the coupon
 	Epoch int64 // of the stock that the unit is taken from
+	// StockRows is the coupon's: if it is not 0, the unit is taken from the row of Order.Shard.
+	StockRows int
 	// Context is that of the request, for PlaceMany, which asks for its Err alone: nothing is
 	// written for one that has ended. It may be nil.
 	Context context.Context //nolint:containedctx // it is the waiting request's
+}
+
+func placementOf(o Order, sale coupon.Coupon) Placement {
+	return Placement{Order: o, Limit: sale.LimitPerUser, Epoch: sale.Epoch, StockRows: sale.StockRows}
 }
 
 // Committer commits orders. Single does it in a transaction each; a group committer does it
@@ -27,8 +37,8 @@ type Committer interface {
 type Single struct{ Tx Transactor }
 
 // Place implements Committer. These four statements, in this order, are what any
-// committer does. The coupon's row is what all orders want, so it comes last and is locked
-// for the shortest possible time.
+// committer does. The row with the stock is what all orders want, so it comes
+// last and is locked for the shortest possible time.
 func (s Single) Place(ctx context.Context, p Placement) (slot int, err error) {
 	err = s.Tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		o := p.Order
@@ -43,7 +53,7 @@ func (s Single) Place(ctx context.Context, p Placement) (slot int, err error) {
 		if err := tx.Insert(ctx, o); err != nil {
 			return err
 		}
-		return tx.TakeOne(ctx, o.CouponID, p.Epoch)
+		return tx.TakeOne(ctx, p)
 	})
 	return slot, err
 }

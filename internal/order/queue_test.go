@@ -13,7 +13,6 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 )
 
 // queueing is another instance, which answers before the commit. It takes over from
@@ -252,7 +251,7 @@ func TestALentUnitIsQueuedAtItsLender(t *testing.T) {
 		c := s.sell(t, shards, 2)
 		here := s.queueing("here")
 		first, second := queued(t, here, c, 7, "first"), queued(t, here, c, 7, "second")
-		require.Equal(t, stock.Home(7, shards), first.Shard)
+		require.Equal(t, coupon.Home(7, shards), first.Shard)
 		require.NotEqual(t, first.Shard, second.Shard)
 		waiting, err := s.stock.QueuedOrders(t.Context(), c.ID, second.Shard)
 		require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 )
 
 // withQueue makes an instance answer before the commit.
@@ -139,7 +138,7 @@ func TestServedTogetherEveryEntryHasTheOutcomeThatItHasAlone(t *testing.T) {
 	}
 	// The shard forgets that a request of this user is open, and lets another one be ordered before it.
 	other := s.with(unaltered)
-	open := shardKey(c, stock.Home(atLimit, shards), "open")
+	open := shardKey(c, coupon.Home(atLimit, shards), "open")
 	was := s.redis.HGet(t.Context(), open, strconv.Itoa(atLimit)).Val()
 	require.NoError(t, s.redis.HDel(t.Context(), open, strconv.Itoa(atLimit)).Err())
 	_, err := other.Place(t.Context(), wish(c, atLimit, "another"))

@@ -9,7 +9,6 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
-	"seckill/internal/stock"
 )
 
 // Each step fails, or happens and its answer is lost. Whatever that leaves open the
@@ -129,7 +128,7 @@ func askingAgainAtOnce(t *testing.T, s *shop) {
 // last is a user whose home is the last shard, the first to have no unit.
 func last(c coupon.Coupon) int64 {
 	user := c.ID * 1000
-	for stock.Home(user, shards) != shards-1 {
+	for coupon.Home(user, shards) != shards-1 {
 		user++
 	}
 	return user

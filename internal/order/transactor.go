@@ -25,9 +25,9 @@ type Tx interface {
 	// Insert writes the order; ErrDuplicate if its user has its request id or its id
 	// already.
 	Insert(ctx context.Context, o Order) error
-	// TakeOne decrements the coupon's stock; coupon.ErrSoldOut if there is none left,
-	// ErrStaleEpoch if the coupon is in another epoch.
-	TakeOne(ctx context.Context, couponID, epoch int64) error
+	// TakeOne decrements the stock that the unit is taken from; coupon.ErrSoldOut if there is
+	// none left, ErrStaleEpoch if the coupon is in another epoch.
+	TakeOne(ctx context.Context, p Placement) error
 
 	// Pay moves a pending order of the user to Paid if it has not expired at now, and
 	// reports whether it did.

@@ -13,7 +13,7 @@ import (
 
 // tablesUsed are those that the program reads and writes; `seckill migrate` makes them.
 var tablesUsed = []string{
-	"coupons", "orders", "orders_archive", "fences", "stock_returns", "deployment", "lock_fences", "lock_leases",
+	"coupons", "coupon_stock", "orders", "orders_archive", "fences", "stock_returns", "deployment", "lock_fences", "lock_leases",
 }
 
 // verbs are what the program does with them, each as it changes no row. The server looks
@@ -75,6 +75,8 @@ func first(table string) string {
 		return "user_id"
 	case "stock_returns":
 		return "order_id"
+	case "coupon_stock":
+		return "coupon_id"
 	case "lock_fences", "lock_leases":
 		return "name"
 	}

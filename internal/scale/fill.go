@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/coupon"
 	"seckill/internal/stock"
 )
 
@@ -98,7 +99,7 @@ func (s *sale) leaveHolds(ctx context.Context) (string, error) {
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			for i := from; i < min(n, from+before); i++ {
 				user, order, request := s.holder(i)
-				tag := fmt.Sprintf("%s{%s:%d}:", stock.DefaultPrefix, s.coupon, stock.Home(user, shards))
+				tag := fmt.Sprintf("%s{%s:%d}:", stock.DefaultPrefix, s.coupon, coupon.Home(user, shards))
 				id, who := strconv.FormatInt(order, 10), strconv.FormatInt(user, 10)
 				p.Decr(ctx, tag+"stock")
 				p.HSet(ctx, tag+"holds", id, fmt.Sprintf("own %s %s %d ,%s,", request, who, since, id))

@@ -94,7 +94,8 @@ type stores struct {
 	later  atomic.Int64 // how far the clock of the orders is ahead, in nanoseconds
 }
 
-// OnBoth runs a test on MariaDB with Redis, and on the embedded stores.
+// OnBoth runs a test on MariaDB with Redis, where a coupon's stock is in one row, and on the embedded
+// stores, where it is in a row for each shard.
 func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 	t.Run("servers", func(t *testing.T) { test(t, Open(t)) })
 	t.Run("embedded", func(t *testing.T) { test(t, OpenEmbedded(t)) })
@@ -115,14 +116,14 @@ func Open(t testing.TB, commit ...Commit) *Shop {
 	return st.instance(t, nil)
 }
 
-// OpenEmbedded is a shop on the embedded stores.
+// OpenEmbedded is a shop on the embedded stores, with a stock row for each shard.
 func OpenEmbedded(t *testing.T) *Shop {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN()}, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
+	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN(), StockRows: true}, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
 }
 
 // Answering waits until the instance asks its stores again: after a few silences it

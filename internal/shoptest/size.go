@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/stock"
 )
 
 // Size is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.
@@ -39,7 +38,7 @@ func (s *Shop) SoldOut(b *testing.B, n int, status string) coupon.Coupon {
 		rows := make([]string, 0, page)
 		for id := first; id < min(n+1, first+page); id++ {
 			rows = append(rows, fmt.Sprintf("(%d,%d,%d,1,'%s',990,'r%d',%d,1,UTC_TIMESTAMP(3),UTC_TIMESTAMP(3))",
-				id, c.ID, id, status, id, stock.Home(int64(id), Shards)))
+				id, c.ID, id, status, id, coupon.Home(int64(id), Shards)))
 		}
 		s.Exec(b, "INSERT INTO orders (id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)"+
 			" VALUES "+strings.Join(rows, ","))
@@ -51,7 +50,7 @@ func (s *Shop) SoldOut(b *testing.B, n int, status string) coupon.Coupon {
 	for first := 1; first <= n; first += page {
 		_, err := s.Redis.Pipelined(context.Background(), func(p redis.Pipeliner) error {
 			for id := first; id < min(n+1, first+page); id++ {
-				home := stock.Home(int64(id), Shards)
+				home := coupon.Home(int64(id), Shards)
 				p.HSet(b.Context(), Key(c, home, "requests"), "r"+strconv.Itoa(id), id)
 			}
 			return nil

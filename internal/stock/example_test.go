@@ -63,10 +63,10 @@ func ExampleStock_Reserve_sibling() {
 	s, closeAll := loaded(ctx, 4)
 	defer closeAll()
 
-	home := stock.Home(7, 4)
+	home := coupon.Home(7, 4)
 	sold := 0
 	for user := int64(7); sold < 4; user++ { // buyers who all have the same home
-		if stock.Home(user, 4) != home {
+		if coupon.Home(user, 4) != home {
 			continue
 		}
 		if _, err := s.Reserve(ctx, request(user, user, fmt.Sprint("r", user))); err != nil {

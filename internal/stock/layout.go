@@ -6,12 +6,28 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/coupon"
 )
 
 // What a shard keeps has a layout, whose number its meta has (lua/layout.lua). During an upgrade
 // programs of two versions share the shards. A newer one works with what an older one has loaded
 // as long as it knows that layout; one that knows it no more loads the shards again. An
 // older one must not touch what it does not know: each script that could refuses it.
+
+// The layouts that clear.lua writes. In layoutStockRows the shard is as in layoutPlain, and the database
+// keeps the coupon's stock in a row a shard, which programs that know layoutPlain alone do not.
+const (
+	layoutPlain     = 1
+	layoutStockRows = 2
+)
+
+func layoutOf(l coupon.Load) int {
+	if l.StockRows > 0 {
+		return layoutStockRows
+	}
+	return layoutPlain
+}
 
 // newerLayout is that a shard of a newer program was seen.
 type newerLayout struct {

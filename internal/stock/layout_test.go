@@ -82,7 +82,7 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 		err := ask()
 		require.ErrorIs(t, err, order.ErrUnavailable, name)
 		require.True(t, IsNewerLayout(err), "%s: %v", name, err)
-		require.ErrorContains(t, err, "layout 99; this one knows 1", name)
+		require.ErrorContains(t, err, "layout 99; this one knows 2", name)
 		require.Equal(t, redisconn.CauseNewerLayout, redisconn.Cause(err), name)
 		require.Equal(t, before, s.whole(), name)
 	}
@@ -119,4 +119,12 @@ func TestAShardOfAnOlderProgramIsSoldOnOrLoadedAgain(t *testing.T) {
 	layout, err := s.client.HGet(t.Context(), tag(s.load.CouponID, 0)+"meta", "layout").Result()
 	require.NoError(t, err)
 	require.Equal(t, "1", layout)
+
+	s.load.Epoch++
+	s.load.StockRows = s.load.Shards
+	require.NoError(t, s.Load(t.Context(), s.load))
+	s.requireLoaded(true)
+	layout, err = s.client.HGet(t.Context(), tag(s.load.CouponID, 0)+"meta", "layout").Result()
+	require.NoError(t, err)
+	require.Equal(t, "2", layout, "programs that know no stock rows leave it alone")
 }

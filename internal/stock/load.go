@@ -129,7 +129,7 @@ func noteSteps(l coupon.Load, before int64, buyers []coupon.Buyer) []step {
 	var all []step
 	at := make([][]any, l.Shards)
 	for _, b := range buyers {
-		shard := Home(b.UserID, l.Shards)
+		shard := coupon.Home(b.UserID, l.Shards)
 		if at[shard] == nil {
 			at[shard] = append(make([]any, 0, 2*buyersPerStep+1), before)
 		}
@@ -158,15 +158,6 @@ func (s *Stock) Open(ctx context.Context, l coupon.Load) error {
 	}
 	s.soldOut.clear(l.CouponID)
 	return s.AnnounceRestock(ctx, l.CouponID)
-}
-
-// Share returns the part of the units that a shard gets: shares differ by one at most.
-func Share(units int64, shards, shard int) int64 {
-	share := units / int64(shards)
-	if int64(shard) < units%int64(shards) {
-		share++
-	}
-	return share
 }
 
 // step is a script's run on a shard: the arguments after the epoch.

@@ -81,7 +81,7 @@ func TestALoadNeverGoesOverANewerEpoch(t *testing.T) {
 				older.Epoch, older.Units, older.Buyers = 9, 100, bought(buyers) // as texts, "9" would be the newer one
 				require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 				s.wants(1, 1, 2)
-				require.Empty(t, s.field(Home(1, 2), "buyers", 1))
+				require.Empty(t, s.field(coupon.Home(1, 2), "buyers", 1))
 				s.requireLoaded(true)
 			})
 		})
@@ -94,7 +94,7 @@ func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
 		older := s.load
 		older.Buyers = bought(map[int64]int{7: 1})
 		s.load.Epoch = 2
-		s.does(clearScript, step{0, []any{4, ""}})
+		s.does(clearScript, step{0, []any{4, "", layoutPlain}})
 		require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(7)
@@ -126,7 +126,7 @@ func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
 		s := open(t, dial(t, o), 4, 2)
 		s.load.Epoch = 2
 		for shard := range 2 {
-			s.does(clearScript, step{shard, []any{2, ""}})
+			s.does(clearScript, step{shard, []any{2, "", layoutPlain}})
 			s.requireLoaded(false)
 			require.ErrorIs(t, s.try(s.at(shard, 0)), coupon.ErrNotLoaded)
 			_, err := s.Left(t.Context(), s.load.CouponID, 2)
@@ -190,7 +190,7 @@ func TestSharesDifferByOneAndSumUp(t *testing.T) {
 			var sum, least, most int64
 			least = units
 			for shard := range shards {
-				share := Share(units, shards, shard)
+				share := coupon.Share(units, shards, shard)
 				sum, least, most = sum+share, min(least, share), max(most, share)
 			}
 			require.Equal(t, units, sum)
@@ -206,7 +206,7 @@ func TestHomesAreSpreadEvenly(t *testing.T) {
 			t.Run(fmt.Sprint(shards, " shards, ", name), func(t *testing.T) {
 				count := make([]int, shards)
 				for i := range int64(users) {
-					count[Home(i*step+1, shards)]++
+					count[coupon.Home(i*step+1, shards)]++
 				}
 				// Pearson's test: the sum is about the degrees of freedom, and ten
 				// standard deviations above that are no chance.

@@ -102,7 +102,7 @@ func (s *shop) claim(user int64, request string) order.ReserveRequest {
 // at is the n-th user, from 0, whose home is the shard.
 func (s *shop) at(shard, n int) int64 {
 	for user := int64(1); ; user++ {
-		if Home(user, s.load.Shards) != shard {
+		if coupon.Home(user, s.load.Shards) != shard {
 			continue
 		}
 		if n--; n < 0 {

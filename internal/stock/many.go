@@ -32,7 +32,7 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 			all[i].Err = fmt.Errorf("%w: %w", order.ErrUnavailable, c.Context.Err())
 			continue
 		}
-		b.add(i, run{couponID: c.CouponID, shard: Home(c.UserID, c.Shards), epoch: c.Epoch}, reserveArgs(c, refuseIfEmpty)...)
+		b.add(i, run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch}, reserveArgs(c, refuseIfEmpty)...)
 	}
 	s.runMany(ctx, reserveScript, b, func(i, shard int, answer []string, err error) {
 		if err == nil {

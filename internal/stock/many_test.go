@@ -158,7 +158,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 				continue
 			}
 			require.NoError(t, r.Err, "member %d", i)
-			require.Equal(t, hold(all[i], all[i].OrderID, Home(all[i].UserID, all[i].Shards)), r.Hold)
+			require.Equal(t, hold(all[i], all[i].OrderID, coupon.Home(all[i].UserID, all[i].Shards)), r.Hold)
 			held = append(held, r.Hold)
 		}
 		require.Len(t, one.openHolds(2), each)

@@ -41,7 +41,7 @@ func (m *model) reload(epoch, units int64) {
 	m.epoch, m.holds, m.open = epoch, map[int64]*modelHold{}, map[int64]int{}
 	m.requests, m.returned = map[string]int64{}, map[int64]bool{}
 	for shard := range m.units {
-		m.units[shard] = Share(units, len(m.units), shard)
+		m.units[shard] = coupon.Share(units, len(m.units), shard)
 	}
 }
 
@@ -49,7 +49,7 @@ func (m *model) reserve(c order.ReserveRequest) (order.Hold, error) {
 	if c.Epoch != m.epoch {
 		return order.Hold{}, order.ErrStaleEpoch
 	}
-	home := Home(c.UserID, len(m.units))
+	home := coupon.Home(c.UserID, len(m.units))
 	if id, known := m.requests[c.RequestID]; known {
 		h, open := m.holds[id]
 		switch {
@@ -124,7 +124,7 @@ func (m *model) restock(r order.Restock) {
 		return
 	}
 	m.returned[r.OrderID] = true
-	m.units[Home(r.UserID, len(m.units))]++
+	m.units[coupon.Home(r.UserID, len(m.units))]++
 	m.bought[r.UserID]--
 	delete(m.sold, r.OrderID)
 }
@@ -142,7 +142,7 @@ func (m *model) total() int64 {
 func (m *model) counts(of map[int64]int, shard int) map[string]string {
 	all := map[string]string{}
 	for user, n := range of {
-		if n > 0 && Home(user, len(m.units)) == shard {
+		if n > 0 && coupon.Home(user, len(m.units)) == shard {
 			all[strconv.FormatInt(user, 10)] = strconv.Itoa(n)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
 	masters := strings.Join(s.masters(ctx), ",")
 	steps := make([]step, l.Shards)
 	for shard := range steps {
-		steps[shard] = step{shard, []any{Share(l.Units, l.Shards, shard), masters}}
+		steps[shard] = step{shard, []any{coupon.Share(l.Units, l.Shards, shard), masters, layoutOf(l)}}
 	}
 	answers, errs := s.runEach(ctx, clearScript, l, steps)
 	elsewhere := slices.DeleteFunc(slices.Clone(steps), func(one step) bool {

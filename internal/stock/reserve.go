@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"seckill/internal/coupon"
 	"seckill/internal/order"
 )
 
 // Reserve takes one unit for the request: one round trip while the home shard has
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
-	home := Home(c.UserID, c.Shards)
+	home := coupon.Home(c.UserID, c.Shards)
 	h, err := unmarked(s.reserve(ctx, c, home, refuseIfEmpty))
 	if errors.Is(err, errEmpty) {
 		return s.borrow(ctx, c, home)
@@ -135,7 +136,7 @@ func (s *Stock) Release(ctx context.Context, h order.Hold) error {
 // where the buyer is accounted; mostly they are the same.
 func onShards(h order.Hold, do func(shard int) error) error {
 	err := do(h.Shard)
-	if home := Home(h.UserID, h.Shards); home != h.Shard {
+	if home := coupon.Home(h.UserID, h.Shards); home != h.Shard {
 		err = errors.Join(err, do(home))
 	}
 	return err
@@ -152,7 +153,7 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	if err := s.Confirm(ctx, h); err != nil {
 		return err
 	}
-	answer, err := s.run(ctx, restockScript, r.CouponID, Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
+	answer, err := s.run(ctx, restockScript, r.CouponID, coupon.Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/coupon"
 	"seckill/internal/order"
 )
 
@@ -68,7 +69,7 @@ func (s *Stock) Applied(ctx context.Context, returns []order.Restock) ([]bool, e
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, r := range returns {
 			if r.Shards > 0 {
-				cmds[i] = p.SIsMember(ctx, s.tag(r.CouponID, Home(r.UserID, r.Shards))+"returned", r.OrderID)
+				cmds[i] = p.SIsMember(ctx, s.tag(r.CouponID, coupon.Home(r.UserID, r.Shards))+"returned", r.OrderID)
 			}
 		}
 		return nil

@@ -150,16 +150,6 @@ func (s *Stock) WithPrefix(prefix string) *Stock {
 	return s
 }
 
-// Home returns the shard that accounts for a user and is asked first.
-func Home(userID int64, shards int) int {
-	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads consecutive ids evenly over any
-	// number of shards.
-	x := uint64(userID) + 0x9e3779b97f4a7c15 //nolint:gosec // its bits, whatever they mean
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return int((x ^ x>>31) % uint64(shards)) //nolint:gosec // below shards, which is above zero
-}
-
 // tag is the hash tag that brings a shard's keys into one slot.
 func (s *Stock) tag(couponID int64, shard int) string {
 	return s.prefix + "{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"

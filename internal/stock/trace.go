@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/coupon"
 	"seckill/internal/order"
 )
 
@@ -33,7 +34,7 @@ func (s *Stock) Traces(ctx context.Context, couponID int64, heads []Shard, order
 	}
 	seekers := make([]traceBatch, len(heads))
 	for i, o := range orders {
-		home := Home(o.UserID, len(heads))
+		home := coupon.Home(o.UserID, len(heads))
 		seekers[home].add(o, i, &traces[i].Home)
 		if o.Shard != home && o.Shard >= 0 && o.Shard < len(heads) {
 			seekers[o.Shard].add(o, -1, &traces[i].Lender)

@@ -71,7 +71,7 @@ func workloadOn(t *testing.T, cluster *servers.Cluster, shards int) *workload {
 func (c *workload) buyAt(ctx context.Context, shard int) {
 	s := c.gates[shard]
 	for user, n := int64(1), 0; ctx.Err() == nil; user++ {
-		if Home(user, c.load.Shards) != shard {
+		if coupon.Home(user, c.load.Shards) != shard {
 			continue
 		}
 		n++

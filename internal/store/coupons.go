@@ -68,7 +68,7 @@ func (c Coupons) Freeable(ctx context.Context, now time.Time, limit int) ([]coup
 
 func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	var rows []couponRow
-	if err := q.Order("id").Find(&rows).Error; err != nil {
+	if err := q.Select(couponColumns).Order("id").Find(&rows).Error; err != nil {
 		return nil, wrap(err, "read coupons")
 	}
 	all := make([]coupon.Coupon, len(rows))
@@ -78,7 +78,7 @@ func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	return all, nil
 }
 
-// Change alters a coupon while its row is locked. On SQLite, which drops the locking
+// Change alters a coupon while its rows are locked. On SQLite, which drops the locking
 // clause, the transaction as a whole is alone.
 func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
 	var changed coupon.Coupon
@@ -91,11 +91,27 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 		if err != nil {
 			return fmt.Errorf("read coupon %d: %w", id, err)
 		}
+		if row.StockRows > 0 {
+			units, err := lockStockRows(ctx, db, id)
+			if err != nil {
+				return err
+			}
+			row.RowsStock = units[id]
+		}
+		before := row
 		changed = row.coupon()
 		if err := change(&changed); err != nil {
 			return err
 		}
 		row = rowOfCoupon(changed)
+		if merges := row.Epoch != before.Epoch && before.StockRows > 0; merges {
+			row.StockRows = 0
+			if err := deleteStockRows(ctx, db, id); err != nil {
+				return err
+			}
+		} else {
+			row.Stock, row.RowsStock = changed.Left-before.RowsStock, before.RowsStock
+		}
 		changed = row.coupon()                                                          // as it will be read
 		written := db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row) //nolint:unqueryvet // zeros are written too
 		return wrap(written.Error, "change coupon %d", id)

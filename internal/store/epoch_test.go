@@ -28,7 +28,7 @@ func TestANewEpochClosesTheSaleAndTellsWhatIsLeft(t *testing.T) {
 
 			load, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 6, coupon.AfterLoad(open))
 			require.NoError(t, err)
-			require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 6, Units: 7}, load)
+			require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 6, Units: 7, StockRows: s.rows(6)}, load)
 			require.Equal(t, map[int64]int{base + 1: 2, base + 3: 1}, buyersOf(t, s, load))
 			found, err := s.Coupons().Find(t.Context(), c.ID)
 			require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 		})
 		require.NoError(t, err)
 		load := <-loads
-		require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 4, Units: 9}, load)
+		require.Equal(t, coupon.Load{CouponID: c.ID, Epoch: 2, Shards: 4, Units: 9, StockRows: s.rows(4)}, load)
 		require.Equal(t, map[int64]int{1: 1}, buyersOf(t, s, load))
 	})
 }

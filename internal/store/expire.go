@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,36 +47,33 @@ func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.
 	return ordersOf(rows), nil
 }
 
-// restockSQL returns to each coupon what is given of it, w (coupon, units). The rows are
-// locked one by one in the order of w.
-var restockSQL = map[dialect]func(w string) string{
-	mysqlDialect: func(w string) string {
-		return "UPDATE " + w + " STRAIGHT_JOIN coupons AS c FORCE INDEX (PRIMARY) ON c.id = w.column1" +
-			" SET c.stock = c.stock + w.column2"
-	},
-	sqliteDialect: func(w string) string {
-		return "UPDATE coupons AS c SET stock = c.stock + w.column2 FROM " + w + " WHERE c.id = w.column1"
-	},
-}
-
-// Restock raises the stocks and writes the rows of the outbox. The coupons' rows are
-// locked first, because the epoch that a unit belongs to is read under that lock.
+// Restock raises the stocks and writes the rows of the outbox. The epoch that a unit belongs to is
+// read without a lock, and the stock is raised on condition that it still is the coupon's.
 func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
-	coupons, err := t.restockCoupons(ctx, of)
+	coupons, err := t.couponsOf(ctx, of)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]returnRow, len(of))
 	back := make([]order.Restock, len(of))
+	units := map[stockKey]int{}
 	for i, o := range of {
 		c := coupons[o.CouponID]
 		rows[i] = returnRow{
 			OrderID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Shard: o.Shard, Epoch: c.Epoch, Shards: c.Shards,
 		}
 		back[i] = order.Restock(rows[i])
+		key := stockKey{c.ID, c.Epoch, oneRow}
+		if c.StockRows > 0 { // where the shards will have it
+			key.shard = coupon.Home(o.UserID, c.StockRows)
+		}
+		units[key]++
+	}
+	if err := t.addStock(ctx, sortedDemands(units)); err != nil {
+		return nil, err
 	}
 	if err := t.db.WithContext(ctx).Create(&rows).Error; err != nil {
 		return nil, fmt.Errorf("give back %d orders: %w", len(of), err)
@@ -85,28 +81,16 @@ func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, er
 	return back, nil
 }
 
-// restockCoupons raises the stocks of the orders' coupons and reads their rows.
-func (t tx) restockCoupons(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
-	units := map[int64]int{}
-	for _, o := range of {
-		units[o.CouponID]++
+// couponsOf reads the coupons of orders.
+func (t tx) couponsOf(ctx context.Context, of []order.Order) (map[int64]couponRow, error) {
+	ids := make([]int64, len(of))
+	for i, o := range of {
+		ids[i] = o.CouponID
 	}
-	ids := make([]int64, 0, len(units))
-	for id := range units {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, cmp.Compare)
-	args := make([]any, 0, 2*len(ids))
-	for _, id := range ids {
-		args = append(args, id, units[id])
-	}
-	db := t.db.WithContext(ctx)
-	d := dialect(db.Name())
-	if err := db.Exec(restockSQL[d](valuesTable(d, len(ids), 2)), args...).Error; err != nil {
-		return nil, fmt.Errorf("give back to %d coupons: %w", len(ids), err)
-	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	var rows []couponRow
-	if err := db.Where("id IN ?", ids).Find(&rows).Error; err != nil {
+	if err := t.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("read %d coupons: %w", len(ids), err)
 	}
 	found := make(map[int64]couponRow, len(rows))
@@ -117,4 +101,21 @@ func (t tx) restockCoupons(ctx context.Context, of []order.Order) (map[int64]cou
 		return nil, fmt.Errorf("%w: %w: one of %v", coupon.ErrNotFound, gorm.ErrRecordNotFound, ids)
 	}
 	return found, nil
+}
+
+// addStock raises the stock of rows. It fails with errRetry if one has another epoch by now.
+func (t tx) addStock(ctx context.Context, lots []demand) error {
+	db := t.db.WithContext(ctx)
+	raised := int64(0)
+	for _, s := range updateStock(dialect(db.Name()), lots, addStock, sameEpoch) {
+		res := db.Exec(s.sql, s.args...)
+		if res.Error != nil {
+			return fmt.Errorf("give back to %d rows: %w", len(lots), res.Error)
+		}
+		raised += res.RowsAffected
+	}
+	if raised < int64(len(lots)) {
+		return fmt.Errorf("%w: an epoch has ended just now", errRetry)
+	}
+	return nil
 }

@@ -15,29 +15,54 @@ import (
 // out has lowered the others, so the transaction cannot be committed.
 var errStockRefused = errors.New("store: a coupon's row refused")
 
-// stockKey is where units come from: a coupon, in one epoch of its stock.
-type stockKey struct{ coupon, epoch int64 }
+// stockKey is where units come from: a coupon, in one epoch of its stock, or one shard of it.
+type stockKey struct {
+	coupon, epoch int64
+	shard         int // oneRow: the coupon's own row has them
+}
 
-// demand is what a group wants of a lot.
+const oneRow = -1
+
+func stockKeyOf(p order.Placement) stockKey {
+	key := stockKey{p.Order.CouponID, p.Epoch, oneRow}
+	if p.StockRows > 0 {
+		key.shard = p.Order.Shard
+	}
+	return key
+}
+
+// demand is what a group wants of a row.
 type demand struct {
 	stockKey
 	units int
 }
 
-// takeStockSQL takes from each coupon what is wanted of it, w (coupon, epoch, units). Check
+// A stockTable is where stock is kept, and how its rows, as c, are those of w (coupon, epoch,
+// units, shard).
+type stockTable struct{ name, on string }
+
+var (
+	couponTable   = stockTable{"coupons", "c.id = w.column1"}
+	stockRowTable = stockTable{"coupon_stock", "c.coupon_id = w.column1 AND c.shard = w.column4"}
+)
+
+// updateStockSQL changes the stock of the rows of w in a table, where a condition holds. Check
 // and write are one statement, so no reader can come between them and no stock can go
-// below zero. The rows are locked one by one in the order of w, and those of other
-// coupons are not waited for.
-var takeStockSQL = map[dialect]func(w string) string{
-	mysqlDialect: func(w string) string {
-		return "UPDATE " + w + " STRAIGHT_JOIN coupons AS c FORCE INDEX (PRIMARY) ON c.id = w.column1" +
-			" SET c.stock = c.stock - w.column3 WHERE c.epoch = w.column2 AND c.stock >= w.column3"
+// below zero. The rows are locked one by one in the order of w, and others are not waited for.
+var updateStockSQL = map[dialect]func(t stockTable, w, set, where string) string{
+	mysqlDialect: func(t stockTable, w, set, where string) string {
+		return "UPDATE " + w + " STRAIGHT_JOIN " + t.name + " AS c FORCE INDEX (PRIMARY) ON " + t.on +
+			" SET c.stock = " + set + " WHERE " + where
 	},
-	sqliteDialect: func(w string) string {
-		return "UPDATE coupons AS c SET stock = c.stock - w.column3 FROM " + w +
-			" WHERE c.id = w.column1 AND c.epoch = w.column2 AND c.stock >= w.column3"
+	sqliteDialect: func(t stockTable, w, set, where string) string {
+		return "UPDATE " + t.name + " AS c SET stock = " + set + " FROM " + w + " WHERE " + t.on + " AND " + where
 	},
 }
+
+const (
+	takeStock, enoughStock = "c.stock - w.column3", "c.epoch = w.column2 AND c.stock >= w.column3"
+	addStock, sameEpoch    = "c.stock + w.column3", "c.epoch = w.column2"
+)
 
 // rowCountSQL reads how many rows the statement before it has changed.
 var rowCountSQL = map[dialect]string{
@@ -45,36 +70,55 @@ var rowCountSQL = map[dialect]string{
 	sqliteDialect: "SELECT changes()",
 }
 
-// demandsOf says what the members want of each coupon, in the order of the coupons.
+// demandsOf says what the members want of each row.
 func demandsOf(in []*commitRequest) []demand {
 	units := map[stockKey]int{}
 	for _, m := range in {
-		units[stockKey{m.Order.CouponID, m.Epoch}]++
+		units[stockKeyOf(m.Placement)]++
 	}
+	return sortedDemands(units)
+}
+
+// sortedDemands returns the demands in the order in which their rows are to be locked.
+func sortedDemands(units map[stockKey]int) []demand {
 	lots := make([]demand, 0, len(units))
 	for l, n := range units {
 		lots = append(lots, demand{l, n})
 	}
 	slices.SortFunc(lots, func(a, b demand) int {
-		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch))
+		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.shard, b.shard))
 	})
 	return lots
 }
 
-// takeStock lowers each coupon's stock by as many as are taken of it, where there are so
-// many, and reads how many rows it has lowered.
+// updateStock returns the statements, one a table, that change the stock of some rows where a condition
+// holds.
+func updateStock(d dialect, lots []demand, set, where string) []statement {
+	var all []statement
+	for _, table := range []stockTable{couponTable, stockRowTable} {
+		var args []any
+		for _, l := range lots {
+			if (l.shard == oneRow) == (table == couponTable) {
+				args = append(args, l.coupon, l.epoch, l.units, l.shard)
+			}
+		}
+		if len(args) > 0 {
+			all = append(all, statement{sql: updateStockSQL[d](table, valuesTable(d, len(args)/4, 4), set, where), args: args})
+		}
+	}
+	return all
+}
+
+// takeStock lowers each row's stock by as many as are taken of it, where there are so
+// many, and counts the rows that it has lowered.
 func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
-	if len(lots) == 0 {
-		return nil
+	*lowered = 0
+	var all []statement
+	for _, s := range updateStock(t.dialect, lots, takeStock, enoughStock) {
+		n := new(int)
+		all = append(all, s, statement{sql: rowCountSQL[t.dialect], dest: []any{n}, onRow: func() { *lowered += *n }})
 	}
-	args := make([]any, 0, 3*len(lots))
-	for _, l := range lots {
-		args = append(args, l.coupon, l.epoch, l.units)
-	}
-	return []statement{
-		{sql: takeStockSQL[t.dialect](valuesTable(t.dialect, len(lots), 3)), args: args},
-		{sql: rowCountSQL[t.dialect], dest: []any{lowered}, onRow: func() {}},
-	}
+	return all
 }
 
 // assignRefusals sets the outcome of requests whose coupon's row refuses them: all requests
@@ -97,18 +141,21 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	for _, c := range rows {
 		found[c.ID] = c
 	}
+	units, err := g.store.stockOf(ctx, rows)
+	if err != nil {
+		return err
+	}
 	left := func(m *commitRequest) error {
-		c, known := found[m.Order.CouponID]
-		switch {
+		key := stockKeyOf(m.Placement)
+		switch c, known := found[key.coupon]; {
 		case !known:
 			return coupon.ErrNotFound
 		case c.Epoch != m.Epoch:
 			return order.ErrStaleEpoch
-		case c.Left <= 0:
+		case units[key] <= 0:
 			return coupon.ErrSoldOut
 		}
-		c.Left--
-		found[m.Order.CouponID] = c
+		units[key]--
 		return nil
 	}
 	err = fmt.Errorf("%w: units came back just now", errRetry)
@@ -118,4 +165,28 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 		}
 	}
 	return err
+}
+
+// stockOf reads what each row of some coupons has.
+func (s *Store) stockOf(ctx context.Context, coupons []coupon.Coupon) (map[stockKey]int64, error) {
+	units := map[stockKey]int64{}
+	var split []int64
+	for _, c := range coupons {
+		if c.StockRows > 0 {
+			split = append(split, c.ID)
+			continue
+		}
+		units[stockKey{c.ID, c.Epoch, oneRow}] = c.Left
+	}
+	if len(split) == 0 {
+		return units, nil
+	}
+	var rows []stockRow
+	if err := s.write.WithContext(ctx).Where("coupon_id IN ?", split).Find(&rows).Error; err != nil {
+		return nil, classify(fmt.Errorf("why a coupon's shard refused: %w", err))
+	}
+	for _, r := range rows {
+		units[stockKey{r.CouponID, r.Epoch, r.Shard}] = r.Stock
+	}
+	return units, nil
 }

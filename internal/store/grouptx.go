@@ -50,12 +50,11 @@ func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest
 func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error {
 	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
 	lots := demandsOf(group)
-	lowered := len(lots)
+	var lowered int
 	err := t.execBatch(ctx, slices.Concat(t.insertOrders(group), t.takeStock(lots, &lowered))...)
 	if isDuplicate(err) {
 		if err = t.insertByHalves(ctx, group, err); err == nil {
 			lots = demandsOf(remaining(group))
-			lowered = len(lots)
 			err = t.execBatch(ctx, t.takeStock(lots, &lowered)...)
 		}
 	}
@@ -82,7 +81,7 @@ func (t groupTx) writeAtOnce(ctx context.Context, group []*commitRequest) error 
 		m.Order.Slot = 1
 	}
 	lots := demandsOf(group)
-	lowered := len(lots)
+	var lowered int
 	err := t.execBatch(ctx, slices.Concat(fences, t.insertOrders(group), t.takeStock(lots, &lowered))...)
 	switch {
 	case isDuplicate(err), isSmallerFence(err):

@@ -219,8 +219,9 @@ func reads(t *testing.T, s *subject) (n int) {
 func TestSQLiteLooksByKeyToo(t *testing.T) {
 	s := migrated(t, Options{SQLite: sqliteDSN(t)})
 	for query, args := range map[string]int{
-		usedSlotsSQL(sqliteDialect, 24):                                2 * 24,
-		takeStockSQL[sqliteDialect](valuesTable(sqliteDialect, 12, 3)): 3 * 12,
+		usedSlotsSQL(sqliteDialect, 24): 2 * 24,
+		updateStockSQL[sqliteDialect](couponTable, valuesTable(sqliteDialect, 12, 4), takeStock, enoughStock):   4 * 12,
+		updateStockSQL[sqliteDialect](stockRowTable, valuesTable(sqliteDialect, 12, 4), takeStock, enoughStock): 4 * 12,
 	} {
 		var steps []struct{ Detail string }
 		require.NoError(t, s.write.Raw("EXPLAIN QUERY PLAN "+query, make([]any, args)...).Scan(&steps).Error)

@@ -45,7 +45,7 @@ func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owne
 		setBack := known.Deployment == now.Deployment && row.Mark <= known.Mark
 		if setBack || row.Server != "" && row.Server != server {
 			now.Mark = max(now.Mark, known.Mark+1)
-			if err := c.s.endEpochs(db); err != nil {
+			if err := c.s.endEpochs(ctx, db); err != nil {
 				return err
 			}
 		}
@@ -56,14 +56,22 @@ func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owne
 }
 
 // endEpochs makes what the shards hold worthless, of every coupon that may be sold, and
-// has it loaded again. Those whose shards are freed have none.
-func (s *Store) endEpochs(db *gorm.DB) error {
+// has it loaded again, from the coupon's own row. Those whose shards are freed have none.
+func (s *Store) endEpochs(ctx context.Context, db *gorm.DB) error {
 	next := s.now().UnixMicro()
-	err := db.Model(&couponRow{}).Where("epoch > 0 AND shards > 0 AND state IN ?", []coupon.State{coupon.OnSale, coupon.Paused}).
-		UpdateColumns(map[string]any{
-			"epoch": gorm.Expr("CASE WHEN epoch < ? THEN ? ELSE epoch + 1 END", next, next), "loading": loadFilling,
-		}).Error
-	return wrap(err, "end the epochs")
+	running := db.Model(&couponRow{}).Where("epoch > 0 AND shards > 0 AND state IN ?", []coupon.State{coupon.OnSale, coupon.Paused}).
+		Session(&gorm.Session{})
+	err := running.UpdateColumns(map[string]any{
+		"epoch": gorm.Expr("CASE WHEN epoch < ? THEN ? ELSE epoch + 1 END", next, next), "loading": loadFilling,
+	}).Error
+	if err != nil {
+		return fmt.Errorf("end the epochs: %w", err)
+	}
+	var split []int64
+	if err := running.Where("stock_rows > 0").Order("id").Pluck("id", &split).Error; err != nil {
+		return fmt.Errorf("end the epochs: %w", err)
+	}
+	return mergeStock(ctx, db, split...)
 }
 
 // server names the server that keeps this database. The nodes of a Galera cluster keep

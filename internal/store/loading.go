@@ -16,9 +16,9 @@ import (
 // being loaded. It counts no buyers: the coupon's row is held for as long as one update
 // takes, however many have bought.
 //
-// The update locks the row, which every order takes its unit from at its end: an order
-// that did so before is committed, and Buyers will count it; one that comes after finds
-// another epoch and is rolled back.
+// The update locks the row, and splitAnew those of coupon_stock: every order takes its unit
+// from one of them at its end. An order that did so before is committed, and Buyers will count
+// it; one that comes after finds another epoch and is rolled back.
 func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then coupon.AfterLoad) (coupon.Load, error) {
 	load := coupon.Load{CouponID: id, Shards: shards}
 	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
@@ -45,30 +45,60 @@ func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then
 		default:
 			return fmt.Errorf("%w: epoch %d was begun after epoch %d", coupon.ErrConflict, row.Epoch, seen)
 		}
-		load.Epoch, load.Units = row.Epoch, row.Stock
+		if err := c.splitAnew(ctx, db, &row); err != nil {
+			return err
+		}
+		load.Epoch, load.Units, load.StockRows = row.Epoch, row.coupon().Left, row.StockRows
 		return nil
 	})
 	return load, err
 }
 
+// splitAnew splits a coupon's stock over rows as Options.StockRows says, whatever rows it is in now.
+func (c Coupons) splitAnew(ctx context.Context, db *gorm.DB, row *couponRow) error {
+	if row.StockRows > 0 {
+		if err := mergeStock(ctx, db, row.ID); err != nil {
+			return err
+		}
+	}
+	if row.StockRows > 0 || c.s.splitsStock {
+		if err := db.WithContext(ctx).Take(row, "id = ?", row.ID).Error; err != nil {
+			return fmt.Errorf("read coupon %d: %w", row.ID, err)
+		}
+	}
+	if !c.s.splitsStock {
+		return nil
+	}
+	if err := splitStock(ctx, db, *row); err != nil {
+		return err
+	}
+	row.Stock, row.RowsStock, row.StockRows = 0, row.Stock, row.Shards
+	return nil
+}
+
 // Resume reads what the loading of an epoch began with, while none of its shards may be
 // open: what has come back since is owed to the shards by the outbox, and not in Units.
-// It is one statement, so that stock and outbox are of one moment.
+// It is one statement, so that stock and outbox are of one moment. Rows of coupon_stock of
+// another epoch are of a program that did not know them: the epoch is coupon.ErrTorn.
 func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, error) {
 	var rows []struct {
-		Shards int
-		Units  int64
+		Shards, StockRows, Others int
+		Units                     int64
 	}
-	err := c.s.read.WithContext(ctx).Raw(`SELECT c.shards, c.stock - (SELECT COUNT(*) FROM stock_returns AS r
-		WHERE r.coupon_id = c.id AND r.epoch = c.epoch) AS units
-		FROM coupons AS c WHERE c.id = ? AND c.epoch = ? AND c.loading = ?`, id, epoch, loadFilling).Scan(&rows).Error
+	err := c.s.read.WithContext(ctx).Raw(`SELECT shards, stock_rows, stock + `+rowsStockSQL+`
+		- (SELECT COUNT(*) FROM stock_returns AS r WHERE r.coupon_id = coupons.id AND r.epoch = coupons.epoch) AS units,
+		(SELECT COUNT(*) FROM coupon_stock AS s WHERE s.coupon_id = coupons.id AND s.epoch <> coupons.epoch) AS others
+		FROM coupons WHERE id = ? AND epoch = ? AND loading = ?`, id, epoch, loadFilling).Scan(&rows).Error
 	switch {
 	case err != nil:
 		return coupon.Load{}, wrap(err, "read the loading of coupon %d", id)
 	case len(rows) == 0:
 		return coupon.Load{}, fmt.Errorf("%w: epoch %d is not being loaded any more", coupon.ErrConflict, epoch)
 	}
-	return coupon.Load{CouponID: id, Epoch: epoch, Shards: rows[0].Shards, Units: rows[0].Units}, nil
+	if rows[0].Others > 0 {
+		return coupon.Load{}, fmt.Errorf("%w: its stock rows are of another epoch than %d", coupon.ErrTorn, epoch)
+	}
+	return coupon.Load{CouponID: id, Epoch: epoch, Shards: rows[0].Shards, Units: rows[0].Units, StockRows: rows[0].StockRows}, nil
 }
 
 // buyersPage is how many rows of orders one page reads, but for the last user's, all of

@@ -25,6 +25,8 @@ type couponRow struct {
 	Epoch        int64
 	Shards       int
 	Loading      int // 0, filling or opening
+	StockRows    int
+	RowsStock    int64 `gorm:"->"` // what its rows of coupon_stock have, where couponColumns are read
 }
 
 // What a loading is at, as the column loading has it.
@@ -49,15 +51,15 @@ func rowOfCoupon(c coupon.Coupon) couponRow {
 	return couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
 		BeginsAt: dbTime(c.BeginsAt), EndsAt: dbTime(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
-		Loading: loadingColumn(c),
+		Loading: loadingColumn(c), StockRows: c.StockRows,
 	}
 }
 
 func (r couponRow) coupon() coupon.Coupon {
 	return coupon.Coupon{
-		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
+		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock + r.RowsStock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
 		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
-		Loading: r.Loading != 0, Opening: r.Loading == loadOpening,
+		Loading: r.Loading != 0, Opening: r.Loading == loadOpening, StockRows: r.StockRows,
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 type Snapshot interface {
 	// Coupon is the coupon.
 	Coupon() coupon.Coupon
+	// Stock returns the stock of each shard, by shard; nil if the coupon has it in one row.
+	Stock(ctx context.Context) ([]int64, error)
 	// Orders reads all orders, those of a user together, and counts them.
 	Orders(ctx context.Context, page func(context.Context, []SnapshotOrder) error) (Totals, error)
 	// Outbox reads the outbox.
@@ -90,11 +92,29 @@ type snapshot struct {
 
 func openSnapshot(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*snapshot, error) {
 	var row couponRow
-	err := db.WithContext(ctx).Take(&row, "id = ?", couponID).Error
+	err := db.WithContext(ctx).Select(couponColumns).Take(&row, "id = ?", couponID).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return nil, coupon.ErrNotFound
 	}
 	return &snapshot{db: db, dialect: d, coupon: row.coupon()}, err
+}
+
+// Stock is Snapshot's.
+func (l *snapshot) Stock(ctx context.Context) ([]int64, error) {
+	var rows []stockRow
+	err := l.db.WithContext(ctx).Where("coupon_id = ?", l.coupon.ID).Order("shard").Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrap(err, "the stock")
+	}
+	stock := make([]int64, l.coupon.StockRows)
+	for _, r := range rows {
+		if r.Shard >= len(stock) || r.Epoch != l.coupon.Epoch {
+			return nil, fmt.Errorf("shard %d of epoch %d has a stock row; the coupon has %d of epoch %d",
+				r.Shard, r.Epoch, len(stock), l.coupon.Epoch)
+		}
+		stock[r.Shard] = r.Stock
+	}
+	return stock, nil
 }
 
 // Coupon is Snapshot's.

@@ -81,24 +81,28 @@ func insertError(err error, o order.Order) error {
 
 // TakeOne lowers the stock by one. The check and the write are one statement, so no
 // reader can come between them and the stock cannot go below zero.
-func (t tx) TakeOne(ctx context.Context, couponID, epoch int64) error {
-	res := t.db.WithContext(ctx).Model(&couponRow{}).
-		Where("id = ? AND epoch = ? AND stock > 0", couponID, epoch).
-		UpdateColumn("stock", gorm.Expr("stock - 1"))
+func (t tx) TakeOne(ctx context.Context, p order.Placement) error {
+	couponID, epoch := p.Order.CouponID, p.Epoch
+	row := t.db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND epoch = ? AND stock > 0", couponID, epoch)
+	if p.StockRows > 0 {
+		row = t.db.WithContext(ctx).Model(&stockRow{}).
+			Where("coupon_id = ? AND shard = ? AND epoch = ? AND stock > 0", couponID, p.Order.Shard, epoch)
+	}
+	res := row.UpdateColumn("stock", gorm.Expr("stock - 1"))
 	if res.Error != nil {
 		return fmt.Errorf("take one of coupon %d: %w", couponID, res.Error)
 	}
 	if res.RowsAffected == 1 {
 		return nil
 	}
-	var row couponRow
-	err := t.db.WithContext(ctx).Take(&row, "id = ?", couponID).Error
+	var now couponRow
+	err := t.db.WithContext(ctx).Take(&now, "id = ?", couponID).Error
 	switch {
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return coupon.ErrNotFound
 	case err != nil:
 		return fmt.Errorf("take one of coupon %d: %w", couponID, err)
-	case row.Epoch != epoch:
+	case now.Epoch != epoch:
 		return order.ErrStaleEpoch
 	}
 	return coupon.ErrSoldOut

@@ -47,6 +47,8 @@ const (
 	OlderUsed             // a version sells on a layout that is older than it knows
 	OlderUsedByOrders     // it loads that again, and sells on it until then
 	TextInOneRelease      // the first release that reads a new text writes it, too
+	ReturnedToTheLender   // a unit goes back to the stock row of the shard that lent it
+	MergedUnlocked        // the stock rows of an epoch that ends are added up beside an open transaction
 )
 
 // Lines are the four lines of defence.
@@ -64,6 +66,7 @@ var bugNames = []string{
 	"resumed with the units of now", "filled again after it was open", "epochs that are not unique",
 	"mark not compared", "return forgotten whatever its epoch",
 	"newer layout used", "older layout used", "older layout used until it is loaded again", "new text in one release",
+	"returned to the row of its lender", "stock rows merged without their locks",
 }
 
 // Has reports whether one of b is in the set.

@@ -115,6 +115,20 @@ var bugs = []struct {
 		sale: model.Sale{Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Reconcilers: 1, Faults: model.Faults{Losses: 1}}, last: "LOCK",
 	},
 	{
+		planted: model.ReturnedToTheLender, violated: model.I4,
+		sale: model.Sale{
+			Units: 1, Limit: 1, Wishes: once, Homes: [2]int8{1, 1}, Reconcilers: 1, Relays: 1, Changes: model.Cancel, StockRows: true,
+		}, last: "is cancelled",
+	},
+	{
+		planted: model.MergedUnlocked, violated: model.I1,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, StockRows: true}, last: "COMMIT",
+	},
+	{
+		planted: model.TakeIgnoresEpoch, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, StockRows: true}, last: "opens the sale",
+	},
+	{
 		planted: model.DoubtStays, violated: model.Stuck,
 		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, Faults: model.Faults{Losses: 2}}, last: "CLEAR",
 	},

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // wrong is what an action did that no action may do, and no state shows.
 type wrong uint8
 
@@ -45,16 +47,42 @@ func (m *Sale) Violated(s State) string {
 		return I10
 	case n.Live > m.Units:
 		return I2
-	case n.Stock+n.Live != m.Units || n.Stock < 0:
+	case n.Stock+n.Live != m.Units || slices.Min(s.db.stock[:]) < 0:
 		return I1
 	case m.aboveLimit(&s):
 		return I3
-	case m.comparable(&s) && n.Redis+n.Held+n.Owed+n.Live != m.Units:
+	case m.comparable(&s) && (n.Redis+n.Held+n.Owed+n.Live != m.Units || m.apart(&s)):
 		return I4
 	case s.redis[0].units < 0 || s.redis[1].units < 0:
 		return I5
 	}
 	return m.answersViolated(&s)
+}
+
+// apart reports whether the two stores have different units in a shard, if the database has those of
+// each: D = R + h + G holds for every one of them.
+func (m *Sale) apart(s *State) bool {
+	if !s.db.split {
+		return false
+	}
+	units := [shards]int8{}
+	for k, sh := range s.redis {
+		units[k] = sh.units
+		for o, h := range sh.holds {
+			if (h.kind == own || h.kind == lent) && !s.db.rows[o].status.order() {
+				units[k]++
+			}
+		}
+	}
+	for o, e := range s.db.due {
+		if e == 0 || e != s.db.epoch {
+			continue
+		}
+		if home := m.home(int8(o)); !s.redis[home].returned.has(int8(o)) {
+			units[home]++
+		}
+	}
+	return units != s.db.stock
 }
 
 // answersViolated is what was told to the clients, held against the orders.
@@ -162,7 +190,7 @@ type Numbers struct {
 
 // Numbers counts them.
 func (m *Sale) Numbers(s State) Numbers {
-	n := Numbers{Stock: s.db.stock}
+	n := Numbers{Stock: s.db.units()}
 	for o, r := range s.db.rows {
 		if r.status.live() {
 			n.Live++

@@ -12,6 +12,7 @@ type Sale struct {
 	Reconcilers  int8 // 0 or 1
 	Relays       int8 // 0 to 2
 	Reloads      int8 // that an administrator asks for while nothing is lost
+	StockRows    bool // the database has the stock in a row for each shard
 	// Versions are those of the instances that the attempts run on, two different ones at most; nil:
 	// all of one version. The shards were loaded by the oldest.
 	Versions []uint8
@@ -79,7 +80,10 @@ func (m *Sale) share(units, k int8) int8 {
 // Start is the moment after the publication: the shards are loaded, the sale is open.
 func (m *Sale) Start() State {
 	s := State{left: m.Faults, reloads: m.Reloads}
-	s.db = database{stock: m.Units, epoch: 1, onSale: true}
+	s.db = database{stock: [shards]int8{m.Units}, epoch: 1, onSale: true}
+	if m.StockRows {
+		m.splitStock(&s.db, m.Units)
+	}
 	s.newest = 1
 	for k := range int8(shards) {
 		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k), layout: slices.Min(m.fleet())}

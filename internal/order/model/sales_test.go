@@ -108,6 +108,24 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		"two keys of a user and another buyer": {
 			Units: 2, Limit: 1, Wishes: crowd, Homes: [2]int8{0, 1},
 		},
+		"stock rows, and one buyer whose unit is lent and comes back": {
+			Units: 1, Limit: 1, Wishes: once, Homes: away, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Crashes: 1, Losses: 1},
+		},
+		"stock rows, and two buyers of one unit that comes back": {
+			Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Crashes: 1},
+		},
+		"stock rows, two buyers, and a reload": {
+			Units: 2, Limit: 1, Wishes: two, Homes: [2]int8{0, 0}, Reloads: 1, StockRows: true,
+		},
+		"stock rows, one buyer, and a shard loses its data": {
+			Units: 2, Limit: 1, Wishes: once, Homes: away, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Wipes: 1, Crashes: 1},
+		},
+		"stock rows, one buyer, a reload, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, Reloads: 1, StockRows: true, Faults: faults{SetBacks: 1},
+		},
+		"stock rows, one buyer, one unit, two failovers": {
+			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Failovers: 2},
+		},
 		"the same key at two neighbouring versions, and a reload": {
 			Units: 1, Limit: 1, Wishes: again, Versions: []uint8{2, 1}, Reloads: 1,
 		},

@@ -79,7 +79,8 @@ const reconciling = attempts + 1
 
 // database is what is committed.
 type database struct {
-	stock   int8
+	stock   [shards]int8 // of each shard if it is split; otherwise the first has it
+	split   bool
 	epoch   uint8
 	onSale  bool
 	opening bool          // every shard was filled, and some may be open

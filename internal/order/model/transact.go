@@ -89,16 +89,17 @@ func (m *Sale) look4(s *State, i int8, act *Action) {
 }
 
 func (m *Sale) take(s State, i int8, tell func(Action, State)) {
-	if m.rowLocked(&s) {
+	a := &s.tries[i]
+	row := s.stockRow(a.shard)
+	if m.rowLocked(&s, row) {
 		return
 	}
-	a := &s.tries[i]
 	act := Action{Who: m.name(i), Did: "takes one"}
 	switch {
 	case s.db.epoch != a.epoch && !m.has(TakeIgnoresEpoch):
 		act.Said = "stale epoch: rolled back"
 		a.leave(staleEpoch)
-	case s.db.stock <= 0 && !m.has(NoConditionalUpdate):
+	case s.db.stock[row] <= 0 && !m.has(NoConditionalUpdate):
 		act.Said = "sold out: rolled back"
 		a.leave(soldOutInDB)
 	default:

@@ -42,10 +42,28 @@ func (m *Sale) claimed(s *State, self, i, o, slot int8) bool {
 // nobody is the self of an insert outside of the attempts' transactions.
 const nobody = -1
 
-// rowLocked reports whether a transaction has the coupon's row.
-func (m *Sale) rowLocked(s *State) bool {
+// stockRow returns the row that has the stock of shard k.
+func (s *State) stockRow(k int8) int8 {
+	if s.db.split {
+		return k
+	}
+	return 0
+}
+
+// rowLocked reports whether a transaction has a row with stock.
+func (m *Sale) rowLocked(s *State, row int8) bool {
 	for i := range m.wishes() {
-		if s.tries[i].tx >= taken {
+		if s.tries[i].tx >= taken && s.stockRow(s.tries[i].shard) == row {
+			return true
+		}
+	}
+	return false
+}
+
+// anyRowLocked reports whether a transaction has any row with stock.
+func (m *Sale) anyRowLocked(s *State) bool {
+	for row := range int8(shards) {
+		if m.rowLocked(s, row) && !m.has(MergedUnlocked) {
 			return true
 		}
 	}
@@ -103,7 +121,7 @@ func (m *Sale) commit(s *State, i int8) {
 	u := m.user(i)
 	s.db.rows[t.order] = row{pending, t.slot, t.shard}
 	if !t.untaken {
-		s.db.stock--
+		s.db.stock[s.stockRow(t.shard)]--
 	}
 	s.db.fences[u] = max(s.db.fences[u], t.fence)
 	t.tx = noTx

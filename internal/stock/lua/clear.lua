@@ -4,7 +4,8 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
 -- ARGV: epoch, deployment whose database it is loaded from, units that it opens with, the
---       masters of the Cluster (their ids with commas between; empty: there is but one server)
+--       masters of the Cluster (their ids with commas between; empty: there is but one server),
+--       the layout to write
 -- The queue ends with its holds; dead letters stay for their readers. All keys exist from now
 -- on, also what may be empty: it gets a mark, and Redis keeps streams that are empty. A mark
 -- "epoch" that is missing tells that something was lost. The index of ages has another mark,
@@ -31,7 +32,7 @@ for i = 1, 8 do redis.call('UNLINK', KEYS[i]) end
 redis.call('UNLINK', KEYS[10])
 redis.call('SET', KEYS[1], 'closed')
 redis.call('HSET', KEYS[2], 'epoch', ARGV[1], 'of', ARGV[2], 'ops', 1, 'server', this, 'units', ARGV[3], 'noted', nobody, 'masters', ARGV[4],
-  'layout', layout)
+  'layout', ARGV[5])
 for i = 3, 6 do redis.call('HSET', KEYS[i], 'epoch', ARGV[1]) end
 redis.call('SADD', KEYS[7], 'epoch')
 exist(KEYS[8], KEYS[9], KEYS[10])

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"seckill/internal/coupon"
+)
+
+// What is left of a coupon is in its own row, or in rows of coupon_stock: one a shard, so that orders of
+// one coupon wait for each other only where their units came from one shard.
+//
+//	coupons       id 7, stock 0, stock_rows 2
+//	coupon_stock  coupon 7, shard 0, epoch, stock 21
+//	              coupon 7, shard 1, epoch, stock 20
+//
+// The rows belong to the coupon's epoch. Whatever ends an epoch merges them: it locks all of them,
+// which excludes every order that is about to take a unit, and the coupon's row has the units again
+// until the next epoch splits them. Where rows of both tables are locked, those of coupons come first.
+type stockRow struct {
+	CouponID int64 `gorm:"primaryKey;autoIncrement:false"`
+	Shard    int   `gorm:"primaryKey;autoIncrement:false"`
+	Epoch    int64
+	Stock    int64
+}
+
+func (stockRow) TableName() string { return "coupon_stock" }
+
+// couponColumns are the columns of coupons, and what their rows of coupon_stock have at the same moment.
+const couponColumns = "coupons.*, " + rowsStockSQL + " AS rows_stock"
+
+const rowsStockSQL = "COALESCE((SELECT SUM(s.stock) FROM coupon_stock AS s WHERE s.coupon_id = coupons.id), 0)"
+
+// lockStockRows locks the rows of some coupons, and returns how many units each coupon has in them. The
+// coupons' own rows are locked already.
+func lockStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) (map[int64]int64, error) {
+	var rows []stockRow
+	err := db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
+		Where("coupon_id IN ?", coupons).Order("coupon_id, shard").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("lock the stock of coupons %v: %w", coupons, err)
+	}
+	units := make(map[int64]int64, len(coupons))
+	for _, r := range rows {
+		units[r.CouponID] += r.Stock
+	}
+	return units, nil
+}
+
+// mergeStock moves all units of some coupons into their own rows, which are locked already.
+func mergeStock(ctx context.Context, db *gorm.DB, coupons ...int64) error {
+	if len(coupons) == 0 {
+		return nil
+	}
+	units, err := lockStockRows(ctx, db, coupons...)
+	if err != nil {
+		return err
+	}
+	for _, id := range coupons {
+		merged := db.WithContext(ctx).Model(&couponRow{}).Where("id = ?", id).
+			UpdateColumns(map[string]any{"stock": gorm.Expr("stock + ?", units[id]), "stock_rows": 0})
+		if merged.Error != nil {
+			return fmt.Errorf("merge the stock of coupon %d: %w", id, merged.Error)
+		}
+	}
+	return deleteStockRows(ctx, db, coupons...)
+}
+
+func deleteStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) error {
+	err := db.WithContext(ctx).Where("coupon_id IN ?", coupons).Delete(&stockRow{}).Error
+	return wrap(err, "delete the stock rows of coupons %v", coupons)
+}
+
+// splitStock moves all units of a coupon, whose row is locked, into a row for each of its shards.
+func splitStock(ctx context.Context, db *gorm.DB, c couponRow) error {
+	rows := make([]stockRow, c.Shards)
+	for shard := range rows {
+		rows[shard] = stockRow{CouponID: c.ID, Shard: shard, Epoch: c.Epoch, Stock: coupon.Share(c.Stock, c.Shards, shard)}
+	}
+	if err := db.WithContext(ctx).Create(&rows).Error; err != nil {
+		return fmt.Errorf("split the stock of coupon %d: %w", c.ID, err)
+	}
+	err := db.WithContext(ctx).Model(&couponRow{}).Where("id = ?", c.ID).
+		UpdateColumns(map[string]any{"stock": 0, "stock_rows": len(rows)}).Error
+	return wrap(err, "split the stock of coupon %d", c.ID)
+}
