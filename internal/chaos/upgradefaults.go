@@ -19,7 +19,7 @@ func upgradeFaults() []Fault {
 
 // upgradedOneByOne has this program bring the schema up to date and replaces one instance after the other by it,
 // and goes back and forth once more if the earlier build knows the schema. No request may fail, none be without an
-// answer, and none be given up.
+// answer, none be given up, and nothing be loaded again.
 func upgradedOneByOne(ctx context.Context, r *round) (bool, error) {
 	b := r.env
 	b.spent = true
@@ -44,8 +44,15 @@ func upgradedOneByOne(ctx context.Context, r *round) (bool, error) {
 			}
 		}
 	}
+	epoch, err := b.epoch(ctx, r.coupon)
+	if err != nil {
+		return false, err
+	}
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
+	if epoch != r.epoch {
+		r.rec.problemLocked("the stock was loaded again while each instance was replaced")
+	}
 	if r.rec.lost > 0 {
 		r.rec.problemLocked("%d requests had no answer while each instance was replaced", r.rec.lost)
 	}
