@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -58,9 +59,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	cli.CompleteWords(cmd, "lock", "redis", "none")
 	cli.CompleteWords(cmd, "mode", chaos.Modes...)
 	cli.CompleteWords(cmd, "rows", "coupon", "shard")
-	_ = cmd.MarkFlagFilename("before")
-	_ = cmd.MarkFlagFilename("html", "html")
-	_ = cmd.MarkFlagFilename("log", "jsonl")
+	cli.CompleteFiles(cmd, map[string]string{"before": "", "html": "html", "log": "jsonl"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if err := o.Check(); err != nil {
 			return cli.Usage(err)
@@ -69,14 +68,9 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 			return cli.Usage(fmt.Errorf("--fault: %w", err))
 		}
 		if list {
-			for _, cell := range o.Faults {
-				_, _ = fmt.Fprintln(c.Out, cell.Name)
-			}
-			return nil
+			return chaos.WriteNames(c.Out, o.Faults)
 		}
-		if o.Seed == 0 {
-			o.Seed = uint64(time.Now().Unix()) //nolint:gosec // it is after 1970
-		}
+		o.Seed = cmp.Or(o.Seed, uint64(time.Now().Unix())) //nolint:gosec // it is after 1970
 		out.Report, out.Progress = c.Out, c.Err
 		if err := chaos.Play(cmd.Context(), o, out); !errors.Is(err, chaos.ErrBroken) {
 			return err
@@ -85,9 +79,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "flood", Short: "Be the attackers of a flood, as a round says on the standard input", Hidden: true, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return chaos.Flood(cmd.Context(), cmd.InOrStdin(), c.Out)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return chaos.Flood(cmd.Context(), cmd.InOrStdin(), c.Out) },
 	})
 	return cmd
 }

@@ -90,7 +90,7 @@ and no right one did.`,
 	language := cli.LanguageFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.HTML, "html", "", "write a page with every timeline to this file")
-	_ = cmd.MarkFlagFilename("html", "html")
+	cli.CompleteFiles(cmd, map[string]string{"html": "html"})
 	f.BoolVar(&r.JSON, "json", false, "print one JSON object an experiment")
 	f.BoolVar(&r.Details, "details", false, "with all: print the explanations and timelines too")
 	f.BoolVar(&r.Recorded, "recorded", false, "run nothing: show what was recorded on real servers")

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -44,6 +45,16 @@ var Modes = []string{Sync, Queue, Lottery}
 
 // queues reports whether the requests of a mode are queued.
 func queues(mode string) bool { return mode == Queue || mode == Lottery }
+
+// WriteNames writes the names of faults, a line each.
+func WriteNames(w io.Writer, faults []Fault) error {
+	for _, f := range faults {
+		if _, err := fmt.Fprintln(w, f.Name); err != nil {
+			return fmt.Errorf("list the faults: %w", err)
+		}
+	}
+	return nil
+}
 
 // Faults lists every fault of a mode whose name the pattern matches; an empty one matches
 // all. With queues there are those of the queue besides all others.

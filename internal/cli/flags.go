@@ -20,6 +20,16 @@ func CompleteWords(cmd *cobra.Command, flag string, words ...cobra.Completion) {
 	}
 }
 
+// CompleteFiles offers the files for flags that take one: those whose names have one of the flag's
+// endings, which blanks separate, and all if there is none.
+func CompleteFiles(cmd *cobra.Command, endings map[string]string) {
+	for flag, ending := range endings {
+		if err := cmd.MarkFlagFilename(flag, strings.Fields(ending)...); err != nil {
+			panic(err) // the flag is not there
+		}
+	}
+}
+
 // CompleteNothing offers no files where a command, or a flag of it, takes none.
 func CompleteNothing(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil && cmd.Runnable() {
@@ -53,7 +63,7 @@ func RefuseOldFlags(cmd *cobra.Command, renamed map[string]string) {
 // environment, and the variables that other flags set over it.
 func (c Console) ConfigFlag(cmd *cobra.Command) func(variables ...string) (config.Config, error) {
 	path := cmd.Flags().String("config", "", "YAML file; SECKILL_ variables go over it (default: embedded stores)")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	CompleteFiles(cmd, map[string]string{"config": "yaml yml"})
 	return func(variables ...string) (config.Config, error) {
 		environ, err := app.ArmFaults(c.Environ)
 		if err != nil {
