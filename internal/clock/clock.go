@@ -26,7 +26,12 @@ type Reading struct {
 	Server string
 	Ahead  time.Duration // this instance before the server; negative: behind it
 	Within time.Duration // the error of Ahead: half of the round trip
+
+	told, when time.Time // what the server has told, and the moment of that by the monotonic clock
 }
+
+// now is what the server would tell now.
+func (r Reading) now() time.Time { return r.told.Add(time.Since(r.when)) }
 
 // Apart returns the least that the clocks certainly differ.
 func (r Reading) Apart() time.Duration { return max(0, r.Ahead.Abs()-r.Within) }
@@ -75,7 +80,10 @@ func (c *Clock) Read(ctx context.Context, server string, ask func(context.Contex
 		within := time.Since(began) / 2
 		if try == 0 || within < best.Within {
 			// Round(0) leaves the time of day, which is what is compared.
-			best = Reading{Server: server, Ahead: own.Add(within).Round(0).Sub(at), Within: within}
+			best = Reading{
+				Server: server, Ahead: own.Add(within).Round(0).Sub(at), Within: within,
+				told: at.Round(0), when: began.Add(within),
+			}
 		}
 	}
 	c.mu.Lock()
@@ -88,13 +96,15 @@ func (c *Clock) Read(ctx context.Context, server string, ask func(context.Contex
 // exactly than a busy network tells.
 const near = 250 * time.Millisecond
 
-// Agree sets the clock by the middle of what was read and the own one.
+// Agree sets the clock by the middle of what the servers would tell now and the own one, which may have
+// been set since they were read.
 func (c *Clock) Agree() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	from, own := time.Now(), c.own().Round(0)
 	ahead := []time.Duration{0}
 	for _, r := range c.latest {
-		ahead = append(ahead, r.Ahead)
+		ahead = append(ahead, own.Sub(r.now()))
 	}
 	slices.Sort(ahead)
 	middle := ahead[len(ahead)/2]
@@ -106,7 +116,7 @@ func (c *Clock) Agree() {
 	if middle.Abs() < near {
 		middle = 0
 	}
-	c.from, c.is = time.Now(), c.own().Round(0).Add(-middle)
+	c.from, c.is = from, own.Add(-middle)
 }
 
 // Worst returns the latest reading of the server whose clock is farthest from this one.

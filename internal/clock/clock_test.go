@@ -107,6 +107,31 @@ func TestTheWorstOfTheServersIsTold(t *testing.T) {
 	require.Equal(t, "b", c.Worst().Server, "what is known of it is not forgotten")
 }
 
+// A look at all servers takes its time, and the clock may be set in the midst of it.
+func TestATimeOfDayThatIsSetBetweenAReadingAndTheAgreementDecidesNothing(t *testing.T) {
+	for _, set := range []time.Duration{40 * time.Minute, -time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var skew time.Duration
+			c := clock.New(func() time.Time { return time.Now().Add(skew) })
+			read := func(server string) {
+				_, err := c.Read(t.Context(), server, asked(0, 0))
+				require.NoError(t, err)
+			}
+			read("redis")
+			read("database")
+			time.Sleep(time.Second)
+			skew = set
+			c.Agree()
+			require.WithinDuration(t, time.Now(), c.Now(), 0, "set after both were read")
+			read("redis")
+			skew = 0
+			read("database")
+			c.Agree()
+			require.WithinDuration(t, time.Now(), c.Now(), 0, "set back between the two")
+		})
+	}
+}
+
 // What passes is counted by the monotonic clock, which cannot be set.
 func TestATimeOfDayThatIsSetWhileItRunsChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
