@@ -14,13 +14,18 @@ type book struct {
 
 	mu      sync.Mutex
 	all     []porcupine.Operation
-	tenures map[int64]*tenure // by fence
+	tenures map[tenureID]*tenure
 	unknown int64
+}
+
+// tenureID names a tenure: two keys may be given the same fence.
+type tenureID struct {
+	key   string
+	fence int64
 }
 
 // tenure is what the network saw of one grant.
 type tenure struct {
-	key       string
 	confirmed time.Time // the start of the last call about it that was granted
 	touched   time.Time // the end of the last call that may have lengthened it
 	asked     time.Time // the start of the first release that was not refused
@@ -32,7 +37,7 @@ type tenure struct {
 }
 
 func newBook(but Exceptions) *book {
-	return &book{began: time.Now(), but: but, tenures: map[int64]*tenure{}}
+	return &book{began: time.Now(), but: but, tenures: map[tenureID]*tenure{}}
 }
 
 func (b *book) note(client int, e event, call, end time.Time) {
@@ -48,28 +53,28 @@ func (b *book) add(client int, e event, call, end time.Time) {
 }
 
 // change changes what is known of a tenure.
-func (b *book) change(fence int64, f func(*tenure)) {
+func (b *book) change(id tenureID, f func(*tenure)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tenures[fence] == nil {
-		b.tenures[fence] = &tenure{}
+	if b.tenures[id] == nil {
+		b.tenures[id] = &tenure{}
 	}
-	f(b.tenures[fence])
+	f(b.tenures[id])
 }
 
 // isDoubtful reports whether a release of the tenure had no answer.
-func (b *book) isDoubtful(fence int64) bool {
+func (b *book) isDoubtful(id tenureID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.tenures[fence]
+	t := b.tenures[id]
 	return t != nil && t.doubtful
 }
 
 // isRefused reports whether the server refused a release of the tenure.
-func (b *book) isRefused(fence int64) bool {
+func (b *book) isRefused(id tenureID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.tenures[fence]
+	t := b.tenures[id]
 	return t != nil && t.refused
 }
 
@@ -96,10 +101,10 @@ const (
 func (b *book) close(lease time.Duration) []porcupine.Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for fence, t := range b.tenures {
+	for id, t := range b.tenures {
 		earliest := t.confirmed.Add(lease - grain)
 		if !t.claimed {
-			b.add(0, event{acquired, t.key, fence}, t.granted[0], t.granted[1])
+			b.add(0, event{acquired, id.key, id.fence}, t.granted[0], t.granted[1])
 			earliest = t.granted[0] // it was swept
 		}
 		if b.but.Session {
@@ -109,7 +114,7 @@ func (b *book) close(lease time.Duration) []porcupine.Operation {
 			earliest = t.asked
 		}
 		if !t.settled {
-			b.add(0, event{ended, t.key, fence}, earliest, t.touched.Add(memory+lease+b.but.Late))
+			b.add(0, event{ended, id.key, id.fence}, earliest, t.touched.Add(memory+lease+b.but.Late))
 		}
 	}
 	return pruned(b.all)

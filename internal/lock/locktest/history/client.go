@@ -65,7 +65,7 @@ func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
 	var held *lock.HeldError
 	switch {
 	case err == nil:
-		c.b.change(int64(h.Fence()), func(t *tenure) { t.claimed = true })
+		c.b.change(tenureID{key, int64(h.Fence())}, func(t *tenure) { t.claimed = true })
 		c.b.note(c.id, event{acquired, key, int64(h.Fence())}, call, time.Now())
 	case errors.As(err, &held) && held.Remaining > 0 && !c.o.InTurn:
 		// The server's word; the queue of the process does not say what remains.
@@ -126,13 +126,13 @@ func (c *client) release(h *lock.Lease) {
 func (c *client) freed(h *lock.Lease, call time.Time, err error) {
 	fence := int64(h.Fence())
 	switch {
-	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.isDoubtful(fence):
+	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.isDoubtful(tenureID{h.Key(), fence}):
 		// An earlier answer was lost, and "not held" is then taken for its success: on a
 		// server that lost its data or the connection in between, it cannot be told.
 	case err == nil:
-		c.b.change(fence, func(t *tenure) { t.settled = true })
+		c.b.change(tenureID{h.Key(), fence}, func(t *tenure) { t.settled = true })
 		c.b.note(c.id, event{released, h.Key(), fence}, call, time.Now())
-	case errors.Is(err, lock.ErrNotHeld) && c.b.isRefused(fence): // and not only lost by the holder's clock
+	case errors.Is(err, lock.ErrNotHeld) && c.b.isRefused(tenureID{h.Key(), fence}): // and not only lost by the holder's clock
 		c.b.note(c.id, event{notHeld, h.Key(), fence}, call, time.Now())
 	}
 }

@@ -100,8 +100,8 @@ func (p *process) acquired(key, token string, lease time.Duration, call time.Tim
 		p.mu.Lock()
 		p.fences[[2]string{key, token}] = fence
 		p.mu.Unlock()
-		p.b.change(fence, func(t *tenure) {
-			t.key, t.confirmed, t.touched, t.granted = key, call, end, [2]time.Time{call, end}
+		p.b.change(tenureID{key, fence}, func(t *tenure) {
+			t.confirmed, t.touched, t.granted = call, end, [2]time.Time{call, end}
 		})
 	case !errors.Is(err, lock.ErrHeld):
 		p.b.unanswered(p.slot, key, lease, call, end)
@@ -164,6 +164,6 @@ func (p *process) change(key, token string, f func(*tenure)) {
 	fence, granted := p.fences[[2]string{key, token}]
 	p.mu.Unlock()
 	if granted {
-		p.b.change(fence, f)
+		p.b.change(tenureID{key, fence}, f)
 	}
 }

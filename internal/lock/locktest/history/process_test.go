@@ -52,7 +52,7 @@ func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
 				grant, err := backend.Acquire(ctx, "a", token, time.Minute)
 				require.NoError(t, err)
 				fence := int64(grant.Fence)
-				b.change(fence, func(t *tenure) { t.claimed = true })
+				b.change(tenureID{"a", fence}, func(t *tenure) { t.claimed = true })
 				b.note(0, event{acquired, "a", fence}, call, time.Now())
 				return fence
 			}
@@ -67,4 +67,26 @@ func TestAReleaseWithoutAnAnswerMayHaveFreedTheKey(t *testing.T) {
 			require.Equal(t, tc.want, porcupine.CheckOperations(model, b.close(time.Minute)))
 		})
 	}
+}
+
+// Fences count by the clock, for each key alone: two keys may be given the same one.
+func TestTheLeasesOfTwoKeysWithTheSameFenceEndEachByItself(t *testing.T) {
+	b, ctx, server := newBook(Exceptions{}), t.Context(), &scripted{}
+	_, backend := newProcess(server, b, 0)
+	const lease = 10 * time.Millisecond
+	acquire := func(key string, fence uint64) {
+		call := time.Now()
+		server.fence = fence - 1
+		grant, err := backend.Acquire(ctx, key, key, lease)
+		require.NoError(t, err)
+		require.Equal(t, fence, grant.Fence)
+		b.change(tenureID{key, int64(fence)}, func(t *tenure) { t.claimed = true })
+		b.note(0, event{acquired, key, int64(fence)}, call, time.Now())
+	}
+	for _, fence := range []uint64{7, 8} {
+		acquire("a", fence)
+		acquire("b", fence)
+		time.Sleep(lease)
+	}
+	require.True(t, porcupine.CheckOperations(model, b.close(lease)))
 }
