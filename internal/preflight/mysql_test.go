@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,6 +51,10 @@ func TestADatabaseAsItShouldBeIsFine(t *testing.T) {
 	for _, name := range []string{"role", "durability", "isolation", "connections", "rights"} {
 		requireFound(t, f, name, preflight.Fine)
 	}
+	tables := 0
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version'`).Scan(&tables))
+	requireFound(t, f, "rights", preflight.Fine, fmt.Sprintf("all %d tables", tables))
 }
 
 func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 // tablesUsed are those that the program reads and writes; `seckill migrate` makes them.
 var tablesUsed = []string{
 	"coupons", "coupon_stock", "orders", "orders_archive", "fences", "stock_returns", "deployment", "lock_fences", "lock_leases",
+	"lottery_draws", "lottery_entrants",
 }
 
 // verbs are what the program does with them, each as it changes no row. The server looks
@@ -75,7 +76,7 @@ func first(table string) string {
 		return "user_id"
 	case "stock_returns":
 		return "order_id"
-	case "coupon_stock":
+	case "coupon_stock", "lottery_draws", "lottery_entrants":
 		return "coupon_id"
 	case "lock_fences", "lock_leases":
 		return "name"
