@@ -243,7 +243,7 @@ func TestWhatANewerVersionHasLoadedIsLeftToIt(t *testing.T) {
 	meta(99)
 	i.as(t, 2).buy(coupon, "").isProblem(t, http.StatusServiceUnavailable, "unavailable")
 	i.apart(t, http.StatusServiceUnavailable)
-	assert.Contains(t, textOf(t, i.admin+"/readyz"), "layout 99; this one knows 1")
+	assert.Contains(t, textOf(t, i.admin+"/readyz"), "layout 99; this one knows 2")
 	p := run(t, append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, s.env...), "serve")
 	assert.Equal(t, 2, p.code())
 	assert.Contains(t, p.err.String(), "a newer version of the program has loaded the shard")
