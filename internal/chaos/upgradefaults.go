@@ -33,6 +33,9 @@ func upgradedOneByOne(ctx context.Context, r *round) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := b.grant(ctx); err != nil { // on the tables that are new
+		return false, err
+	}
 	builds := []string{b.program}
 	if strings.Contains(said, "up to date") {
 		builds = append(builds, b.before, b.program)

@@ -22,15 +22,15 @@ func redisUser() servers.Setting {
 	return servers.Set("user", strings.Replace(rights, "ACL SETUSER "+user, user+" on >"+user, 1))
 }
 
-// grant makes the user of the database, with rights on each table, because those count at once
-// when they are changed.
+// grant makes the user of the database, if there is none yet, with rights on each table, because those
+// count at once when they are changed.
 func (b *environment) grant(ctx context.Context) error {
 	rows, err := b.db.QueryContext(ctx, "SHOW TABLES")
 	if err != nil {
 		return fmt.Errorf("list the tables: %w", err)
 	}
 	defer func() { _ = rows.Close() }() // Err tells
-	do := []string{"CREATE USER " + user + " IDENTIFIED BY '" + user + "'"}
+	do := []string{"CREATE USER IF NOT EXISTS " + user + " IDENTIFIED BY '" + user + "'"}
 	for rows.Next() {
 		var table string
 		if err := rows.Scan(&table); err != nil {
