@@ -125,6 +125,39 @@ func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
 	}
 }
 
+// An instance that has found the stock lost and then waits for the exclusion looks again before it loads.
+func TestAnInstanceThatWaitedForAnotherLoadsNothingMore(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.published(t, 10)
+		const instances = 2
+		var came, done sync.WaitGroup
+		came.Add(instances)
+		done.Add(instances)
+		oneByOne := oneAtATime()
+		stop := s.watching(t, instances, func(p *coupon.Deps) {
+			var first sync.Once
+			p.Exclusive = func(ctx context.Context, id int64, work func(context.Context) error) error {
+				isFirst := false
+				first.Do(func() {
+					isFirst = true
+					came.Done()
+					came.Wait() // both have seen that it is lost
+				})
+				if isFirst {
+					defer done.Done()
+				}
+				return oneByOne(ctx, id, work)
+			}
+		})
+		defer stop()
+		require.NoError(t, s.redis.FlushAll(t.Context()).Err())
+		done.Wait()
+		s.untilLoaded(t, c.ID)
+		stop()
+		require.Equal(t, c.Epoch+1, s.now(t, c.ID).Epoch)
+	})
+}
+
 // slow are shards whose loading takes longer than the pause between two looks.
 type slow struct{ coupon.Shards }
 

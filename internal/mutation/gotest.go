@@ -25,6 +25,7 @@ type event struct {
 // testRun is what one `go test` came to.
 type testRun struct {
 	ran         bool
+	noTests     bool // what ran were tests whose parts the pattern names, and none of the parts
 	failedBuild bool
 	firstFailed string
 	said        strings.Builder             // by the first that failed
@@ -40,7 +41,7 @@ func (r *testRun) verdict() Verdict {
 		return NotCompiling
 	case r.firstFailed != "":
 		return Killed
-	case !r.ran:
+	case !r.ran, r.noTests:
 		return NoTests
 	default:
 		return Survived
@@ -151,6 +152,7 @@ func (r *testRun) note(e event) {
 		r.of[e.Test] = &strings.Builder{}
 	}
 	_, _ = r.of[e.Test].WriteString(e.Output)
+	r.noTests = r.noTests || strings.Contains(e.Output, "testing: warning: no tests to run")
 	switch e.Action {
 	case "build-fail":
 		r.failedBuild = true

@@ -79,6 +79,7 @@ func TestWhatBecomesOfAMutant(t *testing.T) {
 		"it is killed by a test":              {"TestTwice", "\treturn 2 * n", "\treturn n", Killed, "TestTwice/of_one"},
 		"no test looks":                       {"TestOnce", "\treturn n", "\treturn -n", Survived, ""},
 		"the pattern names no test":           {"TestNobody", "\treturn n", "\treturn -n", NoTests, ""},
+		"the pattern names no part of a test": {"TestTwice/of_none", "\treturn 2 * n", "\treturn n", NoTests, ""},
 		"what does not compile is no kill":    {"TestTwice", "\treturn 2 * n", "\treturn \"2\"", NotCompiling, ""},
 		"the source no longer has that line":  {"TestTwice", "\treturn 3 * n", "\treturn n", Stale, ""},
 		"the source has that line twice over": {"TestTwice", "}", "} //", Stale, ""},

@@ -153,7 +153,8 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	if err := s.Confirm(ctx, h); err != nil {
 		return err
 	}
-	answer, err := s.run(ctx, restockScript, r.CouponID, coupon.Home(r.UserID, r.Shards), r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
+	home := coupon.Home(r.UserID, r.Shards)
+	answer, err := s.run(ctx, restockScript, r.CouponID, home, r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
 	if err != nil {
 		return err
 	}

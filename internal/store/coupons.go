@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
@@ -66,6 +65,14 @@ func (c Coupons) Freeable(ctx context.Context, now time.Time, limit int) ([]coup
 			dbTime(now.Add(-coupon.Retention)), coupon.Ended, dbTime(now)).Limit(limit))
 }
 
+// readCoupon reads the row of a coupon with a query; coupon.ErrNotFound if there is none.
+func readCoupon(q *gorm.DB, id int64) (row couponRow, err error) {
+	if err = q.Take(&row, "id = ?", id).Error; errors.Is(err, gorm.ErrRecordNotFound) {
+		return row, coupon.ErrNotFound
+	}
+	return row, wrap(err, "read coupon %d", id)
+}
+
 func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	var rows []couponRow
 	if err := q.Select(couponColumns).Order("id").Find(&rows).Error; err != nil {
@@ -83,13 +90,9 @@ func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
 	var changed coupon.Coupon
 	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
-		var row couponRow
-		err := db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Take(&row, "id = ?", id).Error
-		if errors.Is(err, gorm.ErrRecordNotFound) {
-			return coupon.ErrNotFound
-		}
+		row, err := readCoupon(db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), id)
 		if err != nil {
-			return fmt.Errorf("read coupon %d: %w", id, err)
+			return err
 		}
 		if row.StockRows > 0 {
 			units, err := lockStockRows(ctx, db, id)

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +15,7 @@ import (
 // being loaded. It counts no buyers: the coupon's row is held for as long as one update
 // takes, however many have bought.
 //
-// The update locks the row, and splitAnew those of coupon_stock: every order takes its unit
+// The update locks the row, and mergeStock those of coupon_stock: every order takes its unit
 // from one of them at its end. An order that did so before is committed, and Buyers will count
 // it; one that comes after finds another epoch and is rolled back.
 func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then coupon.AfterLoad) (coupon.Load, error) {
@@ -31,49 +30,28 @@ func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then
 		if begun.Error != nil {
 			return fmt.Errorf("begin an epoch of coupon %d: %w", id, begun.Error)
 		}
-		var row couponRow
-		if err := db.WithContext(ctx).Take(&row, "id = ?", id).Error; err != nil {
-			if errors.Is(err, gorm.ErrRecordNotFound) {
-				return coupon.ErrNotFound
+		if begun.RowsAffected == 1 {
+			if err := mergeStock(ctx, db, id); err != nil {
+				return err
 			}
-			return fmt.Errorf("read coupon %d: %w", id, err)
 		}
+		row, err := readCoupon(db.WithContext(ctx), id)
 		switch {
+		case err != nil:
+			return err
 		case begun.RowsAffected == 1:
 		case row.State == coupon.Ended:
 			return fmt.Errorf("%w: it has ended", coupon.ErrConflict)
 		default:
 			return fmt.Errorf("%w: epoch %d was begun after epoch %d", coupon.ErrConflict, row.Epoch, seen)
 		}
-		if err := c.splitAnew(ctx, db, &row); err != nil {
-			return err
+		if c.s.splitsStock {
+			err = splitStock(ctx, db, &row)
 		}
 		load.Epoch, load.Units, load.StockRows = row.Epoch, row.coupon().Left, row.StockRows
-		return nil
+		return err
 	})
 	return load, err
-}
-
-// splitAnew splits a coupon's stock over rows as Options.StockRows says, whatever rows it is in now.
-func (c Coupons) splitAnew(ctx context.Context, db *gorm.DB, row *couponRow) error {
-	if row.StockRows > 0 {
-		if err := mergeStock(ctx, db, row.ID); err != nil {
-			return err
-		}
-	}
-	if row.StockRows > 0 || c.s.splitsStock {
-		if err := db.WithContext(ctx).Take(row, "id = ?", row.ID).Error; err != nil {
-			return fmt.Errorf("read coupon %d: %w", row.ID, err)
-		}
-	}
-	if !c.s.splitsStock {
-		return nil
-	}
-	if err := splitStock(ctx, db, *row); err != nil {
-		return err
-	}
-	row.Stock, row.RowsStock, row.StockRows = 0, row.Stock, row.Shards
-	return nil
 }
 
 // Resume reads what the loading of an epoch began with, while none of its shards may be

@@ -91,30 +91,8 @@ type snapshot struct {
 }
 
 func openSnapshot(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*snapshot, error) {
-	var row couponRow
-	err := db.WithContext(ctx).Select(couponColumns).Take(&row, "id = ?", couponID).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		return nil, coupon.ErrNotFound
-	}
+	row, err := readCoupon(db.WithContext(ctx).Select(couponColumns), couponID)
 	return &snapshot{db: db, dialect: d, coupon: row.coupon()}, err
-}
-
-// Stock is Snapshot's.
-func (l *snapshot) Stock(ctx context.Context) ([]int64, error) {
-	var rows []stockRow
-	err := l.db.WithContext(ctx).Where("coupon_id = ?", l.coupon.ID).Order("shard").Find(&rows).Error
-	if err != nil || len(rows) == 0 {
-		return nil, wrap(err, "the stock")
-	}
-	stock := make([]int64, l.coupon.StockRows)
-	for _, r := range rows {
-		if r.Shard >= len(stock) || r.Epoch != l.coupon.Epoch {
-			return nil, fmt.Errorf("shard %d of epoch %d has a stock row; the coupon has %d of epoch %d",
-				r.Shard, r.Epoch, len(stock), l.coupon.Epoch)
-		}
-		stock[r.Shard] = r.Stock
-	}
-	return stock, nil
 }
 
 // Coupon is Snapshot's.

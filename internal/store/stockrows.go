@@ -75,7 +75,7 @@ func deleteStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) error {
 }
 
 // splitStock moves all units of a coupon, whose row is locked, into a row for each of its shards.
-func splitStock(ctx context.Context, db *gorm.DB, c couponRow) error {
+func splitStock(ctx context.Context, db *gorm.DB, c *couponRow) error {
 	rows := make([]stockRow, c.Shards)
 	for shard := range rows {
 		rows[shard] = stockRow{CouponID: c.ID, Shard: shard, Epoch: c.Epoch, Stock: coupon.Share(c.Stock, c.Shards, shard)}
@@ -83,7 +83,26 @@ func splitStock(ctx context.Context, db *gorm.DB, c couponRow) error {
 	if err := db.WithContext(ctx).Create(&rows).Error; err != nil {
 		return fmt.Errorf("split the stock of coupon %d: %w", c.ID, err)
 	}
+	c.Stock, c.RowsStock, c.StockRows = 0, c.Stock, len(rows)
 	err := db.WithContext(ctx).Model(&couponRow{}).Where("id = ?", c.ID).
-		UpdateColumns(map[string]any{"stock": 0, "stock_rows": len(rows)}).Error
+		UpdateColumns(map[string]any{"stock": c.Stock, "stock_rows": c.StockRows}).Error
 	return wrap(err, "split the stock of coupon %d", c.ID)
+}
+
+// Stock is Snapshot's.
+func (l *snapshot) Stock(ctx context.Context) ([]int64, error) {
+	var rows []stockRow
+	err := l.db.WithContext(ctx).Where("coupon_id = ?", l.coupon.ID).Order("shard").Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, wrap(err, "the stock")
+	}
+	stock := make([]int64, l.coupon.StockRows)
+	for _, r := range rows {
+		if r.Shard >= len(stock) || r.Epoch != l.coupon.Epoch {
+			return nil, fmt.Errorf("shard %d of epoch %d has a stock row; the coupon has %d of epoch %d",
+				r.Shard, r.Epoch, len(stock), l.coupon.Epoch)
+		}
+		stock[r.Shard] = r.Stock
+	}
+	return stock, nil
 }
