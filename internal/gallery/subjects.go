@@ -62,7 +62,7 @@ var subjects = []subject{
 		{"stock/last-unit-twice", "I4"},
 		{"order/early-give-back", "I4"},
 		{"stock/expiring-holds", "I4"},
-		{"order/lent-again", "I4"},
+		{"stock/lent-again", "I4"},
 		{"stock/late-loan", "I4"},
 		{"order/unread-is-empty", "I6"},
 		{"order/batch-never-borrows", "I6"},

@@ -107,7 +107,7 @@ func (t tx) couponsOf(ctx context.Context, of []order.Order) (map[int64]couponRo
 func (t tx) addStock(ctx context.Context, lots []demand) error {
 	db := t.db.WithContext(ctx)
 	raised := int64(0)
-	for _, s := range updateStock(dialect(db.Name()), lots, addStock, sameEpoch) {
+	for _, s := range updateStock(dialect(db.Name()), lots, plusUnits, sameEpoch) {
 		res := db.Exec(s.sql, s.args...)
 		if res.Error != nil {
 			return fmt.Errorf("give back to %d rows: %w", len(lots), res.Error)

@@ -60,8 +60,8 @@ var updateStockSQL = map[dialect]func(t stockTable, w, set, where string) string
 }
 
 const (
-	takeStock, enoughStock = "c.stock - w.column3", "c.epoch = w.column2 AND c.stock >= w.column3"
-	addStock, sameEpoch    = "c.stock + w.column3", "c.epoch = w.column2"
+	minusUnits, enoughLeft = "c.stock - w.column3", "c.epoch = w.column2 AND c.stock >= w.column3"
+	plusUnits, sameEpoch   = "c.stock + w.column3", "c.epoch = w.column2"
 )
 
 // rowCountSQL reads how many rows the statement before it has changed.
@@ -114,7 +114,7 @@ func updateStock(d dialect, lots []demand, set, where string) []statement {
 func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
 	*lowered = 0
 	var all []statement
-	for _, s := range updateStock(t.dialect, lots, takeStock, enoughStock) {
+	for _, s := range updateStock(t.dialect, lots, minusUnits, enoughLeft) {
 		n := new(int)
 		all = append(all, s, statement{sql: rowCountSQL[t.dialect], dest: []any{n}, onRow: func() { *lowered += *n }})
 	}

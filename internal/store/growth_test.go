@@ -220,8 +220,8 @@ func TestSQLiteLooksByKeyToo(t *testing.T) {
 	s := migrated(t, Options{SQLite: sqliteDSN(t)})
 	for query, args := range map[string]int{
 		usedSlotsSQL(sqliteDialect, 24): 2 * 24,
-		updateStockSQL[sqliteDialect](couponTable, valuesTable(sqliteDialect, 12, 4), takeStock, enoughStock):   4 * 12,
-		updateStockSQL[sqliteDialect](stockRowTable, valuesTable(sqliteDialect, 12, 4), takeStock, enoughStock): 4 * 12,
+		updateStockSQL[sqliteDialect](couponTable, valuesTable(sqliteDialect, 12, 4), minusUnits, enoughLeft):   4 * 12,
+		updateStockSQL[sqliteDialect](stockRowTable, valuesTable(sqliteDialect, 12, 4), minusUnits, enoughLeft): 4 * 12,
 	} {
 		var steps []struct{ Detail string }
 		require.NoError(t, s.write.Raw("EXPLAIN QUERY PLAN "+query, make([]any, args)...).Scan(&steps).Error)
