@@ -237,19 +237,29 @@ func (v *tab) says(selector, words string) {
 }
 
 // still is a function of the page's: it reports whether an element can be seen and pressed and is where
-// it was when it was last asked about. The mouse would miss what a late answer is just moving.
+// it was when it was last asked about, and remembers that it was not pressed since.
 const still = `e => {
 	if (e === null || e.disabled || e.ariaDisabled === 'true' || !e.checkVisibility()) return false
 	const at = e.getBoundingClientRect(), was = e.seenAt
 	e.seenAt = at.x + ' ' + (at.y + scrollY)
-	return e.seenAt === was
+	if (e.seenAt !== was) return false
+	window.missed = true
+	e.addEventListener('click', () => { window.missed = false }, {once: true, capture: true})
+	return true
 }`
 
-// click presses what can be seen and pressed, with the mouse.
+// click presses what can be seen and pressed, with the mouse. Where a late answer moves the element
+// between the look and the press, the mouse misses it, and it is pressed again, as by any visitor.
 func (v *tab) click(selector string) {
 	v.t.Helper()
-	v.until(fmt.Sprintf("(%s)(document.querySelector(%q))", still, selector))
-	v.do(chromedp.Click(selector, chromedp.ByQuery))
+	within(v.t, busy, func() error {
+		v.until(fmt.Sprintf("(%s)(document.querySelector(%q))", still, selector))
+		v.do(chromedp.Click(selector, chromedp.ByQuery))
+		if js[bool](v, "window.missed === true") {
+			return fmt.Errorf("the mouse misses %s", selector)
+		}
+		return nil
+	})
 }
 
 // fill puts a value into a field.

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -190,7 +191,22 @@ func TestACommandSentAgainCanGiveBackTheUnitOfAnOrder(t *testing.T) {
 	golden(t, "a-late-release-gives-back-a-unit.txt", []byte(trace(&m, f)))
 }
 
+// traceOf is the file with the trace that shows a bug in a sale.
+func traceOf(planted model.Bugs, sale model.Sale) string {
+	name := strings.ReplaceAll(planted.String(), " ", "-")
+	if sale.StockRows {
+		name += "-by-shard"
+	}
+	return name + ".txt"
+}
+
 func TestEveryPlantedBugHasACounterexample(t *testing.T) {
+	for _, tc := range bugs { // what is not drawn now is drawn some day
+		if *update {
+			break
+		}
+		require.FileExists(t, filepath.Join("testdata", traceOf(tc.planted, tc.sale)), "go test -short -update writes it")
+	}
 	for _, tc := range sample(t, bugs) {
 		t.Run(tc.planted.String(), func(t *testing.T) {
 			m := tc.sale
@@ -199,7 +215,7 @@ func TestEveryPlantedBugHasACounterexample(t *testing.T) {
 			t.Logf("%d states\n%s", f.States, trace(&m, f))
 			require.Equal(t, tc.violated, f.Violated)
 			require.Contains(t, f.Trace[len(f.Trace)-1].Did, tc.last)
-			golden(t, strings.ReplaceAll(tc.planted.String(), " ", "-")+".txt", []byte(trace(&m, f)))
+			golden(t, traceOf(tc.planted, tc.sale), []byte(trace(&m, f)))
 
 			m.Without = tc.down
 			f = model.Explore(&m)
