@@ -15,6 +15,7 @@ import (
 	"seckill/internal/embedded"
 	"seckill/internal/order"
 	"seckill/internal/redisconn"
+	"seckill/internal/shoptest"
 	"seckill/internal/stock"
 	"seckill/internal/store"
 	"seckill/internal/testbed/testservers"
@@ -53,7 +54,7 @@ type shop struct {
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	t.Run("servers", func(t *testing.T) {
 		r := testservers.NewRedis(t) // of its own: ids of coupons begin anew in each database
-		test(t, open(t, store.Options{MySQL: testservers.DSN(t)}, r.Addr()))
+		test(t, open(t, shoptest.MySQL(t), r.Addr()))
 	})
 	t.Run("embedded", func(t *testing.T) { onEmbedded(t, test) })
 }
@@ -63,7 +64,7 @@ func onEmbedded(t *testing.T, test func(t *testing.T, s *shop)) {
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	test(t, open(t, store.Options{SQLite: e.SQLiteDSN()}, e.RedisAddr()))
+	test(t, open(t, shoptest.SQLite(t, e), e.RedisAddr()))
 }
 
 func open(t *testing.T, o store.Options, redisAddr string) *shop {
@@ -73,8 +74,6 @@ func open(t *testing.T, o store.Options, redisAddr string) *shop {
 	db, err := store.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.Migrate(t.Context())
-	require.NoError(t, err)
 	client, err := redisconn.Open(t.Context(), redisconn.Options{Addrs: []string{redisAddr}, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
-	"seckill/internal/store"
+	"seckill/internal/shoptest"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -96,7 +96,7 @@ func TestARedisThatLostOrForgotSomethingIsRestoredByAnyInstance(t *testing.T) {
 	for name, harm := range harms(r) {
 		for kind, instances := range map[string]int{"one instance": 1, "three that race": 3} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				s := open(t, store.Options{MySQL: testservers.DSN(t)}, r.Addr())
+				s := open(t, shoptest.MySQL(t), r.Addr())
 				require.NoError(t, s.redis.FlushAll(t.Context()).Err())
 				const units = 40
 				c, paused := s.published(t, units), s.inState(t, coupon.Paused)

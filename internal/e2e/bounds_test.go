@@ -87,7 +87,7 @@ func TestWhileRedisIsAwayEveryoneIsToldSoAtOnce(t *testing.T) {
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+r.Addr()).migrated(t, testservers.DSN(t))
+	s = s.with("SECKILL_REDIS__ADDRS=" + r.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 	b.away(t, "stopped", fault{r.Pause, r.Resume}, 200*time.Millisecond, 5*time.Second)
@@ -132,7 +132,7 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+r.Addr()).migrated(t, testservers.DSN(t))
+	s = s.with("SECKILL_REDIS__ADDRS=" + r.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 	restart := func() error {
@@ -180,7 +180,7 @@ func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) 
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: master.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
 	s = s.with("SECKILL_REDIS__MODE=sentinel", "SECKILL_REDIS__MASTER_NAME="+group.MasterName(),
-		"SECKILL_REDIS__ADDRS="+strings.Join(group.SentinelAddrs(), ",")).migrated(t, testservers.DSN(t))
+		"SECKILL_REDIS__ADDRS="+strings.Join(group.SentinelAddrs(), ",")).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 	forget(t, b, group.Nodes(), master)
@@ -198,7 +198,7 @@ func TestAClusterThatForgetsTheLastWritesOfOneMasterIsRebuiltWithoutAPerson(t *t
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: group.Addrs()})
 	s := shop{redis: client}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(group.Addrs(), ",")).migrated(t, testservers.DSN(t))
+	s = s.with("SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(group.Addrs(), ",")).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
 	owner, err := client.MasterForKey(t.Context(), "seckill:{"+b.coupon+":0}:stock")

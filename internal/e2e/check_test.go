@@ -129,7 +129,7 @@ func TestAnInstanceWhoseClockIsFarApartIsNotReady(t *testing.T) {
 	r := testservers.NewRedis(t, servers.ByClock(moved))
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with("SECKILL_REDIS__ADDRS="+r.Addr()).migrated(t, testservers.DSN(t))
+	s = s.with("SECKILL_REDIS__ADDRS=" + r.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	i.apart(t, http.StatusOK)
 	testservers.Move(t, moved, -3*time.Second)

@@ -207,7 +207,7 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 
 func TestAllOfRedisAwayIsSaidWithin200MillisecondsOnceItIsGone(t *testing.T) {
 	server := testservers.NewRedis(t)
-	s := shop{}.with("SECKILL_REDIS__ADDRS="+server.Addr()).migrated(t, testservers.DSN(t))
+	s := shop{}.with("SECKILL_REDIS__ADDRS=" + server.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	id := i.sale(t, 100, 1)
 	c := i.as(t, 5)

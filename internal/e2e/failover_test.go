@@ -29,7 +29,7 @@ func sellsOnACluster(t *testing.T, mode string) {
 	nodes := testservers.NewCluster(t).Addrs()
 	s := shop{redis: redis.NewClusterClient(&redis.ClusterOptions{Addrs: nodes})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	s = s.with(mode, "SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(nodes, ",")).migrated(t, testservers.DSN(t))
+	s = s.with(mode, "SECKILL_REDIS__MODE=cluster", "SECKILL_REDIS__ADDRS="+strings.Join(nodes, ",")).on(migratedDSN(t))
 	fleet := s.fleet(t)
 	id := fleet[0].sale(t, 600, 1)
 	sum := total(rushEach(t, fleet, rush.Options{
@@ -50,7 +50,7 @@ func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
 	t.Parallel()
 	group := testservers.NewSentinel(t)
 	s := shop{}.with(impatient()...).with("SECKILL_REDIS__MODE=sentinel", "SECKILL_REDIS__MASTER_NAME="+group.MasterName(),
-		"SECKILL_REDIS__ADDRS="+strings.Join(group.SentinelAddrs(), ",")).migrated(t, testservers.DSN(t))
+		"SECKILL_REDIS__ADDRS="+strings.Join(group.SentinelAddrs(), ",")).on(migratedDSN(t))
 	fleet := s.fleet(t)
 	const stock = 600
 	id := fleet[0].sale(t, stock, 1)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/testbed/testservers"
 )
 
 // jam is a sale whose buyers cannot come through: somebody holds the coupon's row.
@@ -36,8 +34,8 @@ const (
 // newJam is an instance that makes four orders at once and lets eight requests wait for
 // as long as the test needs.
 func newJam(t *testing.T, env ...string) *jam {
-	dsn := strings.ReplaceAll(testservers.DSN(t), "readTimeout=5s", "readTimeout=25s") // it must outlast the row
-	j := &jam{shop: newShopOver(t, dsn, "SECKILL_RATE__PER_USER=0"), told: map[int]int{}}
+	dsn := strings.ReplaceAll(migratedDSN(t), "readTimeout=5s", "readTimeout=25s") // it must outlast the row
+	j := &jam{shop: redisShop(t, "SECKILL_RATE__PER_USER=0").on(dsn), told: map[int]int{}}
 	j.instance = j.shop.instance(t, append([]string{
 		fmt.Sprint("SECKILL_ADMISSION__MAX_CONCURRENT=", atWork), fmt.Sprint("SECKILL_ADMISSION__MAX_WAITING=", inQueue), "SECKILL_ADMISSION__MAX_WAIT=20s",
 		"SECKILL_HTTP__REQUEST_TIMEOUT=30s", "SECKILL_HTTP__WRITE_TIMEOUT=40s", "SECKILL_HTTP__SHUTDOWN_TIMEOUT=30s",

@@ -18,8 +18,8 @@ import (
 // out of the way, where it still counts.
 func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
 	t.Parallel()
-	dsn := testservers.DSN(t)
-	s := newShopOver(t, dsn)
+	dsn := migratedDSN(t)
+	s := redisShop(t).on(dsn)
 	none := run(t, s.env, "audit")
 	assert.Equal(t, 1, none.code())
 	assert.Contains(t, none.err.String(), "nothing was audited")

@@ -29,16 +29,36 @@ type shop struct {
 // newShop has a Redis of its own.
 func newShop(t testing.TB, env ...string) shop {
 	t.Helper()
-	return newShopOver(t, testservers.DSN(t), env...)
+	return redisShop(t, env...).on(migratedDSN(t))
 }
 
-// newShopOver is newShop over a database that the test can reach too.
+// newShopOver is newShop over an empty database that the test can reach too.
 func newShopOver(t testing.TB, dsn string, env ...string) shop {
+	t.Helper()
+	return redisShop(t, env...).migrated(t, dsn)
+}
+
+func redisShop(t testing.TB, env ...string) shop {
 	t.Helper()
 	addr := testservers.NewRedis(t).Addr()
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = s.redis.Close() })
-	return s.with("SECKILL_REDIS__ADDRS="+addr).with(env...).migrated(t, dsn)
+	return s.with("SECKILL_REDIS__ADDRS=" + addr).with(env...)
+}
+
+// migratedDSN is a new database on the shared MariaDB, with the schema that `seckill migrate` makes.
+func migratedDSN(t testing.TB) string {
+	t.Helper()
+	return testservers.MigratedDSN(t, func(_ context.Context, dsn string) error {
+		if code := run(t, shop{}.on(dsn).env, "migrate").code(); code != 0 {
+			return fmt.Errorf("seckill migrate: exit code %d", code)
+		}
+		return nil
+	})
+}
+
+func (s shop) on(dsn string) shop {
+	return s.with("SECKILL_MYSQL__DSN="+dsn, "SECKILL_AUTH__SECRET="+secret)
 }
 
 // ownDatabase leads to a database on a server of its own, all of which may be stalled.
@@ -57,7 +77,7 @@ func (s shop) with(env ...string) shop {
 
 func (s shop) migrated(t testing.TB, dsn string) shop {
 	t.Helper()
-	s = s.with("SECKILL_MYSQL__DSN="+dsn, "SECKILL_AUTH__SECRET="+secret)
+	s = s.on(dsn)
 	require.Zero(t, run(t, s.env, "migrate").code())
 	return s
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"seckill/internal/testbed"
 )
 
 // event is one line of `go test -json`.
@@ -65,7 +67,7 @@ type testCommand struct {
 func (o Options) buildFlags(overlay string, race bool) []string {
 	flags := []string{"-tags=nomsgpack", "-overlay=" + overlay}
 	if race {
-		flags = append(flags, "-race")
+		flags = append(flags, testbed.RaceFlags()...)
 	}
 	return flags
 }

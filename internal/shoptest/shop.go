@@ -15,6 +15,7 @@ package shoptest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -105,11 +106,11 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 // in each database. The Commit is Batch if none is given.
 func Open(t testing.TB, commit ...Commit) *Shop {
 	t.Helper()
-	dsn := testservers.DSN(t)
-	raw, err := sql.Open("mysql", dsn)
+	migrated := MySQL(t)
+	raw, err := sql.Open("mysql", migrated.MySQL)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, raw.Close()) })
-	st := &stores{sql: store.Options{MySQL: dsn}, redis: testservers.NewRedis(t).Addr(), raw: raw, commit: Batch}
+	st := &stores{sql: migrated, redis: testservers.NewRedis(t).Addr(), raw: raw, commit: Batch}
 	if len(commit) > 0 {
 		st.commit = commit[0]
 	}
@@ -123,7 +124,36 @@ func OpenEmbedded(t *testing.T) *Shop {
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	return (&stores{sql: store.Options{SQLite: e.SQLiteDSN(), StockRows: true}, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
+	migrated := SQLite(t, e)
+	migrated.StockRows = true
+	return (&stores{sql: migrated, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
+}
+
+// MySQL is a new database on the shared MariaDB, with the schema.
+func MySQL(t testing.TB) store.Options {
+	t.Helper()
+	return store.Options{MySQL: testservers.MigratedDSN(t, func(ctx context.Context, dsn string) error {
+		return migrate(ctx, store.Options{MySQL: dsn})
+	})}
+}
+
+// SQLite is the database of embedded stores, with the schema. Nothing may have opened it yet.
+func SQLite(t testing.TB, e *embedded.Stores) store.Options {
+	t.Helper()
+	testservers.CopySQLite(t, e.SQLitePath(), func(ctx context.Context, dsn string) error {
+		return migrate(ctx, store.Options{SQLite: dsn})
+	})
+	return store.Options{SQLite: e.SQLiteDSN()}
+}
+
+func migrate(ctx context.Context, o store.Options) error {
+	o.MaxOpen, o.MaxIdle, o.TxTimeout = 1, 1, Patient
+	db, err := store.Open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	_, err = db.Migrate(ctx)
+	return errors.Join(err, db.Close())
 }
 
 // Answering waits until the instance asks its stores again: after a few silences it
@@ -154,8 +184,6 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 	db, err := store.Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.Migrate(t.Context())
-	require.NoError(t, err)
 	client, err := redisconn.Open(t.Context(), redisconn.Options{Addrs: []string{st.redis}, Timeout: Patient})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })

@@ -77,7 +77,7 @@ func (h *hall) groups() (sizes []int) {
 // inHall runs a test on each database.
 func inHall(t *testing.T, o GroupOptions, test func(t *testing.T, h *hall)) {
 	t.Run("MariaDB", func(t *testing.T) { test(t, newHall(t, onMariaDB(t), o)) })
-	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, migrated(t, Options{SQLite: sqliteDSN(t)}), o)) })
+	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, onSQLite(t), o)) })
 }
 
 func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {

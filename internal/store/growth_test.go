@@ -217,7 +217,7 @@ func reads(t *testing.T, s *subject) (n int) {
 }
 
 func TestSQLiteLooksByKeyToo(t *testing.T) {
-	s := migrated(t, Options{SQLite: sqliteDSN(t)})
+	s := onSQLite(t)
 	for query, args := range map[string]int{
 		usedSlotsSQL(sqliteDialect, 24): 2 * 24,
 		updateStockSQL[sqliteDialect](couponTable, valuesTable(sqliteDialect, 12, 4), minusUnits, enoughLeft):   4 * 12,

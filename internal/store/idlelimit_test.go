@@ -7,8 +7,6 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/testbed/testservers"
 )
 
 // An instance that is stopped in its transaction sends nothing more, and its
@@ -16,8 +14,8 @@ import (
 func TestATransactionThatFallsSilentFreesItsRow(t *testing.T) {
 	for name, version := range map[string]string{"as on MariaDB": "10.11.6-MariaDB", "as on MySQL": "8.4.0"} {
 		t.Run(name, func(t *testing.T) {
-			dsn := testservers.DSN(t)
-			s := migrated(t, Options{MySQL: dsn})
+			dsn := migratedDSN(t)
+			s := opened(t, Options{MySQL: dsn})
 			c := onSale(t, s, 5)
 			config, err := driver.ParseDSN(dsn)
 			require.NoError(t, err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -48,7 +49,7 @@ func (s *subject) rows(shards int) int {
 // databases are those that the store knows, freshly migrated.
 var databases = map[string]func(t *testing.T) *subject{
 	"MariaDB": func(t *testing.T) *subject { return onMariaDB(t) },
-	"SQLite":  func(t *testing.T) *subject { return migrated(t, Options{SQLite: sqliteDSN(t)}) },
+	"SQLite":  func(t *testing.T) *subject { return onSQLite(t) },
 }
 
 // onEach runs a test on each database.
@@ -80,18 +81,50 @@ func onBoth(t *testing.T, test func(t *testing.T, s *subject)) {
 // onMariaDB is a migrated store; params are added to its DSN.
 func onMariaDB(t *testing.T, params ...string) *subject {
 	t.Helper()
-	return migrated(t, Options{MySQL: strings.Join(append([]string{testservers.DSN(t)}, params...), "&")})
+	return opened(t, Options{MySQL: strings.Join(append([]string{migratedDSN(t)}, params...), "&")})
 }
 
+// migratedDSN is a new database on the shared MariaDB, with the schema.
+func migratedDSN(t *testing.T) string {
+	t.Helper()
+	return testservers.MigratedDSN(t, func(ctx context.Context, dsn string) error { return migrate(ctx, Options{MySQL: dsn}) })
+}
+
+// onSQLite is a migrated store.
+func onSQLite(t *testing.T) *subject {
+	t.Helper()
+	e := stores(t)
+	testservers.CopySQLite(t, e.SQLitePath(), func(ctx context.Context, dsn string) error { return migrate(ctx, Options{SQLite: dsn}) })
+	return opened(t, Options{SQLite: e.SQLiteDSN()})
+}
+
+// migrate makes the schema.
+func migrate(ctx context.Context, o Options) error {
+	o.MaxOpen, o.MaxIdle, o.TxTimeout = 1, 1, patient
+	s, err := Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, err = s.Migrate(ctx)
+	return errors.Join(err, s.Close())
+}
+
+// sqliteDSN is an empty database.
 func sqliteDSN(t *testing.T) string {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir())
-	stores, err := embedded.Start(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, stores.Close()) })
-	return stores.SQLiteDSN()
+	return stores(t).SQLiteDSN()
 }
 
+func stores(t *testing.T) *embedded.Stores {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	e, err := embedded.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// migrated is a store whose migrations are run.
 func migrated(t *testing.T, o Options) *subject {
 	t.Helper()
 	s := opened(t, o)

@@ -12,9 +12,9 @@ import (
 // one that reaches the same database directly.
 func behindProxy(t *testing.T) (behind, direct *subject, p *faultnet.Proxy) {
 	t.Helper()
-	addr, dsn := testservers.MariaDB(t).Addr(), testservers.DSN(t)
+	addr, dsn := testservers.MariaDB(t).Addr(), migratedDSN(t)
 	p = testservers.Proxy(t, addr)
-	direct = migrated(t, Options{MySQL: dsn})
+	direct = opened(t, Options{MySQL: dsn})
 	dsn = strings.NewReplacer(addr, p.Addr(), "readTimeout=5s", "readTimeout=300ms").Replace(dsn)
 	return opened(t, Options{MySQL: dsn}), direct, p
 }

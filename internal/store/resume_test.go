@@ -1,7 +1,10 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,17 +16,64 @@ import (
 // schema is every table as the server would make it again.
 func schema(t *testing.T, s *subject) (text []string) {
 	t.Helper()
-	tables, err := s.write.Migrator().GetTables()
-	require.NoError(t, err)
-	for _, table := range tables {
-		if table == "goose_db_version" {
+	for _, table := range tables(t, s) {
+		var name, definition string
+		if s.dialect == sqliteDialect {
+			rows, err := s.write.Raw("SELECT name, COALESCE(sql, '') FROM sqlite_schema WHERE tbl_name = ? ORDER BY name", table).Rows()
+			require.NoError(t, err)
+			for rows.Next() {
+				require.NoError(t, rows.Scan(&name, &definition))
+				text = append(text, name+": "+definition)
+			}
+			require.NoError(t, errors.Join(rows.Err(), rows.Close()))
 			continue
 		}
-		var name, definition string
 		require.NoError(t, s.write.Raw("SHOW CREATE TABLE "+table).Row().Scan(&name, &definition))
 		text = append(text, definition)
 	}
 	return text
+}
+
+func tables(t *testing.T, s *subject) []string {
+	t.Helper()
+	names, err := s.write.Migrator().GetTables()
+	require.NoError(t, err)
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "goose_db_version" || strings.HasPrefix(name, "sqlite_") })
+}
+
+// Most tests begin with a copy of the schema.
+func TestTheSchemaThatTestsBeginWithIsTheMigratedOne(t *testing.T) {
+	for name, pair := range map[string][2]*subject{
+		"MariaDB": {migrated(t, Options{MySQL: testservers.DSN(t)}), onMariaDB(t)},
+		"SQLite":  {migrated(t, Options{SQLite: sqliteDSN(t)}), onSQLite(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, copied := pair[0], pair[1]
+			require.Equal(t, schema(t, run), schema(t, copied))
+			require.NoError(t, copied.CheckSchema(t.Context()))
+			applied, err := copied.Migrate(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, applied)
+			for _, table := range tables(t, run) {
+				require.Equal(t, rowsIn(t, run, table), rowsIn(t, copied, table), "rows of %s", table)
+			}
+			require.NotEqual(t, deployment(t, run), deployment(t, copied))
+			require.NotEqual(t, deployment(t, run), deployment(t, databases[name](t)))
+		})
+	}
+}
+
+func rowsIn(t *testing.T, s *subject, table string) (n int64) {
+	t.Helper()
+	require.NoError(t, s.write.Table(table).Count(&n).Error)
+	return n
+}
+
+func deployment(t *testing.T, s *subject) (id string) {
+	t.Helper()
+	require.NoError(t, s.write.Raw("SELECT id FROM deployment").Row().Scan(&id))
+	return id
 }
 
 // Each migration was killed once between its change and its version.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"seckill/internal/testbed"
 )
 
 // built keeps the programs open for as long as the tests run, by what they were built from and how, and
@@ -21,7 +23,7 @@ var (
 func BuildFlags(tags ...string) []string {
 	flags := []string{"-tags=" + strings.Join(append(tags, "nomsgpack"), ",")}
 	if race {
-		flags = append(flags, "-race")
+		flags = append(flags, testbed.RaceFlags()...)
 	}
 	return flags
 }
