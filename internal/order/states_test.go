@@ -3,7 +3,6 @@ package order_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/order"
 	"seckill/internal/shoptest"
+	"seckill/internal/testbed/testservers"
 )
 
 const buyers = 3
@@ -172,18 +172,8 @@ func (x *machine) check(t *rapid.T) {
 	require.Equal(t, x.l.units-live, report.Redis, "R = T - A")
 }
 
-// few makes rapid draw less than it would: each draw is a whole sale on real stores.
-func few(t *testing.T) {
-	t.Helper()
-	const usual, fewer = "100", "8"
-	if flag.Lookup("rapid.checks").Value.String() == usual { // nobody asked for more
-		require.NoError(t, flag.Set("rapid.checks", fewer))
-		t.Cleanup(func() { require.NoError(t, flag.Set("rapid.checks", usual)) })
-	}
-}
-
 func TestOrdersGoThroughTheStatesOfTheLedgerAndNoOthers(t *testing.T) {
-	few(t)
+	testservers.Checks(t, 8) // each is a whole sale on real stores
 	onBoth(t, func(t *testing.T, s *shop) {
 		rapid.Check(t, func(r *rapid.T) {
 			units, limit := rapid.Int64Range(1, 5).Draw(r, "units"), rapid.IntRange(1, 2).Draw(r, "limit")

@@ -18,6 +18,7 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/testbed/testservers"
 )
 
 // twins is two shards' worth of the same coupon, under two prefixes of one Redis.
@@ -138,6 +139,7 @@ func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
 	for name, backend := range backends {
 		clients[name] = dial(t, backend(t))
 	}
+	testservers.Checks(t, 40)
 	rapid.Check(t, func(r *rapid.T) {
 		client := clients[rapid.SampledFrom(slices.Sorted(maps.Keys(clients))).Draw(r, "backend")]
 		x := &twins{many: closed(t, client, rapid.Int64Range(1, 9).Draw(r, "units"), rapid.IntRange(1, 3).Draw(r, "shards"))}

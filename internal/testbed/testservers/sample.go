@@ -1,6 +1,7 @@
 package testservers
 
 import (
+	"flag"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -53,4 +54,16 @@ func Drawn(t testing.TB, oneOf int) bool {
 		numbers[i] = i
 	}
 	return Sample(t, 1, numbers)[0] == 0
+}
+
+// Checks makes rapid draw so many sequences in a test instead of a hundred, unless -rapid.checks asks for
+// another number. With TEST_ALL it changes nothing.
+func Checks(t testing.TB, few int) {
+	t.Helper()
+	const name, usual = "rapid.checks", "100"
+	if All() || flag.Lookup(name).Value.String() != usual {
+		return
+	}
+	check(t, flag.Set(name, strconv.Itoa(few)))
+	t.Cleanup(func() { check(t, flag.Set(name, usual)) })
 }
