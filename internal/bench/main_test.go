@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	buildFlags, conns = testservers.BuildFlags(), 16
+	buildFlags, conns = testservers.DrawnFlags(), 16
 	testservers.Main(m)
 }

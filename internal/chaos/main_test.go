@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if !testing.Short() {
 		var err error
-		if program, err = testservers.Build("../../cmd/seckill", "faults"); err != nil {
+		if program, err = testservers.BuildDrawn("../../cmd/seckill", "faults"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

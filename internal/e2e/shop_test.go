@@ -50,7 +50,7 @@ func redisShop(t testing.TB, env ...string) shop {
 func migratedDSN(t testing.TB) string {
 	t.Helper()
 	return testservers.MigratedDSN(t, func(_ context.Context, dsn string) error {
-		if code := run(t, shop{}.on(dsn).env, "migrate").code(); code != 0 {
+		if code := run(t, shop{}.with("SECKILL_REDIS__ADDRS=127.0.0.1:1").on(dsn).env, "migrate").code(); code != 0 {
 			return fmt.Errorf("seckill migrate: exit code %d", code)
 		}
 		return nil

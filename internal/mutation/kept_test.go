@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -47,6 +48,10 @@ func TestTheTableHasARowForEveryMutantAndNoOther(t *testing.T) {
 	}
 	require.Equal(t, names, rows, command)
 	require.Contains(t, string(text), command)
+}
+
+func TestRacesAreLookedForAsInMakeTest(t *testing.T) {
+	require.Equal(t, testbed.RaceFlags(), raceFlags)
 }
 
 // The others are tried by `make mutants`.

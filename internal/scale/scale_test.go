@@ -19,7 +19,7 @@ var program string
 func TestMain(m *testing.M) {
 	if testservers.Servers() == nil {
 		var err error
-		if program, err = testservers.Build("../../cmd/seckill"); err != nil {
+		if program, err = testservers.BuildDrawn("../../cmd/seckill"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

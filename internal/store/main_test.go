@@ -49,7 +49,7 @@ func (s *subject) rows(shards int) int {
 // databases are those that the store knows, freshly migrated.
 var databases = map[string]func(t *testing.T) *subject{
 	"MariaDB": func(t *testing.T) *subject { return onMariaDB(t) },
-	"SQLite":  func(t *testing.T) *subject { return onSQLite(t) },
+	"SQLite":  onSQLite,
 }
 
 // onEach runs a test on each database.

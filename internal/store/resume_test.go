@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,13 +18,10 @@ func schema(t *testing.T, s *subject) (text []string) {
 	for _, table := range tables(t, s) {
 		var name, definition string
 		if s.dialect == sqliteDialect {
-			rows, err := s.write.Raw("SELECT name, COALESCE(sql, '') FROM sqlite_schema WHERE tbl_name = ? ORDER BY name", table).Rows()
-			require.NoError(t, err)
-			for rows.Next() {
-				require.NoError(t, rows.Scan(&name, &definition))
-				text = append(text, name+": "+definition)
-			}
-			require.NoError(t, errors.Join(rows.Err(), rows.Close()))
+			var parts []string
+			require.NoError(t, s.write.Raw("SELECT name || ': ' || COALESCE(sql, '') FROM sqlite_schema WHERE tbl_name = ? ORDER BY name",
+				table).Scan(&parts).Error)
+			text = append(text, parts...)
 			continue
 		}
 		require.NoError(t, s.write.Raw("SHOW CREATE TABLE "+table).Row().Scan(&name, &definition))

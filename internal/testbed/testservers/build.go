@@ -2,6 +2,7 @@ package testservers
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,22 @@ func BuildFlags(tags ...string) []string {
 		flags = append(flags, testbed.RaceFlags()...)
 	}
 	return flags
+}
+
+// DrawnFlags is BuildFlags with the race detector in one of four runs, drawn by TEST_SEED and by the test
+// process's package, for fleets of programs: it makes each three times as slow. With TEST_ALL it always is.
+func DrawnFlags(tags ...string) []string {
+	flags := BuildFlags(tags...)
+	folder, _ := os.Getwd()
+	if All() || rand.New(rand.NewPCG(seed, hash(filepath.Base(folder)))).IntN(4) == 0 {
+		return flags
+	}
+	return flags[:1]
+}
+
+// BuildDrawn is Build with DrawnFlags.
+func BuildDrawn(pkg string, tags ...string) (path string, err error) {
+	return build(pkg, DrawnFlags(tags...))
 }
 
 // Build compiles a program, with the race detector if the tests have it, and returns the path to

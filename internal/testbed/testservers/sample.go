@@ -30,9 +30,7 @@ func Sample[T any](t testing.TB, few int, all []T) []T {
 	if All() || few >= len(all) {
 		return all
 	}
-	name := fnv.New64a()
-	_, _ = name.Write([]byte(t.Name()))
-	drawn := rand.New(rand.NewPCG(seed, name.Sum64())).Perm(len(all))[:few]
+	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()))).Perm(len(all))[:few]
 	slices.Sort(drawn)
 	t.Logf("%d of %d, drawn by TEST_SEED=%d", few, len(all), seed)
 	sample := make([]T, few)
@@ -40,6 +38,12 @@ func Sample[T any](t testing.TB, few int, all []T) []T {
 		sample[i] = all[n]
 	}
 	return sample
+}
+
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
 }
 
 // Drawn reports whether a test is one of so many that are drawn for what costs too much to be done

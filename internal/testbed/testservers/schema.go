@@ -66,7 +66,7 @@ func copyMySQL(ctx context.Context, from, dsn string) (err error) {
 		}
 	}
 	for _, statement := range []string{
-		fmt.Sprintf("INSERT INTO goose_db_version SELECT * FROM `%s`.goose_db_version", from),
+		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id, is_applied FROM `%s`.goose_db_version ORDER BY id", from),
 		"INSERT INTO deployment (id) VALUES (REPLACE(UUID(), '-', ''))",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
