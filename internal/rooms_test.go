@@ -115,7 +115,7 @@ var libraries = map[string][]string{
 	"github.com/Shopify/toxiproxy/":     {"internal/testbed/faultnet"},
 	"github.com/rs/zerolog":             {"internal/testbed/faultnet"}, // toxiproxy logs with it
 	"github.com/bwmarrin/snowflake":     {"internal/idworker"},
-	"golang.org/x/time/":                {"internal/api", "internal/ratelimit", "internal/tracing"},
+	"golang.org/x/time/":                {"internal/admission", "internal/api", "internal/ratelimit", "internal/tracing"},
 	"go.opentelemetry.io/":              {"internal/tracing"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},

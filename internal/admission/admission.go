@@ -3,7 +3,11 @@
 //
 //	request ─▶ a permit is free ──────────────────────────────▶ RESERVE … COMMIT ─▶ release the permit
 //	        └▶ may it wait ─▶ WAIT, first come, first served ─▶┘
-//	        └▶ too many wait, or it waited too long, or too little time is left ─▶ order.ErrOverloaded
+//	        └▶ too many wait, or it waited too long, or too little time is left ─▶ PACE ─▶ order.ErrOverloaded
+//
+// A refusal costs little, but its client is back at once, and thousands of such clients keep the
+// processors so busy that no order is made in its time any more. So refusals are paced: a few are told at
+// once, and so many a second after them; the rest are held for a moment, which costs no processor.
 //
 // An adaptive limiter finds the limit: it lowers it when orders begin to take longer than
 // they used to, and raises it when that did not help. It does so between two bounds only,
@@ -19,10 +23,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
+	"golang.org/x/time/rate"
 
 	"seckill/internal/order"
 )
@@ -51,7 +58,15 @@ type Admission struct {
 	o       Options
 	limiter adaptivelimiter.AdaptiveLimiter[any]
 	waiting atomic.Int64
+	pace    *rate.Limiter // of refusals
 }
+
+// How refusals are paced: by a processor so many a second, some twentieth of what it can do.
+const (
+	refusalsPerSecond = 500
+	refusalsAtOnce    = 128
+	maxHold           = 5 * time.Second
+)
 
 // The limiter compares the orders of a window, at least minSamples of them, with those of the
 // windows before. They are short, because a flash sale is over in seconds.
@@ -75,7 +90,8 @@ func New(o Options) *Admission {
 		WithRecentWindow(minWindow, maxWindow, minSamples).
 		WithBaselineWindow(baselineWindows).
 		Build()
-	return &Admission{o: o, limiter: limiter}
+	cpus := runtime.GOMAXPROCS(0)
+	return &Admission{o: o, limiter: limiter, pace: rate.NewLimiter(rate.Limit(refusalsPerSecond*cpus), refusalsAtOnce*cpus)}
 }
 
 // Admit implements order.Admission. It waits for as long as MaxWait and the deadline of ctx
@@ -99,7 +115,7 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	if until, bounded := ctx.Deadline(); bounded {
 		left := time.Until(until) - a.o.MinBudget
 		if left <= 0 {
-			return nil, a.refuse(Late)
+			return nil, a.refuse(ctx, Late)
 		}
 		wait = min(wait, left)
 	}
@@ -110,13 +126,13 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	// requests that may wait.
 	if a.waiting.Add(1) > int64(a.o.MaxWaiting) {
 		a.waiting.Add(-1)
-		return nil, a.refuse(Full)
+		return nil, a.refuse(ctx, Full)
 	}
 	defer a.waiting.Add(-1)
 	permit, err := a.limiter.AcquirePermitWithMaxWait(ctx, wait)
 	switch {
 	case errors.Is(err, adaptivelimiter.ErrExceeded):
-		return nil, a.refuse(Waited)
+		return nil, a.refuse(ctx, Waited)
 	case err == nil && ctx.Err() != nil: // the permit became free as the client went away
 		permit.Drop()
 		err = ctx.Err()
@@ -127,8 +143,23 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	return permit, nil
 }
 
-func (a *Admission) refuse(reason string) error {
+// refuse returns the refusal when its turn has come, or ctx has ended.
+func (a *Admission) refuse(ctx context.Context, reason string) error {
 	a.o.OnRefused(reason)
+	turn := a.pace.Reserve()
+	wait := turn.Delay()
+	if wait > maxHold {
+		turn.Cancel()                        // or the next would wait for those who are let go before their turn
+		wait = maxHold/2 + rand.N(maxHold/2) //nolint:gosec // not a secret
+	}
+	if wait > 0 {
+		held := time.NewTimer(wait)
+		defer held.Stop()
+		select {
+		case <-held.C:
+		case <-ctx.Done():
+		}
+	}
 	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,12 @@ type door struct {
 func full(t *testing.T, o admission.Options) *door {
 	t.Helper()
 	d := &door{outside: make(chan error, 100)}
-	o.OnRefused = func(why string) { d.why = append(d.why, why) }
+	var mu sync.Mutex
+	o.OnRefused = func(why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		d.why = append(d.why, why)
+	}
 	d.Admission = admission.New(o)
 	for range o.MaxConcurrent {
 		leave, err := d.Admit(t.Context())

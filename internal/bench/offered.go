@@ -14,8 +14,9 @@ const (
 	// openLanes is how many buyers may wait for an answer at once in an open loop: enough that the
 	// generator does not hold back what is offered below the peak.
 	openLanes = 512
-	// crush is openLanes for the overload: ten times as many as at the peak.
-	crush = 10 * peakConns
+	// crush is openLanes for the overload: more than make orders at once, many times over, so that
+	// waiting and refusing decide what is left for orders.
+	crush = 40 * peakConns
 )
 
 // offered measures throughput and latency against arrivals that do not wait for answers, and the

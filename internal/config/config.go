@@ -218,7 +218,7 @@ func Default() Config {
 			RequestTimeout:  3 * time.Second,
 			ShutdownTimeout: 15 * time.Second,
 			DrainDelay:      6 * time.Second,
-			MaxInFlight:     4096,
+			MaxInFlight:     24576,
 			MaxStreams:      1024,
 			TrustedProxies:  []string{},
 
@@ -253,7 +253,7 @@ func Default() Config {
 			TokenTTL:           time.Minute,
 			TokenLead:          10 * time.Second,
 		},
-		Admission: Admission{MaxConcurrent: 1024, MaxWaiting: 2048, MaxWait: time.Second},
+		Admission: Admission{MaxConcurrent: 1024, MaxWaiting: 16384, MaxWait: time.Second},
 
 		ID:   ID{Generator: "snowflake"},
 		Rate: Rate{PerUser: 20, Burst: 40, Sessions: 100},

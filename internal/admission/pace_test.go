@@ -1,0 +1,72 @@
+package admission_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/admission"
+	"seckill/internal/order"
+)
+
+// TestACrowdThatIsRefusedIsToldSoBitByBit has a client that is refused be back at once, as often as it may: the
+// program answers no more than it is meant to, and to nobody later than after five seconds.
+func TestACrowdThatIsRefusedIsToldSoBitByBit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		atOnce, perSecond := 128*runtime.GOMAXPROCS(0), 500*runtime.GOMAXPROCS(0)
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 0, MaxWait: time.Second})
+		d.outside = make(chan error, 10*perSecond)
+		for range atOnce {
+			d.come(t.Context())
+		}
+		require.Len(t, d.outside, atOnce, "a few are told at once")
+
+		crowd, goes := context.WithCancel(t.Context())
+		defer goes()
+		for range 8 * perSecond {
+			go func() {
+				_, err := d.Admit(crowd)
+				d.outside <- err
+			}()
+		}
+		synctest.Wait()
+		require.Len(t, d.outside, atOnce, "the rest is held")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.InDelta(t, atOnce+perSecond, len(d.outside), 2, "so many a second")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		require.Len(t, d.outside, atOnce+8*perSecond, "and nobody is held for longer than that")
+		for range atOnce + 8*perSecond {
+			require.ErrorIs(t, <-d.outside, order.ErrOverloaded)
+		}
+
+		time.Sleep(time.Second)
+		d.come(t.Context())
+		require.Len(t, d.outside, 1, "nothing of the crowd is left")
+	})
+}
+
+// TestWhoIsHeldAndGoesIsNotHeld has the time of the held request end, and its client go.
+func TestWhoIsHeldAndGoesIsNotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 0, MaxWait: time.Second})
+		d.outside = make(chan error, 1000*runtime.GOMAXPROCS(0))
+		for range 600 * runtime.GOMAXPROCS(0) {
+			go func() { _, err := d.Admit(t.Context()); d.outside <- err }()
+		}
+		synctest.Wait()
+		told := len(d.outside)
+		client, goes := context.WithCancel(t.Context())
+		d.come(client)
+		require.Len(t, d.outside, told)
+		goes()
+		synctest.Wait()
+		require.Len(t, d.outside, told+1)
+		time.Sleep(5 * time.Second) // nobody is left when the test ends
+	})
+}
