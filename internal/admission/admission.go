@@ -149,7 +149,7 @@ func (a *Admission) refuse(ctx context.Context, reason string) error {
 	turn := a.pace.Reserve()
 	wait := turn.Delay()
 	if wait > maxHold {
-		turn.Cancel()                        // or the next would wait for those who are let go before their turn
+		turn.Cancel()                        // or the next would wait for turns that are not taken
 		wait = maxHold/2 + rand.N(maxHold/2) //nolint:gosec // not a secret
 	}
 	if wait > 0 {
