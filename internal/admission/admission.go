@@ -7,7 +7,8 @@
 //
 // A refusal costs little, but its client is back at once, and thousands of such clients keep the
 // processors so busy that no order is made in its time any more. So refusals are paced: a few are told at
-// once, and so many a second after them; the rest are held for a moment, which costs no processor.
+// once, and so many a second after them; the rest are held for a moment, which costs no processor. A
+// request that is held waits for no permit.
 //
 // An adaptive limiter finds the limit: it lowers it when orders begin to take longer than
 // they used to, and raises it when that did not help. It does so between two bounds only,
@@ -38,7 +39,7 @@ import (
 type Options struct {
 	MinConcurrent int           // lower bound of the limit on orders that are made at once
 	MaxConcurrent int           // upper bound of that limit, and its first value
-	MaxWaiting    int           // requests that may wait for a permit; one more is refused at once
+	MaxWaiting    int           // requests that may wait for a permit; one more is refused
 	MaxWait       time.Duration // how long one of them may wait
 	// MinBudget is the time that a request must have left when it is admitted.
 	MinBudget time.Duration
@@ -61,7 +62,7 @@ type Admission struct {
 	pace    *rate.Limiter // of refusals
 }
 
-// How refusals are paced: by a processor so many a second, some twentieth of what it can do.
+// How refusals are paced. The rates are of each processor: 500 refusals take some twentieth of its time.
 const (
 	refusalsPerSecond = 500
 	refusalsAtOnce    = 128
@@ -94,8 +95,8 @@ func New(o Options) *Admission {
 	return &Admission{o: o, limiter: limiter, pace: rate.NewLimiter(rate.Limit(refusalsPerSecond*cpus), refusalsAtOnce*cpus)}
 }
 
-// Admit implements order.Admission. It waits for as long as MaxWait and the deadline of ctx
-// allow.
+// Admit implements order.Admission. It waits for a permit for as long as MaxWait and the deadline of ctx
+// allow, and tells of a refusal when its turn has come, after five seconds at most and not after that deadline.
 func (a *Admission) Admit(ctx context.Context) (release func(placed bool), err error) {
 	permit, err := a.acquire(ctx)
 	if err != nil {
@@ -128,8 +129,8 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 		a.waiting.Add(-1)
 		return nil, a.refuse(ctx, Full)
 	}
-	defer a.waiting.Add(-1)
 	permit, err := a.limiter.AcquirePermitWithMaxWait(ctx, wait)
+	a.waiting.Add(-1)
 	switch {
 	case errors.Is(err, adaptivelimiter.ErrExceeded):
 		return nil, a.refuse(ctx, Waited)

@@ -7,7 +7,7 @@ import (
 	"seckill/internal/admission"
 )
 
-// A request that finds every permit taken and no place to wait is refused at once, before
+// A request that finds every permit taken and no place to wait is refused, before
 // it costs the stores anything.
 func ExampleAdmission_Admit() {
 	ctx := context.Background()

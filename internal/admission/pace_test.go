@@ -13,8 +13,8 @@ import (
 	"seckill/internal/order"
 )
 
-// TestACrowdThatIsRefusedIsToldSoBitByBit has a client that is refused be back at once, as often as it may: the
-// program answers no more than it is meant to, and to nobody later than after five seconds.
+// TestACrowdThatIsRefusedIsToldSoBitByBit refuses more than are told at once: the others are told at the rate
+// that is meant, and all of them within five seconds.
 func TestACrowdThatIsRefusedIsToldSoBitByBit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		atOnce, perSecond := 128*runtime.GOMAXPROCS(0), 500*runtime.GOMAXPROCS(0)
@@ -51,7 +51,7 @@ func TestACrowdThatIsRefusedIsToldSoBitByBit(t *testing.T) {
 	})
 }
 
-// TestWhoIsHeldAndGoesIsNotHeld has the time of the held request end, and its client go.
+// TestWhoIsHeldAndGoesIsNotHeld ends the request of a client that is held.
 func TestWhoIsHeldAndGoesIsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 0, MaxWait: time.Second})
@@ -67,6 +67,33 @@ func TestWhoIsHeldAndGoesIsNotHeld(t *testing.T) {
 		goes()
 		synctest.Wait()
 		require.Len(t, d.outside, told+1)
-		time.Sleep(5 * time.Second) // nobody is left when the test ends
+		time.Sleep(5 * time.Second) // until all of them are told
+	})
+}
+
+// TestWhoIsHeldLeavesItsPlaceInTheQueueToAnother has a request wait until it is refused, and then be held.
+func TestWhoIsHeldLeavesItsPlaceInTheQueueToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		crowd := 1000 * runtime.GOMAXPROCS(0)
+		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: time.Second})
+		d.outside = make(chan error, 2*crowd+2)
+		d.come(t.Context())
+		require.Equal(t, 1, d.Waiting())
+		time.Sleep(time.Second - time.Millisecond)
+		for range 2 * crowd {
+			go func() { _, err := d.Admit(t.Context()); d.outside <- err }()
+		}
+		synctest.Wait()
+		told := len(d.outside)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		require.Less(t, len(d.outside), told+10, "it is held, too")
+		require.Zero(t, d.Waiting())
+		d.come(t.Context())
+		require.Equal(t, 1, d.Waiting())
+		d.inside[0](true)
+		synctest.Wait()
+		require.Equal(t, 1, d.InFlight())
+		time.Sleep(5 * time.Second) // until all of them are told
 	})
 }

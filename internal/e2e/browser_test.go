@@ -236,16 +236,19 @@ func (v *tab) says(selector, words string) {
 	})
 }
 
-// still is a function of the page's: it reports whether an element can be seen and pressed and is where
-// it was when it was last asked about, and remembers that it was not pressed since.
-const still = `e => {
+// still is a function of the page: it reports whether an element can be seen and pressed and is where
+// it was when it was last asked about. From then on missed is true until it, or what has taken its place, is
+// pressed.
+const still = `selector => {
+	const e = document.querySelector(selector)
 	if (e === null || e.disabled || e.ariaDisabled === 'true' || !e.checkVisibility()) return false
 	const at = e.getBoundingClientRect(), was = e.seenAt
 	e.seenAt = at.x + ' ' + (at.y + scrollY)
 	if (e.seenAt !== was) return false
-	window.missed = true
-	e.addEventListener('click', () => { window.missed = false }, {once: true, capture: true})
-	return true
+	const pressed = ({target}) => { if (target.closest(selector)) window.missed = false }
+	removeEventListener('click', window.pressed, true)
+	addEventListener('click', window.pressed = pressed, true)
+	return window.missed = true
 }`
 
 // click presses what can be seen and pressed, with the mouse. Where a late answer moves the element
@@ -253,7 +256,7 @@ const still = `e => {
 func (v *tab) click(selector string) {
 	v.t.Helper()
 	within(v.t, busy, func() error {
-		v.until(fmt.Sprintf("(%s)(document.querySelector(%q))", still, selector))
+		v.until(fmt.Sprintf("(%s)(%q)", still, selector))
 		v.do(chromedp.Click(selector, chromedp.ByQuery))
 		if js[bool](v, "window.missed === true") {
 			return fmt.Errorf("the mouse misses %s", selector)

@@ -1,0 +1,32 @@
+package testservers_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "pgregory.net/rapid" // its flags
+
+	"seckill/internal/testbed/testservers"
+)
+
+// TestNothingIsDrawnWhereAllIsAskedFor holds what `make test-all` says of itself.
+func TestNothingIsDrawnWhereAllIsAskedFor(t *testing.T) {
+	t.Setenv("TEST_ALL", "1")
+	require.Equal(t, testservers.BuildFlags("faults"), testservers.DrawnFlags("faults"))
+	require.Len(t, testservers.Sample(t, 1, []int{1, 2, 3}), 3)
+	require.True(t, testservers.Drawn(t, 1000))
+	testservers.Checks(t, 7)
+	require.Equal(t, "100", flag.Lookup("rapid.checks").Value.String())
+}
+
+// TestFewerSequencesAreDrawnInOneTestOnly asks rapid's flag in a test and after it.
+func TestFewerSequencesAreDrawnInOneTestOnly(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	checks := flag.Lookup("rapid.checks").Value
+	t.Run("drawn", func(t *testing.T) {
+		testservers.Checks(t, 7)
+		require.Equal(t, "7", checks.String())
+	})
+	require.Equal(t, "100", checks.String())
+}
