@@ -43,7 +43,7 @@ test: ## everything, on real servers, with the race detector; installs what is m
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
 	@echo "TEST_SEED=$(TEST_SEED)"
-	@$(report) -- $(RACE) -count=1 -vet=off -p=2 -parallel=2 -timeout 30m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off -p=3 -parallel=2 -timeout 30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page

@@ -46,11 +46,11 @@ func launchLogging(t testing.TB, log *os.File, env []string, args ...string) *pr
 	return launchBuild(t, drawnBuild(t), log, env, args...)
 }
 
-// drawnBuild is the program that a test runs: in one of four, drawn anew with each seed, it has the race
+// drawnBuild is the program that a test runs: in one of eight, drawn anew with each seed, it has the race
 // detector. That makes the program three times as slow, and most of two cores would go to it.
 func drawnBuild(t testing.TB) string {
 	t.Helper()
-	if testservers.Drawn(t, 4) {
+	if testservers.Drawn(t, 8) {
 		return program
 	}
 	return plain

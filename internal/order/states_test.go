@@ -173,7 +173,7 @@ func (x *machine) check(t *rapid.T) {
 }
 
 func TestOrdersGoThroughTheStatesOfTheLedgerAndNoOthers(t *testing.T) {
-	testservers.Checks(t, 8) // each is a whole sale on real stores
+	testservers.Checks(t, 4) // each is a whole sale on real stores
 	onBoth(t, func(t *testing.T, s *shop) {
 		rapid.Check(t, func(r *rapid.T) {
 			units, limit := rapid.Int64Range(1, 5).Draw(r, "units"), rapid.IntRange(1, 2).Draw(r, "limit")

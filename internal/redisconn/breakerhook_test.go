@@ -64,6 +64,7 @@ func TestARedisThatIsAwayIsNotAskedUntilItAnswers(t *testing.T) {
 }
 
 func TestADeadMasterOfAClusterDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
 	// Otherwise the nodes themselves refuse everything until the dead one is replaced.
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))
 	c := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs(), Timeout: 300 * time.Millisecond})
@@ -107,6 +108,7 @@ func TestACallerWithoutTimeIsNoSilence(t *testing.T) {
 // Whoever has waited for a connection for as long as a server may take to answer, and then goes,
 // tells nothing of it either.
 func TestACallerWithoutTimeWhoHasWaitedIsNoSilence(t *testing.T) {
+	t.Parallel()
 	r := testservers.NewRedis(t)
 	told := make(chan bool, 64)
 	const timeout = 4 * time.Second

@@ -26,6 +26,7 @@ func writable(t *testing.T, c redis.UniversalClient, key string) time.Duration {
 }
 
 func TestTheSentinelsNewMasterIsFound(t *testing.T) {
+	t.Parallel()
 	group := testservers.NewSentinel(t)
 	client := open(t, redisconn.Options{
 		Mode: redisconn.Sentinel, Addrs: group.SentinelAddrs(), MasterName: group.MasterName(),
@@ -38,6 +39,7 @@ func TestTheSentinelsNewMasterIsFound(t *testing.T) {
 }
 
 func TestTheClustersNewMasterIsFound(t *testing.T) {
+	t.Parallel()
 	group := testservers.NewCluster(t)
 	client := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs()})
 	require.NoError(t, client.Set(t.Context(), "k", "before", 0).Err())
@@ -61,6 +63,7 @@ func owner(t *testing.T, c redis.UniversalClient, group *servers.Cluster, key st
 
 // Redirections are not repetitions: the server that sent one did nothing.
 func TestRedirectionsInsideAClusterAreFollowed(t *testing.T) {
+	t.Parallel()
 	group := testservers.NewCluster(t)
 	client := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs()})
 	for name, move := range map[string]func(slot int64, from, to *redis.Client, fromID, toID string){

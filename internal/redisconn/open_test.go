@@ -40,6 +40,7 @@ func lockedServer(t *testing.T) *servers.Redis {
 }
 
 func TestOpenSaysInOneLineWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	locked := lockedServer(t)
 	away := nobody(t)
 	for name, tc := range map[string]struct {

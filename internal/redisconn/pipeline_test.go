@@ -28,6 +28,7 @@ func pipelined(t *testing.T, o redisconn.Options) (redis.UniversalClient, redisc
 // Each caller gets the answer to what it asked, and one that fails fails alone, on
 // whichever master it is.
 func TestTheCallersOfACommonPipelineGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]redisconn.Options{
 		redisconn.Single:  {Addrs: []string{testservers.NewRedis(t).Addr()}},
 		redisconn.Cluster: {Mode: redisconn.Cluster, Addrs: testservers.NewCluster(t).Addrs()},

@@ -43,6 +43,7 @@ func config(t *testing.T, c certs.Client) *tls.Config {
 }
 
 func TestASingleServerIsVerifiedAndVerifiesTheClient(t *testing.T) {
+	t.Parallel()
 	s := newSecured(t)
 	server := testservers.NewRedis(t, servers.WithTLS(s.files))
 	side := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -99,6 +100,7 @@ func TestASingleServerIsVerifiedAndVerifiesTheClient(t *testing.T) {
 }
 
 func TestNodesOfAClusterAreReachedOverTLSAlone(t *testing.T) {
+	t.Parallel()
 	s := newSecured(t)
 	const masters = 2
 	cluster, err := servers.StartMasters(t.Context(), t.TempDir(), masters, servers.WithTLS(s.files))
@@ -120,6 +122,7 @@ func TestNodesOfAClusterAreReachedOverTLSAlone(t *testing.T) {
 
 // The sentinels have a user of their own.
 func TestSentinelsAndTheirMasterAreReachedOverTLS(t *testing.T) {
+	t.Parallel()
 	s := newSecured(t)
 	group := testservers.NewSentinel(t, servers.WithTLS(s.files))
 	o := redisconn.Options{

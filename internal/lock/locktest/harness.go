@@ -17,12 +17,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"runtime/pprof"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/testservers"
 )
 
 // Harness is how the suite reaches one kind of server.
@@ -82,52 +84,55 @@ type suite struct {
 	group string // what its goroutines are labelled with
 }
 
-// Run runs the whole list.
-func Run(t *testing.T, h Harness) {
-	s := suite{Harness: h}
-	s.alone(t, "flushed", suite.flushed) // first: what was raised is not kept by what goes on growing
-	s.alone(t, "waiting", suite.waiting)
-	s.alone(t, "fences", suite.fences)
-	s.alone(t, "ending", suite.ending)
-	s.alone(t, "scale", suite.scale)
-	s.beside(t, "handles", suite.handles)
-	s.beside(t, "leases", suite.leases)
-	s.beside(t, "faults", suite.faults)
-	s.beside(t, "abandoned", suite.abandoned)
-	s.beside(t, "late", suite.lateTry)
-	s.beside(t, "slow", suite.slow)
-	s.beside(t, "keys", suite.keys)
-	s.beside(t, "work", suite.work)
-	s.beside(t, "fair", suite.fair)
-	s.beside(t, "many", suite.many)
+// group is a part of the list. One that counts what the server knows of, or empties it, runs alone, before
+// those that run beside each other: they mostly wait.
+type group struct {
+	name  string
+	run   func(suite, *testing.T)
+	alone bool
 }
 
-// RunWaiting runs what is about waiting, for another mode of a backend that has
-// been through the whole list.
+var groups = []group{
+	{"flushed", suite.flushed, true}, // first: what was raised is not kept by what goes on growing
+	{"waiting", suite.waiting, true},
+	{"fences", suite.fences, true},
+	{"ending", suite.ending, true},
+	{"scale", suite.scale, true},
+	{"handles", suite.handles, false},
+	{"leases", suite.leases, false},
+	{"faults", suite.faults, false},
+	{"abandoned", suite.abandoned, false},
+	{"late", suite.lateTry, false},
+	{"slow", suite.slow, false},
+	{"keys", suite.keys, false},
+	{"work", suite.work, false},
+	{"fair", suite.fair, false},
+	{"many", suite.many, false},
+}
+
+// aboutWaiting are the groups that another mode of waiting changes something in.
+var aboutWaiting = []string{"waiting", "scale", "faults", "abandoned", "late", "slow", "keys", "fair", "many"}
+
+// Run runs the list: half of its groups, drawn anew for each backend, or all with TEST_ALL.
+func Run(t *testing.T, h Harness) { suite{Harness: h}.run(t, groups) }
+
+// RunWaiting runs what is about waiting, for another mode of a backend that has been through the
+// list, half of it as Run does.
 func RunWaiting(t *testing.T, h Harness) {
-	s := suite{Harness: h}
-	s.alone(t, "waiting", suite.waiting)
-	s.alone(t, "scale", suite.scale)
-	s.beside(t, "faults", suite.faults)
-	s.beside(t, "abandoned", suite.abandoned)
-	s.beside(t, "late", suite.lateTry)
-	s.beside(t, "slow", suite.slow)
-	s.beside(t, "keys", suite.keys)
-	s.beside(t, "fair", suite.fair)
-	s.beside(t, "many", suite.many)
+	suite{Harness: h}.run(t, slices.DeleteFunc(slices.Clone(groups), func(g group) bool {
+		return !slices.Contains(aboutWaiting, g.name)
+	}))
 }
 
-// alone runs a group that counts what the server knows of, or empties it.
-func (s suite) alone(t *testing.T, name string, run func(suite, *testing.T)) {
-	t.Run(name, func(t *testing.T) { s.labelled(t, run) })
-}
-
-// beside runs a group at once with others, after those that run alone: they mostly wait.
-func (s suite) beside(t *testing.T, name string, run func(suite, *testing.T)) {
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		s.labelled(t, run)
-	})
+func (s suite) run(t *testing.T, of []group) {
+	for _, g := range testservers.Sample(t, (len(of)+1)/2, of) {
+		t.Run(g.name, func(t *testing.T) {
+			if !g.alone {
+				t.Parallel()
+			}
+			s.labelled(t, g.run)
+		})
+	}
 }
 
 // labelled marks the goroutines of a group, so that it can count its own.

@@ -29,12 +29,12 @@ func BuildFlags(tags ...string) []string {
 	return flags
 }
 
-// DrawnFlags is BuildFlags with the race detector in one of four runs, drawn by TEST_SEED and by the test
+// DrawnFlags is BuildFlags with the race detector in one of eight runs, drawn by TEST_SEED and by the test
 // process's package, for fleets of programs: it makes each three times as slow. With TEST_ALL it always is.
 func DrawnFlags(tags ...string) []string {
 	flags := BuildFlags(tags...)
 	folder, _ := os.Getwd()
-	if All() || rand.New(rand.NewPCG(seed, hash(filepath.Base(folder)))).IntN(4) == 0 {
+	if All() || rand.New(rand.NewPCG(seed, hash(filepath.Base(folder)))).IntN(8) == 0 {
 		return flags
 	}
 	return flags[:1]

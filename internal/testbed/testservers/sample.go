@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,21 +25,29 @@ func All() bool { return os.Getenv("TEST_ALL") != "" }
 
 // Sample draws few of all, in their order, where all are too many for every run. What is drawn
 // follows from the test's name and a seed, which is logged: TEST_SEED draws the same again. With
-// TEST_ALL it returns all of them.
+// TEST_ALL it returns all of them, and so it does where -run names a subtest, which could be any.
 func Sample[T any](t testing.TB, few int, all []T) []T {
 	t.Helper()
-	if All() || few >= len(all) {
+	if All() || subtestsNamed() || few >= len(all) {
 		return all
 	}
-	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()))).Perm(len(all))[:few]
-	slices.Sort(drawn)
-	t.Logf("%d of %d, drawn by TEST_SEED=%d", few, len(all), seed)
 	sample := make([]T, few)
-	for i, n := range drawn {
+	for i, n := range draw(t, few, len(all)) {
 		sample[i] = all[n]
 	}
 	return sample
 }
+
+// draw returns few different numbers below all, in their order.
+func draw(t testing.TB, few, all int) []int {
+	t.Helper()
+	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()))).Perm(all)[:few]
+	slices.Sort(drawn)
+	t.Logf("%d of %d, drawn by TEST_SEED=%d", few, all, seed)
+	return drawn
+}
+
+func subtestsNamed() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
 
 func hash(name string) uint64 {
 	h := fnv.New64a()
@@ -53,11 +62,7 @@ func Drawn(t testing.TB, oneOf int) bool {
 	if All() {
 		return true
 	}
-	numbers := make([]int, oneOf)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return Sample(t, 1, numbers)[0] == 0
+	return draw(t, 1, oneOf)[0] == 0
 }
 
 // Checks makes rapid draw so many sequences in a test instead of a hundred, unless -rapid.checks asks for

@@ -30,3 +30,16 @@ func TestFewerSequencesAreDrawnInOneTestOnly(t *testing.T) {
 	})
 	require.Equal(t, "100", checks.String())
 }
+
+// TestASubtestThatIsNamedIsThere: it would pass if it were not drawn.
+func TestASubtestThatIsNamedIsThere(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	run := flag.Lookup("test.run").Value
+	before := run.String()
+	t.Cleanup(func() { require.NoError(t, run.Set(before)) })
+	all := []int{1, 2, 3}
+	require.NoError(t, run.Set("TestOnOneServer"))
+	require.Len(t, testservers.Sample(t, 1, all), 1)
+	require.NoError(t, run.Set("TestOnOneServer/handles/7"))
+	require.Equal(t, all, testservers.Sample(t, 1, all))
+}
