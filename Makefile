@@ -11,11 +11,12 @@ TAGS := nomsgpack
 
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.
 export TEST_SEED ?= $(shell date +%s)
-# What takes longest is begun first, what mostly waits beside what mostly computes. Two packages at
-# once, and two tests in each: with three, tests wait for a core longer than what they bound may take.
+# What takes longest is begun first, what mostly waits beside what mostly computes. Three packages at
+# once, and two tests in each: what waits beside what computes keeps two cores busy.
 FIRST := internal/e2e,internal/testbed/servers,internal/lock/mysqllock,internal/store,internal/bench,internal/chaos
 FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/scale
-FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/lock/redlock,internal/coupon,internal/lock/zklock
+FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
+FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/app,internal/audit
 # The race detector without what it brings along: internal/testbed says why.
 RACE := -race -gcflags=all=-d=checkptr=0
 report = go run ./internal/testreport -first $(FIRST)
@@ -39,6 +40,8 @@ release: ## static, stripped binaries with their checksums, in bin/release
 quick: ## what can be known without servers and without root, in under a minute
 	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off -p=4 -parallel=3 -tags=$(TAGS) ./...
 
+# A ZooKeeper of a test lives for seconds: a compiler that optimizes for hours takes more than it gives.
+test test-all: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
 	@.ci/k6 >/dev/null

@@ -135,7 +135,7 @@ func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
 	testservers.Need(t, servers.LookGalera)
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Sync, sample(t, 2, named, cells))
+	play(t, "redis", chaos.Sync, sample(t, 1, named, cells))
 }
 
 // The data must stay right with a lock that lets everybody in: what needs the lock is

@@ -42,9 +42,11 @@ var chromium struct {
 	browser
 }
 
+// theBrowser is for the tests of the page, of which half are drawn.
 func theBrowser(t *testing.T) browser {
 	t.Helper()
 	testservers.Need(t, servers.LookChromium)
+	testservers.OneOf(t, 2)
 	chromium.Lock()
 	defer chromium.Unlock()
 	if chromium.ctx == nil {

@@ -91,6 +91,7 @@ func TestACouponIsLoadedWhileASlotIsOpen(t *testing.T) {
 // to be taken away.
 func TestAMasterIsAddedAndOneIsTakenAwayUnderLoad(t *testing.T) {
 	t.Parallel() // it waits more than it works
+	testservers.OneOf(t, 3)
 	cluster := testservers.NewCluster(t)
 	c := workloadOn(t, cluster, 8)
 	added, err := cluster.AddMaster(t.Context())

@@ -139,7 +139,7 @@ func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
 	for name, backend := range backends {
 		clients[name] = dial(t, backend(t))
 	}
-	testservers.Checks(t, 40)
+	testservers.Checks(t, 20)
 	rapid.Check(t, func(r *rapid.T) {
 		client := clients[rapid.SampledFrom(slices.Sorted(maps.Keys(clients))).Draw(r, "backend")]
 		x := &twins{many: closed(t, client, rapid.Int64Range(1, 9).Draw(r, "units"), rapid.IntRange(1, 3).Draw(r, "shards"))}

@@ -34,6 +34,7 @@ type report struct {
 	passed, failed int                 // tests, without those inside of others
 	brokenPackages int
 	skipped        map[string]int // tests by the reason that they gave
+	undrawn        int            // tests that the seed did not draw
 	tests          []timed
 }
 
@@ -116,7 +117,11 @@ func (r *report) testEnded(e event) {
 	top := !strings.Contains(e.Test, "/")
 	switch {
 	case e.Action == "skip":
-		r.skipped[reason(p.output[e.Test])]++
+		if why := reason(p.output[e.Test]); strings.HasPrefix(why, notDrawn) {
+			r.undrawn++
+		} else {
+			r.skipped[why]++
+		}
 	case e.Action == "fail" && top:
 		r.failed++
 	case top:
@@ -195,7 +200,15 @@ func (r *report) end() {
 		r.say("nothing may be left out here")
 	}
 	r.say("\n%d packages in %s", r.done, r.since(r.began))
-	r.say("%d passed, %d failed, %d skipped", r.passed, max(r.failed, r.brokenPackages), skips)
+	r.say("%d passed, %d failed, %d skipped%s", r.passed, max(r.failed, r.brokenPackages), skips, r.left())
+}
+
+// left tells of what was not drawn, which is no failure: other seeds draw it.
+func (r *report) left() string {
+	if r.undrawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d not drawn this time", r.undrawn)
 }
 
 func (r *report) say(format string, args ...any) {
@@ -204,6 +217,9 @@ func (r *report) say(format string, args ...any) {
 }
 
 func (r *report) since(t time.Time) time.Duration { return r.now().Sub(t).Round(time.Second) }
+
+// notDrawn begins the reason of a test that package testservers leaves out because its seed did not draw it.
+const notDrawn = "not drawn by TEST_SEED"
 
 // where is what testing puts in front of what a test says.
 var where = regexp.MustCompile(`^\s*\S+\.go:\d+: `)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -83,6 +85,14 @@ func TestWhatIsSkippedFailsUnlessItMay(t *testing.T) {
 		assert.Contains(t, out, "3 passed, 0 failed, 2 skipped")
 		assert.Equal(t, !may, strings.Contains(out, "nothing may be left out"))
 	}
+}
+
+// TestWhatIsNotDrawnIsCountedAndNoFailure also holds the words to those of package testservers.
+func TestWhatIsNotDrawnIsCountedAndNoFailure(t *testing.T) {
+	assert.Equal(t, testservers.NotDrawn, notDrawn)
+	r, out := tried(t, false, map[string]string{"a/a_test.go": body(`t.Skip("` + testservers.NotDrawn + ` 7")`), "b/b_test.go": body("")})
+	assert.True(t, r.ok())
+	assert.Contains(t, out, "\n3 passed, 0 failed, 0 skipped, 1 not drawn this time\n")
 }
 
 // watched is what was printed, and how long nothing was at most.

@@ -65,6 +65,20 @@ func Drawn(t testing.TB, oneOf int) bool {
 	return draw(t, 1, oneOf)[0] == 0
 }
 
+// OneOf leaves a test out unless it is one of so many that are drawn, for tests that are many of a kind and
+// cost much each: the visitors of the page. The report counts those left out apart from what is skipped. With
+// TEST_ALL, and where -run names tests, none is.
+func OneOf(t testing.TB, n int) {
+	t.Helper()
+	if All() || flag.Lookup("test.run").Value.String() != "" || draw(t, 1, n)[0] == 0 {
+		return
+	}
+	t.Skipf("%s %d", NotDrawn, seed)
+}
+
+// NotDrawn begins the reason for which OneOf leaves a test out.
+const NotDrawn = "not drawn by TEST_SEED"
+
 // Checks makes rapid draw so many sequences in a test instead of a hundred, unless -rapid.checks asks for
 // another number. With TEST_ALL it changes nothing.
 func Checks(t testing.TB, few int) {

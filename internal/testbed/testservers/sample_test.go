@@ -2,6 +2,8 @@ package testservers_test
 
 import (
 	"flag"
+	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,3 +45,47 @@ func TestASubtestThatIsNamedIsThere(t *testing.T) {
 	require.NoError(t, run.Set("TestOnOneServer/handles/7"))
 	require.Equal(t, all, testservers.Sample(t, 1, all))
 }
+
+// TestWhatIsNotDrawnSaysSo asks a hundred tests, each by its name, and one that was named with -run.
+func TestWhatIsNotDrawnSaysSo(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	run := flag.Lookup("test.run").Value
+	before := run.String()
+	t.Cleanup(func() { require.NoError(t, run.Set(before)) })
+	const tests, oneOf = 100, 4
+	play := func() (played int, reasons []string) {
+		for i := range tests {
+			one := &drawing{TB: t, name: strconv.Itoa(i)}
+			testservers.OneOf(one, oneOf)
+			if one.reason == "" {
+				played++
+			} else {
+				reasons = append(reasons, one.reason)
+			}
+		}
+		return played, reasons
+	}
+	require.NoError(t, run.Set(""))
+	played, reasons := play()
+	require.Greater(t, played, tests/oneOf/3)
+	require.Less(t, played, tests*3/oneOf/2)
+	for _, r := range reasons {
+		require.Regexp(t, "^"+testservers.NotDrawn+` \d+$`, r)
+	}
+	again, _ := play()
+	require.Equal(t, played, again, "the same seed draws the same")
+	require.NoError(t, run.Set("TestTheTour"))
+	played, _ = play()
+	require.Equal(t, tests, played)
+}
+
+// drawing is a test that notes why it was skipped.
+type drawing struct {
+	testing.TB
+
+	name, reason string
+}
+
+func (d *drawing) Name() string                 { return d.name }
+func (d *drawing) Logf(string, ...any)          {}
+func (d *drawing) Skipf(text string, of ...any) { d.reason = fmt.Sprintf(text, of...) }
