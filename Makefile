@@ -40,8 +40,6 @@ release: ## static, stripped binaries with their checksums, in bin/release
 quick: ## what can be known without servers and without root, in under a minute
 	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off -p=4 -parallel=3 -tags=$(TAGS) ./...
 
-# A ZooKeeper of a test lives for seconds: a compiler that optimizes for hours takes more than it gives.
-test test-all: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
