@@ -71,7 +71,8 @@ func (s suite) faults(t *testing.T) {
 		p, key := testservers.Proxy(t, s.Server), aKey()
 		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)))
 		s.warm(t, l)
-		defer p.Inject(faultnet.DelayRequests(300 * time.Millisecond))()
+		// To undo it takes two such delays where a new connection has to be greeted first.
+		defer p.Inject(faultnet.DelayRequests(200 * time.Millisecond))()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := l.Acquire(ctx, key)
