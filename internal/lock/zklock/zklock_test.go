@@ -31,11 +31,15 @@ func dial(t testing.TB, addr string) *Backend {
 // observer is a client past every backend.
 type observer struct{ *zk.Conn }
 
+// observe connects as a backend does: by itself the library would wait for minutes for a server that
+// accepts and never greets, as one that is killed or being started does now and then.
 func observe(t testing.TB, addr string) observer {
 	t.Helper()
-	c, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(silent{}))
+	conns := newConnManager([]string{addr}, nil, func(error) {})
+	c, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(silent{}), zk.WithDialer(conns.dial), zk.WithHostProvider(conns))
 	require.NoError(t, err)
 	t.Cleanup(func() {
+		conns.shut(false)
 		c.Close()
 		for range events { // until it has ended
 		}
