@@ -103,7 +103,7 @@ func pause() time.Duration {
 	if testservers.All() {
 		return 2 * time.Millisecond
 	}
-	return 20 * time.Millisecond
+	return 8 * time.Millisecond
 }
 
 func (c *workload) buyOne(ctx context.Context, s *shardCounts, claim order.ReserveRequest, alone bool) error {

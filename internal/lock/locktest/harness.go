@@ -87,31 +87,29 @@ type suite struct {
 // group is a part of the list. One that counts what the server knows of, or empties it, runs alone, before
 // those that run beside each other: they mostly wait.
 type group struct {
-	name  string
-	run   func(suite, *testing.T)
-	alone bool
+	name    string
+	run     func(suite, *testing.T)
+	alone   bool
+	waiting bool // another mode of waiting changes something in it
 }
 
 var groups = []group{
-	{"flushed", suite.flushed, true}, // first: what was raised is not kept by what goes on growing
-	{"waiting", suite.waiting, true},
-	{"fences", suite.fences, true},
-	{"ending", suite.ending, true},
-	{"scale", suite.scale, true},
-	{"handles", suite.handles, false},
-	{"leases", suite.leases, false},
-	{"faults", suite.faults, false},
-	{"abandoned", suite.abandoned, false},
-	{"late", suite.lateTry, false},
-	{"slow", suite.slow, false},
-	{"keys", suite.keys, false},
-	{"work", suite.work, false},
-	{"fair", suite.fair, false},
-	{"many", suite.many, false},
+	{name: "flushed", run: suite.flushed, alone: true}, // first: what was raised is not kept by what goes on growing
+	{name: "waiting", run: suite.waiting, alone: true, waiting: true},
+	{name: "fences", run: suite.fences, alone: true},
+	{name: "ending", run: suite.ending, alone: true},
+	{name: "scale", run: suite.scale, alone: true, waiting: true},
+	{name: "handles", run: suite.handles},
+	{name: "leases", run: suite.leases},
+	{name: "faults", run: suite.faults, waiting: true},
+	{name: "abandoned", run: suite.abandoned, waiting: true},
+	{name: "late", run: suite.lateTry, waiting: true},
+	{name: "slow", run: suite.slow, waiting: true},
+	{name: "keys", run: suite.keys, waiting: true},
+	{name: "work", run: suite.work},
+	{name: "fair", run: suite.fair, waiting: true},
+	{name: "many", run: suite.many, waiting: true},
 }
-
-// aboutWaiting are the groups that another mode of waiting changes something in.
-var aboutWaiting = []string{"waiting", "scale", "faults", "abandoned", "late", "slow", "keys", "fair", "many"}
 
 // Run runs the list: half of its groups, drawn anew for each backend, or all with TEST_ALL.
 func Run(t *testing.T, h Harness) { suite{Harness: h}.run(t, groups) }
@@ -119,9 +117,7 @@ func Run(t *testing.T, h Harness) { suite{Harness: h}.run(t, groups) }
 // RunWaiting runs what is about waiting, for another mode of a backend that has been through the
 // list, half of it as Run does.
 func RunWaiting(t *testing.T, h Harness) {
-	suite{Harness: h}.run(t, slices.DeleteFunc(slices.Clone(groups), func(g group) bool {
-		return !slices.Contains(aboutWaiting, g.name)
-	}))
+	suite{Harness: h}.run(t, slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return !g.waiting }))
 }
 
 func (s suite) run(t *testing.T, of []group) {

@@ -32,16 +32,17 @@ func Sample[T any](t testing.TB, few int, all []T) []T {
 		return all
 	}
 	sample := make([]T, few)
-	for i, n := range draw(t, few, len(all)) {
+	for i, n := range draw(t, "sample", few, len(all)) {
 		sample[i] = all[n]
 	}
 	return sample
 }
 
-// draw returns few different numbers below all, in their order.
-func draw(t testing.TB, few, all int) []int {
+// draw returns few different numbers below all, in their order. What they are for is part of the draw:
+// otherwise a test that is drawn would always draw the same of two views.
+func draw(t testing.TB, purpose string, few, all int) []int {
 	t.Helper()
-	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()))).Perm(all)[:few]
+	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()+" "+purpose))).Perm(all)[:few]
 	slices.Sort(drawn)
 	t.Logf("%d of %d, drawn by TEST_SEED=%d", few, all, seed)
 	return drawn
@@ -62,7 +63,7 @@ func Drawn(t testing.TB, oneOf int) bool {
 	if All() {
 		return true
 	}
-	return draw(t, 1, oneOf)[0] == 0
+	return draw(t, "drawn", 1, oneOf)[0] == 0
 }
 
 // OneOf leaves a test out unless it is one of so many that are drawn, for tests that are many of a kind and
@@ -70,7 +71,7 @@ func Drawn(t testing.TB, oneOf int) bool {
 // TEST_ALL, and where -run names tests, none is.
 func OneOf(t testing.TB, n int) {
 	t.Helper()
-	if All() || flag.Lookup("test.run").Value.String() != "" || draw(t, 1, n)[0] == 0 {
+	if All() || flag.Lookup("test.run").Value.String() != "" || draw(t, "one of", 1, n)[0] == 0 {
 		return
 	}
 	t.Skipf("%s %d", NotDrawn, seed)

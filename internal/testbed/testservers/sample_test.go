@@ -46,13 +46,33 @@ func TestASubtestThatIsNamedIsThere(t *testing.T) {
 	require.Equal(t, all, testservers.Sample(t, 1, all))
 }
 
-// TestWhatIsNotDrawnSaysSo asks a hundred tests, each by its name, and one that was named with -run.
+// TestADrawnTestDrawsFromAllViews: what one draw came to says nothing of the next.
+func TestADrawnTestDrawsFromAllViews(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	run := flag.Lookup("test.run").Value
+	before := run.String()
+	t.Cleanup(func() { require.NoError(t, run.Set(before)) })
+	require.NoError(t, run.Set(""))
+	seen := map[string]int{}
+	for i := range 1000 {
+		one := &drawing{TB: t, name: strconv.Itoa(i)}
+		if testservers.OneOf(one, 2); one.reason == "" {
+			seen[testservers.Sample(one, 1, []string{"one view", "the other"})[0]]++
+			seen[strconv.FormatBool(testservers.Drawn(one, 2))]++
+		}
+	}
+	for _, what := range []string{"one view", "the other", "true", "false"} {
+		require.Greater(t, seen[what], 100, "%s of %v", what, seen)
+	}
+}
+
+// TestWhatIsNotDrawnSaysSo asks many tests, each by its name, and one that was named with -run.
 func TestWhatIsNotDrawnSaysSo(t *testing.T) {
 	t.Setenv("TEST_ALL", "")
 	run := flag.Lookup("test.run").Value
 	before := run.String()
 	t.Cleanup(func() { require.NoError(t, run.Set(before)) })
-	const tests, oneOf = 100, 4
+	const tests, oneOf = 1000, 4
 	play := func() (played int, reasons []string) {
 		for i := range tests {
 			one := &drawing{TB: t, name: strconv.Itoa(i)}
