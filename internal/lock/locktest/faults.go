@@ -71,8 +71,8 @@ func (s suite) faults(t *testing.T) {
 		p, key := testservers.Proxy(t, s.Server), aKey()
 		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)))
 		s.warm(t, l)
-		// To undo it takes two such delays where a new connection has to be greeted first.
-		defer p.Inject(faultnet.DelayRequests(200 * time.Millisecond))()
+		const delay = 200 * time.Millisecond
+		defer p.Inject(faultnet.DelayRequests(delay))()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := l.Acquire(ctx, key)
@@ -86,7 +86,7 @@ func (s suite) faults(t *testing.T) {
 		case !s.Steps:
 			eventually(t, late, time.Second, time.Millisecond, "the call arrives late")
 		}
-		s.freeWithin(t, key, time.Second)
+		s.freeWithin(t, key, time.Second+5*delay) // to undo it takes as many requests, where a connection is to be made first
 		s.staysFree(t, key)
 	})
 

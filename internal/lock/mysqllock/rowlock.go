@@ -48,19 +48,19 @@ func NewRowLock(db, fences *sql.DB) *RowLock { return &RowLock{db, fences} }
 // is missing locks nothing that would keep another out, or, at a higher isolation
 // level, a gap that both get and in which neither may insert then: a deadlock.
 //
-// Errors: lock.ErrNotAcquired if ctx ended or the server lost patience during the
-// wait; ErrRolledBack if a statement of work was refused so that the whole must be,
+// Errors: lock.ErrNotAcquired if ctx ended before the row was locked or the server lost
+// patience during the wait; ErrRolledBack if a statement of work was refused so that the whole must be,
 // also if work did not mind; lock.ErrOutcomeUnknown if the commit failed.
 func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Context, tx *Tx, fence uint64) error) error {
 	if err := lock.CheckKey(key); err != nil {
 		return fmt.Errorf("mysqllock: %w", err)
 	}
 	if err := r.makeRow(ctx, key); err != nil {
-		return fmt.Errorf("mysqllock: make the row of %q: %w", key, err)
+		return notAcquired(ctx, key, fmt.Errorf("mysqllock: make the row of %q: %w", key, err))
 	}
 	begun, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return fmt.Errorf("mysqllock: begin: %w", err)
+		return notAcquired(ctx, key, fmt.Errorf("mysqllock: begin: %w", err))
 	}
 	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
 	tx := &Tx{tx: begun}
@@ -100,12 +100,10 @@ func (r *RowLock) lockRow(ctx context.Context, tx *Tx, key string) (uint64, erro
 	err := tx.QueryRow(ctx, lockRowSQL, key).Scan(&last)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil:
-		return 0, fmt.Errorf("%w: %q: %w", lock.ErrNotAcquired, key, ctx.Err())
-	case poisons(err):
+	case ctx.Err() == nil && poisons(err):
 		return 0, fmt.Errorf("%w: %q: %w", lock.ErrNotAcquired, key, err)
 	default:
-		return 0, fmt.Errorf("mysqllock: lock the row of %q: %w", key, err)
+		return 0, notAcquired(ctx, key, fmt.Errorf("mysqllock: lock the row of %q: %w", key, err))
 	}
 	fence, err := r.count(ctx, key, last)
 	for try := 1; poisons(err) && try < tries; try++ {
@@ -115,6 +113,14 @@ func (r *RowLock) lockRow(ctx context.Context, tx *Tx, key string) (uint64, erro
 		return 0, fmt.Errorf("mysqllock: count the fence of %q: %w", key, err)
 	}
 	return fence, nil
+}
+
+// notAcquired is err, or, if ctx has ended, what a wait that was too long is.
+func notAcquired(ctx context.Context, key string, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %q: %w", lock.ErrNotAcquired, key, ctx.Err())
 }
 
 // count commits the next fence, larger than every earlier one and than last.

@@ -191,6 +191,11 @@ func TestWhoWaitsTooLongForARowHasNotAcquiredIt(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		return nil
 	}))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	err := r.Do(ended, "user:1", func(context.Context, *Tx, uint64) error { t.Error("it is too late"); return nil })
+	require.ErrorIs(t, err, lock.ErrNotAcquired, "it had not even begun to wait")
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestACommitThatFailedIsUnknown(t *testing.T) {
