@@ -16,15 +16,17 @@ func (p *Points) Backend(b lock.Backend) lock.Backend {
 	notifier, notifies := b.(lock.Notifier)
 	queuer, queues := b.(lock.Queuer)
 	batcher, batches := b.(lock.Batcher)
+	passer, passes := b.(lock.Passer)
 	switch {
-	case raises && notifies && queues && batches:
+	case raises && notifies && queues && batches && passes:
 		return struct {
 			backend
 			lock.Raiser
 			lock.Notifier
 			inTurn
 			many
-		}{f, raiser, notifier, inTurn{queuer, p}, many{batcher, p}}
+			onward
+		}{f, raiser, notifier, inTurn{queuer, p}, many{batcher, p}, onward{passer, p}}
 	case raises && notifies && queues:
 		return struct {
 			backend
@@ -92,6 +94,21 @@ func (q inTurn) AcquireInTurn(ctx context.Context, key, token string, lease time
 		return err
 	})
 	return q.p.grant(key, token, g, err)
+}
+
+type onward struct {
+	lock.Passer
+	p *Points
+}
+
+// Pass implements lock.Passer. It is the step at which its holder unlocks.
+func (o onward) Pass(ctx context.Context, key, token, next string, lease time.Duration) (g lock.Grant, err error) {
+	o.p.witness.releases(key, token)
+	err = o.p.atUser(ctx, key, "unlock", func() (err error) {
+		g, err = o.Passer.Pass(ctx, key, token, next, lease)
+		return err
+	})
+	return o.p.grant(key, next, g, err)
 }
 
 type many struct {

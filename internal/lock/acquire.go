@@ -67,21 +67,24 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 		wait, cancel = context.WithTimeout(ctx, r.wait)
 		defer cancel()
 	}
-	if err := l.enter(ctx, wait, r); err != nil {
+	p := newPlace(r, rand.Text())
+	t, err := l.enter(ctx, wait, p)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			l.queue.leave(key)
+			l.queue.leave(key, turn{})
 		}
 	}()
-	w := waiter{l: l, request: r, ctx: ctx, wait: wait, token: rand.Text()}
-	grant, start, err := w.ask()
+	w := waiter{l: l, request: r, ctx: ctx, wait: wait, token: p.token}
+	grant, start, err := w.begin(t)
 	tries = w.tries
 	if err != nil {
 		return nil, err
 	}
 	h := newHeldLease(ctx, parent, l, r, w.token, grant, start)
+	h.inARow, h.awaited = t.inARow, grant.Awaited
 	if !l.watch(h) {
 		return nil, ErrClosed
 	}
@@ -108,22 +111,25 @@ func (l *Locker) watch(all ...*heldLease) bool {
 	return false
 }
 
-// enter takes the caller's place in the queue of this process.
-func (l *Locker) enter(ctx, wait context.Context, r request) error {
-	if r.wait == 0 {
-		if !l.queue.tryEnter(r.key) {
-			return &HeldError{Key: r.key}
+// enter waits for the caller's turn in the queue of this process.
+func (l *Locker) enter(ctx, wait context.Context, p *place) (turn, error) {
+	if p.wait == 0 {
+		if !l.queue.tryEnter(p.key) {
+			return turn{}, &HeldError{Key: p.key}
 		}
-		return nil
+		return turn{}, nil
 	}
-	err := l.queue.enter(wait, r.key, l.closing)
+	t, err := l.queue.enter(wait, p, l.closing)
+	if err != nil {
+		l.refuse(p, t)
+	}
 	switch {
 	case err == nil || errors.Is(err, ErrClosed):
-		return err
+		return t, err
 	case ctx.Err() != nil:
-		return gaveUp(ctx, r.key)
+		return turn{}, gaveUp(ctx, p.key)
 	default:
-		return &HeldError{Key: r.key}
+		return turn{}, &HeldError{Key: p.key}
 	}
 }
 

@@ -34,6 +34,8 @@ type Grant struct {
 	// Again says that the backend asked more than once, because an answer was lost. An
 	// earlier call may then arrive after the release, and is undone by a Locker.
 	Again bool
+	// Awaited says that callers of other processes wait for the key. A Passer tells it.
+	Awaited bool
 }
 
 // Batcher is a Backend that does for many keys in few trips what it does for one. The
@@ -47,6 +49,16 @@ type Batcher interface {
 	RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error
 	// ReleaseMany is Release of each.
 	ReleaseMany(ctx context.Context, keys []string, token string) []error
+}
+
+// Passer is a Backend that can hand a key from its holder to the next one without freeing
+// it in between, which between two callers of one process is one trip in place of two.
+type Passer interface {
+	// Pass is Release of key by token and Acquire for next, for lease from now: both, or
+	// neither. It is idempotent by next. It answers ErrNotHeld, and gives nothing, if token
+	// does not have the key; and errors.ErrUnsupported, and has done nothing, if the key
+	// is to be freed by Release instead.
+	Pass(ctx context.Context, key, token, next string, lease time.Duration) (Grant, error)
 }
 
 // Answer is what Acquire answers to one key of many.

@@ -49,7 +49,7 @@ func (b *batch) acquire(backend Batcher) []taken {
 	}
 	for i, key := range b.keys {
 		if all[i].err != nil {
-			b.l.queue.leave(key)
+			b.l.queue.leave(key, turn{})
 		}
 	}
 	return all

@@ -11,13 +11,15 @@
 //
 // What happens to one key, seen from two processes:
 //
-//	process 1   goroutine a ── holds ──┐ release
-//	            goroutine b ── queue ──┴─▶ asks ── holds ──┐
-//	            goroutine c ── queue ── queue ─────────────┴─▶ asks …
+//	process 1   goroutine a ── holds ──┐ release, or pass
+//	            goroutine b ── queue ──┴─▶ asks, or holds ──┐
+//	            goroutine c ── queue ── queue ──────────────┴─▶ …
 //	process 2   goroutine d ── asks, sleeps, is woken, asks …
 //
 // In a process the callers of one key queue in the order they came, and only
-// the first of them talks to the server. Across processes the caller that asks first
+// the first of them talks to the server. It need not ask where the backend takes the key
+// from a holder and gives it to the next in one call (Passer); now and then the key is
+// freed all the same, if other processes wait. Across processes the caller that asks first
 // after a release gets the key, unless the backend has a line of its own (Queuer).
 //
 // Many keys at once are DoMany: one trip to acquire what is free, one to release it, and

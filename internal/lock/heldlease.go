@@ -15,6 +15,8 @@ type heldLease struct {
 	fence      uint64
 	duration   time.Duration
 	mayArrive  bool // an earlier call of the acquisition may yet arrive
+	inARow     int  // how often the key was passed on in this process, without a break
+	awaited    bool // other processes wait for the key, when it was passed
 	since      time.Time
 
 	ctx    context.Context
@@ -140,10 +142,10 @@ func (h *heldLease) reportLoss(why string) {
 	}
 }
 
-func (h *heldLease) leave() { h.out.Do(func() { h.l.queue.leave(h.key) }) }
+func (h *heldLease) leave() { h.out.Do(func() { h.l.queue.leave(h.key, turn{}) }) }
 
-// release stops the renewal, frees the key on the server, and only then lets the
-// next goroutine of this process ask.
+// release stops the renewal, frees the key on the server or passes it on, and only then lets
+// the next goroutine of this process in.
 func (h *heldLease) release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,11 +155,7 @@ func (h *heldLease) release(ctx context.Context) error {
 	defer h.leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.l.callTimeout(h.duration))
 	defer cancel()
-	err := h.heard(h.l.backend.Release(ctx, h.key, h.token))
-	if unanswered(err) && ctx.Err() == nil {
-		err = h.heard(h.l.backend.Release(ctx, h.key, h.token))
-	}
-	return h.endRelease(err)
+	return h.endRelease(h.free(ctx))
 }
 
 // beginRelease stops the renewal and reports whether there is anything to release. The

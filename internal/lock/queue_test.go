@@ -19,14 +19,14 @@ func TestEveryWaiterOfTheQueueIsServedInTurn(t *testing.T) {
 		var order []int // guarded by the queue
 		for i := range 5 {
 			go func() {
-				if q.enter(t.Context(), "a", nil) == nil {
+				if enter(t.Context(), q) == nil {
 					order = append(order, i)
-					q.leave("a")
+					q.leave("a", turn{})
 				}
 			}()
 			synctest.Wait() // it stands in line
 		}
-		q.leave("a")
+		q.leave("a", turn{})
 		synctest.Wait()
 		require.Equal(t, []int{0, 1, 2, 3, 4}, order)
 		require.Empty(t, q.keys)
@@ -39,7 +39,7 @@ func TestATurnThatComesAsItsWaiterGivesUpIsPassedOn(t *testing.T) {
 		require.True(t, q.tryEnter("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		got := make(chan error, 1)
-		go func() { got <- q.enter(ctx, "a", nil) }()
+		go func() { got <- enter(ctx, q) }()
 		require.Eventually(t, func() bool {
 			q.mu.Lock()
 			defer q.mu.Unlock()
@@ -47,13 +47,48 @@ func TestATurnThatComesAsItsWaiterGivesUpIsPassedOn(t *testing.T) {
 		}, 5*time.Second, 20*time.Microsecond)
 		q.mu.Lock() // the waiter cannot leave the line before it is its turn
 		cancel()
-		q.next("a")
+		q.next("a", turn{})
 		q.mu.Unlock()
 		if <-got == nil {
-			q.leave("a")
+			q.leave("a", turn{})
 		}
 		require.Empty(t, q.keys, "nobody is inside, so nothing is left")
 	}
+}
+
+// never gives a key, and has none to free.
+type never struct{ Backend }
+
+func (never) Release(context.Context, string, string) error { return ErrNotHeld }
+
+func TestAPassThatComesAsItsCallerGivesUpIsUndone(t *testing.T) {
+	undone := 0
+	for range 200 {
+		l, err := New(never{}, Options{Lease: time.Minute, Wait: time.Minute})
+		require.NoError(t, err)
+		require.True(t, l.queue.tryEnter("a"))
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newPlace(request{key: "a", lease: time.Minute, wait: time.Minute}, "token")
+		got := make(chan error, 1)
+		go func() {
+			_, err := l.enter(ctx, ctx, p)
+			got <- err
+		}()
+		require.Eventually(t, func() bool { return l.queue.first("a") == p }, 5*time.Second, 20*time.Microsecond)
+		l.queue.mu.Lock() // the caller cannot leave the line before it has the key
+		cancel()
+		l.queue.next("a", turn{passed: true})
+		l.queue.mu.Unlock()
+		if err := <-got; err != nil {
+			undone++
+			l.cleaner.mu.Lock()
+			require.Contains(t, l.cleaner.all, owned{"a", "token"})
+			l.cleaner.mu.Unlock()
+			l.cleaner.Drop("a", "token") // Close would wait for a second
+		}
+		require.NoError(t, l.Close(t.Context()))
+	}
+	require.Positive(t, undone)
 }
 
 func TestAWaiterThatGaveUpIsPassedOver(t *testing.T) {
@@ -62,16 +97,21 @@ func TestAWaiterThatGaveUpIsPassedOver(t *testing.T) {
 		require.True(t, q.tryEnter("a"))
 		ctx, cancel := context.WithCancel(t.Context())
 		gaveUp, served := make(chan error, 1), make(chan error, 1)
-		go func() { gaveUp <- q.enter(ctx, "a", nil) }()
+		go func() { gaveUp <- enter(ctx, q) }()
 		synctest.Wait()
-		go func() { served <- q.enter(t.Context(), "a", nil) }()
+		go func() { served <- enter(t.Context(), q) }()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-gaveUp, context.Canceled)
-		q.leave("a")
+		q.leave("a", turn{})
 		synctest.Wait()
 		require.Len(t, served, 1)
-		q.leave("a")
+		q.leave("a", turn{})
 		require.Empty(t, q.keys)
 	})
+}
+
+func enter(ctx context.Context, q *queue) error {
+	_, err := q.enter(ctx, newPlace(request{key: "a"}, ""), nil)
+	return err
 }

@@ -23,6 +23,21 @@ type waiter struct {
 	cancel func()
 }
 
+// begin waits for the key as its turn says: it may have it already.
+func (w *waiter) begin(t turn) (Grant, time.Time, error) {
+	w.again = t.again
+	if t.giveWay {
+		w.giveWay()
+	}
+	if !t.passed {
+		return w.ask()
+	}
+	if err := w.l.answered(w.ctx, w.request, w.token, t.start, nil); err != nil {
+		return Grant{}, t.start, err
+	}
+	return t.grant, t.start, nil
+}
+
 // ask tries; if that fails it subscribes, tries again, and then sleeps between
 // tries. In this order no release can be missed: one before the subscription is
 // seen by the second try, one after it wakes the sleeper.

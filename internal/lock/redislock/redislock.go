@@ -61,7 +61,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Batcher, a lock.Raiser, a lock.Notifier and a lock.Queuer.
+// Backend is a lock.Backend, a lock.Batcher, a lock.Passer, a lock.Raiser, a lock.Notifier and a lock.Queuer.
 type Backend struct {
 	client        redis.UniversalClient
 	run           redis.Scripter

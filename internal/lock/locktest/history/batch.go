@@ -2,16 +2,35 @@ package history
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"seckill/internal/lock"
 )
 
-// batchingProcess is one whose backend does for many keys at once what it does for one.
+// batchingProcess is one whose backend does for many keys at once what it does for one, and
+// passes a key on.
 type batchingProcess struct {
 	wakingProcess
 
-	many lock.Batcher
+	many   lock.Batcher
+	onward lock.Passer
+}
+
+func (p batchingProcess) Pass(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
+	if err := p.passes(); err != nil {
+		return lock.Grant{}, err
+	}
+	call := time.Now()
+	grant, err := p.onward.Pass(ctx, key, token, next, lease)
+	p.released(key, token, call, err)
+	if !errors.Is(err, lock.ErrNotHeld) && !errors.Is(err, errors.ErrUnsupported) {
+		p.acquired(key, next, lease, call, grant, err)
+	}
+	if err := p.passes(); err != nil {
+		return lock.Grant{}, err
+	}
+	return grant, err
 }
 
 func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {

@@ -34,9 +34,10 @@ func newProcess(backend lock.Backend, b *book, slot int) (*process, lock.Backend
 	close(p.awake)
 	n, wakes := backend.(lock.Notifier)
 	m, batches := backend.(lock.Batcher)
+	o, hands := backend.(lock.Passer)
 	switch {
-	case wakes && batches:
-		return p, batchingProcess{wakingProcess{p, n}, m}
+	case wakes && batches && hands:
+		return p, batchingProcess{wakingProcess{p, n}, m, o}
 	case wakes:
 		return p, wakingProcess{p, n}
 	}
