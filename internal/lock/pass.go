@@ -7,7 +7,7 @@ import (
 )
 
 // Between two callers of one process a Passer takes a key from the one and gives it to the
-// other in one call. It is done for the first in the queue, who goes on waiting meanwhile, and
+// other in one call. It is done for the first in the queue, which goes on waiting meanwhile and
 // may give up:
 //
 //	holder   ── release ─▶ pass ──────────▶ released
@@ -15,7 +15,7 @@ import (
 //
 // The other processes are not shut out: after maxInARow passes a key that they wait for is
 // freed, and the first in the queue lets them ask before it does. This is known as lock
-// cohorting: https://doi.org/10.1145/2145816.2145848
+// cohorting: https://doi.org/10.1145/2686884
 const (
 	// maxInARow is how often a key is passed on while another process waits for it.
 	maxInARow = 8
@@ -37,7 +37,7 @@ func (h *heldLease) free(ctx context.Context) error {
 		err := h.twice(ctx, release)
 		h.out.Do(func() { h.l.queue.leave(h.key, turn{giveWay: err == nil}) })
 		return err
-	case !h.l.begin(): // nothing could undo a pass that comes to nobody
+	case !h.l.begin(): // nothing could undo a pass to a caller that has gone
 		return h.twice(ctx, release)
 	}
 	defer h.l.calls.Done()

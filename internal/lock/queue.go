@@ -90,7 +90,7 @@ func (q *queue) enter(ctx context.Context, p *place, closing <-chan struct{}) (t
 	return turn{}, err
 }
 
-// first returns the first in line, who stays there; nil if there is none.
+// first returns the first in line and leaves it there; nil if there is none.
 func (q *queue) first(key string) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -112,7 +112,7 @@ func (q *queue) leave(key string, t turn) {
 }
 
 // leaveTo is leave with a turn for p alone, and reports whether p has it. If p has left
-// the line meanwhile, whoever is the first now has its turn to ask.
+// the line meanwhile, the one behind it has its turn to ask.
 func (q *queue) leaveTo(p *place, t turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -21,7 +21,7 @@ var (
 
 var _ lock.Passer = (*Backend)(nil)
 
-// Pass gives key from token to next. It does nothing in fair mode, where the first in the line of all
+// Pass hands key from token to next. It does nothing in fair mode, where the first in the line of all
 // processes is next, nor with Options.Replicas, and a server that would not run the script has
 // done nothing: then it answers errors.ErrUnsupported.
 func (b *Backend) Pass(ctx context.Context, key, token, next string, lease time.Duration) (lock.Grant, error) {
