@@ -18,7 +18,7 @@ import (
 // cohorting: https://doi.org/10.1145/2686884
 const (
 	// maxInARow is how often a key is passed on while another process waits for it.
-	maxInARow = 8
+	maxInARow = 16
 	// headStart is how long a caller stays away from a key that its process has freed for
 	// others. It is enough for a message to them and their call, and is lost if they are gone.
 	headStart = 3 * time.Millisecond

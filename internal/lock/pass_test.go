@@ -276,7 +276,7 @@ func TestAKeyThatOtherProcessesWaitForIsFreedForThemNowAndThen(t *testing.T) {
 	p := &passing{awaited: true}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
 		h := first
-		for n := range 8 {
+		for n := range 16 {
 			require.NoError(t, h.Release(t.Context()))
 			h = (<-second).lease
 			second = waits(t.Context(), l)
@@ -289,11 +289,11 @@ func TestAKeyThatOtherProcessesWaitForIsFreedForThemNowAndThen(t *testing.T) {
 		_, err := p.Acquire(t.Context(), "a", "another process", 50*time.Millisecond)
 		require.NoError(t, err, "the next of this process lets others ask first")
 		h = (<-second).lease
-		require.Equal(t, 8, p.passes)
+		require.Equal(t, 16, p.passes)
 		second = waits(t.Context(), l)
 		require.NoError(t, h.Release(t.Context()))
 		require.NoError(t, (<-second).lease.Release(t.Context()))
-		require.Equal(t, 9, p.passes, "and it is passed again")
+		require.Equal(t, 17, p.passes, "and it is passed again")
 	})
 }
 

@@ -23,6 +23,7 @@ type candidate struct {
 	redis   bool   // the targets are for this one
 	open    func(ctx context.Context) (*process, error)
 	raw     func(ctx context.Context) error          // two round trips to the same server
+	trip    func(ctx context.Context) error          // one; nil if it is not measured by itself
 	sent    func(ctx context.Context) (int64, error) // commands the server was sent until now
 	own     int64                                    // of these, what reading them twice adds
 	close   func() error

@@ -22,6 +22,7 @@ type figures struct {
 	P50, P99     time.Duration // acquire and release, uncontended
 	Raw          time.Duration // two raw round trips, p50
 	Bare         time.Duration // the sections of a contest without any lock
+	Trips        time.Duration // the same with one round trip after each
 	One, Four    time.Duration // the contest within a process, and between four
 	AloneSent    float64       // commands per acquisition, uncontended
 	OneSent      float64       // the same in the contests
@@ -59,30 +60,43 @@ func (set *serverSet) measureAll(ctx context.Context, s settings) (_ *report, er
 			rounds[i] = append(rounds[i], f)
 		}
 	}
-	var bare []time.Duration
+	var bare, tripped []time.Duration
 	for i, c := range all {
 		r.Rows = append(r.Rows, rowOf(c, rounds[i]))
 		bare = append(bare, each(rounds[i], func(f figures) time.Duration { return f.Bare })...)
+		if c.trip != nil {
+			tripped = append(tripped, each(rounds[i], func(f figures) time.Duration { return f.Trips })...)
+		}
 	}
-	r.Bare = median(bare)
+	r.Bare, r.Tripped = median(bare), median(tripped)
 	return r, err
 }
 
 // sections is how long n sections take without any lock: the machine's sleep is
-// longer than what it was asked for.
-func sections(n int) time.Duration {
+// longer than what it was asked for. Each is followed by after.
+func sections(n int, after func() error) (time.Duration, error) {
 	start := time.Now()
 	for range n {
 		time.Sleep(section)
+		if err := after(); err != nil {
+			return 0, err
+		}
 	}
-	return time.Since(start)
+	return time.Since(start), nil
 }
 
 func (c candidate) measure(ctx context.Context, s settings, round int) (f figures, err error) {
 	if err := c.alone(ctx, s, &f); err != nil {
 		return f, fmt.Errorf("alone: %w", err)
 	}
-	f.Bare = sections(s.workers * s.repeats)
+	if f.Bare, err = sections(s.workers*s.repeats, nothing); err != nil {
+		return f, err
+	}
+	if c.trip != nil {
+		if f.Trips, err = sections(s.workers*s.repeats, func() error { return c.trip(ctx) }); err != nil {
+			return f, fmt.Errorf("one round trip: %w", err)
+		}
+	}
 	key := "user:" + strconv.Itoa(100+round)
 	if f.One, f.OneSent, err = c.contest(ctx, s, 1, key, &f); err != nil {
 		return f, fmt.Errorf("in one process: %w", err)

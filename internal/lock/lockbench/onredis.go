@@ -65,6 +65,9 @@ func onRedis(name string, at []*servers.Redis, build func(clients []redis.Univer
 			}
 			return raw.Del(ctx, "raw:user:1").Err()
 		},
+		trip: func(ctx context.Context) error {
+			return raw.Set(ctx, "raw:user:1", "0123456789ABCDEFGHIJKLMNOP", lease).Err()
+		},
 		sent:  func(context.Context) (int64, error) { return w.sent.Load(), nil },
 		close: raw.Close,
 	}, nil
