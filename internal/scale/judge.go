@@ -90,19 +90,49 @@ func (s Sale) own(row Row) time.Duration {
 	return row.CPU
 }
 
-// pair is a phase of both sales, with its own processor time.
+// whole is the larger of the sales, or the smaller one while there is no other.
+func (r *Report) whole() Sale { return r.Sales[min(1, len(r.Sales)-1)] }
+
+// halves are a phase with half of the buyers, as often as it was played before and after the whole,
+// each with its own processor time.
+func (r *Report) halves(phase string) (all []Row) {
+	if len(r.Sales) < 2 {
+		return nil
+	}
+	for _, s := range append(r.Sales[:1:1], r.Sales[2:]...) {
+		for _, row := range s.Rows {
+			if row.Phase == phase {
+				row.CPU = s.own(row)
+				all = append(all, row)
+			}
+		}
+	}
+	return all
+}
+
+// mean is what rows took in the mean, with the most memory of any.
+func mean(rows []Row) Row {
+	m := rows[0]
+	for _, row := range rows[1:] {
+		m.Took, m.CPU = m.Took+row.Took, m.CPU+row.CPU
+		m.Memory.Program = max(m.Memory.Program, row.Memory.Program)
+	}
+	n := time.Duration(len(rows))
+	m.Took, m.CPU = m.Took/n, m.CPU/n
+	return m
+}
+
+// pair is a phase of half and of all buyers, with its own processor time.
 type pair struct{ half, whole Row }
 
 func (r *Report) pairs() (all []pair) {
 	if len(r.Sales) < 2 {
 		return nil
 	}
-	for _, whole := range r.Sales[1].Rows {
-		for _, half := range r.Sales[0].Rows {
-			if half.Phase == whole.Phase && whole.Items > 0 {
-				half.CPU, whole.CPU = r.Sales[0].own(half), r.Sales[1].own(whole)
-				all = append(all, pair{half, whole})
-			}
+	for _, whole := range r.whole().Rows {
+		if halves := r.halves(whole.Phase); len(halves) > 0 && whole.Items > 0 {
+			whole.CPU = r.whole().own(whole)
+			all = append(all, pair{mean(halves), whole})
 		}
 	}
 	return all

@@ -69,6 +69,21 @@ func TestOrdersOfTheOtherCouponAreNoGrowth(t *testing.T) {
 	require.ErrorContains(t, r.Verdict(), "3.0 times as much", "what such an order costs is not known")
 }
 
+// The machine was quick before the whole and slow after it.
+func TestGrowthIsOfTheMeanOfBothHalves(t *testing.T) {
+	of := func(took time.Duration) Sale {
+		return Sale{Rows: []Row{{Phase: "audit", Items: 1, Took: took, CPU: took, Memory: Memory{Program: int64(took)}}}}
+	}
+	r := Report{Limits: Limits{Memory: 1 << 62}.withDefaults(), Sales: []Sale{of(2 * time.Second), of(6 * time.Second)}}
+	require.ErrorContains(t, r.Verdict(), "audit: twice the buyers cost 3.0 times as much, above 2.2")
+	require.Equal(t, []string{"2s", "6s", "3.00", "6s, 3.00"}, r.cells()[0][2:6])
+	r.Sales = append(r.Sales, of(4*time.Second))
+	require.NoError(t, r.Verdict())
+	require.Equal(t, []string{"2s, 4s", "6s", "2.00", "6s, 2.00"}, r.cells()[0][2:6])
+	r.Sales[2] = of(3 * time.Second)
+	require.ErrorContains(t, r.Verdict(), "2.4 times as much")
+}
+
 func TestWhatMakesNoSenseIsRefused(t *testing.T) {
 	for _, o := range []Options{{Buyers: 100}, {Buyers: 1 << 40}, {Buyers: 1000, Phases: []string{"rest"}}} {
 		_, err := Run(t.Context(), o)

@@ -14,7 +14,7 @@ import (
 
 // Report is what a run has measured.
 type Report struct {
-	Sales     []Sale // for half of the buyers, and for all
+	Sales     []Sale // for half of the buyers, for all, and for half of them again
 	Limits    Limits
 	Busy      bool
 	Began     time.Time
@@ -81,26 +81,30 @@ func (r *Report) cells() (all [][]string) {
 	if len(r.Sales) == 0 {
 		return nil
 	}
-	half := map[string]Row{}
-	for _, row := range r.Sales[0].Rows {
-		half[row.Phase] = row
-	}
-	whole := r.Sales[len(r.Sales)-1]
+	whole := r.whole()
 	for _, row := range whole.Rows {
-		before, there := half[row.Phase]
+		halves, before := r.halves(row.Phase), Row{}
+		if len(halves) > 0 {
+			before = mean(halves)
+		}
 		ratio := func(a, b time.Duration) string {
-			if row.Items == 0 || !there || len(r.Sales) < 2 || b == 0 {
+			if row.Items == 0 || b == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%.2f", over(a, b))
 		}
 		of, took, tookHalf := "", "", ""
 		if row.Items > 0 {
-			of, took, tookHalf = strconv.FormatInt(row.Items, 10), short(row.Took).String(), short(before.Took).String()
+			of, took = strconv.FormatInt(row.Items, 10), short(row.Took).String()
+			var each []string
+			for _, half := range halves {
+				each = append(each, short(half.Took).String())
+			}
+			tookHalf = strings.Join(each, ", ")
 		}
 		all = append(all, []string{
 			row.Phase, of, tookHalf, took, ratio(row.Took, before.Took),
-			short(whole.own(row)).String() + nonEmpty(", ", ratio(whole.own(row), r.Sales[0].own(before))),
+			short(whole.own(row)).String() + nonEmpty(", ", ratio(whole.own(row), before.CPU)),
 			row.Memory.String(), mib(before.Memory.Program),
 			short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(),
 			short(row.RowHeld).String(),

@@ -43,6 +43,7 @@ func small(t *testing.T) Options {
 	give := lent(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	return Options{
+		Once:   true,
 		Buyers: 1000, Root: "../..", Program: program, Servers: give, Tick: 10 * time.Millisecond, Calm: 100 * time.Millisecond, Busy: true,
 		Limits: Limits{Call: time.Minute, Short: time.Minute, Memory: 1 << 30},
 	}

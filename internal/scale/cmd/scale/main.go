@@ -1,7 +1,7 @@
 // Command scale plays a sale of many buyers end to end on private servers and prints what
 // each phase cost. It exits with 1, and a line that names the phase, if a bound is broken.
 //
-//	go run ./internal/scale/cmd/scale [-buyers N] [-phases word,word] [-busy] [-o FILE]
+//	go run ./internal/scale/cmd/scale [-buyers N] [-phases word,word] [-busy] [-once] [-o FILE]
 //
 // It is run at the root of the module.
 package main
@@ -34,8 +34,9 @@ func main() {
 
 func run(ctx context.Context) error {
 	o := scale.Options{Log: os.Stderr, Root: "."}
-	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; the other has half of them")
+	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; those before and after it have half of them")
 	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: growth is judged by processor time, and calls of Redis by their median")
+	flag.BoolVar(&o.Once, "once", false, "do not play the half again after the whole, which tells how much the machine itself differs")
 	flag.StringVar(&o.Program, "program", "", "the program, built; without it, it is built here")
 	names := flag.String("phases", "", "only these, parted by commas, of "+strings.Join(scale.Names(), ", "))
 	out := flag.String("o", "", "write the table as Markdown to this file, after each phase anew")
