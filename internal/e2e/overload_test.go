@@ -95,7 +95,10 @@ func (j *jam) await(t *testing.T, orders, waiting int) {
 
 func (j *jam) tell(t *testing.T, path string) string {
 	t.Helper()
-	resp, err := j.as(t, 0).http.Get(j.admin + path)
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, j.admin+path, http.NoBody)
+	require.NoError(t, err)
+	ask.Close = true // who asks again and again would keep all connections that the listener takes
+	resp, err := j.as(t, 0).http.Do(ask)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	require.Equal(t, http.StatusOK, resp.StatusCode, path)
