@@ -99,7 +99,7 @@ func (s suite) handles(t *testing.T) {
 	})
 
 	t.Run("8 an expired key and one taken by another are told apart", func(t *testing.T) {
-		b, key, short := s.Dial(t, s.Server), aKey(), s.scaled(50*time.Millisecond)
+		b, key, short := s.Dial(t, s.Server), aKey(), s.scaled(250*time.Millisecond)
 		_, err := b.Acquire(t.Context(), key, "first", short)
 		require.NoError(t, err)
 		s.freeWithin(t, key, short+2*time.Second)

@@ -40,7 +40,7 @@ func (s suite) scale(t *testing.T) {
 			return
 		}
 		keys := 500 * times(t)
-		l := s.locker(t)
+		l := s.locker(t, s.patient)
 		before, began := s.Kept(t), time.Now()
 		s.inTurn(t, l, keys, min(16*times(t), 64), func(i int) string { return fmt.Sprintf("user:%d", 1_000_000+i) })
 		kept, took := s.Kept(t)-before, time.Since(began)
@@ -61,7 +61,7 @@ func (s suite) scale(t *testing.T) {
 	})
 
 	t.Run("many acquisitions leave no goroutine", func(t *testing.T) {
-		l := s.locker(t)
+		l := s.locker(t, s.patient)
 		some := func(n int) { s.inTurn(t, l, n, 8, func(i int) string { return fmt.Sprintf("user:%d", i%64) }) }
 		some(500) // connections, buffers and buckets are made
 		before := s.goroutines(t, "")
@@ -157,6 +157,9 @@ const (
 	// for each acquisition would be far above.
 	spare = 50
 )
+
+// patient bears with a server that has little of a busy machine: what is counted is not about time.
+func (s suite) patient(o *lock.Options) { o.Lease, o.Timeout = s.scaled(time.Minute), 20*time.Second }
 
 // inTurn takes n keys, so many at a time.
 func (s suite) inTurn(t testing.TB, l *lock.Locker, n, atOnce int, key func(int) string) {

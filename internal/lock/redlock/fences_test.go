@@ -33,7 +33,7 @@ func (c *counter) RaiseFence(_ context.Context, _ string, above uint64) error {
 
 func TestTheFenceIsTheSameForARepeatAndLargerAfterAnythingElse(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
-	b := backend(t, clients, Options{Fencer: &counter{}})
+	b := backend(t, clients, Options{Fencer: &counter{}, NodeTimeout: 2 * time.Second})
 	fence := func(token string, lease time.Duration) uint64 {
 		t.Helper()
 		g, err := b.Acquire(t.Context(), "user:1", token, lease)
@@ -49,9 +49,9 @@ func TestTheFenceIsTheSameForARepeatAndLargerAfterAnythingElse(t *testing.T) {
 	require.NoError(t, b.Renew(t.Context(), "user:1", "a", minute))
 	require.EqualValues(t, 1, fence("a", minute), "a repeat after a renewal")
 	require.NoError(t, b.Release(t.Context(), "user:1", "a"))
-	require.EqualValues(t, 2, fence("a", 50*time.Millisecond), "a new grant")
+	require.EqualValues(t, 2, fence("a", 250*time.Millisecond), "a new grant")
 	gone()
-	require.EqualValues(t, 3, fence("a", 50*time.Millisecond), "a grant after the lease ran out")
+	require.EqualValues(t, 3, fence("a", 250*time.Millisecond), "a grant after the lease ran out")
 	gone()
 	require.EqualValues(t, 4, fence("b", minute))
 	for _, c := range clients[:3] { // the majority forgot, and voted afresh

@@ -75,7 +75,7 @@ func TestWhoIsRefusedHearsWhenAMajorityCanBeFree(t *testing.T) {
 }
 
 func Test32ABlackHoleCostsTheTimeoutOfANodeAndNoMore(t *testing.T) {
-	const nodeTimeout = 200 * time.Millisecond
+	const nodeTimeout = 500 * time.Millisecond
 	_, clients, addrs := startNodes(t, 5)
 	for holes, may := range []bool{true, true, true, false, false, false} {
 		t.Run(fmt.Sprintf("%d black holes of 5", holes), func(t *testing.T) {
