@@ -208,7 +208,7 @@ func launchServe(t testing.TB, env ...string) *instance {
 
 func launchServeBuild(t testing.TB, build string, env ...string) *instance {
 	t.Helper()
-	env = append([]string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_HTTP__DRAIN_DELAY=1s"}, env...)
+	env = append([]string{"SECKILL_HTTP__ADDR=" + freeAddr(t), "SECKILL_ADMIN__ADDR=" + freeAddr(t), "SECKILL_HTTP__DRAIN_DELAY=1s"}, env...)
 	return &instance{process: launchBuild(t, build, nil, env, "serve"), build: build, env: env}
 }
 

@@ -27,7 +27,7 @@ const minute = time.Minute
 
 func Test31LockedExactlyWhenAMajorityWasFreeAndNoKeyOfOursIsLeftOtherwise(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
-	b := backend(t, clients, Options{})
+	b := backend(t, clients, Options{NodeTimeout: 2 * time.Second}) // all answer
 	for name, stranger := range map[string]func(node int) string{
 		"one other has them":     func(int) string { return "stranger" },
 		"each has another owner": func(node int) string { return fmt.Sprintf("stranger-%d", node) },

@@ -12,7 +12,6 @@ import (
 // The ports lie below those that Linux uses for outgoing connections (32768 and up), and so do the
 // ports of the cluster bus. Any client could take a port of that range while its server is down,
 // and a client that dials it again and again would at last reach itself.
-// again and again would at last reach itself.
 const (
 	firstPort = 12000
 	lastPort  = 21999
