@@ -71,7 +71,7 @@ var places = map[string]harness.Place{
 		"a fence grows and never comes back, so an old one is seen as old", "栅栏只增不减，旧值一眼可辨"),
 	"version-beside-lock": at("internal/store/tx.go", fenceRow,
 		"the fence is checked by each transaction, whatever lock it holds", "每个事务都检查栅栏，不管它持有哪把锁"),
-	"herd": at("internal/lock/queue.go", "func (q *queue) enter(ctx context.Context, key string, closing <-chan struct{}) error {",
+	"herd": at("internal/lock/queue.go", "func (q *queue) enter(ctx context.Context, p *place, closing <-chan struct{}) (turn, error) {",
 		"callers of one process queue inside it, and the first alone asks the server", "同一进程的等待者在本地排队，只由队首询问服务端"),
 	"hot-key": at("internal/coupon/shards.go", "func Home(userID int64, shards int) int {",
 		"users are spread over shards by a hash, each with a hash tag of its own", "用户按哈希分散到各分片，每个分片有自己的 hash tag"),
