@@ -4,22 +4,31 @@ import { call, identify, loggedIn, userID } from "./server.js";
 import { trace } from "./trace.js";
 
 let orders = [];
-let loading = false;
+let loading = false, again = false;
 
+// loadOrders reads the orders. What is asked for while they are on their way may be newer than they are,
+// and is read after them.
 export async function loadOrders() {
   if (!loggedIn()) {
     orders = [];
     tell("orders");
     return show();
   }
+  again = true;
   if (loading) return;
   loading = true;
-  const a = await call("GET", "/orders?limit=50");
+  while (again && loggedIn()) {
+    again = false;
+    const whose = userID();
+    const a = await call("GET", "/orders?limit=50");
+    if (whose !== userID()) {
+      again = true;
+    } else if (a.status === 200) {
+      orders = a.body.orders;
+      tell("orders");
+    } else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
+  }
   loading = false;
-  if (a.status === 200) {
-    orders = a.body.orders;
-    tell("orders");
-  } else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
   show();
 }
 
