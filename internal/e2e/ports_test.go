@@ -21,7 +21,7 @@ const (
 // nextPort begins anywhere, so that tests which run beside each other seldom want the same.
 var nextPort = func() *atomic.Uint32 {
 	n := new(atomic.Uint32)
-	n.Store(rand.Uint32N(ports)) //nolint:gosec // a port is no secret
+	n.Store(rand.Uint32N(ports))
 	return n
 }()
 
