@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -210,6 +211,15 @@ func launchServeBuild(t testing.TB, build string, env ...string) *instance {
 	t.Helper()
 	env = append([]string{"SECKILL_HTTP__ADDR=" + freeAddr(t), "SECKILL_ADMIN__ADDR=" + freeAddr(t), "SECKILL_HTTP__DRAIN_DELAY=1s"}, env...)
 	return &instance{process: launchBuild(t, build, nil, env, "serve"), build: build, env: env}
+}
+
+// freeAddr is an address at which an instance may be started again: no client takes its port while it
+// is down.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	addr, err := servers.FreeAddr(context.Background())
+	require.NoError(t, err)
+	return addr
 }
 
 // restart starts a new process on the same ports, with these settings besides.

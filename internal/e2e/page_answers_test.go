@@ -225,3 +225,33 @@ func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {
 		})
 	}
 }
+
+// An order that is bought while the orders are on their way is not among them.
+func TestThePageReadsTheOrdersAgainThatChangeWhileTheyAreOnTheirWay(t *testing.T) {
+	t.Parallel()
+	b := theBrowser(t)
+	shop := newShop(t, "SECKILL_AUTH__DEMO_LOGIN=true").instance(t)
+	id := shop.sale(t, 10, 1)
+	v := b.open(t, shop.url, visitors[0])
+	v.choose(id)
+	v.login("77001")
+	const loads = `(async () => {
+		const { loadOrders } = await import(new URL("orders.js", document.baseURI)), fetched = window.fetch;
+		let n = 0;
+		window.fetch = async (...asked) => {
+			if (!String(asked[0]).includes("/orders?")) return fetched(...asked);
+			n++;
+			await new Promise((done) => setTimeout(done, 200));
+			return fetched(...asked);
+		};
+		while (n === 0) { // until what the log-in has asked for is over
+			await loadOrders();
+			await new Promise((done) => setTimeout(done, 10));
+		}
+		const before = n;
+		await Promise.all([loadOrders(), loadOrders(), loadOrders()]);
+		window.fetch = fetched;
+		return n - before;
+	})()`
+	require.Equal(t, 2, js[int](v, loads), "once now, and once more for whatever has changed meanwhile")
+}

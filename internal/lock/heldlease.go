@@ -16,7 +16,7 @@ type heldLease struct {
 	duration   time.Duration
 	mayArrive  bool // an earlier call of the acquisition may yet arrive
 	inARow     int  // how often the key was passed on in this process, without a break
-	awaited    bool // other processes wait for the key, when it was passed
+	awaited    bool // other processes waited for the key when it was passed
 	since      time.Time
 
 	ctx    context.Context

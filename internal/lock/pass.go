@@ -57,6 +57,9 @@ func (h *heldLease) free(ctx context.Context) error {
 		err = h.twice(ctx, release)
 	}
 	t.grant.Again = t.again
+	if !t.passed {
+		t = turn{again: t.again}
+	}
 	h.out.Do(func() {
 		if !h.l.queue.leaveTo(to, t) {
 			h.l.refuse(to, t)

@@ -297,6 +297,26 @@ func TestAKeyThatOtherProcessesWaitForIsFreedForThemNowAndThen(t *testing.T) {
 	})
 }
 
+func TestAKeyThatCouldNotBePassedIsPassedAsOftenAgain(t *testing.T) {
+	p := &passing{awaited: true, before: func(n int) error {
+		if n == 10 {
+			return errors.ErrUnsupported
+		}
+		return nil
+	}}
+	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {
+		h := first
+		for range 20 {
+			require.NoError(t, h.Release(t.Context()))
+			h = (<-second).lease
+			second = waits(t.Context(), l)
+		}
+		require.Equal(t, 20, p.passes, "another process could take it in between")
+		require.NoError(t, h.Release(t.Context()))
+		require.NoError(t, (<-second).lease.Release(t.Context()))
+	})
+}
+
 func TestAKeyThatNoOtherProcessWaitsForIsPassedOnForEver(t *testing.T) {
 	p := &passing{}
 	whilePassing(t, p, func(t *testing.T, l *lock.Locker, first *lock.Lease, second <-chan answer, _ func()) {

@@ -12,12 +12,18 @@ import (
 // The ports lie below those that Linux uses for outgoing connections (32768 and up), and so do the
 // ports of the cluster bus. Any client could take a port of that range while its server is down,
 // and a client that dials it again and again would at last reach itself.
+//
+//	12000 … 21999   servers, each with its bus port 10,000 above
+//	32000 … 32767   programs of ours that are started again at their addresses
 const (
 	firstPort = 12000
 	lastPort  = 21999
 	busOffset = 10000 // Redis Cluster's nodes talk on port + 10000
 	portTries = 5     // starts, each on other ports
 	pickTries = 1000  // ports tried before giving up
+
+	firstProgramPort = 32000
+	programPorts     = 768
 )
 
 // claimed is shared by the process: two starts at once must not choose the same port.
@@ -44,6 +50,22 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 		ports = append(ports, port)
 	}
 	return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
+}
+
+// programPort begins anywhere, so that processes beside each other seldom want the same.
+var programPort = rand.IntN(programPorts) //nolint:gosec // a port is no secret
+
+// FreeAddr returns an address of the loopback interface without a listener, which it has not returned lately.
+func FreeAddr(ctx context.Context) (string, error) {
+	claimed.Lock()
+	defer claimed.Unlock()
+	for range programPorts {
+		programPort = (programPort + 1) % programPorts
+		if port := firstProgramPort + programPort; free(ctx, port) {
+			return addrOf(port), nil
+		}
+	}
+	return "", fmt.Errorf("no free port of %d from %d on", programPorts, firstProgramPort)
 }
 
 func free(ctx context.Context, port int) bool {
