@@ -96,7 +96,7 @@ var rooms = map[string][]string{
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it
 	"internal/e2e/attack":           {}, // its tests start it in their process
-	"internal/testreport":           {},
+	"internal/testreport":           {"internal/testbed"},
 	"internal/mutation":             {},
 	"internal/mutation/cmd/mutants": {"internal/mutation"},
 

@@ -1,11 +1,14 @@
 // Command testreport runs `go test` and reports its progress:
 //
-//	go run ./internal/testreport [-skips allow] [-order p,q] -- -race -count=1 ./...
+//	go run ./internal/testreport [-skips allow] [-first p,q] [-norace r,s] -- -race -count=1 ./...
 //
 //	go list ──▶ how many packages have tests
-//	go test -json ──▶ events ──▶ a line a package, a line every ten seconds,
-//	                             the output of what failed, what was skipped and why,
-//	                             the slowest tests
+//	go test -json ─┬▶ events ──▶ a line a package, a line every ten seconds,
+//	go test -json ─┘             the output of what failed, what was skipped and why,
+//	(-norace, p=1)               the slowest tests
+//
+// Packages named with -norace are tested without the race detector, one at a time beside the others:
+// those that only compute, where it finds nothing and takes eight times as long.
 //
 // It exits with 1 if a test failed, a package did not build, or a test was skipped
 // and -skips is not allow. What it does not do is run anything twice: a test that
@@ -27,6 +30,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"seckill/internal/testbed"
 )
 
 // silence is how long nothing is printed. It is looked for every second, so that a line comes at least every ten.
@@ -35,15 +42,16 @@ const silence = 9 * time.Second
 func main() {
 	skips := flag.String("skips", "fail", "what a skipped test is: fail or allow")
 	first := flag.String("first", "", "packages to begin with, separated by commas: the longest, so that none is left for the end")
+	noRace := flag.String("norace", "", "packages to test without the race detector, separated by commas")
 	slowest := flag.Int("slowest", 15, "how many of the slowest tests are listed at the end")
 	flag.Parse()
 	if *skips != "fail" && *skips != "allow" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-slowest n] -- arguments of go test")
+		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-norace packages] [-slowest n] -- arguments of go test")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	r := &report{out: os.Stdout, now: time.Now, allowSkips: *skips == "allow", slowest: *slowest}
-	err := run(ctx, r, strings.Split(*first, ","), flag.Args())
+	err := run(ctx, r, strings.Split(*first, ","), strings.Split(*noRace, ","), flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -55,7 +63,7 @@ func main() {
 
 // run lists the packages, tests them and reports. Its error is about go test itself; what the
 // tests came to is known by r.
-func run(ctx context.Context, r *report, first, args []string) error {
+func run(ctx context.Context, r *report, first, noRace, args []string) error {
 	flags, patterns := split(args)
 	packages, err := list(ctx, flags, patterns)
 	if err != nil {
@@ -65,6 +73,38 @@ func run(ctx context.Context, r *report, first, args []string) error {
 	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(place(first, a), place(first, b)) })
 	r.begin(len(packages))
 
+	var raced, plain []string
+	for _, p := range packages {
+		if place(noRace, p) < len(noRace) {
+			plain = append(plain, p)
+		} else {
+			raced = append(raced, p)
+		}
+	}
+	all := make(chan event)
+	var tests errgroup.Group
+	if len(raced) > 0 {
+		tests.Go(func() error { return test(ctx, all, flags, raced) })
+	}
+	if len(plain) > 0 {
+		tests.Go(func() error { return test(ctx, all, append(withoutRace(flags), "-p=1"), plain) })
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- tests.Wait()
+		close(all)
+	}()
+	r.follow(all)
+	err = <-ended
+	r.end()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && !r.ok() {
+		return nil // it is told already
+	}
+	return err
+}
+
+// test runs go test and sends its events.
+func test(ctx context.Context, all chan<- event, flags, packages []string) error {
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...) //nolint:gosec // go test itself
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
@@ -75,16 +115,16 @@ func run(ctx context.Context, r *report, first, args []string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("go test: %w", err)
 	}
-	r.follow(events(out))
-	err = cmd.Wait()
-	r.end()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && !r.ok() {
-		return nil // it is told already
-	}
-	if err != nil {
+	send(out, all)
+	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("go test: %w", err)
 	}
 	return nil
+}
+
+// withoutRace returns the flags but those of the race detector.
+func withoutRace(flags []string) []string {
+	return slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return slices.Contains(testbed.RaceFlags(), f) })
 }
 
 // place is where a package stands among the first, or behind them.
@@ -126,26 +166,21 @@ func list(ctx context.Context, flags, patterns []string) ([]string, error) {
 	return packages, nil
 }
 
-// events decodes the lines of go test -json. A line that is none, as of a linker, is passed on as
+// send decodes the lines of go test -json. A line that is none, as of a linker, is passed on as
 // output of no package.
-func events(out io.Reader) <-chan event {
-	all := make(chan event)
-	go func() {
-		defer close(all)
-		lines := bufio.NewReader(out)
-		for {
-			line, err := lines.ReadString('\n')
-			if line != "" {
-				e := event{}
-				if json.Unmarshal([]byte(line), &e) != nil { //nolint:musttag // the names are those of go test
-					e = event{Action: "build-output", Output: line}
-				}
-				all <- e
+func send(out io.Reader, all chan<- event) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			e := event{}
+			if json.Unmarshal([]byte(line), &e) != nil { //nolint:musttag // the names are those of go test
+				e = event{Action: "build-output", Output: line}
 			}
-			if err != nil {
-				return
-			}
+			all <- e
 		}
-	}()
-	return all
+		if err != nil {
+			return
+		}
+	}
 }

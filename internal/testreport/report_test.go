@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"seckill/internal/testbed"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -19,6 +20,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tried writes a module with these test files, one a package, tests it and returns what was printed.
 func tried(t *testing.T, allowSkips bool, files map[string]string) (*report, string) {
+	t.Helper()
+	return triedWith(t, allowSkips, nil, []string{"-count=1", "-vet=off", "-p=1"}, files)
+}
+
+func triedWith(t *testing.T, allowSkips bool, noRace, flags []string, files map[string]string) (*report, string) {
 	t.Helper()
 	dir := t.TempDir()
 	files["go.mod"] = "module tiny\n\ngo 1.26.0\n"
@@ -30,7 +36,7 @@ func tried(t *testing.T, allowSkips bool, files map[string]string) (*report, str
 	t.Chdir(dir)
 	var out strings.Builder
 	r := &report{out: &out, now: time.Now, allowSkips: allowSkips, slowest: 3}
-	require.NoError(t, run(t.Context(), r, []string{"d", "b"}, []string{"-count=1", "-vet=off", "-p=1", "./..."}))
+	require.NoError(t, run(t.Context(), r, []string{"d", "b"}, noRace, append(flags, "./...")))
 	return r, out.String()
 }
 
@@ -74,6 +80,21 @@ func TestWhatEndsOrDoesNotBuildFails(t *testing.T) {
 			assert.Contains(t, out, test.want)
 			assert.NotContains(t, out, ", 0 failed")
 		})
+	}
+}
+
+// TestWhatOnlyComputesHasNoRaceDetector tells the two apart by the tag that -race brings along.
+func TestWhatOnlyComputesHasNoRaceDetector(t *testing.T) {
+	files := map[string]string{}
+	for _, pkg := range []string{"a", "b", "c"} {
+		files[pkg+"/a_test.go"] = body(`t.Log("raced:", raced); t.Fail()`)
+		files[pkg+"/race_test.go"] = "//go:build race\n\npackage x\n\nconst raced = \"" + pkg + " yes\"\n"
+		files[pkg+"/norace_test.go"] = "//go:build !race\n\npackage x\n\nconst raced = \"" + pkg + " no\"\n"
+	}
+	r, out := triedWith(t, false, []string{"b"}, append(testbed.RaceFlags(), "-count=1", "-vet=off", "-p=2"), files)
+	assert.False(t, r.ok(), "what fails in either fails")
+	for _, want := range []string{"raced: a yes", "raced: b no", "raced: c yes", "3 of 3 packages", "3 passed, 3 failed"} {
+		assert.Contains(t, out, want)
 	}
 }
 
@@ -140,5 +161,5 @@ func TestNoTestsAtAllIsNoSuccess(t *testing.T) {
 	require.NoError(t, os.WriteFile("go.mod", []byte("module tiny\n\ngo 1.26.0\n"), 0o600))
 	require.NoError(t, os.WriteFile("a.go", []byte("package a\n"), 0o600))
 	r := &report{out: &strings.Builder{}, now: time.Now}
-	require.ErrorContains(t, run(t.Context(), r, nil, []string{"-count=1", "./..."}), "no tests in ./...")
+	require.ErrorContains(t, run(t.Context(), r, nil, nil, []string{"-count=1", "./..."}), "no tests in ./...")
 }
