@@ -18,7 +18,7 @@ import (
 //	  ─▶ late buyers take what is left ─▶ rest ─▶ the last look
 func (r *round) check(ctx context.Context) Result {
 	r.endDoubts(ctx)
-	t, settled := r.rest(ctx, r.rec.healed)
+	t, settled := r.rest(ctx, r.doubted())
 	if settled <= r.bound { // otherwise it is broken, and that is enough
 		r.adopt(ctx, t)
 	}
@@ -54,16 +54,28 @@ func (r *round) endDoubts(ctx context.Context) {
 	all.Wait()
 }
 
+// doubted returns when the time began in which everything must come to rest: with the end of the last fault, or
+// with the last answer of 202 after it. An order whose hold is gone with an older epoch may be in doubt for all of it.
+func (r *round) doubted() time.Time {
+	last := r.rec.healed
+	for _, w := range r.wishes {
+		if w.told.After(last) {
+			last = w.told
+		}
+	}
+	return last
+}
+
 func (r *round) endDoubt(ctx context.Context, w *purchase) {
 	place := w.place
-	for last := r.rec.healed.Add(r.bound); ; {
+	for last := r.doubted().Add(r.bound); ; {
 		a := r.ask(ctx, r.env.pick(), http.MethodGet, place, w.token, "", "")
 		if a.status == http.StatusNotFound || a.status == http.StatusOK && !a.open() {
 			r.ended(ctx, w, a)
 			return
 		}
 		if time.Now().After(last) {
-			r.rec.problem("user %d was answered 202, and %s after the last fault %s is neither an order nor a refusal (%d %s)",
+			r.rec.problem("user %d was answered 202, and %s after that and the last fault %s is neither an order nor a refusal (%d %s)",
 				w.user, r.bound, place, a.status, a.order.Status)
 			return
 		}

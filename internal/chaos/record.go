@@ -19,6 +19,7 @@ type purchase struct {
 	gone  bool      // it was answered that this request will never be an order
 	since time.Time // when that was asked
 	place string    // of a 202 that is not ended
+	told  time.Time // when that was answered
 
 	permits sync.Mutex
 	permit  string // the purchase token, where one is needed

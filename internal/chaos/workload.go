@@ -131,7 +131,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 		case a.status == http.StatusAccepted:
 			c.rec.count(&c.rec.doubts)
 			c.rec.mu.Lock()
-			w.place = a.place
+			w.place, w.told = a.place, time.Now()
 			c.rec.mu.Unlock()
 			if c.env.mode == Queue { // a ticket is asked after when all have theirs
 				c.awaitQueue(ctx, w, a.place)

@@ -74,13 +74,14 @@ func (s suite) work(t *testing.T) {
 		err := l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
 			return fmt.Errorf("commit: %w", lock.ErrOutcomeUnknown)
 		})
+		renewed := calls.renews.Load() // a work of no time may take long on a busy machine
 		require.ErrorIs(t, err, lock.ErrOutcomeUnknown)
 		require.NotEmpty(t, s.Value(t, key))
 		_, err = l.Acquire(t.Context(), key)
 		require.ErrorIs(t, err, lock.ErrNotAcquired)
 		s.freeWithin(t, key, length+2*time.Second)
 		require.Zero(t, calls.releases.Load())
-		require.Zero(t, calls.renews.Load())
+		require.Equal(t, renewed, calls.renews.Load())
 	})
 
 	t.Run("35 also when the outer work swallows it", func(t *testing.T) {

@@ -71,8 +71,8 @@ func TestWithoutAFenceInTimeThereIsNoGrantAndNothingIsLeft(t *testing.T) {
 		"the database answers when the lease is over": {slow: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := backend(t, clients, Options{Fencer: fencer})
-			_, err := b.Acquire(t.Context(), "user:1", "token", 300*time.Millisecond)
+			b := backend(t, clients, Options{Fencer: fencer, NodeTimeout: 2 * time.Second})
+			_, err := b.Acquire(t.Context(), "user:1", "token", time.Second)
 			require.ErrorContains(t, err, "the fence")
 			if fencer.err != nil {
 				require.ErrorIs(t, err, broken)
@@ -85,14 +85,14 @@ func TestWithoutAFenceInTimeThereIsNoGrantAndNothingIsLeft(t *testing.T) {
 
 func TestFencesAreForgottenWithTheReleaseOrTheLease(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
-	b := backend(t, clients, Options{Fencer: &counter{}})
+	b := backend(t, clients, Options{Fencer: &counter{}, NodeTimeout: 2 * time.Second})
 	left := func() int { b.fences.mu.Lock(); defer b.fences.mu.Unlock(); return len(b.fences.given) }
 	_, err := b.Acquire(t.Context(), "user:1", "token", minute)
 	require.NoError(t, err)
 	require.Equal(t, 1, left())
 	require.NoError(t, b.Release(t.Context(), "user:1", "token"))
 	require.Zero(t, left())
-	_, err = b.Acquire(t.Context(), "user:1", "abandoned", 50*time.Millisecond)
+	_, err = b.Acquire(t.Context(), "user:1", "abandoned", 500*time.Millisecond)
 	require.NoError(t, err)
 	require.Equal(t, 1, left())
 	require.Eventually(t, func() bool { return left() == 0 }, 5*time.Second, time.Millisecond)
