@@ -63,7 +63,7 @@ func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 }
 
 // warmHeap lets half as many come before, on a path whose answers cost little: the heap has touched all the pages
-// then that it will use. Their first touch, once in a process's life, would be a tenth of what a refusal costs.
+// then that it will use. Their first touch, once in a process's life, is a tenth of what the first refusals cost.
 func (s *deployment) warmHeap(ctx context.Context, t *taken, c workload) error {
 	if c.counts == "" {
 		return nil
