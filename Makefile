@@ -20,7 +20,7 @@ FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/
 # The race detector without what it brings along: internal/testbed says why.
 RACE := -race -gcflags=all=-d=checkptr=0
 # What only computes, where the race detector finds nothing and takes eight times as long.
-NORACE := internal/order/model,internal/mutation,internal,internal/gallery,internal/testreport
+NORACE := internal/order/model,internal,internal/gallery
 report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE)
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.

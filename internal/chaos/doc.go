@@ -5,7 +5,7 @@
 //	environment: MariaDB, Redis (one, a Cluster, or behind a fault proxy with a replica), 2 × seckill serve
 //	 │
 //	 └─▶ round: a fresh coupon ─▶ two thirds of the crowd │ the fault │ healed ─▶ the rest
-//	       ─▶ 202s followed to their end ─▶ rest: R = D, h = G = 0, the audit clean, within 30 s
+//	       ─▶ 202s followed to their end ─▶ rest: R = D, h = G = 0, the audit clean, within 31 s
 //	       ─▶ every acknowledged order read back, and asked for again with its key
 //	       ─▶ late buyers take what is left ─▶ Result
 //
