@@ -4,31 +4,36 @@ import { call, identify, loggedIn, userID } from "./server.js";
 import { trace } from "./trace.js";
 
 let orders = [];
-let loading = false, again = false;
+let again = false, reading;
 
-// loadOrders reads the orders. What is asked for while they are on their way may be newer than they are,
-// and is read after them.
-export async function loadOrders() {
-  if (!loggedIn()) {
-    orders = [];
-    tell("orders");
-    return show();
-  }
+// loadOrders reads the orders, and returns when they are as new as the call. What is asked for while they are on
+// their way may be newer than they are, and is read after them.
+export function loadOrders() {
   again = true;
-  if (loading) return;
-  loading = true;
-  while (again && loggedIn()) {
-    again = false;
-    const whose = userID();
-    const a = await call("GET", "/orders?limit=50");
-    if (whose !== userID()) {
-      again = true;
-    } else if (a.status === 200) {
-      orders = a.body.orders;
+  return reading ??= read();
+}
+
+async function read() {
+  await null; // until loadOrders has set reading
+  try {
+    while (again && loggedIn()) {
+      again = false;
+      const whose = userID();
+      const a = await call("GET", "/orders?limit=50");
+      if (whose !== userID()) {
+        again = true;
+      } else if (a.status === 200) {
+        orders = a.body.orders;
+        tell("orders");
+      } else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
+    }
+    if (!loggedIn()) {
+      orders = [];
       tell("orders");
-    } else if (a.status && !leaveIfUnknown(a)) notice(problem(a));
+    }
+  } finally {
+    reading = undefined;
   }
-  loading = false;
   show();
 }
 
