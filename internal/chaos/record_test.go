@@ -180,3 +180,13 @@ func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
 		assert.Equal(t, want, played[c.Name], c.Name)
 	}
 }
+
+func TestADoubtThatIsToldAfterTheLastFaultHasItsTimeFromThen(t *testing.T) {
+	r := &round{workload: &workload{rec: newRecord()}}
+	healed := r.rec.heal()
+	early, late := &purchase{told: healed.Add(-time.Second)}, &purchase{told: healed.Add(time.Second)}
+	r.wishes = []*purchase{{}, early}
+	assert.Equal(t, healed, r.doubted(), "what was told before has it from the fault's end")
+	r.wishes = append(r.wishes, late, early)
+	assert.Equal(t, late.told, r.doubted())
+}

@@ -102,18 +102,6 @@ func NewMariaDB(t testing.TB, settings ...servers.Setting) *servers.MariaDB {
 	return private(t, servers.StartMariaDB, settings)
 }
 
-// NewSemiSync starts a MariaDB and its semi-synchronous replica for this test alone.
-func NewSemiSync(t testing.TB, settings ...servers.Setting) *servers.Replicas {
-	t.Helper()
-	return private(t, servers.StartSemiSync, settings)
-}
-
-// NewGalera starts a Galera cluster for this test alone.
-func NewGalera(t testing.TB, settings ...servers.Setting) *servers.Replicas {
-	t.Helper()
-	return private(t, servers.StartGalera, settings)
-}
-
 // NewRedis starts a Redis for this test alone.
 func NewRedis(t testing.TB, settings ...servers.Setting) *servers.Redis {
 	t.Helper()
