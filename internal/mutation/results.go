@@ -120,8 +120,8 @@ func (r *results) of(m Mutant, o Options) (Result, bool, error) {
 	return one, ok && one.Hash == hash && one.Verdict.settled() && one.Tries >= o.triesOf(m), nil
 }
 
-// hash is that of the patch and of all files in the folders of the mutated file and of
-// the killers' packages. What these import is not in it, or every commit would begin the
+// hash is that of the patch and of all files but documents in the folders of the mutated file
+// and of the killers' packages. What these import is not in it, or every commit would begin the
 // table anew: a change there is noticed only by a run with Options.Fresh.
 func (m Mutant) hash(root string) (string, error) {
 	folders := []string{filepath.Dir(m.file.OldName)}
@@ -136,7 +136,7 @@ func (m Mutant) hash(root string) (string, error) {
 			return "", fmt.Errorf("mutation: %s: %w", m.Path, err)
 		}
 		for _, e := range entries {
-			if e.Type().IsRegular() {
+			if e.Type().IsRegular() && filepath.Ext(e.Name()) != ".md" {
 				paths = append(paths, filepath.Join(root, folder, e.Name()))
 			}
 		}

@@ -46,6 +46,9 @@ func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
 	require.NoError(t, torn.Close())
 	require.Zero(t, later(t, o, m), "a line that was torn is dropped")
 
+	require.NoError(t, os.WriteFile(filepath.Join(o.Root, "README.md"), []byte("a document"), 0o600))
+	require.Zero(t, later(t, o, m), "a document changes no test")
+
 	changed := filepath.Join(o.Root, "tiny_test.go")
 	text, err := os.ReadFile(changed)
 	require.NoError(t, err)
