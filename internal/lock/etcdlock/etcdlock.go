@@ -199,14 +199,16 @@ func (b *Backend) release(ctx context.Context, key, token string, again bool) er
 	if err != nil {
 		return err //nolint:wrapcheck // Release wraps it
 	}
-	lived := b.revoke(ctx, leaseID(key, token))
+	lived, err := b.revoke(ctx, leaseID(key, token))
 	switch {
 	case t.Succeeded:
 		return nil
+	case again && err != nil:
+		return err
+	case again && lived: // the lease had not run out, so it was the first try that deleted the key, whoever has it now
+		return nil
 	case len(t.Responses[0].GetResponseRange().Kvs) > 0:
 		return fmt.Errorf("%w: %w", lock.ErrNotHeld, &lock.HeldError{Key: key})
-	case again && lived: // the lease had not run out, so it was the first try that deleted the key
-		return nil
 	default:
 		return lock.ErrNotHeld
 	}

@@ -55,6 +55,31 @@ func (s suite) faults(t *testing.T) {
 		require.Empty(t, s.Value(t, h.Key()))
 	})
 
+	t.Run("a lost reply to a release is no loss, though another has the key before it is asked again", func(t *testing.T) {
+		if s.Unproxied || s.Session { // a session that broke may have freed the key long before
+			return
+		}
+		p, key := testservers.Proxy(t, s.Server), aKey()
+		h := mustAcquire(t, s.lockerAt(t, p.Addr(), timeout(10*time.Second)), key)
+		l, calls := s.spied(t, s.Server, wait(time.Minute), poll(5*time.Millisecond))
+		next, told := make(chan error, 1), make(chan struct{})
+		go func() {
+			other, err := l.Acquire(t.Context(), key)
+			if err == nil {
+				<-told
+				err = other.Release(t.Context())
+			}
+			next <- err
+		}()
+		s.waiterIsWaiting(t, calls)
+		defer p.Inject(faultnet.DelayRequests(300 * time.Millisecond))() // time for the other to take it
+		defer p.LoseReplies(1)()
+		err := h.Release(t.Context())
+		close(told)
+		require.NoError(t, <-next)
+		require.NoError(t, err)
+	})
+
 	t.Run("28 an unlock on a cancelled context frees", func(t *testing.T) {
 		l, key := s.locker(t), aKey()
 		h := mustAcquire(t, l, key)
