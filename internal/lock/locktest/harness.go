@@ -205,12 +205,13 @@ func hooks(h lock.Hooks) func(*lock.Options)      { return func(o *lock.Options)
 func aKey() string { return "user:" + rand.Text() }
 
 // mustAcquire takes key at once; and again, a few times, when the server did not answer in
-// time, as a busy machine may let it happen to a short lease.
+// time, as a busy machine may let it happen to a short lease. What an earlier try took is given
+// the time to be freed.
 func mustAcquire(t testing.TB, l *lock.Locker, key string, opts ...lock.Option) *lock.Lease {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), key, opts...)
 	for n := 0; n < 4 && errors.Is(err, lock.ErrUnavailable); n++ {
-		h, err = l.Acquire(t.Context(), key, opts...)
+		h, err = l.Acquire(t.Context(), key, append([]lock.Option{lock.WithWait(5 * time.Second)}, opts...)...)
 	}
 	require.NoError(t, err)
 	return h

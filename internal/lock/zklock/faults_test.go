@@ -85,8 +85,12 @@ func TestAnExpiredSessionTakesItsNodesAndTheBackendGoesOnWithANewOne(t *testing.
 	o, proxy := observe(t, addr), testservers.Proxy(t, addr)
 	b := dial(t, proxy.Addr())
 	l := locker(t, b, 3*time.Second)
-	h, err := l.Acquire(t.Context(), t.Name())
-	require.NoError(t, err)
+	var h *lock.Lease
+	var err error
+	require.Eventually(t, func() bool { // the first calls also make the session, and the folders
+		h, err = l.Acquire(t.Context(), t.Name())
+		return err == nil
+	}, 3*soon, time.Millisecond)
 	end := proxy.Inject(faultnet.BlackHole)
 	require.Eventually(t, func() bool { return len(o.children(t, b.held(t.Name()))) == 0 }, 3*soon, time.Millisecond)
 	require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost, "told before the server let go")
