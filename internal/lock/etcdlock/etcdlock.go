@@ -205,7 +205,7 @@ func (b *Backend) release(ctx context.Context, key, token string, again bool) er
 		return nil
 	case again && err != nil:
 		return err
-	case again && lived: // the lease had not run out, so it was the first try that deleted the key, whoever has it now
+	case again && lived: // the lease had not run out, so it was the first try that deleted the key; another may have it now
 		return nil
 	case len(t.Responses[0].GetResponseRange().Kvs) > 0:
 		return fmt.Errorf("%w: %w", lock.ErrNotHeld, &lock.HeldError{Key: key})
