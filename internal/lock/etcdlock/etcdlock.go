@@ -175,21 +175,10 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 }
 
 // Release deletes key if it is still ours, and revokes the lease in any case: a
-// write of ours that is still on its way can then do nothing any more. After a
-// network error it tries once more.
+// write of ours that is still on its way can then do nothing any more. A call without
+// an answer is not repeated here: only the Locker knows what "not held" means then.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
 	defer b.conns.watch(ctx)()
-	err := b.release(ctx, key, token, false)
-	if isNetwork(err) && ctx.Err() == nil {
-		err = b.release(ctx, key, token, true)
-	}
-	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		return fmt.Errorf("etcdlock: release: %w", err)
-	}
-	return err
-}
-
-func (b *Backend) release(ctx context.Context, key, token string, again bool) error {
 	name := b.held(key)
 	t, err := b.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(name), "=", token)).
@@ -197,15 +186,11 @@ func (b *Backend) release(ctx context.Context, key, token string, again bool) er
 		Else(clientv3.OpGet(name)).
 		Commit()
 	if err != nil {
-		return err //nolint:wrapcheck // Release wraps it
+		return fmt.Errorf("etcdlock: release: %w", err)
 	}
-	lived, err := b.revoke(ctx, leaseID(key, token))
+	b.revoke(ctx, leaseID(key, token))
 	switch {
 	case t.Succeeded:
-		return nil
-	case again && err != nil:
-		return err
-	case again && lived: // the lease had not run out, so it was the first try that deleted the key; another may have it now
 		return nil
 	case len(t.Responses[0].GetResponseRange().Kvs) > 0:
 		return fmt.Errorf("%w: %w", lock.ErrNotHeld, &lock.HeldError{Key: key})

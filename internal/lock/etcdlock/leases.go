@@ -67,18 +67,13 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64)
 	}
 }
 
-// revoke ends the lease, and with it what is attached to it. It reports whether
-// there was one. If it fails, the lease runs out by itself.
-func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) (lived bool, err error) {
-	_, err = b.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
-	if isEtcd(err, rpctypes.ErrLeaseNotFound) {
-		return false, nil
-	}
-	if err != nil {
+// revoke ends the lease, and with it what is attached to it. If it fails, the lease
+// runs out by itself.
+func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) {
+	_, err := b.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
+	if err != nil && !isEtcd(err, rpctypes.ErrLeaseNotFound) {
 		b.o.Logger.Debug("etcdlock: cannot revoke a lease, it will run out", "err", err)
-		return false, err //nolint:wrapcheck // Release wraps it
 	}
-	return true, nil
 }
 
 // revokeAlone revokes on its own time, also if ctx has ended.
@@ -86,7 +81,7 @@ func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
 	defer cancel()
 	defer b.conns.watch(ctx)()
-	_, _ = b.revoke(ctx, id) // it has said what failed
+	b.revoke(ctx, id)
 }
 
 func longEnough(got, want int64) error {
