@@ -19,6 +19,8 @@ FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/mutation,
 FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/app,internal/audit
 # The race detector without what it brings along: internal/testbed says why.
 RACE := -race -gcflags=all=-d=checkptr=0
+# Nobody debugs these binaries: without DWARF each of the fifty links in three quarters of the time.
+NODWARF := -ldflags=-w
 # What only computes, where the race detector finds nothing and takes eight times as long.
 NORACE := internal/order/model,internal,internal/gallery
 report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE)
@@ -40,19 +42,19 @@ release: ## static, stripped binaries with their checksums, in bin/release
 	.ci/release $(TAGS)
 
 quick: ## what can be known without servers and without root, in under a minute
-	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off -p=4 -parallel=3 -tags=$(TAGS) ./...
+	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) ./...
 
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
 	@echo "TEST_SEED=$(TEST_SEED)"
-	@$(report) -- $(RACE) -count=1 -vet=off -p=3 -parallel=2 -timeout 30m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=3 -parallel=2 -timeout 30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
-	@$(report) -- $(RACE) -count=1 -vet=off -p=2 -parallel=2 -timeout 90m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout 90m -tags=$(TAGS) ./...
 
 lint: ## vet, gofmt and golangci-lint
 	go vet -tags $(TAGS) ./...
