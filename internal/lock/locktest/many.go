@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -210,6 +211,10 @@ func (s suite) staysHeld(t testing.TB, leases []*lock.Lease, during time.Duratio
 		}
 	}
 	return true
+}
+
+func anyLost(leases []*lock.Lease) bool {
+	return slices.ContainsFunc(leases, func(h *lock.Lease) bool { return h.Context().Err() != nil })
 }
 
 // warmMany is warm for batches: the server has their scripts then, too.

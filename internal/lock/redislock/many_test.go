@@ -82,7 +82,7 @@ func TestABatchIsOneScriptForEachMaster(t *testing.T) {
 		"of a Cluster":           {dial(t, ""), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := lock.New(New(tc.client, Options{}), lock.Options{Lease: time.Minute})
+			l, err := lock.New(New(tc.client, Options{}), lock.Options{Lease: time.Minute, Timeout: 10 * time.Second})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, l.Close(context.Background())) }()
 			round := func() {
