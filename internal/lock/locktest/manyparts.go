@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func (s suite) manyParts(t *testing.T) {
 				s.Delete(t, keys[2])
 				assert.ErrorIs(t, ends(t, held[2].Context(), maxWait), lock.ErrLost)
 				// The others are renewed for longer than a lease, and so is the whole.
-				others := append(held[:2:2], held[3:]...)
+				others := slices.Concat(held[:2], held[3:])
 				alone = s.staysHeld(t, others, length*3/2)
 				ended := ctx.Err() // asked first: the contexts of the leases end before that of the work
 				alone = alone && !anyLost(others)
