@@ -120,13 +120,17 @@ func (r *results) of(m Mutant, o Options) (Result, bool, error) {
 	return one, ok && one.Hash == hash && one.Verdict.settled() && one.Tries >= o.triesOf(m), nil
 }
 
-// hash is that of the patch and of all files but documents in the folders of the mutated file
-// and of the killers' packages. What these import is not in it, or every commit would begin the
-// table anew: a change there is noticed only by a run with Options.Fresh.
+// hash is that of the patch and of all files but documents in the folders of the mutated file,
+// of the killers' packages and of the suite that the patch is beside, whose cases several
+// packages may run. What else these import is not in it, or every commit would begin the table
+// anew: a change there is noticed only by a run with Options.Fresh.
 func (m Mutant) hash(root string) (string, error) {
 	folders := []string{filepath.Dir(m.file.OldName)}
 	for _, k := range m.Killers {
 		folders = append(folders, filepath.Clean(k.Package))
+	}
+	if suite, err := filepath.Rel(root, m.suite()); err == nil && filepath.IsLocal(suite) {
+		folders = append(folders, suite)
 	}
 	slices.Sort(folders)
 	paths := []string{m.Path}

@@ -49,6 +49,16 @@ func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(o.Root, "README.md"), []byte("a document"), 0o600))
 	require.Zero(t, later(t, o, m), "a document changes no test")
 
+	beside := filepath.Join(o.Root, "suite", "testdata", "mutants")
+	require.NoError(t, os.MkdirAll(beside, 0o700))
+	kept := m
+	kept.Path = filepath.Join(beside, "kept.patch")
+	require.NoError(t, os.Link(m.Path, kept.Path))
+	require.Equal(t, 1, later(t, o, kept))
+	require.NoError(t, os.WriteFile(filepath.Join(o.Root, "suite", "cases.go"), []byte("package suite\n"), 0o600))
+	require.Equal(t, 1, later(t, o, kept), "the suite that it is beside has changed")
+	require.Zero(t, later(t, o, m), "which is not that of another")
+
 	changed := filepath.Join(o.Root, "tiny_test.go")
 	text, err := os.ReadFile(changed)
 	require.NoError(t, err)

@@ -161,12 +161,15 @@ func (r Result) print(out io.Writer, i, n int, m Mutant) {
 
 // Room is the package whose mutant it is, below internal: "lock/locktest".
 func (m Mutant) Room() string {
-	room := filepath.ToSlash(filepath.Dir(filepath.Dir(filepath.Dir(m.Path))))
+	room := filepath.ToSlash(m.suite())
 	if _, below, ok := strings.Cut("/"+room, "/internal/"); ok {
 		return below
 	}
 	return filepath.Base(room)
 }
+
+// suite is the folder of the suite that the patch is beside.
+func (m Mutant) suite() string { return filepath.Dir(filepath.Dir(filepath.Dir(m.Path))) }
 
 // Name is the room and the patch's name without its ending.
 func (m Mutant) Name() string {
