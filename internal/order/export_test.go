@@ -16,3 +16,6 @@ func (s *Service) PollsKnown() int {
 	defer s.polls.mu.Unlock()
 	return len(s.polls.all)
 }
+
+// PollsHeld is how many polls are held now.
+func (s *Service) PollsHeld() int { return cap(s.polls.held) - len(s.polls.held) }

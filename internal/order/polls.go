@@ -15,7 +15,8 @@ import (
 //
 // An order that another instance commits is found in the database. What is answered is the
 // order as it was committed while its poll waited: nothing is remembered for later polls, which
-// could be told of an order from before its payment or its end.
+// could be told of an order from before its payment or its end. A poll is later, too, if it began
+// while the order was being committed: others may have read it by then, and paid it.
 type polls struct {
 	held chan struct{} // a token for each poll that may be held besides
 
@@ -27,7 +28,10 @@ type queuedHere struct {
 	userID int64
 	since  time.Time
 	ended  chan struct{}
-	order  Order // once ended is closed
+
+	// Once ended is closed:
+	order Order
+	from  time.Time // before it was committed, or read
 }
 
 const (
@@ -54,12 +58,13 @@ func (p *polls) expect(o Order, now time.Time) {
 	}
 }
 
-// end answers the polls of an order that was committed.
-func (p *polls) end(o Order) {
+// end answers the polls of an order that was committed, or read as it was, after from. Those that
+// began later than from ask the stores.
+func (p *polls) end(o Order, from time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.all[o.ID]; q != nil {
-		q.order = o
+		q.order, q.from = o, from
 		close(q.ended)
 		delete(p.all, o.ID)
 	}
@@ -83,6 +88,7 @@ func (p *polls) wait(ctx context.Context, id, userID int64) (Order, bool) {
 	if p == nil {
 		return Order{}, false
 	}
+	began := time.Now()
 	p.mu.Lock()
 	q := p.all[id]
 	p.mu.Unlock()
@@ -99,7 +105,7 @@ func (p *polls) wait(ctx context.Context, id, userID int64) (Order, bool) {
 	defer enough.Stop()
 	select {
 	case <-q.ended:
-		return q.order, true
+		return q.order, began.Before(q.from)
 	case <-enough.C:
 	case <-ctx.Done():
 	}

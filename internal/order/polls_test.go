@@ -3,12 +3,14 @@ package order_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/lock"
 	"seckill/internal/order"
 )
 
@@ -58,6 +60,60 @@ func TestAPollIsHeldUntilItsOrderIsCommittedHereAndAsksNoStore(t *testing.T) {
 			require.Equal(t, atOnce, reads.reads.Load())
 		}
 		require.Zero(t, here.PollsKnown())
+	})
+}
+
+// slowToUnlock holds what was done inside a lock up before it is told.
+type slowToUnlock struct {
+	order.Locker
+	done func()
+	goOn chan struct{}
+}
+
+func (l slowToUnlock) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
+	err := l.Locker.Do(ctx, key, work, opts...)
+	l.done()
+	<-l.goOn
+	return err
+}
+
+func (l slowToUnlock) DoMany(
+	ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option,
+) []error {
+	errs := l.Locker.DoMany(ctx, keys, work, opts...)
+	l.done()
+	<-l.goOn
+	return errs
+}
+
+// Between a commit and its end in memory the order may be read, and paid.
+func TestAPollThatBeginsAfterTheCommitIsNotToldOfTheOrderAsItWas(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		committed := make(chan struct{})
+		slow := slowToUnlock{done: sync.OnceFunc(func() { close(committed) }), goOn: make(chan struct{})}
+		here := s.queueing("here", s.claimsNothing("here"), func(p *order.Deps) { slow.Locker, p.Locker = p.Locker, &slow })
+		o := queued(t, here, c, 7, "k")
+		var paid error
+		polled := make(chan answer, 1)
+		go func() {
+			defer close(slow.goOn)
+			<-committed
+			_, paid = s.Pay(context.WithoutCancel(t.Context()), o.ID, 7)
+			go func() {
+				var a answer
+				a.order, a.err = here.Get(context.WithoutCancel(t.Context()), o.ID, 7)
+				polled <- a
+			}()
+			for here.PollsHeld() == 0 && len(polled) == 0 { // until it waits, or has waited
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		consuming(t, s, s.drained(t, c), here)
+		a := <-polled
+		require.NoError(t, paid)
+		require.NoError(t, a.err)
+		require.Equal(t, order.Paid, a.order.Status)
 	})
 }
 

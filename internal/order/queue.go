@@ -146,6 +146,7 @@ func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) erro
 		return err
 	}
 	sale.Epoch = e.Hold.Epoch // the unit is of this epoch, and is sold in no other
+	began := time.Now()
 	o, err := e.Order, errTooLate
 	if s.now().Sub(o.CreatedAt) < maxAge {
 		o, err = s.sell(ctx, sale, o)
@@ -158,7 +159,7 @@ func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) erro
 	case err != nil:
 		return err
 	case committed:
-		s.polls.end(o)
+		s.polls.end(o, began)
 		return s.queue.AckCommitted(ctx, e)
 	}
 	return s.queue.Ack(ctx, e)

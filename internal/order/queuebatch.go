@@ -81,9 +81,10 @@ func (s *Service) serveBatch(ctx context.Context, entries []Entry, attempts []co
 	}
 	var sold []int
 	var holds []Hold
+	began := time.Now()
 	for _, m := range s.sellBatch(ctx, b) {
 		if m.order.ID == m.hold.OrderID {
-			s.polls.end(m.order)
+			s.polls.end(m.order, began)
 			sold, holds = append(sold, at[m]), append(holds, m.hold)
 		}
 	}
