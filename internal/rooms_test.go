@@ -53,10 +53,12 @@ var rooms = map[string][]string{
 	"internal/preflight":       {"internal/clock"},
 	"sql":                      {},
 
-	"internal/testbed/faultnet":    {},
-	"internal/testbed/testservers": {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
-	"internal/testbed/testcerts":   {},
-	"internal/testbed/failpoint":   {}, // it breaks calls and knows no instance
+	"internal/testbed/faultnet":         {},
+	"internal/testbed/schedlatency":     {"internal/testbed/servers"},
+	"internal/testbed/cmd/schedlatency": {}, // the machine alone
+	"internal/testbed/testservers":      {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/testbed/testcerts":        {},
+	"internal/testbed/failpoint":        {}, // it breaks calls and knows no instance
 
 	"internal/app/core": {"internal/audit", "internal/coupon", "internal/order", "internal/stock", "internal/store"},
 	"internal/app": { // it puts the program together, of all but the tools
@@ -85,13 +87,16 @@ var rooms = map[string][]string{
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":          {"internal/coupon", "internal/faults", "internal/lock", "internal/preflight", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 
-	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/servers"},
+	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers"},
 	"internal/bench/cmd/bench":    {"internal/bench"},
 	"internal/bench/cmd/shop":     {"internal/bench"},
 	"internal/bench/cmd/k6report": {}, // it reads what k6 wrote
 	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
-	"internal/scale":           {"internal/coupon", "internal/rush", "internal/stock", "internal/testbed", "internal/testbed/servers"},
+	"internal/scale": {
+		"internal/coupon", "internal/rush", "internal/stock",
+		"internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers",
+	},
 	"internal/scale/cmd/scale": {"internal/scale"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it

@@ -1,0 +1,57 @@
+package schedlatency_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed/schedlatency"
+	"seckill/internal/testbed/testservers"
+)
+
+var program string
+
+func TestMain(m *testing.M) {
+	if testservers.Servers() == nil {
+		var err error
+		if program, err = testservers.BuildPlain(schedlatency.Command); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	testservers.Main(m)
+}
+
+func TestHowLateThreadsAreWokenIsToldSinceTheLastTime(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
+	w, err := schedlatency.Start(t.Context(), program)
+	require.NoError(t, err)
+	defer w.Close()
+	time.Sleep(20 * time.Millisecond) // each thread has slept
+	late, err := w.Longest(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, late, "no thread is woken at once")
+	require.Less(t, late, time.Minute)
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_, err = w.Longest(stopped)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// It has no right to that priority, or there is no such program.
+func TestWhyItIsNotKnownIsSaid(t *testing.T) {
+	testservers.Need(t, testservers.Servers)
+	w, err := schedlatency.Start(t.Context(), "/bin/false")
+	require.ErrorContains(t, err, "ask how late threads are woken")
+	late, err := w.Longest(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, late, "what is not known excuses nothing")
+	w.Close()
+	_, err = schedlatency.Start(t.Context(), "/nowhere")
+	require.ErrorContains(t, err, "/nowhere")
+}
