@@ -19,7 +19,7 @@ var ErrInfoDenied = errors.New("stock: the user of redis.username may not use IN
 
 // buyersPerStep is how many buyers one command carries: few enough that other clients of the server
 // do not wait.
-const buyersPerStep = 500
+const buyersPerStep = 250
 
 // Load calls Fill and Open.
 func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
