@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,15 +15,22 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 		busy        bool
 		says        string // "": all bounds hold
 	}{
-		"all is well":         {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4400 * time.Millisecond, Call: Call{Took: 5 * time.Millisecond}}},
-		"a call of Redis":     {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms: script holds"},
-		"growth":              {half: Row{Took: 2 * time.Second}, whole: Row{Took: 5 * time.Second}, says: "restore: twice the buyers cost 2.5 times as much, above 2.2"},
-		"a short phase":       {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 2 * time.Second}},
-		"a short phase grown": {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 3 * time.Second}, says: "restore: twice the buyers cost 3.0 times as much"},
-		"other work":          {half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: 9 * time.Second, CPU: 2 * time.Second}, busy: true},
+		"all is well":                     {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4400 * time.Millisecond, Call: Call{Took: 5 * time.Millisecond}}},
+		"a call of Redis":                 {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms, and threads were woken 0s late at most: script holds"},
+		"a call that the machine held up": {whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 9 * time.Millisecond}}},
+		"a call longer than that": {
+			whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 10 * time.Millisecond, What: "script holds"}},
+			says:  "restore, 2 buyers: one call kept Redis busy for 10ms, above 5ms, and threads were woken 4ms late at most: script holds",
+		},
+		"growth to two digits": {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4409 * time.Millisecond}},
+		"growth above them":    {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4420 * time.Millisecond}, says: "restore: twice the buyers cost 2.21 times as much, above 2.20"},
+		"growth":               {half: Row{Took: 2 * time.Second}, whole: Row{Took: 5 * time.Second}, says: "restore: twice the buyers cost 2.50 times as much, above 2.20"},
+		"a short phase":        {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 2 * time.Second}},
+		"a short phase grown":  {half: Row{Took: 10 * time.Millisecond}, whole: Row{Took: 3 * time.Second}, says: "restore: twice the buyers cost 3.00 times as much"},
+		"other work":           {half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: 9 * time.Second, CPU: 2 * time.Second}, busy: true},
 		"growth beside other work": {
 			half: Row{Took: time.Second, CPU: time.Second}, whole: Row{Took: time.Second, CPU: 3 * time.Second}, busy: true,
-			says: "restore: twice the buyers cost 3.0 times as much",
+			says: "restore: twice the buyers cost 3.00 times as much",
 		},
 		"a call that waited for a core": {whole: Row{Call: Call{Took: time.Second, P99: time.Second, Median: 5 * time.Millisecond}}, busy: true},
 		"calls beside other work": {
@@ -64,9 +72,9 @@ func TestOrdersOfTheOtherCouponAreNoGrowth(t *testing.T) {
 	require.NoError(t, r.Verdict())
 	require.Equal(t, "4s, 2.00", r.cells()[1][5])
 	r.Sales[1] = of(20*time.Second, 9*time.Second, 1000)
-	require.ErrorContains(t, r.Verdict(), "settling: twice the buyers cost 2.5 times as much, above 2.2: 20s, and 5s of processor time")
+	require.ErrorContains(t, r.Verdict(), "settling: twice the buyers cost 2.50 times as much, above 2.20: 20s, and 5s of processor time")
 	r.Sales[1].Rows, r.Sales[0].Rows = r.Sales[1].Rows[1:], r.Sales[0].Rows[1:]
-	require.ErrorContains(t, r.Verdict(), "3.0 times as much", "what such an order costs is not known")
+	require.ErrorContains(t, r.Verdict(), "3.00 times as much", "what such an order costs is not known")
 }
 
 // The machine was quick before the whole and slow after it.
@@ -75,13 +83,45 @@ func TestGrowthIsOfTheMeanOfBothHalves(t *testing.T) {
 		return Sale{Rows: []Row{{Phase: "audit", Items: 1, Took: took, CPU: took, Memory: Memory{Program: int64(took)}}}}
 	}
 	r := Report{Limits: Limits{Memory: 1 << 62}.withDefaults(), Sales: []Sale{of(2 * time.Second), of(6 * time.Second)}}
-	require.ErrorContains(t, r.Verdict(), "audit: twice the buyers cost 3.0 times as much, above 2.2")
+	require.ErrorContains(t, r.Verdict(), "audit: twice the buyers cost 3.00 times as much, above 2.20")
 	require.Equal(t, []string{"2s", "6s", "3.00", "6s, 3.00"}, r.cells()[0][2:6])
 	r.Sales = append(r.Sales, of(4*time.Second))
 	require.NoError(t, r.Verdict())
 	require.Equal(t, []string{"2s, 4s", "6s", "2.00", "6s, 2.00"}, r.cells()[0][2:6])
 	r.Sales[2] = of(3 * time.Second)
-	require.ErrorContains(t, r.Verdict(), "2.4 times as much")
+	require.ErrorContains(t, r.Verdict(), "2.40 times as much")
+}
+
+// Plain commands grow by so much on this machine, by Redis' own time.
+func TestALoadingMayGrowAsThePlainCommandsOfTheSameRun(t *testing.T) {
+	of := func(phase string, load, plain time.Duration) Sale {
+		return Sale{Rows: []Row{{Phase: phase, Items: 1, Took: load}, {Phase: "reference", Items: 1, Took: plain}}}
+	}
+	for _, tc := range []struct {
+		phase       string
+		load, plain time.Duration // with all of the buyers; with half of them 2 s and 500 ms
+		broken      string
+	}{
+		{"restore", 5280 * time.Millisecond, 1200 * time.Millisecond, ""},
+		{"publication", 5300 * time.Millisecond, 1200 * time.Millisecond, "publication: twice the buyers cost 2.65 times as much, above 2.64"},
+		{"restore", 4800 * time.Millisecond, 900 * time.Millisecond, "restore: twice the buyers cost 2.40 times as much, above 2.20"},
+		{"audit", 4800 * time.Millisecond, 1200 * time.Millisecond, "audit: twice the buyers cost 2.40 times as much, above 2.20"},
+	} {
+		t.Run(fmt.Sprint(tc.phase, tc.load, tc.plain), func(t *testing.T) {
+			half := of(tc.phase, 2*time.Second, 500*time.Millisecond)
+			r := Report{Limits: Limits{}.withDefaults(), Sales: []Sale{half, of(tc.phase, tc.load, tc.plain)}}
+			if tc.broken == "" {
+				require.NoError(t, r.Verdict())
+				return
+			}
+			require.ErrorContains(t, r.Verdict(), tc.broken)
+		})
+	}
+}
+
+func TestAMachineThatDoesNotTellHowLateItIsExcusesNothing(t *testing.T) {
+	r := Report{Unwoken: "no right"}
+	require.Contains(t, r.remarks()[1], "so no call of Redis is excused by it: no right")
 }
 
 func TestWhatMakesNoSenseIsRefused(t *testing.T) {

@@ -16,6 +16,7 @@ type phase struct {
 	name    string
 	first   bool // there is no sale before it
 	audited bool // the sale is audited after it
+	loads   bool // it loads Redis, and is held against the reference
 	// prepare fills in what is not waited for, and says what. It is not measured.
 	prepare func(*sale, context.Context) (string, error)
 	// play plays the phase, and notes how long it took and for how many.
@@ -31,12 +32,13 @@ var phases = []phase{
 	{name: "sale", first: true, play: (*sale).sell},
 	{name: "audit", play: (*sale).audit},
 	{name: "migration", audited: true, prepare: (*sale).next, play: (*sale).migrate},
-	{name: "publication", audited: true, play: (*sale).publishMore},
-	{name: "restore", audited: true, play: (*sale).restore},
+	{name: "publication", audited: true, loads: true, play: (*sale).publishMore},
+	{name: "restore", audited: true, loads: true, play: (*sale).restore},
 	{name: "settling", audited: true, prepare: (*sale).leaveHolds, play: (*sale).settle},
 	{name: "expiry", audited: true, prepare: (*sale).overdue, play: (*sale).expire},
 	{name: "end", play: (*sale).end},
 	{name: "archive", audited: true, prepare: (*sale).growOld, play: (*sale).archive},
+	{name: referencePhase, first: true, play: (*sale).writeReference},
 }
 
 // Names are the names of the phases.

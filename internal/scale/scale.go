@@ -1,8 +1,8 @@
 // Package scale plays a sale of many buyers end to end, on real servers and with the
 // program as it is shipped, and measures what each phase costs:
 //
-//	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive
-//	  └─────────────── another coupon sells on, and tells how long its orders take ───────┘
+//	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive ─▶ reference
+//	  └──────────────────── another coupon sells on, and tells how long its orders take ────────────────┘
 //
 // It is played for half of the buyers, for all of them, and for half of them again, each time on
 // fresh stores: a machine that is shared is quicker in one minute than in another, and what twice
@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"seckill/internal/testbed/schedlatency"
 )
 
 // Options are how large a run is, and what of it is played.
@@ -40,7 +42,8 @@ type Options struct {
 	Once bool
 
 	Root    string        // the module, to build the program from
-	Program string        // or the program, built
+	Program string        // or the program, built,
+	Latency string        // and that of package schedlatency, built
 	Tick    time.Duration // order.background_interval; 0 is a second
 	Calm    time.Duration // how long the other coupon sells alone; 0 is five seconds
 	Servers Starter       // nil starts a MariaDB and a Redis for each sale
@@ -89,6 +92,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return r, err
 	}
+	var unknown error
+	if h.latency, unknown = schedlatency.Start(ctx, h.Latency); unknown != nil {
+		r.Unwoken = unknown.Error()
+	}
+	defer h.latency.Close()
 	sales := []int64{o.Buyers / 2, o.Buyers, o.Buyers / 2}
 	if o.Once {
 		sales = sales[:2]

@@ -49,6 +49,9 @@ func (s *sale) watch(ctx context.Context) (*watch, error) {
 		return nil, err
 	}
 	w.cpu = used
+	if _, err := s.latency.Longest(ctx); err != nil { // before the phase
+		return nil, err
+	}
 	ctx, w.end = context.WithCancel(ctx)
 	w.running.Go(func() { w.watchRow(ctx) })
 	w.running.Go(func() { w.others = s.buyOthers(ctx) })
@@ -82,9 +85,11 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
+	woken, unknown := w.latency.Longest(ctx)
+	r.Woken = woken
 	calls, failed := w.client.SlowLogGet(ctx, -1).Result()
 	info, denied := w.client.InfoMap(ctx, "latencystats").Result()
-	if err = errors.Join(err, failed, denied, w.failed); err != nil {
+	if err = errors.Join(err, unknown, failed, denied, w.failed); err != nil {
 		return err
 	}
 	r.Call = slowest(calls)

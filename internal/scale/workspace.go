@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"seckill/internal/testbed"
+	"seckill/internal/testbed/schedlatency"
 	"seckill/internal/testbed/servers"
 )
 
@@ -22,6 +24,7 @@ type workspace struct {
 	Options
 
 	undisturbed bool // Redis has the highest priority
+	latency     *schedlatency.Watch
 	dir         string
 	close       func() error // removes the folder
 	secret      string
@@ -58,15 +61,24 @@ func openWorkspace(ctx context.Context, o Options) (_ *workspace, err error) {
 	if h.Servers == nil {
 		h.Servers = h.startServers
 	}
-	if h.Program == "" {
-		h.Program = filepath.Join(h.dir, "seckill")
-		cmd := exec.CommandContext(ctx, "go", "build", "-tags=nomsgpack", "-o", h.Program, "./cmd/seckill") //nolint:gosec // our own
-		cmd.Dir = o.Root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build the program: %w: %s", err, out)
-		}
+	if err := h.build(ctx, &h.Program, "./cmd/seckill"); err != nil {
+		return nil, err
 	}
-	return h, nil
+	return h, h.build(ctx, &h.Latency, schedlatency.Command)
+}
+
+// build builds a program, unless there is one.
+func (h *workspace) build(ctx context.Context, program *string, pkg string) error {
+	if *program != "" {
+		return nil
+	}
+	*program = filepath.Join(h.dir, filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags=nomsgpack", "-o", *program, pkg) //nolint:gosec // our own
+	cmd.Dir = h.Root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", pkg, err, out)
+	}
+	return nil
 }
 
 // startServers starts servers for one sale alone. The database has room for a million buyers in memory and in its
@@ -85,8 +97,22 @@ func (h *workspace) startServers(ctx context.Context) (*testbed.Env, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	h.undisturbed = syscall.Setpriority(syscall.PRIO_PROCESS, e.Redis.PID(), highestPriority) == nil
+	h.undisturbed = raisePriority(e.Redis.PID()) == nil
 	return e, nil
+}
+
+// raisePriority sets the priority of every thread of a process: one that frees memory holds locks of the
+// allocator that the others wait for.
+func raisePriority(pid int) error {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, t := range threads {
+		id, failed := strconv.Atoi(t.Name())
+		if failed == nil {
+			failed = syscall.Setpriority(syscall.PRIO_PROCESS, id, highestPriority)
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // command is a program in an environment of its own: no setting of the caller may
