@@ -141,10 +141,18 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 	if err := ctx.Err(); err != nil {
 		return figures{}, err
 	}
+	if _, err := b.house.latency.Longest(ctx); err != nil { // before the round
+		return figures{}, err
+	}
 	t, err := measure()
 	if err != nil {
 		return figures{}, fmt.Errorf("%s: %w", name, err)
 	}
+	late, err := b.house.latency.Longest(ctx)
+	if err != nil {
+		return figures{}, err
+	}
+	t.figures[woken] = late.Seconds() * 1000
 	b.report.Audits++
 	for _, v := range t.violations {
 		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s, round %d: %s", name, round+1, v))

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/testbed"
+	"seckill/internal/testbed/schedlatency"
 )
 
 // env is the servers and the two programs of a run.
@@ -21,6 +22,7 @@ type env struct {
 
 	program string // seckill
 	bare    string
+	latency *schedlatency.Watch // of the machine
 	rdb     *redis.Client
 	secret  string
 }
@@ -39,10 +41,26 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	if h.bare, err = h.build(ctx, root, "./internal/bench/cmd/bare"); err == nil {
 		err = h.openServers(ctx)
 	}
+	if err == nil {
+		err = h.watchLatency(ctx, root)
+	}
 	if err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
+}
+
+// watchLatency has the machine's own delays measured, if it lets a thread have the highest priority.
+func (h *env) watchLatency(ctx context.Context, root string) error {
+	program, err := h.build(ctx, root, schedlatency.Command)
+	if err != nil {
+		return err
+	}
+	if h.latency, err = schedlatency.Start(ctx, program); err != nil {
+		return context.Cause(ctx) // otherwise it is not known
+	}
+	h.OnClose(func() error { h.latency.Close(); return nil })
+	return nil
 }
 
 // newEnv returns an env with the program and no server yet.

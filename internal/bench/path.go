@@ -63,6 +63,10 @@ const (
 	single = "single commit"
 	queue  = "queue"
 	look   = "look"
+
+	soldOutPath  = "sold out"
+	soldOutKeys  = "sold out, keys"
+	limitReached = "limit reached"
 )
 
 // paths lists everything that is measured. A path whose settings this build refuses is left out and
@@ -78,9 +82,9 @@ var paths = []path{
 	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},
 	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500, false},
 	{queue, "202, polled until the row is committed", []string{modeQueue, queueLength}, enough, 60_000, 1500, false},
-	{"sold out", "409 sold_out", nil, soldOut, 120_000, 4000, false},
-	{"sold out, keys", "the same to taps with a key, whose earlier orders are looked for", nil, soldOut, 120_000, 4000, true},
-	{"limit reached", "409 limit_reached", nil, bought, 80_000, 2000, false},
+	{soldOutPath, "409 sold_out", nil, soldOut, 120_000, 4000, false},
+	{soldOutKeys, "the same to taps with a key, whose earlier orders are looked for", nil, soldOut, 120_000, 4000, true},
+	{limitReached, "409 limit_reached", nil, bought, 80_000, 2000, false},
 	{"not started", "403 not_started", nil, notOpen, 120_000, 4000, false},
 	{look, "the coupon, to a visitor without a token", nil, looking, 120_000, 4000, false},
 }

@@ -18,6 +18,12 @@ var (
 	whole = func(v float64) string { return grouped(int64(v + 0.5)) }
 	one   = func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	times = func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+	known = func(v float64) string {
+		if v == 0 {
+			return "–"
+		}
+		return one(v)
+	}
 	three = func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 	// share formats a ratio, which is absent where there is no denominator.
 	share = func(v float64) string {
@@ -40,6 +46,7 @@ var speeds = []column{
 	{"requests/s", requestRate, whole},
 	{"p50, ms", p50, one},
 	{"p99, ms", p99, one},
+	{"thread woken late, ms", woken, known},
 }
 
 var ratios = []column{{"of the bare route", ofBare, share}, {"of single", ofSingle, share}}
