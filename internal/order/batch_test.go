@@ -231,6 +231,71 @@ func TestABatchIsNoLargerThanItMayBe(t *testing.T) {
 	s.atRest(t, c, 7)
 }
 
+// turnstile lets each batch pass when its channel is closed.
+type turnstile struct {
+	order.Stock
+	sizes  chan int
+	passes chan chan struct{}
+}
+
+func (g turnstile) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	pass := make(chan struct{})
+	g.sizes <- len(requests)
+	g.passes <- pass
+	<-pass
+	return g.Stock.ReserveMany(ctx, requests)
+}
+
+func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 40, 1)
+	gate := turnstile{sizes: make(chan int, 40), passes: make(chan chan struct{}, 40)}
+	w := &crowd{t: t}
+	w.Service = s.with(func(p *order.Deps) { gate.Stock, p.Stock = p.Stock, &gate })
+	begun := func() int {
+		select {
+		case size := <-gate.sizes:
+			return size
+		case <-time.After(patient):
+			return 0
+		}
+	}
+	user := int64(0)
+	place := func(waiting int) {
+		user++
+		r := wish(c, user, "")
+		w.asks.Go(func() { _, _ = w.Place(context.WithoutCancel(t.Context()), r) })
+		require.Eventually(t, func() bool { return w.WaitingForABatch() == waiting }, patient, time.Millisecond)
+	}
+	place(0)
+	require.Equal(t, 1, begun())
+	first := <-gate.passes
+	place(0)
+	require.Equal(t, 1, begun(), "one waits and one is under way")
+	second := <-gate.passes
+	for waiting := range 3 {
+		place(waiting + 1)
+	}
+	close(first)
+	require.Equal(t, 3, begun())
+	third := <-gate.passes
+	close(second)
+	require.Eventually(t, func() bool { return w.BatchWorkers() == 1 }, patient, time.Millisecond)
+	place(1)
+	place(2)
+	place(0)
+	require.Equal(t, 3, begun(), "three wait and three are under way")
+	place(1)
+	close(third)
+	require.Eventually(t, func() bool { return w.BatchWorkers() == 1 }, patient, time.Millisecond, "one waits and three are under way")
+	close(<-gate.passes)
+	require.Equal(t, 1, begun(), "what was left waiting is not forgotten")
+	close(<-gate.passes)
+	w.asks.Wait()
+	s.atRest(t, c, 9)
+	require.Eventually(t, func() bool { return w.BatchWorkers() == 0 }, patient, time.Millisecond)
+}
+
 func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 40, 1)

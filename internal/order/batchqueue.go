@@ -95,9 +95,10 @@ type batcher struct {
 	least     time.Duration // what an order must have left of its time, to share a batch
 	place     func(batch)
 
-	mu      sync.Mutex
-	waiting batch
-	workers int
+	mu       sync.Mutex
+	waiting  batch
+	workers  int
+	underWay int // orders in batches
 }
 
 // takes reports whether an order with this context may share a batch. One with little time
@@ -115,12 +116,12 @@ func (b *batcher) takes(ctx context.Context) bool {
 func (b *batcher) join(m *member) error {
 	b.mu.Lock()
 	b.waiting = append(b.waiting, m)
-	idle := b.workers < batchesAtOnce
-	if idle {
+	begins := b.mayBegin()
+	if begins {
 		b.workers++
 	}
 	b.mu.Unlock()
-	if idle {
+	if begins {
 		go b.work()
 	}
 	select {
@@ -147,18 +148,31 @@ func (b *batcher) withdraw(m *member) bool {
 	return true
 }
 
-// work places one batch after the other until no order waits.
+// mayBegin reports whether one more worker may begin a batch: the first always, and the second when as many
+// orders wait as are under way. A batch costs as much as several orders whatever its size, so small ones beside
+// others would take the processors from those that are larger by waiting for each other.
+func (b *batcher) mayBegin() bool {
+	return b.workers == 0 || b.workers < batchesAtOnce && len(b.waiting) >= b.underWay
+}
+
+// work places one batch after the other until no order waits, or too few beside the other worker's.
 func (b *batcher) work() {
-	for next := b.next(); len(next) > 0; next = b.next() {
+	for next := b.next(nil); len(next) > 0; next = b.next(next) {
 		b.place(next)
 	}
 }
 
-// next takes the orders that have waited longest. Those that have too little time left
-// by now go on alone. The worker that it returns none to must end.
-func (b *batcher) next() (taken batch) {
+// next takes the orders that have waited longest, after a batch that is done. Those that have too
+// little time left by now go on alone. The worker that it returns none to must end: what waits then is
+// begun by the other one, or by an order that comes.
+func (b *batcher) next(done batch) (taken batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.underWay -= len(done)
+	b.workers--
+	if !b.mayBegin() {
+		return nil
+	}
 	for len(taken) == 0 && len(b.waiting) > 0 {
 		n := min(len(b.waiting), b.size)
 		for _, m := range b.waiting[:n] {
@@ -170,8 +184,9 @@ func (b *batcher) next() (taken batch) {
 		}
 		b.waiting = slices.Delete(b.waiting, 0, n)
 	}
-	if len(taken) == 0 {
-		b.workers--
+	if len(taken) > 0 {
+		b.workers++
+		b.underWay += len(taken)
 	}
 	return taken
 }

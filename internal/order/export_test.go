@@ -10,6 +10,13 @@ func (s *Service) WaitingForABatch() int {
 	return len(s.batches.waiting)
 }
 
+// BatchWorkers returns how many batches are under way.
+func (s *Service) BatchWorkers() int {
+	s.batches.mu.Lock()
+	defer s.batches.mu.Unlock()
+	return s.batches.workers
+}
+
 // PollsKnown returns how many orders polls may wait for.
 func (s *Service) PollsKnown() int {
 	s.polls.mu.Lock()

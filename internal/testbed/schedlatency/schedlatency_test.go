@@ -31,7 +31,7 @@ func TestHowLateThreadsAreWokenIsToldSinceTheLastTime(t *testing.T) {
 	w, err := schedlatency.Start(t.Context(), program)
 	require.NoError(t, err)
 	defer w.Close()
-	time.Sleep(20 * time.Millisecond) // each thread has slept
+	time.Sleep(50 * time.Millisecond) // each thread has slept
 	late, err := w.Longest(t.Context())
 	require.NoError(t, err)
 	require.Positive(t, late, "no thread is woken at once")

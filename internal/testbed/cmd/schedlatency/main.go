@@ -1,7 +1,8 @@
 // Command schedlatency tells how late this machine wakes a thread of the highest priority. For each
 // line of its input it prints the longest delay since the line before, in nanoseconds, of a thread on
-// each core that sleeps for half a millisecond at a time. Of what takes longer than its work on such
-// a machine, that much may be the machine's: no process takes a core from such a thread.
+// each core that sleeps for five milliseconds at a time. No process takes a core from such a thread, so
+// of what takes longer than its work, that much may be the machine's own doing. A delay that began
+// while the thread slept is told as that much shorter; shorter naps would tell more and disturb more.
 //
 //	go run ./internal/testbed/cmd/schedlatency
 //
@@ -67,7 +68,7 @@ func watch(core int, longest *atomic.Int64, ready chan<- error) {
 		return
 	}
 	close(ready)
-	const nap = 500 * time.Microsecond
+	const nap = 5 * time.Millisecond
 	sleep := unix.NsecToTimespec(nap.Nanoseconds())
 	for {
 		began := time.Now()
