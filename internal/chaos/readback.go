@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -53,7 +52,7 @@ func (r *round) askAgain(ctx context.Context) {
 		if !r.insist(ctx, o.wish, func() time.Time { return until }) {
 			r.rec.problem("order %d: asking again with the same key gets no answer", o.id)
 		}
-		if (len(o.wish.ids) == 0 || !slices.Contains(o.wish.ids, o.id)) && !r.rec.lostWithTheDatabase(o) {
+		if !r.rec.ledTo(o) && !r.rec.lostWithTheDatabase(o) {
 			r.rec.problem("order %d: asking again with the same key does not lead to it", o.id)
 		}
 	})

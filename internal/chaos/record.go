@@ -119,6 +119,13 @@ func (r *record) acknowledge(w *purchase, id int64, expires, asked time.Time) *a
 	return o
 }
 
+// ledTo reports whether the answers to the request of an order have named the order.
+func (r *record) ledTo(o *acknowledged) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(o.wish.ids, o.id)
+}
+
 func (r *record) refuse(code string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,7 @@ type Placed struct {
 }
 
 // batchesAtOnce is how many batches are under way at most: one is reserved and locked
-// while another is committed.
+// while another is committed. When the second begins, mayBegin says.
 const batchesAtOnce = 2
 
 // batch is orders that are placed together.
