@@ -21,9 +21,8 @@ FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/
 RACE := -race -gcflags=all=-d=checkptr=0
 # These binaries are run and not debugged: without DWARF each of the fifty links in three quarters of the time.
 NODWARF := -ldflags=-w
-# What only computes, where the race detector finds nothing and takes eight times as long, and what only drives
-# programs, which have it.
-NORACE := internal/e2e,internal/bench,internal/scale,internal/order/model,internal/gallery,internal
+# What only computes, where the race detector finds nothing and takes eight times as long.
+NORACE := internal/order/model,internal,internal/gallery
 report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE)
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.

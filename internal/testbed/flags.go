@@ -4,7 +4,3 @@ package testbed
 // which -race brings along, looks at every conversion of a pointer: the program makes none itself, and the
 // embedded database makes so many that its tests would take a fifth longer.
 func RaceFlags() []string { return []string{"-race", "-gcflags=all=-d=checkptr=0"} }
-
-// RaceVariable is set in the environment of tests that have no race detector themselves, because they only
-// drive programs, and that are to build those programs with it.
-const RaceVariable = "TEST_RACE"

@@ -7,9 +7,8 @@
 //	go test -json ─┘             the output of what failed, what was skipped and why,
 //	(-norace, p=1)               the slowest tests
 //
-// Packages named with -norace are tested without the race detector, one at a time beside the others: those that
-// only compute, where it finds nothing and takes eight times as long, and those that only drive programs, which
-// they build with it if the others have it (testbed.RaceVariable).
+// Packages named with -norace are tested without the race detector, one at a time beside the others:
+// those that only compute, where it finds nothing and takes eight times as long.
 //
 // It exits with 1 if a test failed, a package did not build, or a test was skipped
 // and -skips is not allow. What it does not do is run anything twice: a test that
@@ -85,15 +84,10 @@ func run(ctx context.Context, r *report, first, noRace, args []string) error {
 	all := make(chan event)
 	var tests errgroup.Group
 	if len(raced) > 0 {
-		tests.Go(func() error { return test(ctx, all, nil, flags, raced) })
+		tests.Go(func() error { return test(ctx, all, flags, raced) })
 	}
 	if len(plain) > 0 {
-		without := withoutRace(flags)
-		var env []string
-		if len(without) < len(flags) {
-			env = append(env, testbed.RaceVariable+"=1")
-		}
-		tests.Go(func() error { return test(ctx, all, env, append(without, "-p=1"), plain) })
+		tests.Go(func() error { return test(ctx, all, append(withoutRace(flags), "-p=1"), plain) })
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -109,11 +103,10 @@ func run(ctx context.Context, r *report, first, noRace, args []string) error {
 	return err
 }
 
-// test runs go test with additions to its environment and sends its events.
-func test(ctx context.Context, all chan<- event, env, flags, packages []string) error {
+// test runs go test and sends its events.
+func test(ctx context.Context, all chan<- event, flags, packages []string) error {
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...) //nolint:gosec // go test itself
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.Env = append(os.Environ(), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -23,7 +23,7 @@ var (
 // others, a program that they start would be compiled from scratch.
 func BuildFlags(tags ...string) []string {
 	flags := []string{"-tags=" + strings.Join(append(tags, "nomsgpack"), ",")}
-	if race || os.Getenv(testbed.RaceVariable) != "" {
+	if race {
 		flags = append(flags, testbed.RaceFlags()...)
 	}
 	return flags
