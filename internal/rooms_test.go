@@ -55,7 +55,7 @@ var rooms = map[string][]string{
 
 	"internal/testbed/faultnet":         {},
 	"internal/testbed/schedlatency":     {"internal/testbed/servers"},
-	"internal/testbed/cmd/schedlatency": {}, // the machine alone
+	"internal/testbed/cmd/schedlatency": {"internal/testbed/schedlatency"},
 	"internal/testbed/testservers":      {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":        {},
 	"internal/testbed/failpoint":        {}, // it breaks calls and knows no instance

@@ -16,11 +16,11 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 		says        string // "": all bounds hold
 	}{
 		"all is well":                     {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4400 * time.Millisecond, Call: Call{Took: 5 * time.Millisecond}}},
-		"a call of Redis":                 {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms, and threads were woken 0s late at most: script holds"},
-		"a call that the machine held up": {whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 9 * time.Millisecond}}},
+		"a call of Redis":                 {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms, and the machine delayed no thread by more than 0s: script holds"},
+		"a call that the machine held up": {whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 14 * time.Millisecond}}},
 		"a call longer than that": {
-			whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 10 * time.Millisecond, What: "script holds"}},
-			says:  "restore, 2 buyers: one call kept Redis busy for 10ms, above 5ms, and threads were woken 4ms late at most: script holds",
+			whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 15 * time.Millisecond, What: "script holds"}},
+			says:  "restore, 2 buyers: one call kept Redis busy for 15ms, above 5ms, and the machine delayed no thread by more than 9ms: script holds",
 		},
 		"growth to two digits": {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4409 * time.Millisecond}},
 		"growth above them":    {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4420 * time.Millisecond}, says: "restore: twice the buyers cost 2.21 times as much, above 2.20"},

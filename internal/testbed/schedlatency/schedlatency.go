@@ -20,6 +20,10 @@ import (
 // Command is the package of the program that Start starts.
 const Command = "seckill/internal/testbed/cmd/schedlatency"
 
+// Nap is how long the threads sleep at a time. A delay that begins meanwhile is told as up to Nap shorter;
+// shorter naps would tell more, and disturb what is measured.
+const Nap = 5 * time.Millisecond
+
 // Watch is a process that is asked. A nil *Watch knows nothing and answers 0.
 type Watch struct {
 	in    io.WriteCloser
@@ -49,8 +53,8 @@ func Start(ctx context.Context, program string) (*Watch, error) {
 	return w, nil
 }
 
-// Longest returns by how much a thread was woken late at most since it was asked before. After an
-// error, that of ctx among them, the process has ended.
+// Longest returns by how much a thread was woken late at most since it was asked before: the machine's
+// longest delay was that, or up to Nap longer. After an error, that of ctx among them, the process has ended.
 func (w *Watch) Longest(ctx context.Context) (time.Duration, error) {
 	if w == nil {
 		return 0, nil

@@ -1,8 +1,7 @@
 // Command schedlatency tells how late this machine wakes a thread of the highest priority. For each
 // line of its input it prints the longest delay since the line before, in nanoseconds, of a thread on
 // each core that sleeps for five milliseconds at a time. No process takes a core from such a thread, so
-// of what takes longer than its work, that much may be the machine's own doing. A delay that began
-// while the thread slept is told as that much shorter; shorter naps would tell more and disturb more.
+// of what takes longer than its work, that much may be the machine's own doing.
 //
 //	go run ./internal/testbed/cmd/schedlatency
 //
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"seckill/internal/testbed/schedlatency"
 )
 
 func main() {
@@ -68,12 +69,11 @@ func watch(core int, longest *atomic.Int64, ready chan<- error) {
 		return
 	}
 	close(ready)
-	const nap = 5 * time.Millisecond
-	sleep := unix.NsecToTimespec(nap.Nanoseconds())
+	sleep := unix.NsecToTimespec(schedlatency.Nap.Nanoseconds())
 	for {
 		began := time.Now()
 		_ = unix.Nanosleep(&sleep, nil) // a signal makes it shorter, which is not late
-		late := int64(time.Since(began) - nap)
+		late := int64(time.Since(began) - schedlatency.Nap)
 		for is := longest.Load(); late > is; is = longest.Load() { // another core may tell one, too
 			if longest.CompareAndSwap(is, late) {
 				break
