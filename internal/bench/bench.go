@@ -152,7 +152,7 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 	if err != nil {
 		return figures{}, err
 	}
-	t.figures[woken] = late.Seconds() * 1000
+	t.figures[schedLatency] = late.Seconds() * 1000
 	b.report.Audits++
 	for _, v := range t.violations {
 		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s, round %d: %s", name, round+1, v))

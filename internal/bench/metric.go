@@ -45,7 +45,7 @@ const (
 	fsyncs        // as InnoDB counts them, each
 	redoBytes     // of its log, each
 	memory        // MiB resident of the program, at its highest; the largest of several
-	woken         // ms by which the machine woke a thread of the highest priority late at most; 0 is not known
+	schedLatency  // ms by which the machine woke a thread of the highest priority late at most; 0 is not known
 
 	metrics
 )
@@ -56,7 +56,7 @@ var names = [metrics]string{
 	"p50_ms", "p99_ms", "of_bare", "of_single", "cpu_us", "cost_of_bare", "cpu_program_us", "cpu_database_us", "cpu_redis_us", "cpu_crowd_us",
 	"redis_scripts", "redis_commands", "redis_bytes_in", "redis_bytes_out", "redis_bytes_kept", "redis_busiest",
 	"sql_statements", "sql_commits", "rows_written", "rows_read", "sql_bytes_in", "sql_bytes_out", "sql_fsyncs",
-	"sql_redo_bytes", "memory_mib", "woken_late_ms",
+	"sql_redo_bytes", "memory_mib", "sched_latency_ms",
 }
 
 // figures are those of one round, or the medians of several.

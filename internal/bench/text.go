@@ -46,7 +46,7 @@ var speeds = []column{
 	{"requests/s", requestRate, whole},
 	{"p50, ms", p50, one},
 	{"p99, ms", p99, one},
-	{"thread woken late, ms", woken, known},
+	{"scheduling latency, ms", schedLatency, known},
 }
 
 var ratios = []column{{"of the bare route", ofBare, share}, {"of single", ofSingle, share}}

@@ -158,10 +158,10 @@ func (r *Report) growth(p pair) float64 {
 
 // delayed returns by how much the machine may have delayed a thread of the highest priority at most.
 func (r Row) delayed() time.Duration {
-	if r.Woken == 0 {
+	if r.SchedLatency == 0 {
 		return 0
 	}
-	return r.Woken + schedlatency.Nap
+	return r.SchedLatency + schedlatency.Nap
 }
 
 // rounded is a growth as the table shows it.

@@ -17,9 +17,9 @@ func TestABoundThatIsBrokenIsNamedWithItsPhase(t *testing.T) {
 	}{
 		"all is well":                     {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4400 * time.Millisecond, Call: Call{Took: 5 * time.Millisecond}}},
 		"a call of Redis":                 {whole: Row{Call: Call{Took: 6 * time.Millisecond, What: "script holds"}}, says: "restore, 2 buyers: one call kept Redis busy for 6ms, above 5ms, and the machine delayed no thread by more than 0s: script holds"},
-		"a call that the machine held up": {whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 14 * time.Millisecond}}},
+		"a call that the machine held up": {whole: Row{SchedLatency: 4 * time.Millisecond, Call: Call{Took: 14 * time.Millisecond}}},
 		"a call longer than that": {
-			whole: Row{Woken: 4 * time.Millisecond, Call: Call{Took: 15 * time.Millisecond, What: "script holds"}},
+			whole: Row{SchedLatency: 4 * time.Millisecond, Call: Call{Took: 15 * time.Millisecond, What: "script holds"}},
 			says:  "restore, 2 buyers: one call kept Redis busy for 15ms, above 5ms, and the machine delayed no thread by more than 9ms: script holds",
 		},
 		"growth to two digits": {half: Row{Took: 2 * time.Second}, whole: Row{Took: 4409 * time.Millisecond}},
@@ -120,7 +120,7 @@ func TestALoadingMayGrowAsThePlainCommandsOfTheSameRun(t *testing.T) {
 }
 
 func TestAMachineThatDoesNotTellHowLateItIsExcusesNothing(t *testing.T) {
-	r := Report{Unwoken: "no right"}
+	r := Report{NoSchedLatency: "no right"}
 	require.Contains(t, r.remarks()[1], "so no call of Redis is excused by it: no right")
 }
 

@@ -21,8 +21,8 @@ type Report struct {
 	Load      float64 // the load average before the run,
 	LoadAfter float64 // and after it
 	// Undisturbed reports whether Redis had a higher priority than other processes.
-	Undisturbed bool
-	Unwoken     string // why it is not known how late threads are woken; "" if it is
+	Undisturbed    bool
+	NoSchedLatency string // why it is not known how late threads are woken; "" if it is
 }
 
 // Sale is one of them.
@@ -33,18 +33,18 @@ type Sale struct {
 
 // Row is what a phase took.
 type Row struct {
-	Phase    string
-	Items    int64 // orders or holds
-	Took     time.Duration
-	CPU      time.Duration // of the program, Redis and the database, with the orders of the other coupon
-	Memory   Memory
-	Call     Call          // that kept Redis busy for the longest time
-	Woken    time.Duration // how late a thread of the highest priority was woken at most; 0 is not known
-	RowHeld  time.Duration // the longest time that the coupon's row was waited for
-	Others   Latency       // of the other coupon, meanwhile
-	Filled   string        // what was filled in by SQL, or by commands to Redis
-	Notes    []string
-	Violated []string // by the audit, or by the generator's record
+	Phase        string
+	Items        int64 // orders or holds
+	Took         time.Duration
+	CPU          time.Duration // of the program, Redis and the database, with the orders of the other coupon
+	Memory       Memory
+	Call         Call          // that kept Redis busy for the longest time
+	SchedLatency time.Duration // how late a thread of the highest priority was woken at most; 0 is not known
+	RowHeld      time.Duration // the longest time that the coupon's row was waited for
+	Others       Latency       // of the other coupon, meanwhile
+	Filled       string        // what was filled in by SQL, or by commands to Redis
+	Notes        []string
+	Violated     []string // by the audit, or by the generator's record
 }
 
 // Memory is the most that was resident, in bytes.
@@ -62,9 +62,9 @@ func (r *Row) note(format string, args ...any) {
 
 // String is a line of progress.
 func (r Row) String() string {
-	return fmt.Sprintf("%s %d in %s (%s of processor time); %s MiB; calls of %s, p99 %s, threads woken %s late; the row %s; "+
+	return fmt.Sprintf("%s %d in %s (%s of processor time); %s MiB; calls of %s, p99 %s, scheduling latency %s; the row %s; "+
 		"others p50 %s, p99 %s, %d of %d refused",
-		r.Phase, r.Items, short(r.Took), short(r.CPU), r.Memory, short(r.Call.Took), short(r.Call.P99), short(r.Woken), short(r.RowHeld),
+		r.Phase, r.Items, short(r.Took), short(r.CPU), r.Memory, short(r.Call.Took), short(r.Call.P99), short(r.SchedLatency), short(r.RowHeld),
 		short(r.Others.P50), short(r.Others.P99), r.Others.Refused, r.Others.Refused+r.Others.Orders)
 }
 
@@ -75,7 +75,7 @@ func (m Memory) String() string {
 // columns are those of the table.
 var columns = []string{
 	"phase", "of", "half took", "took", "times", "processor time, times",
-	"program, Redis, MariaDB, MiB", "program with half, MiB", "call of Redis: longest, p99, median", "thread woken late", "row waited for",
+	"program, Redis, MariaDB, MiB", "program with half, MiB", "call of Redis: longest, p99, median", "scheduling latency", "row waited for",
 	"other coupon p50, p99", "refused",
 }
 
@@ -110,7 +110,7 @@ func (r *Report) cells() (all [][]string) {
 			short(whole.own(row)).String() + nonEmpty(", ", ratio(whole.own(row), before.CPU)),
 			row.Memory.String(), mib(before.Memory.Program),
 			short(row.Call.Took).String() + ", " + short(row.Call.P99).String() + ", " + short(row.Call.Median).String(),
-			short(row.Woken).String(), short(row.RowHeld).String(),
+			short(row.SchedLatency).String(), short(row.RowHeld).String(),
 			short(row.Others.P50).String() + ", " + short(row.Others.P99).String(),
 			fmt.Sprintf("%d of %d", row.Others.Refused, row.Others.Orders+row.Others.Refused),
 		})
@@ -164,8 +164,8 @@ func (r *Report) remarks() (all []string) {
 		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the "+
 			"median of the slowest command: others also waited for a core.")
 	}
-	if r.Unwoken != "" {
-		all = append(all, "How late this machine wakes a thread is not known, so no call of Redis is excused by it: "+r.Unwoken)
+	if r.NoSchedLatency != "" {
+		all = append(all, "The scheduling latency of this machine is not known, so no call of Redis is excused by it: "+r.NoSchedLatency)
 	}
 	if r.Undisturbed {
 		all = append(all, "Redis has the highest priority of all processes: its calls do not wait for a core.")

@@ -94,7 +94,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	var unknown error
 	if h.latency, unknown = schedlatency.Start(ctx, h.Latency); unknown != nil {
-		r.Unwoken = unknown.Error()
+		r.NoSchedLatency = unknown.Error()
 	}
 	defer h.latency.Close()
 	sales := []int64{o.Buyers / 2, o.Buyers, o.Buyers / 2}

@@ -85,8 +85,8 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	woken, unknown := w.latency.Longest(ctx)
-	r.Woken = woken
+	late, unknown := w.latency.Longest(ctx)
+	r.SchedLatency = late
 	calls, failed := w.client.SlowLogGet(ctx, -1).Result()
 	info, denied := w.client.InfoMap(ctx, "latencystats").Result()
 	if err = errors.Join(err, unknown, failed, denied, w.failed); err != nil {

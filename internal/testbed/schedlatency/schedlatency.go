@@ -1,5 +1,5 @@
-// Package schedlatency tells how late this machine wakes a thread of the highest priority, which no
-// process delays: what of a long call, or of a percentile, may be the machine's own.
+// Package schedlatency tells the scheduling latency of this machine, which is how late it wakes a thread of the
+// highest priority, which no process delays: what of a long call, or of a percentile, may be the machine's own.
 package schedlatency
 
 import (

@@ -39,6 +39,11 @@ func TestHowLateThreadsAreWokenIsToldSinceTheLastTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, late, "no thread is woken at once")
 	require.Less(t, late, time.Minute)
+	require.Eventually(t, func() bool { // asked twice within a nap
+		late, err = w.Longest(t.Context())
+		return err != nil || late == 0
+	}, 10*time.Second, 100*time.Microsecond, "it was told before")
+	require.NoError(t, err)
 
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
