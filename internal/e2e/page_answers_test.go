@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -168,15 +169,16 @@ func TestWhatIsTappedOfflineIsSentWhenTheNetworkIsBack(t *testing.T) {
 	for n, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			id := shop.sale(t, 10, 5)
-			v := b.open(t, shop.url, l)
+			link := newUplink(t, shop.url)
+			v := b.open(t, link.url, l)
 			v.choose(id)
 			v.login(itoa(1300 + n))
-			v.offline(true)
+			link.down(v)
 			v.means("#notice", "offline_now")
 			v.click("#buy")
 			v.means("#outcome", "offline")
 			assert.Equal(t, 10, shop.left(t, id), "nothing was sent")
-			v.offline(false)
+			link.up(v)
 			v.means("#outcome", "bought")
 			v.means("#orders .badge", "pending")
 			assert.Equal(t, 9, shop.left(t, id))
@@ -199,10 +201,36 @@ func TestAServerOnThisMachineNeedsNoNetwork(t *testing.T) {
 	assert.NotEqual(t, v.word("offline_now"), v.text("#notice"))
 }
 
-// offline takes the network from the browser's tab, or gives it back.
-func (v *tab) offline(is bool) {
+// uplink is a visitor's way to the server, which can be taken away. A browser that is told to emulate no network
+// does not cut the streams that are open, so what they tell would end the page's belief.
+type uplink struct {
+	url   string
+	proxy *faultnet.Proxy
+	end   func()
+}
+
+func newUplink(t *testing.T, server string) *uplink {
+	t.Helper()
+	proxy, err := faultnet.New(strings.TrimPrefix(server, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	return &uplink{url: "http://" + proxy.Addr(), proxy: proxy}
+}
+
+// down tells the browser that there is no network, and takes it. Whatever has been on its way by then arrives before.
+func (u *uplink) down(v *tab) {
 	v.t.Helper()
-	v.do(network.Enable(), network.EmulateNetworkConditions(is, 0, -1, -1))
+	v.do(network.EmulateNetworkConditions(true, 0, -1, -1))
+	u.end = u.proxy.Inject(faultnet.Reset)
+	u.proxy.Cut()
+	require.NoError(v.t, u.proxy.Join())
+}
+
+// up gives the network back.
+func (u *uplink) up(v *tab) {
+	v.t.Helper()
+	u.end()
+	v.do(network.EmulateNetworkConditions(false, 0, -1, -1))
 }
 
 func TestASecondTapAndALostAnswerMakeNoSecondOrder(t *testing.T) {

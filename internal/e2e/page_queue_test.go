@@ -42,10 +42,10 @@ func (s shop) lineUp(t *testing.T, i *instance, coupon string, first, users int)
 // fifthInLine opens the page for the n-th visitor, who is queued behind four buyers. free lets each
 // of the five be sold, the visitor last; placed is where the page asks. An entry that is 20 s old is
 // refused, so a test does little with one.
-func (s shop) fifthInLine(t *testing.T, b browser, i *instance, l look, n int) (v *tab, user int, placed string, free []func()) {
+func (s shop) fifthInLine(t *testing.T, b browser, i *instance, url string, l look, n int) (v *tab, user int, placed string, free []func()) {
 	t.Helper()
 	id := i.sale(t, 10, 1)
-	v = b.open(t, i.url, l)
+	v = b.open(t, url, l)
 	v.choose(id)
 	user = firstOfBucket + 64*(8*n+4)
 	v.login(itoa(user))
@@ -62,16 +62,17 @@ func TestAPlaceInTheQueueIsKeptOverAReloadAndAReconnect(t *testing.T) {
 	i := s.instance(t)
 	for n, l := range testservers.Sample(t, 1, allWidths) {
 		t.Run(l.String(), func(t *testing.T) {
-			v, _, placed, free := s.fifthInLine(t, b, i, l, n)
+			link := newUplink(t, i.url)
+			v, _, placed, free := s.fifthInLine(t, b, i, link.url, l, n)
 			v.do(chromedp.Reload())
 			v.means("#outcome", "inLine")
 			v.says("#outcome", "5")
 			require.Equal(t, placed, js[string](v, `JSON.parse(sessionStorage.getItem("purchase")).location`))
 			require.True(t, js[bool](v, `document.querySelector("#buy").disabled`), "one is under way")
 
-			v.offline(true)
+			link.down(v)
 			v.means("#outcome", "offline_unknown")
-			v.offline(false)
+			link.up(v)
 			v.says("#outcome", "5")
 			for _, one := range free {
 				one()
@@ -89,7 +90,7 @@ func TestAPlaceInTheQueueIsToldWithThePaceAndTheWait(t *testing.T) {
 	i := s.instance(t)
 	for n, l := range testservers.Sample(t, 1, allWidths) {
 		t.Run(l.String(), func(t *testing.T) {
-			v, user, placed, free := s.fifthInLine(t, b, i, l, n)
+			v, user, placed, free := s.fifthInLine(t, b, i, i.url, l, n)
 			free[0]()
 			v.says("#outcome", "4")
 			free[1]()

@@ -18,7 +18,8 @@ func TestEveryStateOfASaleFitsEverywhere(t *testing.T) {
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, allWidths) {
 		t.Run(l.String(), func(t *testing.T) {
-			v := b.open(t, shop.url+"?lang="+l.language, l)
+			link := newUplink(t, shop.url)
+			v := b.open(t, link.url+"?lang="+l.language, l)
 			buyer := int64(1500 + 10*n)
 			v.fill("#user", itoa(int(buyer)))
 			v.choose(shop.saleFrom(t, "Soon", 5, time.Hour))
@@ -58,11 +59,11 @@ func TestEveryStateOfASaleFitsEverywhere(t *testing.T) {
 			v.fits("over", l)
 
 			v.choose(shop.saleFrom(t, "Away", 5, -time.Minute))
-			v.offline(true)
+			link.down(v)
 			v.click("#buy")
 			v.means("#outcome", "offline")
 			v.fits("offline", l)
-			v.offline(false)
+			link.up(v)
 			v.means("#outcome", "bought")
 		})
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	// Reset breaks every connection, and each new one at once. Unlike Cut it keeps the port, which
+	// Reset breaks each connection at its next request. Unlike Cut it keeps the port, which
 	// another program could take in the meantime.
 	Reset = fault("reset_peer", requests, `"timeout":0`)
 
