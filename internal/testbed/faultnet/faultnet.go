@@ -20,11 +20,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/procfs"
 	"github.com/rs/zerolog"
 )
 
@@ -83,10 +86,39 @@ func (p *Proxy) Addr() string {
 	return strings.Join(addrs, ",")
 }
 
-// Cut breaks every connection and refuses new ones until Join.
+// Cut breaks every connection and refuses new ones until Join. It returns when the clients' own systems
+// know that their connections have ended.
 func (p *Proxy) Cut() {
 	for _, proxy := range p.proxies {
 		proxy.Stop()
+		awaitEnds(proxy.Listen)
+	}
+}
+
+// awaitEnds waits, for a second at most, until no connection to addr is established at its client, as far as
+// Linux tells. A connection is closed by the goroutine that uses it last, and on a busy machine its end arrives
+// later still: a client that asks in between is cut in the middle of a call, and not between two.
+func awaitEnds(addr string) {
+	const established = 1 // https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return // another system
+	}
+	port := uint64(netip.MustParseAddrPort(addr).Port())
+	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		connections, err := fs.NetTCP()
+		if err != nil {
+			return
+		}
+		open := 0
+		for _, c := range connections {
+			if c.RemPort == port && c.St == established {
+				open++
+			}
+		}
+		if open == 0 {
+			return
+		}
 	}
 }
 
