@@ -173,6 +173,8 @@ func TestFiguresOfRounds(t *testing.T) {
 	assert.InDelta(t, 20, medians(rounds)[rate], 0, "the middle one")
 	assert.InDelta(t, 3, ratio(rate, rounds[0], []figures{at(10)}, 0), 0)
 	assert.Zero(t, ratio(rate, rounds[0], nil, 0), "of nothing")
+	rounds[0].compare(at(40), at(80))
+	assert.InDelta(t, 0.5, rounds[0][ofBare], 0, "of the mean of both neighbours")
 	assert.InDelta(t, 0.5, flatness([]Row{{figures: at(50)}, {figures: at(100)}, {figures: at(70)}}), 0)
 	var f figures
 	f.each(counters{program: time.Second, statements: 10}, counters{program: 3 * time.Second, statements: 50}, 1000)

@@ -7,8 +7,9 @@
 //	  for each path:  new database, empty Redis, new process ─▶ warm up ─▶ │ workload │ ─▶ audit
 //	                                                             counters ─┴─ counters
 //
-// Every path runs in every round, so that other load on the machine meets all of them. What is
-// printed is the median of the rounds, and a ratio is the median of the ratios of each round.
+// Every path runs in every round, so that other load on the machine meets all of them, and the bare
+// route before and after each of the others: a ratio to it is one to the mean of both. What is printed
+// is the median of the rounds, and a ratio is the median of the ratios of each round.
 // Requests, orders, refusals and commits have columns of their own and are never added up.
 //
 // What is not promised: that a figure holds elsewhere. The generator, the program and its servers

@@ -21,10 +21,10 @@ const (
 	queuedRate  // 202 per second
 	p50         // ms, of those answers
 	p99         // ms
-	ofBare      // rate, over the bare route's in the same round
+	ofBare      // rate, over the bare route's just before and after
 	ofSingle    // rate, over single commit's in the same round
 	cpuAll      // µs each, of all processes
-	costOfBare  // the same, over the bare route's in the same round
+	costOfBare  // the same, over the bare route's just before and after
 
 	cpuProgram // µs each
 	cpuDatabase

@@ -72,7 +72,7 @@ const (
 // paths lists everything that is measured. A path whose settings this build refuses is left out and
 // reported.
 var paths = []path{
-	{bare, "a gin route that only answers JSON", nil, bareRoute, 120_000, 4000, false},
+	{bare, "a gin route that only answers JSON", nil, bareRoute, 80_000, 4000, false},
 	{batch, "201 after the commit, every step once for many orders", []string{commitBatch}, enough, 60_000, 1500, false},
 	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{commitBatch, withTokens}, enough, 60_000, 1500, false},
 	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},

@@ -30,7 +30,7 @@ const calmPhase = "calm"
 var phases = []phase{
 	{name: calmPhase, first: true, play: (*sale).calm},
 	{name: "sale", first: true, play: (*sale).sell},
-	{name: "audit", play: (*sale).audit},
+	{name: "audit", play: (*sale).auditAgain},
 	{name: "migration", audited: true, prepare: (*sale).next, play: (*sale).migrate},
 	{name: "publication", audited: true, loads: true, play: (*sale).publishMore},
 	{name: "restore", audited: true, loads: true, play: (*sale).restore},
@@ -67,6 +67,23 @@ func (s *sale) sell(ctx context.Context, r *Row) (err error) {
 	}
 	s.watched.Store(&s.coupon)
 	return s.rush(ctx, r)
+}
+
+// audits is how many audits the phase is: one takes seconds, in which what the machine and the database do besides
+// may be a fifth.
+const audits = 3
+
+// auditAgain audits the coupon some times, one after the other.
+func (s *sale) auditAgain(ctx context.Context, r *Row) error {
+	var took time.Duration
+	for range audits {
+		if err := s.audit(ctx, r); err != nil {
+			return err
+		}
+		took += r.Took
+	}
+	r.Items, r.Took = audits*s.buyers, took
+	return nil
 }
 
 // audit runs `seckill audit` over the coupon.

@@ -71,7 +71,7 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int64{
-		"calm": 0, "sale": 1000, "audit": 1000, "migration": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
+		"calm": 0, "sale": 1000, "audit": audits * 1000, "migration": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
 		"archive":   1010, // with the holds that were committed
 		"reference": 1000,
 	}, items)
