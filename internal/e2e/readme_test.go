@@ -99,7 +99,7 @@ func theSteps() []step {
 		{command: "make release", why: "it compiles everything for two kinds of machine", do: made(".ci/release nomsgpack")},
 		{command: "go test ./...", why: "these tests run in make test", do: nothing},
 		{
-			command: `go run ./internal/bench/cmd/bench -only "bare,batch,group commit,single commit,sold out,limit reached"`,
+			command: `go run ./internal/bench/cmd/bench`,
 			why:     long, do: aBenchmarkOfEach,
 		},
 		{command: "go run ./cmd/seckill serve", do: serveEmbedded},
