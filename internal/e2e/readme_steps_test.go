@@ -52,12 +52,19 @@ func makeWould(t *testing.T, command string) string {
 	return string(out)
 }
 
-func aBenchmarkOfEach(t *testing.T, _ *reader, command string) {
+// aBenchmark is a program, which has the paths that the README names in -only.
+func aBenchmark(t *testing.T, _ *reader, command string) {
 	t.Helper()
+	assert.FileExists(t, filepath.Join(root, strings.TrimPrefix(command, "go run "), "main.go"))
 	source, err := os.ReadFile(filepath.Join(root, "internal/bench/path.go"))
 	require.NoError(t, err)
-	for name := range strings.SplitSeq(strings.Split(command, `"`)[1], ",") {
-		assert.Contains(t, string(source), `"`+name+`"`, "a path of the benchmark")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	_, only, found := strings.Cut(string(readme), `-only "`)
+	require.True(t, found)
+	only, _, _ = strings.Cut(only, `"`)
+	for name := range strings.SplitSeq(only, ",") {
+		assert.Contains(t, string(source), `"`+name, "a path of the benchmark")
 	}
 }
 

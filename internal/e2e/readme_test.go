@@ -98,10 +98,7 @@ func theSteps() []step {
 		{command: "make test-all", why: "make test is a sample of it", do: made(strings.Join(testbed.RaceFlags(), " "), "./...")},
 		{command: "make release", why: "it compiles everything for two kinds of machine", do: made(".ci/release nomsgpack")},
 		{command: "go test ./...", why: "these tests run in make test", do: nothing},
-		{
-			command: `go run ./internal/bench/cmd/bench`,
-			why:     long, do: aBenchmarkOfEach,
-		},
+		{command: "go run ./internal/bench/cmd/bench", why: long, do: aBenchmark},
 		{command: "go run ./cmd/seckill serve", do: serveEmbedded},
 		{command: "url=http://127.0.0.1:8080/api/v1", do: inFirst("")},
 		{
