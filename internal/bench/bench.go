@@ -105,7 +105,16 @@ func (b *bench) paths(ctx context.Context) error {
 	}
 	rounds := make(map[string][]figures, len(there))
 	for round := range b.rounds {
-		if err := b.round(ctx, there, round, rounds); err != nil {
+		err := playRound(there, rounds, func(p path) (figures, error) {
+			taps := p.taps
+			if b.Quick {
+				taps = p.quick
+			}
+			return b.measured(ctx, p.name, round, func() (taken, error) {
+				return b.house.measure(ctx, p, taps, b.profileFile(p.name, round))
+			})
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -119,32 +128,29 @@ func (b *bench) paths(ctx context.Context) error {
 	return nil
 }
 
-// round measures each path once, and the bare route, which is the first if it is wanted, again after each other one.
-func (b *bench) round(ctx context.Context, there []path, round int, rounds map[string][]figures) error {
-	measure := func(p path) error {
-		taps := p.taps
-		if b.Quick {
-			taps = p.quick
+// playRound measures each path once and adds what was measured to the rounds before. The bare route, which is the
+// first if it is wanted, is measured again after each other one.
+func playRound(there []path, rounds map[string][]figures, measure func(path) (figures, error)) error {
+	var before figures // the bare route
+	for _, p := range there {
+		f, err := measure(p)
+		if err != nil {
+			return err
 		}
-		f, err := b.measured(ctx, p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps, b.profileFile(p.name, round)) })
 		if p.sale == bareRoute {
 			f.compare(f, f)
+			before = f
+		} else if first := there[0]; first.sale == bareRoute {
+			after, err := measure(first)
+			if err != nil {
+				return err
+			}
+			f.compare(before, after)
+			after.compare(after, after)
+			rounds[bare] = append(rounds[bare], after)
+			before = after
 		}
 		rounds[p.name] = append(rounds[p.name], f)
-		return err
-	}
-	for _, p := range there {
-		if err := measure(p); err != nil {
-			return err
-		}
-		if p.sale == bareRoute || there[0].sale != bareRoute {
-			continue
-		}
-		if err := measure(there[0]); err != nil {
-			return err
-		}
-		n := len(rounds[bare])
-		rounds[p.name][round].compare(rounds[bare][n-2], rounds[bare][n-1])
 	}
 	return nil
 }

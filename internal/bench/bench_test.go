@@ -173,13 +173,34 @@ func TestFiguresOfRounds(t *testing.T) {
 	assert.InDelta(t, 20, medians(rounds)[rate], 0, "the middle one")
 	assert.InDelta(t, 3, ratio(rate, rounds[0], []figures{at(10)}, 0), 0)
 	assert.Zero(t, ratio(rate, rounds[0], nil, 0), "of nothing")
-	rounds[0].compare(at(40), at(80))
-	assert.InDelta(t, 0.5, rounds[0][ofBare], 0, "of the mean of both neighbours")
 	assert.InDelta(t, 0.5, flatness([]Row{{figures: at(50)}, {figures: at(100)}, {figures: at(70)}}), 0)
 	var f figures
 	f.each(counters{program: time.Second, statements: 10}, counters{program: 3 * time.Second, statements: 50}, 1000)
 	assert.InDelta(t, 2000, f[cpuProgram], 0, "µs each")
 	assert.InDelta(t, 0.04, f[statements], 1e-9)
+}
+
+func TestAPathIsComparedWithTheBareRouteBeforeAndAfterIt(t *testing.T) {
+	var played []string
+	minutes := func(p path) (f figures, err error) { // of a machine that becomes slower
+		played = append(played, p.name)
+		n := float64(len(played))
+		f[rate], f[cpuAll] = 120/n, n
+		return f, nil
+	}
+	rounds := map[string][]figures{}
+	require.NoError(t, playRound([]path{pathCalled(bare), pathCalled(batch), pathCalled(queue)}, rounds, minutes))
+	require.Equal(t, []string{bare, batch, bare, queue, bare}, played)
+	require.Len(t, rounds[bare], 3)
+	assert.InDelta(t, 60/80.0, rounds[batch][0][ofBare], 1e-9, "of 120 before and 40 after")
+	assert.InDelta(t, 30/32.0, rounds[queue][0][ofBare], 1e-9, "of 40 before and 24 after")
+	assert.InDelta(t, 1, rounds[queue][0][costOfBare], 1e-9, "4 µs, of 3 before and 5 after")
+	assert.InDelta(t, 1, rounds[bare][1][ofBare]*rounds[bare][1][costOfBare], 0, "itself")
+
+	played, rounds = nil, map[string][]figures{}
+	require.NoError(t, playRound([]path{pathCalled(batch)}, rounds, minutes))
+	require.Equal(t, []string{batch}, played, "nobody asked for the bare route")
+	assert.Zero(t, rounds[batch][0][ofBare])
 }
 
 func report() *Report {

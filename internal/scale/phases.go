@@ -83,6 +83,7 @@ func (s *sale) auditAgain(ctx context.Context, r *Row) error {
 		took += r.Took
 	}
 	r.Items, r.Took = audits*s.buyers, took
+	r.note("%d audits, one after the other", audits)
 	return nil
 }
 

@@ -213,6 +213,33 @@ func TestAnAddressMoves(t *testing.T) {
 	require.EqualValues(t, 1, other.heard.Load())
 }
 
+func TestAnEndIsAwaitedWhileAClientHasAConnection(t *testing.T) {
+	if _, err := os.Stat("/proc/net/tcp"); err != nil {
+		return // only Linux tells
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	server, err := l.Accept()
+	require.NoError(t, err)
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		faultnet.AwaitEnds(l.Addr().String())
+	}()
+	select {
+	case <-returned:
+		t.Fatal("the client has a connection")
+	case <-time.After(short):
+	}
+	require.NoError(t, server.Close())
+	<-returned
+	require.True(t, client{t, c}.ended())
+}
+
 // A client that looks at its idle connections before it uses one must see all of them ended.
 func TestAfterACutEveryClientKnowsIt(t *testing.T) {
 	p, err := faultnet.New(newEcho(t).addr)

@@ -1,0 +1,4 @@
+package faultnet
+
+// AwaitEnds is what Cut returns after.
+var AwaitEnds = awaitEnds
