@@ -185,7 +185,7 @@ func (s suite) mustAcquireMany(t testing.TB, l *lock.Locker, keys []string) []*l
 	return leases
 }
 
-// inOneOfThree tries what a busy machine may spoil by losing a lease.
+// inOneOfThree tries what a busy machine may spoil by losing a lease, or by giving none in time.
 func (s suite) inOneOfThree(t testing.TB, holds func() bool) {
 	t.Helper()
 	for range 3 {
@@ -193,7 +193,7 @@ func (s suite) inOneOfThree(t testing.TB, holds func() bool) {
 			return
 		}
 	}
-	t.Fatal("three times the leases were lost")
+	t.Fatal("three times the leases were lost, or not given")
 }
 
 // staysHeld reports whether all leases are held for so long. Those that are not must have
