@@ -129,7 +129,7 @@ func (b *bench) paths(ctx context.Context) error {
 }
 
 // playRound measures each path once and adds what was measured to the rounds before. The bare route, which is the
-// first if it is wanted, is measured again after each other one.
+// first if it is wanted, is measured again after each other one that was not taken in turn with it.
 func playRound(there []path, rounds map[string][]figures, measure func(path) (figures, error)) error {
 	var before figures // the bare route
 	for _, p := range there {
@@ -140,7 +140,7 @@ func playRound(there []path, rounds map[string][]figures, measure func(path) (fi
 		if p.sale == bareRoute {
 			f.compare(f, f)
 			before = f
-		} else if first := there[0]; first.sale == bareRoute {
+		} else if first := there[0]; first.sale == bareRoute && !p.inTurn() {
 			after, err := measure(first)
 			if err != nil {
 				return err

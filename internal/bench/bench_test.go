@@ -64,6 +64,8 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 	t.Run("sold out costs no call of Redis or the database", func(t *testing.T) {
 		f := measure(t, "sold out")
 		assert.InDelta(t, taps, f[refused], 0)
+		assert.Positive(t, f[ofBare], "both took turns")
+		assert.Positive(t, f[costOfBare])
 		assert.Zero(t, f[committed])
 		assert.Less(t, f[redisScripts]+f[statements], 0.5)
 	})

@@ -8,8 +8,10 @@
 //	                                                             counters ─┴─ counters
 //
 // Every path runs in every round, so that other load on the machine meets all of them, and the bare
-// route before and after each of the others: a ratio to it is one to the mean of both. What is printed
-// is the median of the rounds, and a ratio is the median of the ratios of each round.
+// route before and after each of the others: a ratio to it is one to the mean of both. A path that
+// makes no orders costs little more than that, so both take turns within the round, and the round is
+// the median of those. What is printed is the median of the rounds, and a ratio is the median of the
+// ratios of each round.
 // Requests, orders, refusals and commits have columns of their own and are never added up.
 //
 // What is not promised: that a figure holds elsewhere. The generator, the program and its servers

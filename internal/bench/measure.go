@@ -33,13 +33,68 @@ func (h *env) measure(ctx context.Context, p path, taps int, profile string) (t 
 	if s.admin != "" {
 		c.profile = profile
 	}
-	if err := s.take(ctx, &t, c); err != nil {
+	if p.inTurn() {
+		err = h.takeInTurn(ctx, &t, s, c)
+	} else {
+		err = s.take(ctx, &t, c)
+	}
+	if err != nil {
 		return t, err
 	}
 	if t.figures[rate] == 0 {
 		return t, errNothing
 	}
 	return t, nil
+}
+
+// turns is how often a path and the bare route take turns.
+const turns = 5
+
+// takeInTurn takes a workload in parts, each between two of the bare route, and keeps the medians of the parts: what
+// is in question is a tenth, and of two rounds of a few seconds each one may cost a third more than the other.
+func (h *env) takeInTurn(ctx context.Context, t *taken, s *deployment, c workload) (err error) {
+	if c.profile != "" { // of all taps at once, whose figures are not kept
+		if err := s.take(ctx, t, c); err != nil {
+			return fmt.Errorf("take a profile: %w", err)
+		}
+	}
+	b, err := h.open(ctx, pathCalled(bare))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	c.taps, c.profile = c.taps/turns, ""
+	of := workload{coupons: []string{"1"}, taps: c.taps, lanes: conns, counts: pathCalled(bare).counts()}
+	var like taken // the bare route
+	if err := b.take(ctx, &like, of); err != nil {
+		return fmt.Errorf("warm the bare route: %w", err)
+	}
+	if err := b.take(ctx, &like, of); err != nil {
+		return err
+	}
+	var all []figures
+	for range turns {
+		before := like.figures
+		if c.users == 0 {
+			c.first = anywhere()
+		}
+		if err := s.take(ctx, t, c); err != nil {
+			return err
+		}
+		if err := b.take(ctx, &like, of); err != nil {
+			return err
+		}
+		t.figures.compare(before, like.figures)
+		all = append(all, t.figures)
+	}
+	t.figures = medians(all)
+	for _, count := range []metric{asked, accepted, refused, failed, committed} {
+		t.figures[count] = 0
+		for _, part := range all {
+			t.figures[count] += part[count]
+		}
+	}
+	return nil
 }
 
 // take runs a workload and keeps its figures in place of earlier ones; violations accumulate.

@@ -43,6 +43,9 @@ func (p path) counts() string {
 	return ""
 }
 
+// inTurn reports whether the path is taken in turn with the bare route: it costs little more than that.
+func (p path) inTurn() bool { return p.counts() != "" && p.sale != bareRoute }
+
 const (
 	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
 	commitGroup  = "SECKILL_ORDER__COMMIT=group"

@@ -67,10 +67,11 @@ func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
 	if err != nil {
 		return Order{}, err
 	}
-	if err := sale.Admits(s.now()); err != nil {
+	now := s.now()
+	if err := sale.Admits(now); err != nil {
 		return Order{}, err
 	}
-	if err := r.Permit.admits(sale, s.now()); err != nil {
+	if err := r.Permit.admits(sale, now); err != nil {
 		return Order{}, err
 	}
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {

@@ -1,5 +1,5 @@
 // Command bare is a gin route that only answers JSON: as fast as an answer can be on this machine,
-// with the same gin, the same client, the same connections and the same settings of the collector. It
+// with the same gin, the same client, the same connections and the same settings of the collector and of net/http. It
 // serves the path of a tap, so that one generator measures both.
 package main
 
@@ -30,10 +30,16 @@ type answer struct {
 	RequestID string `json:"request_id"`
 }
 
-// The settings of the program, by internal/app. GOGC and GOMEMLIMIT go before them there, too.
+// The settings of the program, by internal/app and internal/config. GOGC and GOMEMLIMIT go before the first two
+// there, too.
 const (
 	gcPercent = 1000
 	softLimit = 112 << 20
+
+	readTimeout  = 5 * time.Second
+	writeTimeout = 15 * time.Second
+	idleTimeout  = 60 * time.Second
+	maxHeader    = 16 << 10
 )
 
 func main() {
@@ -67,7 +73,9 @@ func serve(log *slog.Logger) error {
 		return err //nolint:wrapcheck // it says what and where
 	}
 	log.Info("serving", "url", "http://"+l.Addr().String())
-	s := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{
+		Handler: routes, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+	}
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ended, func() { _ = s.Close() })
