@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -88,19 +87,13 @@ func (h *env) openServers(ctx context.Context) (err error) {
 	return nil
 }
 
-// buildFlags are those of the Makefile. The tests add the race detector if they have it.
-var buildFlags = []string{"-tags=nomsgpack"}
+// buildFlags are those of a user. The tests add the race detector if they have it.
+var buildFlags = []string{testbed.Tags}
 
 // build compiles a program as a user would.
 func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 	program := filepath.Join(h.Dir, filepath.Base(pkg))
-	args := slices.Concat([]string{"build", "-o", program}, buildFlags, []string{pkg})
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w: %s", pkg, err, out)
-	}
-	return program, nil
+	return program, testbed.Build(ctx, root, program, pkg, buildFlags...) //nolint:wrapcheck // it says what
 }
 
 // refuses reports whether the program refuses these settings.

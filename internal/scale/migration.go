@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"seckill/internal/testbed"
 )
 
 // nextSchema is what the next version of the program does to the schema: as heavy a change of the largest
@@ -53,11 +54,8 @@ func (s *sale) next(ctx context.Context) (_ string, err error) {
 		return "", fmt.Errorf("build the next version: %w", err)
 	}
 	program := filepath.Join(s.dir, "seckill-next")
-	args := []string{"build", "-tags=nomsgpack", "-ldflags=-w", "-overlay=" + file, "-o", program, "./cmd/seckill"}
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own
-	cmd.Dir = s.Root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the next version: %w: %s", err, out)
+	if err := testbed.Build(ctx, s.Root, program, "./cmd/seckill", testbed.Tags, "-ldflags=-w", "-overlay="+file); err != nil {
+		return "", err //nolint:wrapcheck // it says what
 	}
 	s.nextProgram, s.nextVersion = program, len(known)+1
 	return "", nil

@@ -73,12 +73,7 @@ func (h *workspace) build(ctx context.Context, program *string, pkg string) erro
 		return nil
 	}
 	*program = filepath.Join(h.dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags=nomsgpack", "-o", *program, pkg) //nolint:gosec // our own
-	cmd.Dir = h.Root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w: %s", pkg, err, out)
-	}
-	return nil
+	return testbed.Build(ctx, h.Root, *program, pkg, testbed.Tags) //nolint:wrapcheck // it says what
 }
 
 // startServers starts servers for one sale alone. The database has room for a million buyers in memory and in its

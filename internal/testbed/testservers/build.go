@@ -1,12 +1,12 @@
 package testservers
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"seckill/internal/testbed"
@@ -72,10 +72,8 @@ func build(pkg string, flags []string) (path string, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "program")
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-ldflags=-w", "-o", file}, flags, []string{pkg})...)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build %s: %w", pkg, err)
+	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
+		return "", err //nolint:wrapcheck // it says what
 	}
 	open, err := os.Open(file)
 	if err != nil {
