@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,12 +39,15 @@ func (r Reading) Apart() time.Duration { return max(0, r.Ahead.Abs()-r.Within) }
 
 // Clock returns the time that most clocks agree on, and its own before that is known.
 type Clock struct {
-	own func() time.Time
+	own    func() time.Time
+	agreed atomic.Pointer[moment] // nil before Agree; read by every request
 
-	mu       sync.Mutex
-	from, is time.Time          // the same moment, by the monotonic clock and by that of most
-	latest   map[string]Reading // by server
+	mu     sync.Mutex
+	latest map[string]Reading // by server
 }
+
+// moment is one moment by the monotonic clock, and by the clock of most.
+type moment struct{ from, is time.Time }
 
 // New makes a Clock over the instance's own one, which may be set at any time; nil is
 // time.Now.
@@ -56,12 +60,10 @@ func New(own func() time.Time) *Clock {
 
 // Now returns the time.
 func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.from.IsZero() {
-		return c.own()
+	if m := c.agreed.Load(); m != nil {
+		return m.is.Add(time.Since(m.from))
 	}
-	return c.is.Add(time.Since(c.from))
+	return c.own()
 }
 
 // attempts is how often a server is asked: the quickest answer tells best, and the first
@@ -116,7 +118,7 @@ func (c *Clock) Agree() {
 	if middle.Abs() < near {
 		middle = 0
 	}
-	c.from, c.is = from, own.Add(-middle)
+	c.agreed.Store(&moment{from, own.Add(-middle)})
 }
 
 // Worst returns the latest reading of the server whose clock is farthest from this one.
