@@ -93,7 +93,7 @@ var buildFlags = []string{testbed.Tags}
 // build compiles a program as a user would.
 func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 	program := filepath.Join(h.Dir, filepath.Base(pkg))
-	return program, testbed.Build(ctx, root, program, pkg, buildFlags...) //nolint:wrapcheck // it says what
+	return program, testbed.Build(ctx, root, program, pkg, buildFlags...)
 }
 
 // refuses reports whether the program refuses these settings.

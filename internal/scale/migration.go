@@ -55,7 +55,7 @@ func (s *sale) next(ctx context.Context) (_ string, err error) {
 	}
 	program := filepath.Join(s.dir, "seckill-next")
 	if err := testbed.Build(ctx, s.Root, program, "./cmd/seckill", testbed.Tags, "-ldflags=-w", "-overlay="+file); err != nil {
-		return "", err //nolint:wrapcheck // it says what
+		return "", err
 	}
 	s.nextProgram, s.nextVersion = program, len(known)+1
 	return "", nil

@@ -73,7 +73,7 @@ func (h *workspace) build(ctx context.Context, program *string, pkg string) erro
 		return nil
 	}
 	*program = filepath.Join(h.dir, filepath.Base(pkg))
-	return testbed.Build(ctx, h.Root, *program, pkg, testbed.Tags) //nolint:wrapcheck // it says what
+	return testbed.Build(ctx, h.Root, *program, pkg, testbed.Tags)
 }
 
 // startServers starts servers for one sale alone. The database has room for a million buyers in memory and in its

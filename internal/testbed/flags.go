@@ -18,7 +18,8 @@ func RaceFlags() []string { return []string{"-race", "-gcflags=all=-d=checkptr=0
 // Build compiles a program of the module in root into a file, with these flags of go build. "" is the module of the
 // working directory.
 func Build(ctx context.Context, root, file, pkg string, flags ...string) error {
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", file}, flags, []string{pkg})...) //nolint:gosec // our own packages
+	args := slices.Concat([]string{"build", "-o", file}, flags, []string{pkg})
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", pkg, err, out)

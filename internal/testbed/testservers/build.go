@@ -73,7 +73,7 @@ func build(pkg string, flags []string) (path string, err error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "program")
 	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
-		return "", err //nolint:wrapcheck // it says what
+		return "", err
 	}
 	open, err := os.Open(file)
 	if err != nil {
