@@ -48,17 +48,23 @@ type headerWriter interface {
 	writeHeader(h http.Header) (status int)
 }
 
+// call is everything of a request that a handler's answer depends on, in one allocation.
+type call[Req any] struct {
+	in     input
+	req    Req
+	budget budget
+}
+
 // handle adapts a handler to HTTP. The package comment shows the order of its steps.
 func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(context.Context, Req) (Res, error)) endpoint {
 	return func(c *gin.Context) string {
-		in := input{c: c}
-		var req Req
+		r := &call[Req]{in: input{c: c}}
 		read := func() error {
-			if err := s.admit(c, d, &in.who); err != nil {
+			if err := s.admit(c, d, &r.in.who); err != nil {
 				return err
 			}
-			P(&req).read(&in)
-			return in.err
+			P(&r.req).read(&r.in)
+			return r.in.err
 		}
 		// A body arrives as slowly as its client likes, so it is read before the request takes an
 		// in-flight slot. A request without one meets the cheapest refusal first.
@@ -77,14 +83,14 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 				return s.refuse(c, err)
 			}
 		}
-		ctx := s.budget(c, d)
-		defer ctx.end()
-		res, err := answer(ctx, req)
+		s.begin(&r.budget, c, d)
+		defer r.budget.end()
+		res, err := answer(&r.budget, r.req)
 		p := problemOf(err)
 		if p.refuses() { // before res is copied into an interface
 			return s.reject(c, err, p)
 		}
-		return s.answer(c, res, p, d.shared && in.who.Role != RoleAdmin)
+		return s.answer(c, res, p, d.shared && r.in.who.Role != RoleAdmin)
 	}
 }
 

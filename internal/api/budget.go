@@ -21,9 +21,9 @@ type budget struct {
 	ended  bool
 }
 
-// budget returns the request's own context, not gin's, with the deadline of its route. A route that
+// begin makes b the request's own context, not gin's, with the deadline of its route. A route that
 // takes longer than the default also moves the connection's write deadline.
-func (s *Server) budget(c *gin.Context, d routePolicy) *budget {
+func (s *Server) begin(b *budget, c *gin.Context, d routePolicy) {
 	takes := s.o.RequestTimeout
 	if d.budget > takes {
 		takes = d.budget
@@ -31,15 +31,7 @@ func (s *Server) budget(c *gin.Context, d routePolicy) *budget {
 		// A writer without deadlines has none to move.
 		_ = conn.SetWriteDeadline(time.Now().Add(takes + s.o.RequestTimeout))
 	}
-	return newBudget(c.Request.Context(), takes)
-}
-
-func newBudget(request context.Context, takes time.Duration) *budget {
-	until := time.Now().Add(takes)
-	if earlier, ok := request.Deadline(); ok && earlier.Before(until) {
-		until = earlier
-	}
-	return &budget{request: request, until: until}
+	b.request, b.until = c.Request.Context(), time.Now().Add(takes)
 }
 
 // end ends the context and every wait on it.
@@ -52,7 +44,12 @@ func (b *budget) end() {
 	}
 }
 
-func (b *budget) Deadline() (time.Time, bool) { return b.until, true }
+func (b *budget) Deadline() (time.Time, bool) {
+	if earlier, ok := b.request.Deadline(); ok && earlier.Before(b.until) {
+		return earlier, true
+	}
+	return b.until, true
+}
 
 func (b *budget) Done() <-chan struct{} {
 	b.mu.Lock()

@@ -68,7 +68,7 @@ func TestABudgetIsAContextWithADeadline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				request, leave := context.WithCancel(context.WithValue(t.Context(), budgetKey{}, "value"))
 				defer leave()
-				b := newBudget(request, time.Second)
+				b := &budget{request: request, until: time.Now().Add(time.Second)}
 				defer b.end()
 				test(t, b, leave)
 			})
@@ -80,7 +80,7 @@ func TestABudgetIsNotLongerThanItsRequest(t *testing.T) {
 	request, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	want, _ := request.Deadline()
-	got, bounded := newBudget(request, time.Hour).Deadline()
+	got, bounded := (&budget{request: request, until: time.Now().Add(time.Hour)}).Deadline()
 	require.True(t, bounded)
 	require.Equal(t, want, got)
 }

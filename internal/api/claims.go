@@ -36,7 +36,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	err := d.ObjBytes(func(d *jx.Decoder, name []byte) (err error) {
 		switch string(name) {
 		case "role":
-			c.Role, err = d.Str()
+			c.Role, err = role(d)
 		case "sub":
 			c.Subject, err = d.Str()
 		case "exp":
@@ -63,6 +63,15 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// role reads a role, of which those that there are need no memory.
+func role(d *jx.Decoder) (string, error) {
+	text, err := d.StrBytes()
+	if string(text) == RoleUser {
+		return RoleUser, err //nolint:wrapcheck // UnmarshalJSON wraps it
+	}
+	return string(text), err //nolint:wrapcheck // the same
+}
+
 // has reports whether the value is the text or, where it may be a list, has it. An empty text is in
 // every value.
 func has(d *jx.Decoder, text string, most jx.Type) (found bool, err error) {
@@ -86,6 +95,9 @@ func seconds(d *jx.Decoder) (float64, error) {
 	number, err := d.Raw()
 	if err != nil {
 		return 0, err //nolint:wrapcheck // UnmarshalJSON wraps it
+	}
+	if whole, err := strconv.ParseInt(string(number), 10, 64); err == nil { // as they nearly always are
+		return float64(whole), nil
 	}
 	return strconv.ParseFloat(string(number), 64) //nolint:wrapcheck // the same
 }

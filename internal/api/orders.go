@@ -108,9 +108,13 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	o, err := s.deps.Orders.Place(ctx, r.Request)
 	s.hub.taps.answered(r.CouponID, err)
 	err = s.soldOut(r.CouponID, err)
-	if errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided) {
+	switch {
+	case err == nil:
+	case errors.Is(err, order.ErrCommitUnknown) && !errors.Is(err, order.ErrVoided):
 		s.o.Log.WarnContext(ctx, "order in doubt", "order", o.ID, "coupon", o.CouponID, "error", err)
 		o.Status, err = order.InDoubt, order.ErrCommitUnknown
+	default:
+		return placed{}, err
 	}
 	return placed{showOrder(o)}, err
 }

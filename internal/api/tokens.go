@@ -226,13 +226,15 @@ func (t *Tokens) parse(token string) (claims, error) {
 
 // read parses nothing before the signature is verified.
 func (s *secretKey) read(token string, c claims) (claims, error) {
+	v := s.hmacs.get()
+	defer s.hmacs.put(v)
 	end := strings.LastIndexByte(token, '.')
-	if end < len(s.header) || !s.hmacs.made(token[end+1:], token[:end]) {
+	if end < len(s.header) || !v.made(token[end+1:], token[:end]) {
 		return claims{}, jwt.ErrTokenSignatureInvalid
 	}
-	text, err := strictBase64.DecodeString(token[len(s.header):end])
+	text, err := v.decode(token[len(s.header):end])
 	if err != nil {
-		return claims{}, fmt.Errorf("decode the claims: %w", err)
+		return claims{}, err
 	}
 	err = c.UnmarshalJSON(text)
 	return c, err

@@ -32,6 +32,8 @@ type Metrics struct {
 	steps        *prometheus.HistogramVec
 	orders       *prometheus.CounterVec
 	requests     *prometheus.HistogramVec
+	answered     series[answered, prometheus.Observer] // of requests
+	outcomes     series[string, prometheus.Counter]    // of orders
 	lockWait     prometheus.Histogram
 	lockAttempts prometheus.Counter
 	lockHeld     prometheus.Histogram
@@ -118,9 +120,18 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, Timeout: 5 * time.Second})
 }
 
+// answered is what the series of answered requests differ by.
+type answered struct {
+	route, method string
+	status        int
+}
+
 // ObserveRequest counts one answered request.
 func (m *Metrics) ObserveRequest(route, method string, status int, _ string, d time.Duration) {
-	m.requests.WithLabelValues(route, boundedMethod(method), strconv.Itoa(status)).Observe(d.Seconds())
+	key := answered{route, boundedMethod(method), status}
+	m.answered.of(key, func() prometheus.Observer {
+		return m.requests.WithLabelValues(key.route, key.method, strconv.Itoa(key.status))
+	}).Observe(d.Seconds())
 }
 
 // ObservePurchase counts one answered purchase request: 201 is an order, 202 one that is
@@ -133,7 +144,7 @@ func (m *Metrics) ObservePurchase(status int, code string, d time.Duration) {
 	case http.StatusAccepted:
 		code = cmp.Or(code, "queued")
 	}
-	m.orders.WithLabelValues(code).Inc()
+	m.outcomes.of(code, func() prometheus.Counter { return m.orders.WithLabelValues(code) }).Inc()
 }
 
 // boundedMethod returns the method, or "other" for one that HTTP does not define: a

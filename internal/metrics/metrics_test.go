@@ -86,6 +86,8 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	m.ObservePurchase(http.StatusAccepted, "", time.Millisecond)
 	m.ObservePurchase(http.StatusConflict, "sold_out", time.Millisecond)
 	m.ObserveRequest("/api/v1/coupons", http.MethodGet, http.StatusOK, "", time.Millisecond)
+	m.ObserveRequest("/api/v1/coupons", http.MethodGet, http.StatusNotModified, "", 2*time.Millisecond)
+	m.ObserveRequest("/api/v1/coupons", http.MethodGet, http.StatusNotModified, "", 2*time.Millisecond)
 
 	hooks := m.LockHooks()
 	hooks.Waited(time.Millisecond)
@@ -184,6 +186,7 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 		`seckill_orders_total{outcome="queued"} 1`,
 		`seckill_orders_total{outcome="sold_out"} 1`,
 		`seckill_http_request_duration_seconds_sum{method="GET",route="/api/v1/coupons",status="200"} 0.001`,
+		`seckill_http_request_duration_seconds_sum{method="GET",route="/api/v1/coupons",status="304"} 0.004`,
 		`seckill_group_commit_orders_sum 12`,
 		`seckill_group_commit_duration_seconds_sum 0.001`,
 		`seckill_lock_attempts_total 2`,

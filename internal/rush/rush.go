@@ -122,6 +122,8 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.fetchTokens(ctx); err != nil {
 		return err
 	}
+	// Room for every tap that can be refused: to make it under the clock costs more than all the rest of counting one.
+	r.arrived.missed = make([]missed, 0, max(0, r.taps()-max(0, r.stock)))
 	conns := max(min(r.Concurrency, r.Users), r.Taps)
 	if err := r.transport.warm(ctx, conns); err != nil {
 		return fmt.Errorf("open %d connections to %s: %w", conns, r.URL, err)
