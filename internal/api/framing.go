@@ -58,12 +58,16 @@ func (c *framedConn) CloseWrite() error {
 func (c *framedConn) look(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
-		if end < 0 {
+		switch {
+		case end < 0:
 			c.n += copy(c.line[c.n:], p)
 			return
+		case c.n == 0: // the whole line is here, as nearly every is
+			c.endLine(p[:end])
+		default:
+			c.n += copy(c.line[c.n:], p[:end])
+			c.endLine(c.line[:c.n])
 		}
-		c.n += copy(c.line[c.n:], p[:end])
-		c.endLine(c.line[:c.n])
 		c.n, p = 0, p[end+1:]
 	}
 }

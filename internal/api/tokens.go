@@ -162,8 +162,8 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
 	}
-	c, err := t.read(token)
-	if err != nil {
+	c := claims{Issuer: t.o.Issuer, Audience: t.o.Audience}
+	if err := t.read(token, &c); err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
 	if err := c.validate(t.o.Now(), t.o.MaxTTL); err != nil {
@@ -201,19 +201,19 @@ func headerOf(id string) string {
 
 // read checks the signature and reads the claims. The header of our own tokens is known and not
 // parsed; another issuer's may spell the same differently, or be of another key.
-func (t *Tokens) read(token string) (claims, error) {
+func (t *Tokens) read(token string, c *claims) (err error) {
 	for i := range t.secret {
 		// Without a kid a token may be of any of several secrets.
 		if s := &t.secret[i]; (s.ID != "" || len(t.secret) == 1) && strings.HasPrefix(token, s.header) {
-			return s.read(token, claims{Issuer: t.o.Issuer, Audience: t.o.Audience})
+			return s.read(token, c)
 		}
 	}
-	return t.parse(token)
+	*c, err = t.parse(token, *c)
+	return err
 }
 
 // parse reads a token of any header. Its claims are apart from those above, which stay on the stack.
-func (t *Tokens) parse(token string) (claims, error) {
-	c := claims{Issuer: t.o.Issuer, Audience: t.o.Audience}
+func (t *Tokens) parse(token string, c claims) (claims, error) {
 	parsed, err := t.parser.ParseWithClaims(token, &c, t.keyOf)
 	if err != nil {
 		return claims{}, fmt.Errorf("parse: %w", err)
@@ -225,19 +225,18 @@ func (t *Tokens) parse(token string) (claims, error) {
 }
 
 // read parses nothing before the signature is verified.
-func (s *secretKey) read(token string, c claims) (claims, error) {
+func (s *secretKey) read(token string, c *claims) error {
 	v := s.hmacs.get()
 	defer s.hmacs.put(v)
 	end := strings.LastIndexByte(token, '.')
 	if end < len(s.header) || !v.made(token[end+1:], token[:end]) {
-		return claims{}, jwt.ErrTokenSignatureInvalid
+		return jwt.ErrTokenSignatureInvalid
 	}
 	text, err := v.decode(token[len(s.header):end])
 	if err != nil {
-		return claims{}, err
+		return err
 	}
-	err = c.UnmarshalJSON(text)
-	return c, err
+	return c.UnmarshalJSON(text)
 }
 
 // types are what the header of a token may say that it is.

@@ -99,7 +99,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	s.tokens = tokens
 	a.onStop(func(context.Context) error { stopTokens(); return nil })
 	deps := api.Deps{
-		Coupons: a.Coupons, Editor: a.Coupons, Orders: tracedOrders{a.orders, a.traces}, Payments: a.orders, Live: a.Stock,
+		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
 	}
 	if a.cfg.Order.QueueOrder == "lottery" {

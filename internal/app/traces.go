@@ -56,6 +56,14 @@ func (t orderTraces) Steps(orderID, userID int64) []api.Step {
 	return all
 }
 
+// ordersOf returns the order service, with a span around each Place unless traces are off.
+func ordersOf(a *App) api.Orders {
+	if a.traces == nil {
+		return a.orders
+	}
+	return tracedOrders{a.orders, a.traces}
+}
+
 // tracedOrders is the order service with a span around Place.
 type tracedOrders struct {
 	*order.Service

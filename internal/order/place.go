@@ -62,21 +62,35 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 
 // place does the steps in their order. Whatever can refuse a request cheaply comes before
 // anything that costs, and no unit is released before it is certain that it was not sold.
-func (s *Service) place(ctx context.Context, r Request) (o Order, err error) {
-	sale, err := s.sales.Get(ctx, r.CouponID)
+func (s *Service) place(ctx context.Context, r Request) (Order, error) {
+	sale, err := s.open(ctx, r)
 	if err != nil {
 		return Order{}, err
 	}
+	return s.placeIn(ctx, sale, r)
+}
+
+// open returns the sale that the request may buy from, as far as this instance knows.
+func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
+	sale, err := s.sales.Get(ctx, r.CouponID)
+	if err != nil {
+		return coupon.Coupon{}, err
+	}
 	now := s.now()
 	if err := sale.Admits(now); err != nil {
-		return Order{}, err
+		return coupon.Coupon{}, err
 	}
 	if err := r.Permit.admits(sale, now); err != nil {
-		return Order{}, err
+		return coupon.Coupon{}, err
 	}
 	if s.stock.SoldOut(sale.ID, sale.Epoch) {
-		return Order{}, coupon.ErrSoldOut
+		return coupon.Coupon{}, coupon.ErrSoldOut
 	}
+	return sale, nil
+}
+
+// placeIn does the steps that take something, if it is only a place among those that are admitted.
+func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request) (o Order, err error) {
 	ctx, cancel := s.withWorkDeadline(ctx)
 	defer cancel()
 	release, err := s.admission.Admit(ctx)
