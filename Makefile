@@ -23,7 +23,8 @@ RACE := -race -gcflags=all=-d=checkptr=0
 NODWARF := -ldflags=-w
 # What only computes, where the race detector finds nothing and takes eight times as long.
 NORACE := internal/order/model,internal,internal/gallery
-report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE)
+# The test binaries stay in bin/tests: what has not changed is not linked again.
+report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE) -keep bin/tests
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.
 export GORACE := atexit_sleep_ms=0
@@ -48,13 +49,13 @@ test: ## everything, on real servers, with the race detector; installs what is m
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
 	@echo "TEST_SEED=$(TEST_SEED)"
-	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=3 -parallel=2 -timeout 30m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=3 -parallel=2 -timeout=30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
-	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout 90m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout=90m -tags=$(TAGS) ./...
 
 lint: ## vet, gofmt and golangci-lint
 	go vet -tags $(TAGS) ./...

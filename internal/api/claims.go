@@ -57,7 +57,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read the claims: %w", err)
 	}
-	if err := d.Skip(); !errors.Is(err, io.EOF) {
+	if err := d.Skip(); err != io.EOF { //nolint:errorlint // it comes as it is, for every request
 		return errors.New("something follows the claims")
 	}
 	return nil

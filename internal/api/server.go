@@ -22,9 +22,13 @@ type Server struct {
 	users     limits[int64]
 	addresses limits[string] // that log in
 	clients   limits[string] // addresses, of every request
-	inFlight  atomic.Int64
-	buying    atomic.Int64 // the purchases among them
 	hub       *hub
+
+	// Every request writes these, so they share no cache line with what every request reads.
+	_        [64]byte
+	inFlight atomic.Int64
+	buying   atomic.Int64 // the purchases among them
+	_        [64]byte
 }
 
 // releaseMode sets gin's only global: without it, gin writes to standard output.

@@ -1,6 +1,6 @@
 // Command testreport runs `go test` and reports its progress:
 //
-//	go run ./internal/testreport [-skips allow] [-first p,q] [-norace r,s] -- -race -count=1 ./...
+//	go run ./internal/testreport [-skips allow] [-first p,q] [-norace r,s] [-keep folder] -- -race -count=1 ./...
 //
 //	go list ──▶ how many packages have tests
 //	go test -json ─┬▶ events ──▶ a line a package, a line every ten seconds,
@@ -9,6 +9,8 @@
 //
 // Packages named with -norace are tested without the race detector, one at a time beside the others:
 // those that only compute, where it finds nothing and takes eight times as long.
+//
+// With -keep the test binaries stay in a folder, and only those that have changed are linked again.
 //
 // It exits with 1 if a test failed, a package did not build, or a test was skipped
 // and -skips is not allow. What it does not do is run anything twice: a test that
@@ -27,6 +29,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,15 +46,16 @@ func main() {
 	skips := flag.String("skips", "fail", "what a skipped test is: fail or allow")
 	first := flag.String("first", "", "packages to begin with, separated by commas: the longest, so that none is left for the end")
 	noRace := flag.String("norace", "", "packages to test without the race detector, separated by commas")
+	keep := flag.String("keep", "", "a folder that keeps the test binaries from one run to the next; go test links all of them every time")
 	slowest := flag.Int("slowest", 15, "how many of the slowest tests are listed at the end")
 	flag.Parse()
 	if *skips != "fail" && *skips != "allow" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-norace packages] [-slowest n] -- arguments of go test")
+		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-norace packages] [-keep folder] [-slowest n] -- arguments of go test")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	r := &report{out: os.Stdout, now: time.Now, allowSkips: *skips == "allow", slowest: *slowest}
-	err := run(ctx, r, strings.Split(*first, ","), strings.Split(*noRace, ","), flag.Args())
+	err := run(ctx, r, options{strings.Split(*first, ","), strings.Split(*noRace, ","), *keep}, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -61,21 +65,38 @@ func main() {
 	}
 }
 
+// options are how packages are tested.
+type options struct {
+	first, noRace []string // packages
+	keep          string   // the folder of the test binaries; "" is none
+}
+
+// testPackage is a package that has tests.
+type testPackage struct{ path, dir string }
+
 // run lists the packages, tests them and reports. Its error is about go test itself; what the
 // tests came to is known by r.
-func run(ctx context.Context, r *report, first, noRace, args []string) error {
+func run(ctx context.Context, r *report, o options, args []string) error {
 	flags, patterns := split(args)
 	packages, err := list(ctx, flags, patterns)
 	if err != nil {
 		return err
 	}
+	test := test
+	if o.keep != "" {
+		folder, err := filepath.Abs(o.keep)
+		if err != nil {
+			return fmt.Errorf("the folder of the test binaries: %w", err)
+		}
+		test = (&kept{folder: folder}).test
+	}
 	// cmd/go tests packages in the order in which they are named.
-	slices.SortStableFunc(packages, func(a, b string) int { return cmp.Compare(place(first, a), place(first, b)) })
+	slices.SortStableFunc(packages, func(a, b testPackage) int { return cmp.Compare(place(o.first, a), place(o.first, b)) })
 	r.begin(len(packages))
 
-	var raced, plain []string
+	var raced, plain []testPackage
 	for _, p := range packages {
-		if place(noRace, p) < len(noRace) {
+		if place(o.noRace, p) < len(o.noRace) {
 			plain = append(plain, p)
 		} else {
 			raced = append(raced, p)
@@ -104,22 +125,31 @@ func run(ctx context.Context, r *report, first, noRace, args []string) error {
 }
 
 // test runs go test and sends its events.
-func test(ctx context.Context, all chan<- event, flags, packages []string) error {
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-json"}, flags, packages)...) //nolint:gosec // go test itself
+func test(ctx context.Context, all chan<- event, flags []string, packages []testPackage) error {
+	args := append([]string{"test", "-json"}, flags...)
+	for _, p := range packages {
+		args = append(args, p.path)
+	}
+	_, err := follow(exec.CommandContext(ctx, "go", args...), all) //nolint:gosec // go test itself
+	return err
+}
+
+// follow runs a command, sends the events that it prints, and returns the last.
+func follow(cmd *exec.Cmd, all chan<- event) (last event, err error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("go test: %w", err)
+		return last, fmt.Errorf("go test: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("go test: %w", err)
+		return last, fmt.Errorf("go test: %w", err)
 	}
-	send(out, all)
+	last = send(out, all)
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("go test: %w", err)
+		return last, fmt.Errorf("go test: %w", err)
 	}
-	return nil
+	return last, nil
 }
 
 // withoutRace returns the flags but those of the race detector.
@@ -128,8 +158,8 @@ func withoutRace(flags []string) []string {
 }
 
 // place is where a package stands among the first, or behind them.
-func place(first []string, pkg string) int {
-	i := slices.IndexFunc(first, func(f string) bool { return f != "" && strings.HasSuffix(pkg, "/"+f) })
+func place(first []string, pkg testPackage) int {
+	i := slices.IndexFunc(first, func(f string) bool { return f != "" && strings.HasSuffix(pkg.path, "/"+f) })
 	if i < 0 {
 		return len(first)
 	}
@@ -146,8 +176,8 @@ func split(args []string) (flags, patterns []string) {
 }
 
 // list returns the packages that have tests.
-func list(ctx context.Context, flags, patterns []string) ([]string, error) {
-	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+func list(ctx context.Context, flags, patterns []string) (packages []testPackage, err error) {
+	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}
 	for _, f := range flags {
 		if strings.HasPrefix(f, "-tags") {
 			args = append(args, f)
@@ -159,16 +189,20 @@ func list(ctx context.Context, flags, patterns []string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	packages := strings.Fields(string(out))
+	for line := range strings.Lines(string(out)) {
+		if path, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			packages = append(packages, testPackage{path, dir})
+		}
+	}
 	if len(packages) == 0 {
 		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
 	}
 	return packages, nil
 }
 
-// send decodes the lines of go test -json. A line that is none, as of a linker, is passed on as
-// output of no package.
-func send(out io.Reader, all chan<- event) {
+// send decodes the lines of go test -json, and returns the last. A line that is none, as of a linker, is passed on
+// as output of no package.
+func send(out io.Reader, all chan<- event) (last event) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
@@ -178,9 +212,10 @@ func send(out io.Reader, all chan<- event) {
 				e = event{Action: "build-output", Output: line}
 			}
 			all <- e
+			last = e
 		}
 		if err != nil {
-			return
+			return last
 		}
 	}
 }

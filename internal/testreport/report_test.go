@@ -19,14 +19,18 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // tried writes a module with these test files, one a package, tests it and returns what was printed.
-func tried(t *testing.T, allowSkips bool, files map[string]string) (*report, string) {
+func tried(t *testing.T, keep string, allowSkips bool, files map[string]string) (*report, string) {
 	t.Helper()
-	return triedWith(t, allowSkips, nil, []string{"-count=1", "-vet=off", "-p=1"}, files)
+	return triedWith(t, options{keep: keep}, allowSkips, []string{"-count=1", "-vet=off", "-p=1"}, files)
 }
 
-func triedWith(t *testing.T, allowSkips bool, noRace, flags []string, files map[string]string) (*report, string) {
+func triedWith(t *testing.T, o options, allowSkips bool, flags []string, files map[string]string) (*report, string) {
 	t.Helper()
-	dir := t.TempDir()
+	return triedIn(t, t.TempDir(), o, allowSkips, flags, files)
+}
+
+func triedIn(t *testing.T, dir string, o options, allowSkips bool, flags []string, files map[string]string) (*report, string) {
+	t.Helper()
 	files["go.mod"] = "module tiny\n\ngo 1.26.0\n"
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -36,16 +40,27 @@ func triedWith(t *testing.T, allowSkips bool, noRace, flags []string, files map[
 	t.Chdir(dir)
 	var out strings.Builder
 	r := &report{out: &out, now: time.Now, allowSkips: allowSkips, slowest: 3}
-	require.NoError(t, run(t.Context(), r, []string{"d", "b"}, noRace, append(flags, "./...")))
+	o.first = []string{"d", "b"}
+	require.NoError(t, run(t.Context(), r, o, append(flags, "./...")))
 	return r, out.String()
+}
+
+// bothWays runs a test with the binaries that go test makes, and with those that are kept, in a folder that is empty.
+func bothWays(t *testing.T, test func(t *testing.T, keep string)) {
+	t.Helper()
+	t.Run("of go test", func(t *testing.T) { test(t, "") })
+	t.Run("kept", func(t *testing.T) { test(t, t.TempDir()) })
 }
 
 func body(statement string) string {
 	return "package x\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) { " + statement + " }\n\nfunc TestQuiet(t *testing.T) { t.Log(\"quiet\") }\n"
 }
 
-func TestARunThatPassesIsCountedAndItsTestsAreSilent(t *testing.T) {
-	r, out := tried(t, false, map[string]string{
+func TestARunThatPassesIsCountedAndItsTestsAreSilent(t *testing.T) { bothWays(t, runThatPasses) }
+
+func runThatPasses(t *testing.T, keep string) {
+	t.Helper()
+	r, out := tried(t, keep, false, map[string]string{
 		"a/a_test.go": body(""), "b/b_test.go": body(`t.Run("inside", func(t *testing.T) { t.Log("loud") })`), "c/c.go": "package c\n",
 	})
 	assert.True(t, r.ok())
@@ -57,8 +72,11 @@ func TestARunThatPassesIsCountedAndItsTestsAreSilent(t *testing.T) {
 	assert.Less(t, strings.Index(out, "tiny/b  "), strings.Index(out, "tiny/a  "), "b is to come first")
 }
 
-func TestWhatFailsIsPrintedAndWhatPassesIsNot(t *testing.T) {
-	r, out := tried(t, false, map[string]string{
+func TestWhatFailsIsPrintedAndWhatPassesIsNot(t *testing.T) { bothWays(t, runThatFails) }
+
+func runThatFails(t *testing.T, keep string) {
+	t.Helper()
+	r, out := tried(t, keep, false, map[string]string{
 		"a/a_test.go": body(`t.Run("inside", func(t *testing.T) { t.Error("it is wrong") })`), "b/b_test.go": body(""),
 	})
 	assert.False(t, r.ok())
@@ -67,7 +85,10 @@ func TestWhatFailsIsPrintedAndWhatPassesIsNot(t *testing.T) {
 	assert.Contains(t, out, "\n3 passed, 1 failed, 0 skipped\n")
 }
 
-func TestWhatEndsOrDoesNotBuildFails(t *testing.T) {
+func TestWhatEndsOrDoesNotBuildFails(t *testing.T) { bothWays(t, runThatEnds) }
+
+func runThatEnds(t *testing.T, keep string) {
+	t.Helper()
 	for name, test := range map[string]struct{ body, want string }{
 		"a panic":           {body(`panic("it broke")`), "it broke"},
 		"an unknown name":   {body(`missing()`), "undefined: missing"},
@@ -75,7 +96,7 @@ func TestWhatEndsOrDoesNotBuildFails(t *testing.T) {
 		"a TestMain's word": {body("") + "\nfunc TestMain(m *testing.M) { m.Run(); println(\"left behind\"); panic(1) }\n", "left behind"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, out := tried(t, false, map[string]string{"a/a_test.go": test.body, "b/b_test.go": body("")})
+			r, out := tried(t, keep, false, map[string]string{"a/a_test.go": test.body, "b/b_test.go": body("")})
 			assert.False(t, r.ok(), out)
 			assert.Contains(t, out, test.want)
 			assert.NotContains(t, out, ", 0 failed")
@@ -84,14 +105,17 @@ func TestWhatEndsOrDoesNotBuildFails(t *testing.T) {
 }
 
 // TestWhatOnlyComputesHasNoRaceDetector tells the two apart by the tag that -race brings along.
-func TestWhatOnlyComputesHasNoRaceDetector(t *testing.T) {
+func TestWhatOnlyComputesHasNoRaceDetector(t *testing.T) { bothWays(t, runWithoutRace) }
+
+func runWithoutRace(t *testing.T, keep string) {
+	t.Helper()
 	files := map[string]string{}
 	for _, pkg := range []string{"a", "b", "c"} {
 		files[pkg+"/a_test.go"] = body(`t.Log("raced:", raced); t.Fail()`)
 		files[pkg+"/race_test.go"] = "//go:build race\n\npackage x\n\nconst raced = \"" + pkg + " yes\"\n"
 		files[pkg+"/norace_test.go"] = "//go:build !race\n\npackage x\n\nconst raced = \"" + pkg + " no\"\n"
 	}
-	r, out := triedWith(t, false, []string{"b"}, append(testbed.RaceFlags(), "-count=1", "-vet=off", "-p=2"), files)
+	r, out := triedWith(t, options{noRace: []string{"b"}, keep: keep}, false, append(testbed.RaceFlags(), "-count=1", "-vet=off", "-p=2"), files)
 	assert.False(t, r.ok(), "what fails in either fails")
 	for _, want := range []string{"raced: a yes", "raced: b no", "raced: c yes", "3 of 3 packages", "3 passed, 3 failed"} {
 		assert.Contains(t, out, want)
@@ -100,7 +124,7 @@ func TestWhatOnlyComputesHasNoRaceDetector(t *testing.T) {
 
 func TestWhatIsSkippedFailsUnlessItMay(t *testing.T) {
 	for _, may := range []bool{false, true} {
-		r, out := tried(t, may, map[string]string{"a/a_test.go": body(`t.Skip("needs a moon")`), "b/b_test.go": body(`t.Run("inside", func(t *testing.T) { t.Skip("needs a moon") })`)})
+		r, out := tried(t, "", may, map[string]string{"a/a_test.go": body(`t.Skip("needs a moon")`), "b/b_test.go": body(`t.Run("inside", func(t *testing.T) { t.Skip("needs a moon") })`)})
 		assert.Equal(t, may, r.ok())
 		assert.Regexp(t, `(?m)^ +2 +needs a moon$`, out)
 		assert.Contains(t, out, "3 passed, 0 failed, 2 skipped")
@@ -111,9 +135,35 @@ func TestWhatIsSkippedFailsUnlessItMay(t *testing.T) {
 // TestWhatIsNotDrawnIsCountedAndNoFailure also holds the words to those of package testservers.
 func TestWhatIsNotDrawnIsCountedAndNoFailure(t *testing.T) {
 	assert.Equal(t, testservers.NotDrawn, notDrawn)
-	r, out := tried(t, false, map[string]string{"a/a_test.go": body(`t.Skip("` + testservers.NotDrawn + ` 7")`), "b/b_test.go": body("")})
+	r, out := tried(t, "", false, map[string]string{"a/a_test.go": body(`t.Skip("` + testservers.NotDrawn + ` 7")`), "b/b_test.go": body("")})
 	assert.True(t, r.ok())
 	assert.Contains(t, out, "\n3 passed, 0 failed, 0 skipped, 1 not drawn this time\n")
+}
+
+// TestWhatHasNotChangedIsNotLinkedAgain changes one of two packages. A file that is written anew is another file; its
+// time go sets in any case.
+func TestWhatHasNotChangedIsNotLinkedAgain(t *testing.T) {
+	dir, keep := t.TempDir(), t.TempDir()
+	linked := func(a string) (files []os.FileInfo) {
+		_, out := triedIn(t, dir, options{keep: keep}, false, []string{"-count=1", "-vet=off"},
+			map[string]string{"a/a_test.go": body(a), "b/b_test.go": body("")})
+		for _, pkg := range []string{"a", "b"} {
+			info, err := os.Stat(filepath.Join(keep, "tiny_"+pkg+".test"))
+			require.NoError(t, err, out)
+			files = append(files, info)
+		}
+		return files
+	}
+	first, again := linked(`t.Log("one")`), linked(`t.Log("two")`)
+	assert.False(t, os.SameFile(first[0], again[0]), "it has changed")
+	assert.True(t, os.SameFile(first[1], again[1]))
+}
+
+func TestAFlagThatIsNotKnownIsNamed(t *testing.T) {
+	for _, flag := range []string{"-fuzz=It", "30m", "-p=many"} {
+		_, err := parted([]string{"-race", flag})
+		require.ErrorContains(t, err, flag)
+	}
 }
 
 // watched is what was printed, and how long nothing was at most.
@@ -161,5 +211,5 @@ func TestNoTestsAtAllIsNoSuccess(t *testing.T) {
 	require.NoError(t, os.WriteFile("go.mod", []byte("module tiny\n\ngo 1.26.0\n"), 0o600))
 	require.NoError(t, os.WriteFile("a.go", []byte("package a\n"), 0o600))
 	r := &report{out: &strings.Builder{}, now: time.Now}
-	require.ErrorContains(t, run(t.Context(), r, nil, nil, []string{"-count=1", "./..."}), "no tests in ./...")
+	require.ErrorContains(t, run(t.Context(), r, options{}, []string{"-count=1", "./..."}), "no tests in ./...")
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"seckill/internal/testbed"
 )
@@ -46,8 +47,8 @@ func BuildDrawn(pkg string, tags ...string) (path string, err error) {
 }
 
 // Build compiles a program, with the race detector if the tests have it, and returns the path to
-// run it by. Its file is removed at once and it is run through its descriptor, so that nothing
-// stays behind however the tests end. It is for TestMain, before Main.
+// run it by. It is run through a descriptor: its file, in bin/tests, is there to be linked again only if
+// something has changed, and may be replaced by other tests meanwhile. It is for TestMain, before Main.
 func Build(pkg string, tags ...string) (path string, err error) {
 	return build(pkg, BuildFlags(tags...))
 }
@@ -66,16 +67,7 @@ func build(pkg string, flags []string) (path string, err error) {
 	if open, again := built[key]; again {
 		return openPath(open), nil
 	}
-	dir, err := os.MkdirTemp("", "seckill-build-")
-	if err != nil {
-		return "", fmt.Errorf("build %s: %w", pkg, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, "program")
-	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
-		return "", err
-	}
-	open, err := os.Open(file)
+	open, err := buildFile(pkg, flags)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
@@ -84,6 +76,31 @@ func build(pkg string, flags []string) (path string, err error) {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	return openPath(open), nil
+}
+
+// buildFile builds the file of a program, and opens it before other tests can replace it.
+func buildFile(pkg string, flags []string) (*os.File, error) {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the module: %w", err)
+	}
+	folder := filepath.Join(strings.TrimSpace(string(root)), "bin", "tests", "programs")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return nil, err //nolint:wrapcheck // it names the folder
+	}
+	file := filepath.Join(folder, fmt.Sprintf("%s-%x", filepath.Base(pkg), hash(strings.Join(flags, " "))))
+	lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the file
+	}
+	defer func() { _ = lock.Close() }() // which unlocks it
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
+		return nil, err //nolint:wrapcheck // it names the package
+	}
+	return os.Open(file) //nolint:wrapcheck // it names the file
 }
 
 func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
