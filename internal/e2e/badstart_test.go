@@ -16,6 +16,7 @@ import (
 )
 
 func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)

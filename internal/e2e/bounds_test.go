@@ -84,6 +84,7 @@ func (b *tries) away(t *testing.T, name string, f fault, known, back time.Durati
 }
 
 func TestWhileRedisIsAwayEveryoneIsToldSoAtOnce(t *testing.T) {
+	testservers.OneOf(t, 2)
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
 	t.Cleanup(func() { _ = s.redis.Close() })
@@ -96,6 +97,7 @@ func TestWhileRedisIsAwayEveryoneIsToldSoAtOnce(t *testing.T) {
 }
 
 func TestWhileTheDatabaseIsAwayAnswersComeWithinTheirBudget(t *testing.T) {
+	testservers.OneOf(t, 2)
 	m := testservers.NewMariaDB(t)
 	name, err := m.CreateDatabase(t.Context())
 	require.NoError(t, err)
@@ -128,6 +130,7 @@ func (i *instance) restored(t testing.TB, times int) {
 }
 
 func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}
@@ -173,6 +176,7 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 // A replica that had not heard of the last writes becomes the master: old data under
 // the same epoch.
 func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewSentinel(t)
 	master, err := group.Master(t.Context())
@@ -193,6 +197,7 @@ func TestAFailoverThatForgetsTheLastWritesIsRebuiltWithoutAPerson(t *testing.T) 
 }
 
 func TestAClusterThatForgetsTheLastWritesOfOneMasterIsRebuiltWithoutAPerson(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: group.Addrs()})

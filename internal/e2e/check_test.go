@@ -21,6 +21,7 @@ import (
 )
 
 func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	dsn := ownDatabase(t)
 	s := newShopOver(t, dsn)
@@ -86,6 +87,7 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 
 // The rights that a user is told it needs are enough for a whole sale.
 func TestASaleNeedsNoOtherRightsThanItIsToldOf(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {
 		s := newShop(t, append(impatient(), "SECKILL_ORDER__MODE="+mode)...)
@@ -124,6 +126,7 @@ func (i *instance) apart(t *testing.T, want int) {
 }
 
 func TestAnInstanceWhoseClockIsFarApartIsNotReady(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	moved := testservers.NewClock(t)
 	r := testservers.NewRedis(t, servers.ByClock(moved))

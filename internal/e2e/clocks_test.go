@@ -18,6 +18,7 @@ import (
 // An instance whose machine is half an hour behind the servers goes by their time: when a
 // sale begins, when an order expires, and when a sale has ended.
 func TestAnInstanceGoesByTheTimeOfMostClocks(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	moved := testservers.NewClock(t)
 	m, r := testservers.NewMariaDB(t, servers.ByClock(moved)), testservers.NewRedis(t, servers.ByClock(moved))

@@ -76,6 +76,7 @@ func TestADemoSellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see 
 }
 
 func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	p := run(t, nil, "demo", "--users", "100", "--stock", "10")
 	assert.Zero(t, p.code())
@@ -85,6 +86,7 @@ func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
 }
 
 func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
@@ -163,6 +165,7 @@ func TestServeWithNoConfigurationSellsCoupon1(t *testing.T) {
 }
 
 func TestADemoThatIsKeptServesAfterwards(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	p := launch(t, nil, "demo", "--users", "100", "--stock", "5", "--keep", "--opens-in", "2s")
 	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

@@ -18,6 +18,7 @@ import (
 const orders = "/api/v1/orders"
 
 func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)
@@ -110,6 +111,7 @@ func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
 }
 
 func TestAClientThatAsksTooOftenIsRateLimitedAndNobodyElse(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=1")
 	i := s.instance(t)
@@ -126,6 +128,7 @@ func TestAClientThatAsksTooOftenIsRateLimitedAndNobodyElse(t *testing.T) {
 }
 
 func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	server, db := testservers.NewRedis(t), testservers.NewMariaDB(t)
 	name, err := db.CreateDatabase(t.Context())
@@ -206,6 +209,7 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 }
 
 func TestAllOfRedisAwayIsSaidWithin200MillisecondsOnceItIsGone(t *testing.T) {
+	testservers.OneOf(t, 2)
 	server := testservers.NewRedis(t)
 	s := shop{}.with("SECKILL_REDIS__ADDRS=" + server.Addr()).on(migratedDSN(t))
 	i := s.instance(t)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestTheStockIsSoldExactlyOnARedisCluster(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {
 		t.Run(mode, func(t *testing.T) { sellsOnACluster(t, "SECKILL_ORDER__MODE="+mode) })
@@ -47,6 +48,7 @@ func sellsOnACluster(t *testing.T, mode string) {
 // A failover may lose what the dead master had not yet told its replicas. What the
 // database says stays true, and the shards are mended from it.
 func TestASentinelFailoverInMidRushLosesNoOrderAndTheSaleGoesOn(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	group := testservers.NewSentinel(t)
 	s := shop{}.with(impatient()...).with("SECKILL_REDIS__MODE=sentinel", "SECKILL_REDIS__MASTER_NAME="+group.MasterName(),

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed/testservers"
 )
 
 func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
@@ -56,6 +58,7 @@ func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
 }
 
 func TestOneKeySentManyTimesAtOnceIsOneOrder(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)

@@ -48,6 +48,7 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 }
 
 func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -67,6 +68,7 @@ func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) 
 
 // Whatever the lock lets through, the shard, the unique slot and the database stop.
 func TestNobodyIsAboveTheLimitWithALockThatLetsEverybodyIn(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	for name, limit := range map[string]int{"limit 1": 1, "limit 2": 2} {
 		t.Run(name, func(t *testing.T) {

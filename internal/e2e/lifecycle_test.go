@@ -10,9 +10,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed/testservers"
 )
 
 func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -52,6 +55,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 }
 
 func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)
@@ -76,6 +80,7 @@ func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
 }
 
 func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=20ms")
 	fleet := s.fleet(t)
@@ -117,6 +122,7 @@ func TestAPaymentThatRacesTheExpiryWinsOrLosesForGood(t *testing.T) {
 }
 
 func TestAChangeOnOneInstanceIsSeenOnAnotherWithinASecond(t *testing.T) {
+	testservers.OneOf(t, 2)
 	s := newShop(t)
 	fleet := s.fleet(t)
 	here, there := fleet[0], fleet[1]

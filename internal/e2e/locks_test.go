@@ -51,6 +51,7 @@ func TestASaleIsExactWithEveryLock(t *testing.T) {
 }
 
 func TestALockWhoseServersAreAwayIsToldAtStart(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, backend := range []string{"etcd", "zookeeper", "redlock"} {
 		t.Run(backend, func(t *testing.T) {

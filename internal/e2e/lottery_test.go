@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/rush"
+	"seckill/internal/testbed/testservers"
 )
 
 // drawOf is a draw as it is shown.
@@ -34,6 +35,7 @@ func (i *instance) draw(t testing.TB, coupon string) (d drawOf) {
 // Two of three instances are killed while the tickets are drawn, whichever does it: the draw is gone on
 // with, by the same ranks.
 func TestADrawOutlivesTheInstancesThatDraw(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__MODE=queue", "SECKILL_ORDER__QUEUE_ORDER=lottery", "SECKILL_ORDER__LOTTERY_WINDOW=8s", "SECKILL_RATE__PER_USER=0")
 	fleet := s.fleet(t)

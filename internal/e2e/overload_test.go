@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/testbed/testservers"
 )
 
 // jam is a sale whose buyers cannot come through: somebody holds the coupon's row.
@@ -116,6 +118,7 @@ func (j *jam) answers(status int) int {
 // While the order path is full, whoever has an order pays and cancels, whoever looks is
 // answered, one buyer more is told to come back, and the refused has taken nothing.
 func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
 	other := j.sale(t, 10, 1)
@@ -154,6 +157,7 @@ func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
 }
 
 func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork)
@@ -173,6 +177,7 @@ func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
 }
 
 func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t, "SECKILL_ADMISSION__MAX_WAIT=100ms")
 	j.come(t.Context(), t, 100, atWork)
@@ -188,6 +193,7 @@ func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
 
 // Who waits when the instance is told to stop is served before it goes.
 func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork+inQueue)
@@ -208,6 +214,7 @@ func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
 }
 
 func TestTheMemoryHasASoftLimitUnlessSomebodyElseDecides(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	for setting, want := range map[string][]string{

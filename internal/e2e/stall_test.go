@@ -47,6 +47,7 @@ const stalled = 5 * time.Second
 // else. Nobody waits for it longer than for anything, and what nobody knows is not
 // given back.
 func TestWhileCommitsAreStalledAnswersComeWithinTheirBudget(t *testing.T) {
+	testservers.OneOf(t, 2)
 	type way struct {
 		name, commit string
 		begin, end   []string
@@ -116,6 +117,7 @@ func blackHole(p *faultnet.Proxy) fault {
 }
 
 func TestANetworkThatSwallowsEverythingCostsNobodyMoreThanTheBudget(t *testing.T) {
+	testservers.OneOf(t, 2)
 	addr, dsn := testservers.NewRedis(t).Addr(), testservers.DSN(t)
 	toRedis, toDatabase := testservers.Proxy(t, addr), testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: addr})}
