@@ -69,7 +69,7 @@ func role(d *jx.Decoder) (string, error) {
 	if string(text) == RoleUser {
 		return RoleUser, err //nolint:wrapcheck // UnmarshalJSON wraps it
 	}
-	return string(text), err //nolint:wrapcheck // the same
+	return string(text), err
 }
 
 // has reports whether the value is the text or, where it may be a list, has it. An empty text is in

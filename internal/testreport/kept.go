@@ -63,7 +63,7 @@ func (k *kept) test(ctx context.Context, all chan<- event, flags []string, packa
 
 func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p testPackage) error {
 	if err := ctx.Err(); err != nil {
-		return err //nolint:wrapcheck // it was stopped
+		return err
 	}
 	binary := filepath.Join(k.folder, strings.ReplaceAll(p.path, "/", "_")+".test")
 	if told, err := k.link(ctx, binary, a.build, p); err != nil {
@@ -93,5 +93,5 @@ func (k *kept) link(ctx context.Context, binary string, flags []string, p testPa
 	args := append([]string{"test", "-c", "-o", binary}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, p.path)...) //nolint:gosec // our own tests
 	out, err := cmd.CombinedOutput()
-	return string(out), err //nolint:wrapcheck // the caller does
+	return string(out), err
 }

@@ -50,7 +50,8 @@ func main() {
 	slowest := flag.Int("slowest", 15, "how many of the slowest tests are listed at the end")
 	flag.Parse()
 	if *skips != "fail" && *skips != "allow" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-norace packages] [-keep folder] [-slowest n] -- arguments of go test")
+		fmt.Fprintln(os.Stderr, "usage: testreport [-skips fail|allow] [-first packages] [-norace packages] [-keep folder] [-slowest n]",
+			"-- arguments of go test")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

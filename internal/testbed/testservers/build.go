@@ -86,21 +86,21 @@ func buildFile(pkg string, flags []string) (*os.File, error) {
 	}
 	folder := filepath.Join(strings.TrimSpace(string(root)), "bin", "tests", "programs")
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return nil, err //nolint:wrapcheck // it names the folder
+		return nil, err
 	}
 	file := filepath.Join(folder, fmt.Sprintf("%s-%x", filepath.Base(pkg), hash(strings.Join(flags, " "))))
 	lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the file
+		return nil, err
 	}
 	defer func() { _ = lock.Close() }() // which unlocks it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
 	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
-		return nil, err //nolint:wrapcheck // it names the package
+		return nil, err
 	}
-	return os.Open(file) //nolint:wrapcheck // it names the file
+	return os.Open(file)
 }
 
 func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
