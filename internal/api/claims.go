@@ -63,7 +63,7 @@ func (c *claims) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// role reads a role, of which those that there are need no memory.
+// role reads a role, without memory for that of nearly every token.
 func role(d *jx.Decoder) (string, error) {
 	text, err := d.StrBytes()
 	if string(text) == RoleUser {

@@ -66,7 +66,6 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 
 // What was stopped does not blame the server that it waited for.
 func TestACommandThatIsStoppedSaysSo(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -84,7 +83,6 @@ func TestACommandThatIsStoppedSaysSo(t *testing.T) {
 }
 
 func TestEveryCommandHelpsWithAnExample(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, command := range []string{"", "serve", "demo", "check", "health", "rush", "audit", "archive", "migrate", "token", "version"} {
 		p := run(t, nil, append(strings.Fields(command), "--help")...)
@@ -102,7 +100,6 @@ func TestEveryCommandHelpsWithAnExample(t *testing.T) {
 }
 
 func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	i := serve(t, "SECKILL_AUTH__SECRET="+secret)
 	p := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--users", "1-3")
@@ -126,7 +123,6 @@ func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
 }
 
 func TestMigrateMayRunTwiceAndTwoAtOnce(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	env := []string{"SECKILL_MYSQL__DSN=" + testservers.DSN(t), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr(), "SECKILL_AUTH__SECRET=" + secret}
 	first, second := launch(t, env, "migrate"), launch(t, env, "migrate")

@@ -13,7 +13,6 @@ import (
 
 // What the containers' database is told at its first start lets the lab make its databases, and no other.
 func TestTheUserOfTheContainersMayMakeTheDatabasesOfTheLab(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	m := testservers.NewMariaDB(t)
 	open := func(dsn string) *sql.DB {

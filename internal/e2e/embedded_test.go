@@ -76,7 +76,6 @@ func TestADemoSellsExactlyItsStock(t *testing.T) { //nolint:paralleltest // see 
 }
 
 func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	p := run(t, nil, "demo", "--users", "100", "--stock", "10")
 	assert.Zero(t, p.code())
@@ -86,7 +85,6 @@ func TestADemoForPeopleSaysWhatHappened(t *testing.T) {
 }
 
 func TestCtrlCStopsADemoAndAServerAndLeavesNoFile(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string

@@ -111,7 +111,6 @@ func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
 }
 
 func TestAClientThatAsksTooOftenIsRateLimitedAndNobodyElse(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=1")
 	i := s.instance(t)
@@ -209,7 +208,6 @@ func TestAStoreThatIsAwayIsUnavailableAndComesBack(t *testing.T) {
 }
 
 func TestAllOfRedisAwayIsSaidWithin200MillisecondsOnceItIsGone(t *testing.T) {
-	testservers.OneOf(t, 2)
 	server := testservers.NewRedis(t)
 	s := shop{}.with("SECKILL_REDIS__ADDRS=" + server.Addr()).on(migratedDSN(t))
 	i := s.instance(t)

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/testbed/testservers"
 )
 
 func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
@@ -58,7 +56,6 @@ func TestTheSameKeyIsTheSameOrderWhateverHasHappenedSince(t *testing.T) {
 }
 
 func TestOneKeySentManyTimesAtOnceIsOneOrder(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)

@@ -48,7 +48,6 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 }
 
 func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)

@@ -15,7 +15,6 @@ import (
 )
 
 func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	fleet := s.fleet(t)
@@ -55,7 +54,6 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 }
 
 func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)

@@ -157,7 +157,6 @@ func TestWhileTheOrderPathIsFullOnlyBuyersWait(t *testing.T) {
 }
 
 func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork)
@@ -177,7 +176,6 @@ func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
 }
 
 func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t, "SECKILL_ADMISSION__MAX_WAIT=100ms")
 	j.come(t.Context(), t, 100, atWork)
@@ -193,7 +191,6 @@ func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
 
 // Who waits when the instance is told to stop is served before it goes.
 func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	j := newJam(t)
 	j.come(t.Context(), t, 100, atWork+inQueue)
@@ -214,7 +211,6 @@ func TestSIGTERMWhileManyWaitServesThemAll(t *testing.T) {
 }
 
 func TestTheMemoryHasASoftLimitUnlessSomebodyElseDecides(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	for setting, want := range map[string][]string{

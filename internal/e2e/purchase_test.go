@@ -47,7 +47,6 @@ func TestASaleWithPurchaseTokensIsExact(t *testing.T) {
 }
 
 func TestThePageAsksForAPurchaseToken(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	b := theBrowser(t)
 	i := embeddedShop(t, "SECKILL_ORDER__TOKEN=required")

@@ -17,7 +17,6 @@ import (
 // However long ago a sale ended, it is audited; and what it leaves behind can be moved
 // out of the way, where it still counts.
 func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	dsn := migratedDSN(t)
 	s := redisShop(t).on(dsn)
@@ -73,7 +72,6 @@ func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
 
 // A machine whose clock is months apart archives what is old by the database's.
 func TestWhatIsArchivedIsOldByTheDatabasesClock(t *testing.T) {
-	testservers.OneOf(t, 2)
 	moved := testservers.NewClock(t)
 	m := testservers.NewMariaDB(t, servers.ByClock(moved))
 	name, err := m.CreateDatabase(t.Context())

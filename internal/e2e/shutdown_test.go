@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/testbed/testservers"
 )
 
 // balancer sends requests to the instances that said, a moment ago, that they are
@@ -126,7 +124,6 @@ func TestSIGTERMUnderLoadFailsNoRequestAndLeavesNothingBehind(t *testing.T) {
 
 // Whenever it comes, an end that was asked for is no failure.
 func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	for after := 20 * time.Millisecond; after < 400*time.Millisecond; after += 80 * time.Millisecond {
 		p := launch(t, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")
@@ -140,7 +137,6 @@ func TestSIGTERMWhileItStartsIsNoFailure(t *testing.T) {
 }
 
 func TestSIGTERMEndsEventStreams(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	i := s.instance(t)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"seckill/internal/testbed/testservers"
 )
 
 // logPipe is a pipe that holds a page: the reader stops reading, and that is soon felt.
@@ -30,7 +28,6 @@ func logPipe(t *testing.T) (r, w *os.File) {
 }
 
 func TestAServerOutlivesItsLogAndSIGHUPAndEndsAtOnceAtTheSecondSIGTERM(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
 	r, w := logPipe(t)
@@ -78,7 +75,6 @@ func TestAServerOutlivesItsLogAndSIGHUPAndEndsAtOnceAtTheSecondSIGTERM(t *testin
 }
 
 func TestALogWhoseReaderHasGoneDoesNotEndTheServer(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	r, w := logPipe(t)
 	p := launchLogging(t, w, []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0"}, "serve")

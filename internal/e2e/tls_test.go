@@ -17,7 +17,6 @@ import (
 )
 
 func TestHealthAndRushReachAServerThatSpeaksTLSAndNoOther(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	ca := testcerts.New(t)
 	own, stranger := ca.Issue(), testcerts.New(t).File
@@ -62,7 +61,6 @@ func TestHealthAndRushReachAServerThatSpeaksTLSAndNoOther(t *testing.T) {
 }
 
 func TestTheProgramAndItsAuditReachStoresThatSpeakTLSAndNoOthers(t *testing.T) {
-	testservers.OneOf(t, 2)
 	t.Parallel()
 	testservers.Need(t, testservers.Servers)
 	ca := testcerts.New(t)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,11 +26,12 @@ type arguments struct {
 	build   []string // go test -c
 	run     []string // the binary
 	workers int      // packages that are tested at once
+	timeout time.Duration
 }
 
 // parted returns the flags of go test, each of which is one argument.
 func parted(flags []string) (a arguments, err error) {
-	a.workers = 1
+	a.workers, a.timeout = 1, 10*time.Minute // as go test has it
 	for _, f := range flags {
 		name, value, _ := strings.Cut(strings.TrimLeft(f, "-"), "=")
 		switch name {
@@ -36,7 +39,11 @@ func parted(flags []string) (a arguments, err error) {
 			if _, err := fmt.Sscan(value, &a.workers); err != nil {
 				return a, fmt.Errorf("%s: %w", f, err)
 			}
-		case "count", "parallel", "run", "short", "timeout":
+		case "timeout":
+			if a.timeout, err = time.ParseDuration(value); err != nil {
+				return a, fmt.Errorf("%s: %w", f, err)
+			}
+		case "count", "parallel", "run", "short":
 			a.run = append(a.run, "-test."+strings.TrimLeft(f, "-"))
 		case "gcflags", "ldflags", "race", "tags", "vet":
 			a.build = append(a.build, f)
@@ -44,6 +51,7 @@ func parted(flags []string) (a arguments, err error) {
 			return a, fmt.Errorf("%s: with -keep, it must be a flag of go test that this program knows, as one argument", f)
 		}
 	}
+	a.run = append(a.run, "-test.timeout="+a.timeout.String())
 	return a, nil
 }
 
@@ -58,9 +66,10 @@ func (k *kept) test(ctx context.Context, all chan<- event, flags []string, packa
 	for _, p := range packages {
 		tests.Go(func() error { return k.testOne(ctx, all, a, p) })
 	}
-	return tests.Wait() //nolint:wrapcheck // testOne does
+	return tests.Wait() //nolint:wrapcheck // it was stopped
 }
 
+// testOne tells by events what becomes of a package: its error is that of ctx.
 func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p testPackage) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,19 +80,61 @@ func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p tes
 			all <- event{Action: "build-output", Output: line}
 		}
 		all <- event{Action: "fail", Package: p.path}
-		return fmt.Errorf("go test -c %s: %w", p.path, err)
+		return nil
 	}
-	// As go test does: in the package's folder, and with a call of os.Exit(0) taken for a failure.
-	args := append([]string{"tool", "test2json", "-t", "-p", p.path, binary, "-test.v=test2json", "-test.paniconexit0"}, a.run...)
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own tests
-	cmd.Dir = p.dir
-	began := time.Now()
-	last, err := follow(cmd, all)
-	if last.Test != "" || last.Action == "start" || last.Action == "output" { // it panicked, or its TestMain ended it
-		all <- event{Action: "fail", Package: p.path, Elapsed: time.Since(began).Seconds()}
-		return fmt.Errorf("%s did not end as a test does: %w", p.path, err)
+	began, verdict := time.Now(), "pass"
+	if err := execute(ctx, all, a, binary, p); err != nil {
+		all <- event{Action: "output", Package: p.path, Output: err.Error()}
+		verdict = "fail"
 	}
-	return err
+	all <- event{Action: verdict, Package: p.path, Elapsed: time.Since(began).Seconds()}
+	return nil
+}
+
+// outputDelay is how long a process that the tests have left may hold their output.
+const outputDelay = 5 * time.Second
+
+// execute runs a test binary as go test does: in the package's folder, with a call of os.Exit(0) taken for a failure,
+// and a minute after its own timeout it is killed. It sends all events but the package's last.
+func execute(ctx context.Context, all chan<- event, a arguments, binary string, p testPackage) error {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout+time.Minute)
+	defer cancel()
+	convert := exec.Command("go", "tool", "test2json", "-t", "-p", p.path) //nolint:gosec,noctx // it ends with its input
+	in, err := convert.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("test2json: %w", err)
+	}
+	out, err := convert.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("test2json: %w", err)
+	}
+	if err := convert.Start(); err != nil {
+		return fmt.Errorf("test2json: %w", err)
+	}
+	events := make(chan event)
+	go func() {
+		defer close(events)
+		send(out, events)
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		cmd := exec.CommandContext(ctx, binary, append([]string{"-test.v=test2json", "-test.paniconexit0"}, a.run...)...)
+		cmd.Dir, cmd.WaitDelay = p.dir, outputDelay
+		cmd.Stdout = struct{ io.Writer }{in} // no file, which a process that is left could hold for ever
+		cmd.Stderr = cmd.Stdout
+		err := cmd.Run()
+		_ = in.Close()
+		ended <- err
+	}()
+	for e := range events {
+		if last := e.Test == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip"); !last {
+			all <- e
+		}
+	}
+	if err := errors.Join(<-ended, convert.Wait()); err != nil {
+		return fmt.Errorf("%s: %w", p.path, err)
+	}
+	return nil
 }
 
 // link returns what go said.

@@ -131,26 +131,21 @@ func test(ctx context.Context, all chan<- event, flags []string, packages []test
 	for _, p := range packages {
 		args = append(args, p.path)
 	}
-	_, err := follow(exec.CommandContext(ctx, "go", args...), all) //nolint:gosec // go test itself
-	return err
-}
-
-// follow runs a command, sends the events that it prints, and returns the last.
-func follow(cmd *exec.Cmd, all chan<- event) (last event, err error) {
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // go test itself
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return last, fmt.Errorf("go test: %w", err)
+		return fmt.Errorf("go test: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return last, fmt.Errorf("go test: %w", err)
+		return fmt.Errorf("go test: %w", err)
 	}
-	last = send(out, all)
+	send(out, all)
 	if err := cmd.Wait(); err != nil {
-		return last, fmt.Errorf("go test: %w", err)
+		return fmt.Errorf("go test: %w", err)
 	}
-	return last, nil
+	return nil
 }
 
 // withoutRace returns the flags but those of the race detector.
@@ -201,9 +196,9 @@ func list(ctx context.Context, flags, patterns []string) (packages []testPackage
 	return packages, nil
 }
 
-// send decodes the lines of go test -json, and returns the last. A line that is none, as of a linker, is passed on
-// as output of no package.
-func send(out io.Reader, all chan<- event) (last event) {
+// send decodes the lines of go test -json. A line that is none, as of a linker, is passed on as
+// output of no package.
+func send(out io.Reader, all chan<- event) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
@@ -213,10 +208,9 @@ func send(out io.Reader, all chan<- event) (last event) {
 				e = event{Action: "build-output", Output: line}
 			}
 			all <- e
-			last = e
 		}
 		if err != nil {
-			return last
+			return
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -159,8 +160,19 @@ func TestWhatHasNotChangedIsNotLinkedAgain(t *testing.T) {
 	assert.True(t, os.SameFile(first[1], again[1]))
 }
 
+// TestAProcessThatIsLeftWithTheOutputFails leaves one that lives for longer than the output is waited for.
+func TestAProcessThatIsLeftWithTheOutputFails(t *testing.T) {
+	leaves := "package x\n\nimport (\n\t\"os\"\n\t\"os/exec\"\n\t\"testing\"\n)\n\n" +
+		"func TestIt(t *testing.T) { c := exec.Command(\"sleep\", \"20\"); c.Stdout = os.Stdout; _ = c.Start() }\n"
+	began := time.Now()
+	r, out := tried(t, t.TempDir(), false, map[string]string{"a/a_test.go": leaves, "b/b_test.go": body("")})
+	assert.False(t, r.ok(), out)
+	assert.Contains(t, out, exec.ErrWaitDelay.Error())
+	assert.Less(t, time.Since(began), 18*time.Second)
+}
+
 func TestAFlagThatIsNotKnownIsNamed(t *testing.T) {
-	for _, flag := range []string{"-fuzz=It", "30m", "-p=many"} {
+	for _, flag := range []string{"-fuzz=It", "30m", "-p=many", "-timeout=long"} {
 		_, err := parted([]string{"-race", flag})
 		require.ErrorContains(t, err, flag)
 	}

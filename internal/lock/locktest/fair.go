@@ -84,9 +84,12 @@ func (s suite) fair(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone sync.WaitGroup
 		for i := range 5 {
-			l := s.connected(t, aKey(), wait(time.Minute), poll(time.Minute))
+			l, made := s.spied(t, s.Server, wait(time.Minute), poll(time.Minute))
 			gone.Go(func() { _, err := l.Acquire(ctx, key); assert.ErrorIs(t, err, lock.ErrNotAcquired) })
 			s.standInLine(t, key, i+1)
+			// It asks once more when it has subscribed, and sleeps then. The call of one that gives up while it asks may
+			// come after the call that undoes it, and its place runs out by itself.
+			eventually(t, func() bool { return made.acquires.Load() == 2 }, maxWait, time.Millisecond)
 		}
 		l, got := s.locker(t, wait(time.Minute)), make(chan error, 1)
 		go func() {
@@ -97,9 +100,6 @@ func (s suite) fair(t *testing.T) {
 			got <- err
 		}()
 		s.standInLine(t, key, 6)
-		// They give up asleep: the call of one that gives up while it asks may come after the call that undoes it, and
-		// then its place runs out by itself.
-		time.Sleep(soon / 2)
 		cancel()
 		gone.Wait()
 		released := time.Now()
