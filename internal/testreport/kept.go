@@ -118,7 +118,8 @@ func execute(ctx context.Context, all chan<- event, a arguments, binary string, 
 	}()
 	ended := make(chan error, 1)
 	go func() {
-		cmd := exec.CommandContext(ctx, binary, append([]string{"-test.v=test2json", "-test.paniconexit0"}, a.run...)...)
+		args := append([]string{"-test.v=test2json", "-test.paniconexit0"}, a.run...)
+		cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // our own tests
 		cmd.Dir, cmd.WaitDelay = p.dir, outputDelay
 		cmd.Stdout = struct{ io.Writer }{in} // no file, which a process that is left could hold for ever
 		cmd.Stderr = cmd.Stdout
