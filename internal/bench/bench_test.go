@@ -19,7 +19,7 @@ import (
 	"seckill/internal/testbed/testservers"
 )
 
-// One env for all: the program is built once.
+// One env for all: the program is built once. Six of the paths are drawn.
 func TestThePathsOfTheRealProgram(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	h, err := openEnv(t.Context(), "../..")
@@ -44,96 +44,104 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 		assert.InDelta(t, f[accepted], f[committed], 0)
 		assert.Greater(t, f[accepted], 0.95*taps)
 	}
-	t.Run("the bare route answers the same crowd", func(t *testing.T) {
-		f := measure(t, bare)
-		assert.InDelta(t, taps, f[refused], 0)
-		assert.Zero(t, f[redisScripts]+f[statements], "it has no stores")
-	})
-	t.Run("an order costs a commit of its own", func(t *testing.T) {
-		f := measure(t, single)
-		bought(t, f)
-		assert.InDelta(t, 1, f[commits], 0.2)
-		assert.Greater(t, f[rowsWritten], 1.9, "the order and the coupon")
-		assert.Greater(t, f[redisScripts], 1.9)
-	})
-	t.Run("many orders share a commit", func(t *testing.T) {
-		f := measure(t, group)
-		bought(t, f)
-		assert.Less(t, f[commits], 0.9)
-	})
-	t.Run("sold out costs no call of Redis or the database", func(t *testing.T) {
-		f := measure(t, "sold out")
-		assert.InDelta(t, taps, f[refused], 0)
-		assert.Positive(t, f[ofBare], "both took turns")
-		assert.Positive(t, f[costOfBare])
-		assert.Zero(t, f[committed])
-		assert.Less(t, f[redisScripts]+f[statements], 0.5)
-	})
-	t.Run("a look costs no call of Redis or the database, and takes nothing", func(t *testing.T) {
-		f := measure(t, look)
-		assert.InDelta(t, taps, f[refused], 0)
-		assert.Zero(t, f[accepted]+f[committed])
-		assert.Less(t, f[redisScripts]+f[statements], 0.5)
-	})
-	t.Run("an order with a purchase token is an order", func(t *testing.T) {
-		f := measure(t, "purchase tokens")
-		bought(t, f)
-		assert.Greater(t, f[requestRate], 1.9*f[rate], "it is asked for before")
-	})
-	t.Run("who has bought is refused for it", func(t *testing.T) {
-		f := measure(t, "limit reached")
-		assert.InDelta(t, taps, f[refused], 0)
-		assert.Zero(t, f[accepted])
-	})
-	t.Run("coupons of one crowd begin together and are added up", func(t *testing.T) {
-		s, err := h.open(t.Context(), pathCalled(group))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.close()) })
-		var got taken
-		b := &bench{sizes: sizes{taps: taps}}
-		require.NoError(t, b.amongCoupons(t.Context(), s, &got, 3))
-		require.Empty(t, got.violations)
-		assert.InDelta(t, taps, got.figures[committed], 0)
-	})
-	t.Run("a crowd is spread over instances and masters", func(t *testing.T) {
-		c, err := servers.StartMasters(t.Context(), t.TempDir(), 2)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, c.Stop()) })
-		b := &bench{house: h, sizes: sizes{taps: taps}}
-		got, err := b.inFleet(t.Context(), pathCalled(group), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
-		require.NoError(t, err)
-		require.Empty(t, got.violations)
-		assert.InDelta(t, taps, got.figures[accepted], 0)
-		assert.InDelta(t, taps, got.figures[committed], 0, "the orders of both, and once")
-		assert.Less(t, got.figures[busiest], 0.9)
-	})
-	t.Run("an audit that is not clean is told", func(t *testing.T) {
-		s, err := h.open(t.Context(), pathCalled(group))
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.close()) })
-		id, err := s.sell(t.Context(), 10, time.Now().Add(-time.Second))
-		require.NoError(t, err)
-		var schema string
-		require.NoError(t, s.watched.db.QueryRowContext(t.Context(),
-			"SELECT table_schema FROM information_schema.tables WHERE table_name = 'coupons'").Scan(&schema))
-		// A unit that was not bought goes missing.
-		_, err = s.watched.db.ExecContext(t.Context(), "UPDATE "+schema+".coupons SET stock = stock - 1 WHERE id = "+id)
-		require.NoError(t, err)
-		_, violations, err := s.run(t.Context(), workload{coupons: []string{id}, taps: 5, lanes: 2})
-		require.NoError(t, err)
-		require.Len(t, violations, 1)
-		assert.Contains(t, violations[0], "violated")
-		r := Report{Violations: violations}
-		require.ErrorIs(t, r.Verdict(), ErrNoSpeed)
-	})
-	t.Run("a setting that the program refuses is a path that is absent", func(t *testing.T) {
-		absent, err := h.refuses(t.Context(), []string{"SECKILL_ORDER__COMMIT=wishes"})
-		require.NoError(t, err)
-		assert.True(t, absent)
-		absent, err = h.refuses(t.Context(), []string{commitSingle})
-		require.NoError(t, err)
-		assert.False(t, absent)
-	})
+	paths := []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"the bare route answers the same crowd", func(t *testing.T) {
+			f := measure(t, bare)
+			assert.InDelta(t, taps, f[refused], 0)
+			assert.Zero(t, f[redisScripts]+f[statements], "it has no stores")
+		}},
+		{"an order costs a commit of its own", func(t *testing.T) {
+			f := measure(t, single)
+			bought(t, f)
+			assert.InDelta(t, 1, f[commits], 0.2)
+			assert.Greater(t, f[rowsWritten], 1.9, "the order and the coupon")
+			assert.Greater(t, f[redisScripts], 1.9)
+		}},
+		{"many orders share a commit", func(t *testing.T) {
+			f := measure(t, group)
+			bought(t, f)
+			assert.Less(t, f[commits], 0.9)
+		}},
+		{"sold out costs no call of Redis or the database", func(t *testing.T) {
+			f := measure(t, "sold out")
+			assert.InDelta(t, taps, f[refused], 0)
+			assert.Positive(t, f[ofBare], "both took turns")
+			assert.Positive(t, f[costOfBare])
+			assert.Zero(t, f[committed])
+			assert.Less(t, f[redisScripts]+f[statements], 0.5)
+		}},
+		{"a look costs no call of Redis or the database, and takes nothing", func(t *testing.T) {
+			f := measure(t, look)
+			assert.InDelta(t, taps, f[refused], 0)
+			assert.Zero(t, f[accepted]+f[committed])
+			assert.Less(t, f[redisScripts]+f[statements], 0.5)
+		}},
+		{"an order with a purchase token is an order", func(t *testing.T) {
+			f := measure(t, "purchase tokens")
+			bought(t, f)
+			assert.Greater(t, f[requestRate], 1.9*f[rate], "it is asked for before")
+		}},
+		{"who has bought is refused for it", func(t *testing.T) {
+			f := measure(t, "limit reached")
+			assert.InDelta(t, taps, f[refused], 0)
+			assert.Zero(t, f[accepted])
+		}},
+		{"coupons of one crowd begin together and are added up", func(t *testing.T) {
+			s, err := h.open(t.Context(), pathCalled(group))
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.close()) })
+			var got taken
+			b := &bench{sizes: sizes{taps: taps}}
+			require.NoError(t, b.amongCoupons(t.Context(), s, &got, 3))
+			require.Empty(t, got.violations)
+			assert.InDelta(t, taps, got.figures[committed], 0)
+		}},
+		{"a crowd is spread over instances and masters", func(t *testing.T) {
+			c, err := servers.StartMasters(t.Context(), t.TempDir(), 2)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, c.Stop()) })
+			b := &bench{house: h, sizes: sizes{taps: taps}}
+			got, err := b.inFleet(t.Context(), pathCalled(group), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
+			require.NoError(t, err)
+			require.Empty(t, got.violations)
+			assert.InDelta(t, taps, got.figures[accepted], 0)
+			assert.InDelta(t, taps, got.figures[committed], 0, "the orders of both, and once")
+			assert.Less(t, got.figures[busiest], 0.9)
+		}},
+		{"an audit that is not clean is told", func(t *testing.T) {
+			s, err := h.open(t.Context(), pathCalled(group))
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.close()) })
+			id, err := s.sell(t.Context(), 10, time.Now().Add(-time.Second))
+			require.NoError(t, err)
+			var schema string
+			require.NoError(t, s.watched.db.QueryRowContext(t.Context(),
+				"SELECT table_schema FROM information_schema.tables WHERE table_name = 'coupons'").Scan(&schema))
+			// A unit that was not bought goes missing.
+			_, err = s.watched.db.ExecContext(t.Context(), "UPDATE "+schema+".coupons SET stock = stock - 1 WHERE id = "+id)
+			require.NoError(t, err)
+			_, violations, err := s.run(t.Context(), workload{coupons: []string{id}, taps: 5, lanes: 2})
+			require.NoError(t, err)
+			require.Len(t, violations, 1)
+			assert.Contains(t, violations[0], "violated")
+			r := Report{Violations: violations}
+			require.ErrorIs(t, r.Verdict(), ErrNoSpeed)
+		}},
+		{"a setting that the program refuses is a path that is absent", func(t *testing.T) {
+			absent, err := h.refuses(t.Context(), []string{"SECKILL_ORDER__COMMIT=wishes"})
+			require.NoError(t, err)
+			assert.True(t, absent)
+			absent, err = h.refuses(t.Context(), []string{commitSingle})
+			require.NoError(t, err)
+			assert.False(t, absent)
+		}},
+	}
+	for _, path := range testservers.Sample(t, 6, paths) {
+		t.Run(path.name, path.test)
+	}
 }
 
 // A generator that is not ours gets a deployment with everything that it needs.

@@ -54,6 +54,7 @@ func small(t *testing.T) Options {
 }
 
 func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
+	testservers.OneOf(t, 2)
 	o := small(t)
 	told := 0
 	o.OnRow = func(*Report) error { told++; return nil }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,11 +48,14 @@ func triedIn(t *testing.T, dir string, o options, allowSkips bool, flags []strin
 	return r, out.String()
 }
 
-// bothWays runs a test with the binaries that go test makes, and with those that are kept, in a folder that is empty.
+// bothWays runs a test with the binaries that go test makes, or with those that are kept, in a folder that is
+// empty: one of them is drawn.
 func bothWays(t *testing.T, test func(t *testing.T, keep string)) {
 	t.Helper()
-	t.Run("of go test", func(t *testing.T) { test(t, "") })
-	t.Run("kept", func(t *testing.T) { test(t, t.TempDir()) })
+	ways := map[string]string{"of go test": "", "kept": t.TempDir()}
+	for _, way := range testservers.Sample(t, 1, slices.Sorted(maps.Keys(ways))) {
+		t.Run(way, func(t *testing.T) { test(t, ways[way]) })
+	}
 }
 
 func body(statement string) string {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,14 +27,20 @@ type keeper struct {
 	read  func(ctx context.Context) (string, error)
 }
 
+// keepers returns servers of two of the four kinds, which are drawn.
 func keepers(t *testing.T) map[string]keeper {
 	t.Helper()
-	return map[string]keeper{
-		"MariaDB":   mariaDBKeeper(t, testservers.NewMariaDB(t)),
-		"Redis":     redisKeeper(t, testservers.NewRedis(t, servers.AppendOnly())),
-		"etcd":      etcdKeeper(t, testservers.NewEtcd(t)),
-		"ZooKeeper": zooKeeperKeeper(t, testservers.NewZooKeeper(t)),
+	kinds := map[string]func() keeper{
+		"MariaDB":   func() keeper { return mariaDBKeeper(t, testservers.NewMariaDB(t)) },
+		"Redis":     func() keeper { return redisKeeper(t, testservers.NewRedis(t, servers.AppendOnly())) },
+		"etcd":      func() keeper { return etcdKeeper(t, testservers.NewEtcd(t)) },
+		"ZooKeeper": func() keeper { return zooKeeperKeeper(t, testservers.NewZooKeeper(t)) },
 	}
+	started := map[string]keeper{}
+	for _, kind := range testservers.Sample(t, 2, slices.Sorted(maps.Keys(kinds))) {
+		started[kind] = kinds[kind]()
+	}
+	return started
 }
 
 func mariaDBKeeper(t *testing.T, m *servers.MariaDB) keeper {
