@@ -19,6 +19,7 @@
 package redisconn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -90,18 +91,10 @@ func Dial(o Options) (redis.UniversalClient, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Mode == "" {
-		o.Mode = Single
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 500 * time.Millisecond
-	}
-	if o.DialTimeout == 0 {
-		o.DialTimeout = time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Mode = cmp.Or(o.Mode, Single)
+	o.Timeout = cmp.Or(o.Timeout, 500*time.Millisecond)
+	o.DialTimeout = cmp.Or(o.DialTimeout, time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 
@@ -110,11 +103,11 @@ func (o Options) client() (redis.UniversalClient, error) {
 	case len(o.Addrs) == 0:
 		return nil, errors.New("redis has no address: set redis.addrs")
 	case o.Mode == Single && len(o.Addrs) == 1:
-		return o.withBreaker(redis.NewClient(o.single()), o.Addrs[0]), nil
+		return o.withBreaker(redis.NewClient(o.common().Simple()), o.Addrs[0]), nil
 	case o.Mode == Single:
 		return nil, errors.New("redis.addrs has several addresses: set redis.mode to sentinel or cluster")
 	case o.Mode == Sentinel:
-		return o.withBreaker(redis.NewFailoverClient(o.sentinel()), "master "+o.MasterName), nil
+		return o.withBreaker(redis.NewFailoverClient(o.common().Failover()), "master "+o.MasterName), nil
 	case o.Mode == Cluster:
 		return redis.NewClusterClient(o.cluster()), nil
 	default:
@@ -134,26 +127,15 @@ const (
 	resp2 = 2
 )
 
-func quiet() *maintnotifications.Config {
-	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-}
-
-func (o Options) single() *redis.Options {
-	return &redis.Options{
-		Addr: o.Addrs[0], Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
-		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
-		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
-		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
-	}
-}
-
-func (o Options) sentinel() *redis.FailoverOptions {
-	return &redis.FailoverOptions{
-		MasterName: o.MasterName, SentinelAddrs: o.Addrs, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
-		Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
+// common returns what is set whatever the mode is. Each mode takes from it what it knows of.
+func (o Options) common() *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: o.Addrs, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
+		MasterName: o.MasterName, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
 		MaxRetries: never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
 		PoolSize: o.PoolSize, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
 
@@ -162,16 +144,11 @@ func (o Options) sentinel() *redis.FailoverOptions {
 // The slots are read again every second: with the default of a minute, clients
 // went on failing long after a dead master had a successor.
 func (o Options) cluster() *redis.ClusterOptions {
-	return &redis.ClusterOptions{
-		Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
-		Dialer:                     o.dialOnceAnswered(),
-		NewClient:                  o.node,
-		ClusterStateReloadInterval: time.Second,
-		MaxRetryBackoff:            100 * time.Millisecond,
-		MaxRetries:                 never, DialerRetries: once, ContextTimeoutEnabled: true, Protocol: resp2,
-		DialTimeout: o.DialTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
-		PoolSize: o.PoolSize, DisableIdentity: true, MaintNotificationsConfig: quiet(),
-	}
+	c := o.common().Cluster()
+	c.Dialer, c.NewClient = o.dialOnceAnswered(), o.node
+	c.ClusterStateReloadInterval = time.Second
+	c.MaxRetryBackoff = 100 * time.Millisecond
+	return c
 }
 
 // node makes the client of one node of a Cluster.
