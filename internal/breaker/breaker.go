@@ -15,6 +15,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,7 @@ type Breaker struct {
 
 // New returns a Breaker whose circuit is closed. Close releases it.
 func New(o Options) *Breaker {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	b := &Breaker{o: o}
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop

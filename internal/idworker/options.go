@@ -1,6 +1,7 @@
 package idworker
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -26,23 +27,13 @@ type Options struct {
 const defaultPrefix = "seckill:"
 
 func (o Options) withDefaults() Options {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
-	if o.Lease == 0 {
-		o.Lease = 10 * time.Second
-	}
-	if o.MaxWait == 0 {
-		o.MaxWait = o.Lease / 2
-	}
-	if o.Tolerance == 0 {
-		o.Tolerance = 10 * time.Millisecond
-	}
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
+	o.Lease = cmp.Or(o.Lease, 10*time.Second)
+	o.MaxWait = cmp.Or(o.MaxWait, o.Lease/2)
+	o.Tolerance = cmp.Or(o.Tolerance, 10*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }

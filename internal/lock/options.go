@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,15 +56,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Poll < 0 || o.Timeout < 0 {
 		return o, errors.New("lock: Poll and Timeout must not be negative")
 	}
-	if o.Poll == 0 {
-		o.Poll = defaultPoll
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Poll = cmp.Or(o.Poll, defaultPoll)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o, nil
 }
 

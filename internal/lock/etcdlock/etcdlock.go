@@ -1,6 +1,7 @@
 package etcdlock
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,12 +55,8 @@ var (
 // Connect makes a Backend on the servers at endpoints, host:port or a URL each.
 // It does not wait for them: while none can be reached, calls fail at once.
 func Connect(endpoints []string, o Options) (*Backend, error) {
-	if o.Prefix == "" {
-		o.Prefix = "seckill/lock/"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Prefix = cmp.Or(o.Prefix, "seckill/lock/")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	w := newConnManager()
 	client, err := clientv3.New(w.config(endpoints, o))
 	if err != nil {

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the scripts
 	"errors"
@@ -79,18 +80,10 @@ var (
 // (MaxRetries −1) nor outlast its context (ContextTimeoutEnabled). Closing the
 // client is the caller's.
 func New(client redis.UniversalClient, o Options) *Backend {
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	if o.ReplicaTimeout == 0 {
-		o.ReplicaTimeout = 100 * time.Millisecond
-	}
-	if o.PlaceTTL == 0 {
-		o.PlaceTTL = time.Second
-	}
-	if o.Scripter == nil {
-		o.Scripter = client
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	o.ReplicaTimeout = cmp.Or(o.ReplicaTimeout, 100*time.Millisecond)
+	o.PlaceTTL = cmp.Or(o.PlaceTTL, time.Second)
+	o.Scripter = cmp.Or[redis.Scripter](o.Scripter, client)
 	return &Backend{client: client, run: o.Scripter, o: o, subscriptions: newSubscriptions(client, o.Logger)}
 }
 

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the scripts
 	"errors"
@@ -82,12 +83,8 @@ func New[N redis.Scripter](nodes []N, o Options) (*Backend, error) {
 	if o.NodeTimeout < 0 {
 		return nil, fmt.Errorf("redlock: NodeTimeout %v is negative", o.NodeTimeout)
 	}
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
-	if o.NodeTimeout == 0 {
-		o.NodeTimeout = defaultNodeTimeout
-	}
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
+	o.NodeTimeout = cmp.Or(o.NodeTimeout, defaultNodeTimeout)
 	b := &Backend{quorum: len(nodes)/2 + 1, o: o, fences: fences{given: map[holder]*given{}}}
 	for _, n := range nodes {
 		b.nodes, b.late = append(b.nodes, n), append(b.late, b.newCleaner(n))

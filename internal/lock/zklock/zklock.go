@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,12 +60,8 @@ func Connect(servers []string, o Options) (*Backend, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("zklock: no servers")
 	}
-	if o.Root == "" {
-		o.Root = "/seckill"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Root = cmp.Or(o.Root, "/seckill")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	b := &Backend{
 		servers: zk.FormatServers(servers), o: o, acl: zk.WorldACL(zk.PermAll),
 		sessions: map[time.Duration]*session{}, claims: map[acquisition]*entry{},

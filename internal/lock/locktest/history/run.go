@@ -73,15 +73,9 @@ type run struct {
 // answered so, or if the checker cannot tell.
 func Check(t testing.TB, o Options) {
 	t.Helper()
-	if o.Lease == 0 {
-		o.Lease = 400 * time.Millisecond
-	}
-	if o.For == 0 {
-		o.For = 2 * time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 200 * time.Millisecond
-	}
+	o.Lease = cmp.Or(o.Lease, 400*time.Millisecond)
+	o.For = cmp.Or(o.For, 2*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 200*time.Millisecond)
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv(SeedVariable); text != "" {
 		var err error
