@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"seckill/internal/lock"
+	"seckill/internal/lock/watchdog"
 )
 
 // Options are the settings of a Backend. The zero value is good.
@@ -36,7 +37,7 @@ type Backend struct {
 	client *clientv3.Client
 	kv     clientv3.KV
 	leases pb.LeaseClient
-	conns  *connManager
+	conns  *watchdog.Watchdog
 	o      Options
 
 	ctx       context.Context // of the listeners; ends with Close
@@ -57,8 +58,8 @@ var (
 func Connect(endpoints []string, o Options) (*Backend, error) {
 	o.Prefix = cmp.Or(o.Prefix, "seckill/lock/")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	w := newConnManager()
-	client, err := clientv3.New(w.config(endpoints, o))
+	conns := watchdog.New()
+	client, err := clientv3.New(config(conns, endpoints, o))
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: %w", err)
 	}
@@ -69,7 +70,7 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 		// a server to come back and try again unasked.
 		kv:     clientv3.NewKVFromKVClient(pb.NewKVClient(conn), nil),
 		leases: pb.NewLeaseClient(conn),
-		conns:  w,
+		conns:  conns,
 		o:      o,
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
@@ -97,7 +98,7 @@ func (b *Backend) Close() error {
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	defer b.conns.watch(ctx)()
+	defer b.conns.Watch(ctx)()
 	grant, err := b.acquire(ctx, key, token, lease)
 	if isNetwork(err) && ctx.Err() == nil {
 		grant, err = b.acquire(ctx, key, token, lease)
@@ -149,7 +150,7 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease time.Dur
 // Renew keeps the etcd lease alive and looks whether the key is still ours. An
 // etcd lease that ran out cannot be revived.
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
-	defer b.conns.watch(ctx)()
+	defer b.conns.Watch(ctx)()
 	alive, err := b.keepAlive(ctx, leaseID(key, token), seconds(lease))
 	if err != nil && !wantsLogin(err) {
 		return fmt.Errorf("etcdlock: renew: %w", err)
@@ -175,7 +176,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 // write of ours that is still on its way can then do nothing any more. A call without
 // an answer is not repeated here: only the Locker knows what "not held" means then.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
-	defer b.conns.watch(ctx)()
+	defer b.conns.Watch(ctx)()
 	name := b.held(key)
 	t, err := b.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(name), "=", token)).

@@ -3,7 +3,6 @@ package etcdlock
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -250,9 +248,4 @@ func TestADeadConnectionIsReplacedOnceACallOnItWasGivenUp(t *testing.T) {
 	require.Eventually(t, func() bool { return b.Renew(ctx, t.Name(), "one", 20*time.Second) == nil || ctx.Err() != nil }, soon, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	require.NoError(t, b.Release(t.Context(), t.Name(), "one"))
-}
-
-func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
-	w := newConnManager()
-	locktest.CutsASilentConnection(t, func(addr string) (net.Conn, error) { return w.dial(t.Context(), addr) }, w.watch)
 }

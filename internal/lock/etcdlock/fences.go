@@ -18,7 +18,7 @@ func (b *Backend) Raise(ctx context.Context, _ string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("etcdlock: raise the fence above %d: more than the database can keep", above)
 	}
-	defer b.conns.watch(ctx)()
+	defer b.conns.Watch(ctx)()
 	for {
 		seen, err := b.kv.Get(ctx, b.raised())
 		if err != nil {

@@ -80,7 +80,7 @@ func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) {
 func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
 	defer cancel()
-	defer b.conns.watch(ctx)()
+	defer b.conns.Watch(ctx)()
 	b.revoke(ctx, id)
 }
 

@@ -75,7 +75,7 @@ type queueEntry struct {
 }
 
 func (p *queueEntry) enter(ctx context.Context) error {
-	defer p.b.conns.watch(ctx)()
+	defer p.b.conns.Watch(ctx)()
 	if err := p.b.grantLease(ctx, p.lease, queueTTL); err != nil {
 		return err
 	}

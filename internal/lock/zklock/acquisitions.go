@@ -108,7 +108,7 @@ func (e *entry) expire() {
 func (s *session) removeAtLast(ctx context.Context, dir, token string) error {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		try, cancel := context.WithTimeout(ctx, time.Second)
-		done := s.conns.watch(try)
+		done := s.conns.Watch(try)
 		err := s.remove(try, dir, token)
 		done()
 		cancel()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"seckill/internal/lock/watchdog"
 )
 
 const (
@@ -19,21 +21,15 @@ const (
 	secureWithin = 5 * time.Second
 
 	dialEvery = 100 * time.Millisecond // while the servers are away
-	// silence is how long a connection must have been silent before a call that
-	// was given up says that it is dead.
-	silence = 250 * time.Millisecond
-	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
 // connManager makes the connections of one session, one at a time. It chooses the server
 // (zk.HostProvider), so that a broken connection is made again at once; it reads
 // from the greeting what session timeout the server granted, which the library
-// keeps to itself; and when a call is given up, it cuts, soon, a connection that has
-// left something unanswered. The library would notice that only
-// after two thirds of the session, and until then what the call left could not be
-// cleaned up.
+// keeps to itself; and a watchdog cuts a connection that does not answer, which the
+// library would notice only after two thirds of the session.
 type connManager struct {
-	began   time.Time
+	*watchdog.Watchdog
 	away    func(error) // told when a server cannot be reached
 	secure  *tls.Config // nil: no TLS
 	granted atomic.Int64
@@ -51,7 +47,7 @@ type connManager struct {
 var _ zk.HostProvider = (*connManager)(nil)
 
 func newConnManager(servers []string, secure *tls.Config, away func(error)) *connManager {
-	return &connManager{began: time.Now(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
+	return &connManager{Watchdog: watchdog.New(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
 }
 
 // timeout is the session timeout that the server granted last.
@@ -113,15 +109,14 @@ func (w *connManager) dial(network, address string, _ time.Duration) (net.Conn, 
 		w.away(err)
 		return nil, err
 	}
-	c := &trackedConn{Conn: conn, manager: w}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.shuts {
 		_ = conn.Close()
 		return nil, errors.New("shut")
 	}
-	w.conn = c
-	return c, nil
+	w.conn = &trackedConn{Conn: w.Track(conn), manager: w}
+	return w.conn, nil
 }
 
 func (w *connManager) connect(ctx context.Context, network, address string) (net.Conn, error) {
@@ -145,46 +140,11 @@ func (w *connManager) shut(mute bool) {
 	}
 }
 
-// watch guards one call: if ctx ends before the function returned is called, a
-// connection that is silent then is cut.
-func (w *connManager) watch(ctx context.Context) (done func()) {
-	start := time.Now()
-	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
-	return func() {
-		// A caller that waits for ctx may learn of its end before the function does, and stop it.
-		if stop() && ctx.Err() != nil {
-			w.cutSilent(start, checks)
-		}
-	}
-}
-
-// cutSilent closes a connection that has left something unanswered for too long
-// since start, and looks again at what may become too long.
-func (w *connManager) cutSilent(start time.Time, again int) {
-	w.mu.Lock()
-	c := w.conn
-	w.mu.Unlock()
-	if c == nil {
-		return
-	}
-	asked := time.Duration(c.asked.Load())
-	left := silence - (time.Since(w.began) - max(asked, start.Sub(w.began)))
-	switch {
-	case asked == 0:
-	case left <= 0:
-		_ = c.Close() // the library sees it and connects anew
-	case again > 0:
-		time.AfterFunc(left, func() { w.cutSilent(start, again-1) })
-	}
-}
-
-// trackedConn remembers when it was first written to after it was last heard from,
-// in nanoseconds since the connManager was made, and reads the greeting.
+// trackedConn reads the greeting, and holds an answer back while watches are set again.
 type trackedConn struct {
-	net.Conn
+	*watchdog.Conn
 	manager  *connManager
-	asked    atomic.Int64 // 0 when everything was answered
-	greeting []byte       // used by the one goroutine that reads
+	greeting []byte // used by the one goroutine that reads
 	greeted  atomic.Bool
 	heard    bool         // an answer after the greeting; used by the one goroutine that reads
 	writes   atomic.Int64 // orders what was written before what is read then
@@ -205,9 +165,6 @@ const (
 
 func (c *trackedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.asked.Store(0)
-	}
 	if c.greeted.Load() && !c.heard && n > 0 {
 		c.heard = true
 		if c.manager.watches.Load() {
@@ -229,7 +186,6 @@ func (c *trackedConn) Read(p []byte) (int, error) {
 
 func (c *trackedConn) Write(p []byte) (int, error) {
 	c.writes.Add(1)
-	c.asked.CompareAndSwap(0, max(1, time.Since(c.manager.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
 }
 

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
 	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
@@ -281,9 +279,4 @@ func TestARefusedCallLeavesNoNodeBehindTheHolder(t *testing.T) {
 	require.ErrorIs(t, err, lock.ErrHeld)
 	require.Len(t, o.children(t, b.held(t.Name())), 1)
 	require.NoError(t, b.Release(t.Context(), t.Name(), "holder"))
-}
-
-func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
-	w := newConnManager([]string{"127.0.0.1"}, nil, func(error) {})
-	locktest.CutsASilentConnection(t, func(addr string) (net.Conn, error) { return w.dial("tcp", addr, 0) }, w.watch)
 }

@@ -23,7 +23,7 @@ func (b *Backend) Raise(ctx context.Context, _ string, above uint64) error {
 		return err
 	}
 	defer b.done(s)
-	defer s.conns.watch(ctx)()
+	defer s.conns.Watch(ctx)()
 	for {
 		done, err := b.raise(ctx, s, above)
 		if err != nil {

@@ -102,7 +102,7 @@ func TestTheFirstAnswerOnANewConnectionIsHeldBackWhileWatchesAreSetAgain(t *test
 				defer func() { _ = server.Close() }()
 				m := newConnManager([]string{"server"}, nil, func(error) {})
 				m.watches.Store(c.watches)
-				conn := &trackedConn{Conn: client, manager: m}
+				conn := &trackedConn{Conn: m.Track(client), manager: m}
 				go func() {
 					for _, answer := range []int{greetingEnds, 1, 1} {
 						_, _ = server.Write(make([]byte, answer))

@@ -20,7 +20,7 @@ func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.conns.watch(ctx)()
+	defer s.conns.Watch(ctx)()
 	// The session is needed until the place is left; after Close there is no use for it.
 	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
 	if _, err := s.enter(ctx, b.line(key), p.token, nil); err != nil {

@@ -117,7 +117,7 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 		return lock.Grant{}, err
 	}
 	defer b.done(s)
-	defer s.conns.watch(ctx)()
+	defer s.conns.Watch(ctx)()
 	grant, err := b.acquire(ctx, s, key, token, lease)
 	if isNetwork(err) && ctx.Err() == nil {
 		grant, err = b.acquire(ctx, s, key, token, lease)
@@ -194,7 +194,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 		return err
 	}
 	defer b.done(s)
-	defer s.conns.watch(ctx)()
+	defer s.conns.Watch(ctx)()
 	e := b.entryOf(acquisition{key, token})
 	if e == nil || e.s != s {
 		return b.notHeld(ctx, s, key, token)
@@ -238,7 +238,7 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 		return err
 	}
 	defer b.done(s)
-	defer s.conns.watch(ctx)()
+	defer s.conns.Watch(ctx)()
 	err = b.release(ctx, s, e, acquisition{key, token}, false)
 	if isNetwork(err) && ctx.Err() == nil {
 		err = b.release(ctx, s, e, acquisition{key, token}, true)

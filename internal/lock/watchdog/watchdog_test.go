@@ -1,4 +1,4 @@
-package locktest
+package watchdog
 
 import (
 	"context"
@@ -10,16 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CutsASilentConnection holds a backend to cutting a connection on which a call was given
-// up and nothing is answered, also if the call learns of the end of its context before
-// the function that is to cut does. watch guards a call, whose end is done.
-func CutsASilentConnection(t *testing.T, dial func(addr string) (net.Conn, error), watch func(context.Context) (done func())) {
-	t.Helper()
+func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = server.Close() }()
-	conn, err := dial(server.Addr().String())
+	dialed, err := net.Dial("tcp", server.Addr().String())
 	require.NoError(t, err)
+	w := New()
+	conn := w.Track(dialed)
 	defer func() { _ = conn.Close() }()
 	silent, err := server.Accept()
 	require.NoError(t, err)
@@ -27,8 +25,8 @@ func CutsASilentConnection(t *testing.T, dial func(addr string) (net.Conn, error
 	_, err = conn.Write([]byte("a request"))
 	require.NoError(t, err)
 
-	ctx := late{Context: context.Background(), ended: make(chan struct{})}
-	done := watch(ctx)
+	ctx := late{Context: t.Context(), ended: make(chan struct{})}
+	done := w.Watch(ctx)
 	close(ctx.ended)
 	done()
 	require.NoError(t, silent.SetReadDeadline(time.Now().Add(5*time.Second)))

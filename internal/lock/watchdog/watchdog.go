@@ -1,0 +1,115 @@
+// Package watchdog cuts connections that have left a call unanswered.
+//
+//	a call is given up ─┬─ silent for 250 ms: the connection is closed, and its client makes a new one
+//	                    └─ not for so long yet: looked at again then
+//
+// The clients of etcd and ZooKeeper send all calls over one connection, and notice one that swallows
+// everything only after many seconds; until then what an abandoned call left could not be cleaned up
+// through it. It does not promise that a connection that is cut was dead.
+package watchdog
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// silence is how long a connection must have been silent before a call that
+	// was given up says that it is dead.
+	silence = 250 * time.Millisecond
+	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
+)
+
+// Watchdog knows the connections of a client.
+type Watchdog struct {
+	began time.Time
+
+	mu    sync.Mutex
+	conns map[*Conn]struct{}
+}
+
+// New returns a Watchdog that knows no connection.
+func New() *Watchdog { return &Watchdog{began: time.Now(), conns: map[*Conn]struct{}{}} }
+
+// Track returns conn, which the Watchdog knows until it is closed.
+func (w *Watchdog) Track(conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, watchdog: w}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conns[c] = struct{}{}
+	return c
+}
+
+// Watch guards one call: if ctx ends before the function returned is called, the
+// connections that are silent then are cut.
+func (w *Watchdog) Watch(ctx context.Context) (done func()) {
+	start := time.Now()
+	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
+	return func() {
+		// A caller that waits for ctx may learn of its end before the function does, and stop it.
+		if stop() && ctx.Err() != nil {
+			w.cutSilent(start, checks)
+		}
+	}
+}
+
+// cutSilent closes those that have left something unanswered for too long since
+// start, and looks again for what may become too long.
+func (w *Watchdog) cutSilent(start time.Time, again int) {
+	now, since := time.Since(w.began), start.Sub(w.began)
+	var silent []*Conn
+	soonest := time.Duration(0)
+	w.mu.Lock()
+	for c := range w.conns {
+		asked := time.Duration(c.asked.Load())
+		left := silence - (now - max(asked, since))
+		switch {
+		case asked == 0:
+		case left <= 0:
+			silent = append(silent, c)
+		case soonest == 0 || left < soonest:
+			soonest = left
+		}
+	}
+	w.mu.Unlock()
+	for _, c := range silent {
+		_ = c.Close() // the client sees it and connects anew
+	}
+	if soonest > 0 && again > 0 {
+		time.AfterFunc(soonest, func() { w.cutSilent(start, again-1) })
+	}
+}
+
+// Conn remembers when it was first written to after it was last heard from, in
+// nanoseconds since the Watchdog was made.
+type Conn struct {
+	net.Conn
+	watchdog *Watchdog
+	asked    atomic.Int64 // 0 when everything was answered
+}
+
+// Write writes, and begins to wait for an answer.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.watchdog.began).Nanoseconds()))
+	return c.Conn.Write(p) //nolint:wrapcheck // it is the client's net.Conn
+}
+
+// Read reads: whatever comes is an answer.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.asked.Store(0)
+	}
+	return n, err //nolint:wrapcheck // it is the client's net.Conn
+}
+
+// Close closes the connection, of which the Watchdog knows no more then.
+func (c *Conn) Close() error {
+	c.watchdog.mu.Lock()
+	delete(c.watchdog.conns, c)
+	c.watchdog.mu.Unlock()
+	return c.Conn.Close() //nolint:wrapcheck // it is the client's net.Conn
+}
