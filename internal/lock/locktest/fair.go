@@ -91,14 +91,7 @@ func (s suite) fair(t *testing.T) {
 			// come after the call that undoes it, and its place runs out by itself.
 			eventually(t, func() bool { return made.acquires.Load() == 2 }, maxWait, time.Millisecond)
 		}
-		l, got := s.locker(t, wait(time.Minute)), make(chan error, 1)
-		go func() {
-			other, err := l.Acquire(t.Context(), key)
-			if err == nil {
-				err = other.Release(t.Context())
-			}
-			got <- err
-		}()
+		got := acquiresAndReleases(t, s.locker(t, wait(time.Minute)), key)
 		s.standInLine(t, key, 6)
 		cancel()
 		gone.Wait()

@@ -27,11 +27,7 @@ func (s suite) faults(t *testing.T) {
 		require.ErrorIs(t, b.Release(t.Context(), key, "token"), lock.ErrNotHeld)
 	})
 
-	t.Run("a lost reply to an acquire does not turn our own lock into another's", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a lost reply to an acquire does not turn our own lock into another's", func(t *testing.T, p *faultnet.Proxy) {
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
 		defer p.LoseReplies(1)()
@@ -44,22 +40,18 @@ func (s suite) faults(t *testing.T) {
 		require.NoError(t, h.Release(t.Context()))
 	})
 
-	t.Run("a lost reply to a release is no failure and no loss", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a lost reply to a release is no failure and no loss", func(t *testing.T, p *faultnet.Proxy) {
 		h := mustAcquire(t, s.lockerAt(t, p.Addr()), aKey())
 		defer p.LoseReplies(1)()
 		require.NoError(t, h.Release(t.Context()))
 		require.Empty(t, s.Value(t, h.Key()))
 	})
 
-	t.Run("a lost reply to a release is no loss, though another has the key before it is asked again", func(t *testing.T) {
-		if s.Unproxied || s.Session { // a session that broke may have freed the key long before
+	s.proxied(t, "a lost reply to a release is no loss, though another has the key before it is asked again", func(t *testing.T, p *faultnet.Proxy) {
+		if s.Session { // a session that broke may have freed the key long before
 			return
 		}
-		p, key := testservers.Proxy(t, s.Server), aKey()
+		key := aKey()
 		h := mustAcquire(t, s.lockerAt(t, p.Addr(), timeout(10*time.Second)), key)
 		l, calls := s.spied(t, s.Server, wait(time.Minute), poll(5*time.Millisecond))
 		next, told := make(chan error, 1), make(chan struct{})
@@ -89,11 +81,8 @@ func (s suite) faults(t *testing.T) {
 		require.Empty(t, s.Value(t, key))
 	})
 
-	t.Run("29 a reply after the deadline is no success, and the key is gone within a second", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p, key := testservers.Proxy(t, s.Server), aKey()
+	s.proxied(t, "29 a reply after the deadline is no success, and the key is gone within a second", func(t *testing.T, p *faultnet.Proxy) {
+		key := aKey()
 		l := s.lockerAt(t, p.Addr(), lease(s.scaled(30*time.Second)))
 		s.warm(t, l)
 		const delay = 200 * time.Millisecond
@@ -115,11 +104,8 @@ func (s suite) faults(t *testing.T) {
 		s.staysFree(t, key)
 	})
 
-	t.Run("29 an answer that took as long as the lease is no success", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p, key, short := testservers.Proxy(t, s.Server), aKey(), s.scaled(400*time.Millisecond)
+	s.proxied(t, "29 an answer that took as long as the lease is no success", func(t *testing.T, p *faultnet.Proxy) {
+		key, short := aKey(), s.scaled(400*time.Millisecond)
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
 		defer p.Inject(faultnet.DelayRequests(390 * time.Millisecond))()
@@ -142,11 +128,7 @@ func (s suite) faults(t *testing.T) {
 		t.Fatal("the key was never there, so nothing was shown")
 	})
 
-	t.Run("a server that is away is unavailable at once", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a server that is away is unavailable at once", func(t *testing.T, p *faultnet.Proxy) {
 		l := s.lockerAt(t, p.Addr())
 		p.Cut()
 		began := time.Now()
@@ -157,11 +139,7 @@ func (s suite) faults(t *testing.T) {
 		require.NoError(t, p.Join())
 	})
 
-	t.Run("a black hole is unavailable within the timeout of a call", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a black hole is unavailable within the timeout of a call", func(t *testing.T, p *faultnet.Proxy) {
 		l := s.lockerAt(t, p.Addr(), timeout(300*time.Millisecond))
 		s.warm(t, l)
 		defer p.Inject(faultnet.BlackHole)()

@@ -1,8 +1,13 @@
 package locktest
 
 import (
+	"context"
 	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"seckill/internal/lock"
 )
 
 // gate counts the holders inside. An unguarded counter would prove nothing: the race
@@ -28,6 +33,14 @@ func (g *gate) pass(f func()) {
 	g.inside--
 	g.passed++
 	g.mu.Unlock()
+}
+
+// passUnder goes through while l holds key.
+func (g *gate) passUnder(l *lock.Locker, key string) {
+	assert.NoError(g.t, l.Do(g.t.Context(), key, func(context.Context, *lock.Lease) error {
+		g.pass(func() {})
+		return nil
+	}))
 }
 
 // together starts n goroutines at one signal and waits for all.

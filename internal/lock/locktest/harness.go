@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
+	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -167,6 +168,14 @@ func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options
 		require.NoError(t, l.Close(ctx))
 	})
 	return l
+}
+
+// proxied runs a subtest with a proxy before the server, unless the server sends its clients past it.
+func (s suite) proxied(t *testing.T, name string, run func(t *testing.T, p *faultnet.Proxy)) {
+	t.Helper()
+	if !s.Unproxied {
+		t.Run(name, func(t *testing.T) { run(t, testservers.Proxy(t, s.Server)) })
+	}
 }
 
 // warm lets a Locker speak with its server before that is harmed, so that what follows is

@@ -10,7 +10,6 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
 )
 
 func (s suite) leases(t *testing.T) {
@@ -67,11 +66,11 @@ func (s suite) leases(t *testing.T) {
 		s.lossIsTold(t, length, s.Overwrite)
 	})
 
-	t.Run("24 the holder hears of a cut connection, if the key belonged to it", func(t *testing.T) {
-		if s.Unproxied || !s.Session {
+	s.proxied(t, "24 the holder hears of a cut connection, if the key belonged to it", func(t *testing.T, p *faultnet.Proxy) {
+		if !s.Session {
 			return
 		}
-		p, key := testservers.Proxy(t, s.Server), aKey()
+		key := aKey()
 		h := mustAcquire(t, s.lockerAt(t, p.Addr(), lease(length)), key)
 		p.Cut()
 		require.ErrorIs(t, ends(t, h.Context(), maxWait), lock.ErrLost)
@@ -79,11 +78,11 @@ func (s suite) leases(t *testing.T) {
 		require.NoError(t, p.Join())
 	})
 
-	t.Run("24 errors that last less than the lease are survived", func(t *testing.T) {
-		if s.Unproxied || s.Session {
+	s.proxied(t, "24 errors that last less than the lease are survived", func(t *testing.T, p *faultnet.Proxy) {
+		if s.Session {
 			return
 		}
-		p, key := testservers.Proxy(t, s.Server), aKey()
+		key := aKey()
 		var renewed atomic.Int32
 		l, calls := s.spied(t, p.Addr(), lease(s.scaled(3*time.Second)),
 			hooks(lock.Hooks{Renewed: func() { renewed.Add(1) }}))
@@ -112,11 +111,8 @@ func (s suite) leases(t *testing.T) {
 		s.noMoreRenewals(t, calls, length)
 	})
 
-	t.Run("the holder hears of the loss before another acquires, also from a black hole", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p, key := testservers.Proxy(t, s.Server), aKey()
+	s.proxied(t, "the holder hears of the loss before another acquires, also from a black hole", func(t *testing.T, p *faultnet.Proxy) {
+		key := aKey()
 		var lost atomic.Int32
 		l := s.lockerAt(t, p.Addr(), lease(length), timeout(300*time.Millisecond),
 			hooks(lock.Hooks{Lost: func() { lost.Add(1) }}))

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
 )
 
 // manyParts is the rest of many: what becomes of the others when something befalls one key, and of
@@ -25,15 +25,15 @@ func (s suite) manyParts(t *testing.T) {
 			l, keys := s.locker(t, lease(length)), someKeys(4)
 			leases := s.mustAcquireMany(t, l, keys)
 			require.NoError(t, leases[0].Release(t.Context()))
-			require.NoError(t, firstOf(l.ReleaseMany(t.Context(), leases[1:2])))
+			require.NoError(t, cmp.Or(l.ReleaseMany(t.Context(), leases[1:2])...))
 			s.areFree(t, keys[:2])
 			for _, h := range leases[:2] {
 				require.ErrorIs(t, context.Cause(h.Context()), lock.ErrNotHeld)
 			}
 			held := s.staysHeld(t, leases[2:], length*3/2)
-			if err := firstOf(l.ReleaseMany(t.Context(), leases[2:])); err != nil {
+			if err := cmp.Or(l.ReleaseMany(t.Context(), leases[2:])...); err != nil {
 				require.ErrorIs(t, err, lock.ErrLost)
-				s.becomeFree(t, keys...)
+				s.becomeFree(t, time.Minute, keys...)
 				return false
 			}
 			require.True(t, held)
@@ -45,7 +45,7 @@ func (s suite) manyParts(t *testing.T) {
 	t.Run("the loss of one is told to that one alone", func(t *testing.T) {
 		s.inOneOfThree(t, func() (alone bool) {
 			l, keys := s.locker(t, lease(length)), someKeys(5)
-			require.NoError(t, firstOf(l.DoMany(t.Context(), keys, func(ctx context.Context, held []*lock.Lease) []error {
+			require.NoError(t, cmp.Or(l.DoMany(t.Context(), keys, func(ctx context.Context, held []*lock.Lease) []error {
 				s.Delete(t, keys[2])
 				assert.ErrorIs(t, ends(t, held[2].Context(), maxWait), lock.ErrLost)
 				// The others are renewed for longer than a lease, and so is the whole.
@@ -56,21 +56,17 @@ func (s suite) manyParts(t *testing.T) {
 				assert.True(t, !alone || ended == nil)
 				assert.Empty(t, s.Value(t, keys[2]))
 				return nil
-			})))
+			})...))
 			if alone {
 				s.areFree(t, keys)
 			} else {
-				s.becomeFree(t, keys...)
+				s.becomeFree(t, time.Minute, keys...)
 			}
 			return alone
 		})
 	})
 
-	t.Run("when all are lost the work's context ends, before anybody else can come in", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "when all are lost the work's context ends, before anybody else can come in", func(t *testing.T, p *faultnet.Proxy) {
 		l := s.lockerAt(t, p.Addr(), lease(length))
 		s.warm(t, l)
 		other := s.locker(t, poll(5*time.Millisecond), wait(time.Minute))
@@ -91,9 +87,9 @@ func (s suite) manyParts(t *testing.T) {
 				return nil
 			})
 			if given {
-				require.NoError(t, firstOf(errs), "the fence decides what becomes of the work")
+				require.NoError(t, cmp.Or(errs...), "the fence decides what becomes of the work")
 			} else {
-				require.ErrorIs(t, firstOf(errs), lock.ErrUnavailable)
+				require.ErrorIs(t, cmp.Or(errs...), lock.ErrUnavailable)
 			}
 			return given
 		})
@@ -124,7 +120,7 @@ func (s suite) manyParts(t *testing.T) {
 	t.Run("a Do of any of the keys inside the work runs at once, also in a batch", func(t *testing.T) {
 		l, keys := s.locker(t), someKeys(3)
 		ran := 0
-		require.NoError(t, firstOf(l.DoMany(t.Context(), keys, func(ctx context.Context, outer []*lock.Lease) []error {
+		require.NoError(t, cmp.Or(l.DoMany(t.Context(), keys, func(ctx context.Context, outer []*lock.Lease) []error {
 			for i, key := range keys {
 				assert.NoError(t, l.Do(ctx, key, func(_ context.Context, inner *lock.Lease) error {
 					ran++
@@ -132,22 +128,18 @@ func (s suite) manyParts(t *testing.T) {
 					return nil
 				}))
 			}
-			assert.NoError(t, firstOf(l.DoMany(ctx, keys[:2], func(context.Context, []*lock.Lease) []error {
+			assert.NoError(t, cmp.Or(l.DoMany(ctx, keys[:2], func(context.Context, []*lock.Lease) []error {
 				ran++
 				return nil
-			})))
+			})...))
 			assert.NotEmpty(t, s.Value(t, keys[0]))
 			return nil
-		})))
+		})...))
 		require.Equal(t, 4, ran)
 		s.areFree(t, keys)
 	})
 
-	t.Run("a lost reply is no loss of any, of an acquire nor of a release", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a lost reply is no loss of any, of an acquire nor of a release", func(t *testing.T, p *faultnet.Proxy) {
 		l := s.lockerAt(t, p.Addr())
 		s.warmMany(t, l)
 		keys := someKeys(5)
@@ -168,7 +160,7 @@ func (s suite) manyParts(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		s.becomeFree(t, keys...)
+		s.becomeFree(t, time.Minute, keys...)
 	})
 
 	t.Run("when no reply comes, each is unavailable, and none is kept", func(t *testing.T) {
@@ -186,7 +178,7 @@ func (s suite) manyParts(t *testing.T) {
 			require.ErrorIs(t, err, lock.ErrUnavailable)
 			require.NotErrorIs(t, err, lock.ErrNotAcquired)
 		}
-		s.becomeFree(t, keys...)
+		s.becomeFree(t, time.Minute, keys...)
 	})
 
 	t.Run("when the caller gives up, each says so, and none is kept", func(t *testing.T) {
@@ -207,8 +199,8 @@ func (s suite) manyParts(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		_, errs = l.AcquireMany(ctx, keys)
-		require.ErrorIs(t, firstOf(errs), context.DeadlineExceeded)
-		s.becomeFree(t, keys...)
+		require.ErrorIs(t, cmp.Or(errs...), context.DeadlineExceeded)
+		s.becomeFree(t, time.Minute, keys...)
 	})
 
 	t.Run("at shutdown the work is told, keeps its keys until it has returned, and releases them", func(t *testing.T) {
@@ -223,7 +215,7 @@ func (s suite) manyParts(t *testing.T) {
 			}
 			return nil
 		})
-		require.NoError(t, firstOf(errs))
+		require.NoError(t, cmp.Or(errs...))
 		require.NoError(t, <-closed)
 		s.areFree(t, keys)
 		_, errs = l.AcquireMany(t.Context(), keys)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"seckill/internal/lock"
 )
 
 // waiterIsWaiting returns once the waiter of a spied Locker has been refused, has
@@ -12,6 +12,20 @@ import (
 func (s suite) waiterIsWaiting(t testing.TB, calls *spy) {
 	t.Helper()
 	eventually(t, func() bool { return calls.acquires.Load() >= 2 }, maxWait, time.Millisecond)
+}
+
+// acquiresAndReleases waits for key in the background, and tells what came of it and of the release.
+func acquiresAndReleases(t testing.TB, l *lock.Locker, key string) <-chan error {
+	t.Helper()
+	got := make(chan error, 1)
+	go func() {
+		h, err := l.Acquire(t.Context(), key)
+		if err == nil {
+			err = h.Release(t.Context())
+		}
+		got <- err
+	}()
+	return got
 }
 
 func (s suite) nobodyListens(t testing.TB) {
@@ -25,14 +39,7 @@ func (s suite) nobodyListens(t testing.TB) {
 // in a pipeline may take the key, and is swept within a second.
 func (s suite) isLeftFree(t testing.TB, key string) {
 	t.Helper()
-	began, free := time.Now(), time.Now()
-	for time.Since(free) < 300*time.Millisecond {
-		if s.Value(t, key) != "" {
-			free = time.Now()
-			require.Less(t, free.Sub(began), 1500*time.Millisecond, "what an abandoned call took is kept")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	s.becomeFree(t, 1500*time.Millisecond, key)
 }
 
 // staysFree holds if no other client takes the key for a while

@@ -8,16 +8,12 @@ import (
 
 	"seckill/internal/lock"
 	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
 )
 
 // slow is about networks that take longer than a caller would wait for a holder.
 func (s suite) slow(t *testing.T) {
-	if s.Unproxied {
-		return
-	}
-	t.Run("a free key is given to a waiter whose wait is shorter than a call", func(t *testing.T) {
-		p, key := testservers.Proxy(t, s.Server), aKey()
+	s.proxied(t, "a free key is given to a waiter whose wait is shorter than a call", func(t *testing.T, p *faultnet.Proxy) {
+		key := aKey()
 		l := s.lockerAt(t, p.Addr())
 		s.warm(t, l)
 		defer p.Inject(faultnet.DelayRequests(30 * time.Millisecond))()

@@ -19,14 +19,7 @@ func (s suite) waiting(t *testing.T) {
 		key := aKey()
 		h := mustAcquire(t, s.locker(t), key)
 		l, calls := s.spied(t, s.Server, wait(20*time.Second))
-		got := make(chan error, 1)
-		go func() {
-			other, err := l.Acquire(t.Context(), key)
-			if err == nil {
-				err = other.Release(t.Context())
-			}
-			got <- err
-		}()
+		got := acquiresAndReleases(t, l, key)
 		s.waiterIsWaiting(t, calls)
 		require.NoError(t, h.Release(t.Context()))
 		require.NoError(t, <-got)
@@ -176,10 +169,7 @@ func (s suite) waiting(t *testing.T) {
 		processes := []*lock.Locker{s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute))}
 		g := &gate{t: t}
 		together(30, func(i int) {
-			assert.NoError(t, processes[i%3].Do(t.Context(), key, func(context.Context, *lock.Lease) error {
-				g.pass(func() {})
-				return nil
-			}))
+			g.passUnder(processes[i%3], key)
 		})
 		require.Equal(t, 30, g.passed)
 		s.nobodyListens(t)
@@ -214,14 +204,7 @@ func (s suite) waiting(t *testing.T) {
 			gone.Go(func() { _, err := l.Acquire(ctx, key); assert.ErrorIs(t, err, lock.ErrNotAcquired) })
 		}
 		s.queued(t, 50)
-		got := make(chan error, 1)
-		go func() {
-			other, err := l.Acquire(t.Context(), key)
-			if err == nil {
-				err = other.Release(t.Context())
-			}
-			got <- err
-		}()
+		got := acquiresAndReleases(t, l, key)
 		s.queued(t, 51)
 		cancel()
 		gone.Wait()
@@ -248,10 +231,7 @@ func (s suite) waiting(t *testing.T) {
 		l, key, g := s.locker(t, wait(time.Minute)), aKey(), &gate{t: t}
 		together(2, func(int) {
 			for range 50 {
-				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
-					g.pass(func() {})
-					return nil
-				}))
+				g.passUnder(l, key)
 			}
 		})
 		require.Equal(t, 100, g.passed)
@@ -262,10 +242,7 @@ func (s suite) waiting(t *testing.T) {
 		key, g := aKey(), &gate{t: t}
 		together(32, func(int) {
 			for range 5 {
-				assert.NoError(t, l.Do(t.Context(), key, func(context.Context, *lock.Lease) error {
-					g.pass(func() {})
-					return nil
-				}))
+				g.passUnder(l, key)
 			}
 		})
 		require.Equal(t, 160, g.passed)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/lock"
-	"seckill/internal/testbed/testservers"
+	"seckill/internal/testbed/faultnet"
 )
 
 func (s suite) work(t *testing.T) {
@@ -141,11 +141,7 @@ func (s suite) work(t *testing.T) {
 		require.EqualValues(t, 1, lost.Load())
 	})
 
-	t.Run("a release that failed does not turn success into an error, and is counted", func(t *testing.T) {
-		if s.Unproxied {
-			return
-		}
-		p := testservers.Proxy(t, s.Server)
+	s.proxied(t, "a release that failed does not turn success into an error, and is counted", func(t *testing.T, p *faultnet.Proxy) {
 		var failed atomic.Int32
 		l := s.lockerAt(t, p.Addr(), hooks(lock.Hooks{ReleaseFailed: func(err error) {
 			failed.Add(1)

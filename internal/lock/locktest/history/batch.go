@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"seckill/internal/lock"
@@ -34,23 +35,16 @@ func (p batchingProcess) Pass(ctx context.Context, key, token, next string, leas
 }
 
 func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
-	killed := func(err error) []lock.Answer {
-		all := make([]lock.Answer, len(keys))
-		for i := range all {
-			all[i].Err = err
-		}
-		return all
-	}
 	call := time.Now()
 	if err := p.passes(); err != nil {
-		return killed(err)
+		return slices.Repeat([]lock.Answer{{Err: err}}, len(keys))
 	}
 	answers := p.many.AcquireMany(ctx, keys, token, lease)
 	for i, a := range answers {
 		p.acquired(keys[i], token, lease, call, a.Grant, a.Err)
 	}
 	if err := p.passes(); err != nil {
-		return killed(err)
+		return slices.Repeat([]lock.Answer{{Err: err}}, len(keys))
 	}
 	return answers
 }
@@ -58,34 +52,26 @@ func (p batchingProcess) AcquireMany(ctx context.Context, keys []string, token s
 func (p batchingProcess) RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error {
 	call := time.Now()
 	if err := p.passes(); err != nil {
-		return toEach(keys, err)
+		return slices.Repeat([]error{err}, len(keys))
 	}
 	errs := p.many.RenewMany(ctx, keys, token, lease)
 	for i, err := range errs {
 		p.renewed(keys[i], token, call, err)
 	}
 	if err := p.passes(); err != nil {
-		return toEach(keys, err)
+		return slices.Repeat([]error{err}, len(keys))
 	}
 	return errs
 }
 
 func (p batchingProcess) ReleaseMany(ctx context.Context, keys []string, token string) []error {
 	if err := p.passes(); err != nil {
-		return toEach(keys, err)
+		return slices.Repeat([]error{err}, len(keys))
 	}
 	call := time.Now()
 	errs := p.many.ReleaseMany(ctx, keys, token)
 	for i, err := range errs {
 		p.released(keys[i], token, call, err)
-	}
-	return errs
-}
-
-func toEach(keys []string, err error) []error {
-	errs := make([]error, len(keys))
-	for i := range errs {
-		errs[i] = err
 	}
 	return errs
 }
@@ -104,34 +90,12 @@ func (c *client) tryMany(ctx context.Context) (err error) {
 			err = errs[i]
 		}
 	}
-	for range c.dice.IntN(3) {
-		time.Sleep(c.upTo(4 * time.Millisecond))
-		for _, h := range leases {
-			if h != nil {
-				c.reenter(l, h)
-				c.write(h)
-			}
+	held := slices.DeleteFunc(leases, func(h *lock.Lease) bool { return h == nil })
+	c.hold(l, p, held, func() {
+		call := time.Now()
+		for i, err := range l.ReleaseMany(context.Background(), held) {
+			c.freed(held[i], call, err)
 		}
-	}
-	switch c.dice.IntN(20) {
-	case 0:
-		p.stop(c.o.Lease + c.upTo(c.o.Lease/2))
-	case 1:
-		time.Sleep(c.o.Lease/2 + c.upTo(c.o.Lease))
-	case 2:
-		c.slot.kill(p)
-		return err
-	}
-	for _, h := range leases {
-		if h != nil {
-			c.write(h)
-		}
-	}
-	call = time.Now()
-	for i, err := range l.ReleaseMany(context.Background(), leases) {
-		if leases[i] != nil {
-			c.freed(leases[i], call, err)
-		}
-	}
+	})
 	return err
 }

@@ -62,20 +62,14 @@ func (b *book) change(id tenureID, f func(*tenure)) {
 	f(b.tenures[id])
 }
 
-// isDoubtful reports whether a release of the tenure had no answer.
-func (b *book) isDoubtful(id tenureID) bool {
+// seen returns what is known of a tenure.
+func (b *book) seen(id tenureID) tenure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.tenures[id]
-	return t != nil && t.doubtful
-}
-
-// isRefused reports whether the server refused a release of the tenure.
-func (b *book) isRefused(id tenureID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t := b.tenures[id]
-	return t != nil && t.refused
+	if t := b.tenures[id]; t != nil {
+		return *t
+	}
+	return tenure{}
 }
 
 // unanswered records an acquire that may have been carried out, at the latest when

@@ -56,7 +56,10 @@ func (c *client) tryOnce(ctx context.Context, key string, wait time.Duration) er
 	if err != nil {
 		return err
 	}
-	c.hold(l, p, h)
+	c.hold(l, p, []*lock.Lease{h}, func() {
+		call := time.Now()
+		c.freed(h, call, h.Release(context.Background()))
+	})
 	return nil
 }
 
@@ -73,28 +76,38 @@ func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
 	}
 }
 
-// hold does something while the key is held, and ends that in one of the ways
+// hold does something while keys are held, and ends that in one of the ways
 // that processes have.
-func (c *client) hold(l *lock.Locker, p *process, h *lock.Lease) {
+func (c *client) hold(l *lock.Locker, p *process, held []*lock.Lease, release func()) {
+	reenter := func() {
+		for _, h := range held {
+			c.reenter(l, h)
+		}
+	}
+	write := func() {
+		for _, h := range held {
+			c.write(h)
+		}
+	}
 	for range c.dice.IntN(4) {
 		time.Sleep(c.upTo(4 * time.Millisecond))
-		c.reenter(l, h)
-		c.write(h)
+		reenter()
+		write()
 	}
 	switch c.dice.IntN(20) {
 	case 0: // stopped for longer than the lease: it writes before it looks at the clock
 		p.stop(c.o.Lease + c.upTo(c.o.Lease/2))
-		c.write(h)
-		c.reenter(l, h)
+		write()
+		reenter()
 	case 1: // long work, under renewals
 		time.Sleep(c.o.Lease/2 + c.upTo(c.o.Lease))
-		c.reenter(l, h)
-		c.write(h)
+		reenter()
+		write()
 	case 2:
 		c.slot.kill(p)
 		return
 	}
-	c.release(h)
+	release()
 }
 
 func (c *client) reenter(l *lock.Locker, h *lock.Lease) {
@@ -117,22 +130,17 @@ func (c *client) write(h *lock.Lease) {
 	c.b.note(c.id, event{result, h.Key(), int64(h.Fence())}, call, time.Now())
 }
 
-func (c *client) release(h *lock.Lease) {
-	call := time.Now()
-	c.freed(h, call, h.Release(context.Background()))
-}
-
 // freed records what a release came to.
 func (c *client) freed(h *lock.Lease, call time.Time, err error) {
 	fence := int64(h.Fence())
 	switch {
-	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.isDoubtful(tenureID{h.Key(), fence}):
+	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.seen(tenureID{h.Key(), fence}).doubtful:
 		// An earlier answer was lost, and "not held" is then taken for its success: on a
 		// server that lost its data or the connection in between, it cannot be told.
 	case err == nil:
 		c.b.change(tenureID{h.Key(), fence}, func(t *tenure) { t.settled = true })
 		c.b.note(c.id, event{released, h.Key(), fence}, call, time.Now())
-	case errors.Is(err, lock.ErrNotHeld) && c.b.isRefused(tenureID{h.Key(), fence}): // and not only lost by the holder's clock
+	case errors.Is(err, lock.ErrNotHeld) && c.b.seen(tenureID{h.Key(), fence}).refused: // and not only lost by the holder's clock
 		c.b.note(c.id, event{notHeld, h.Key(), fence}, call, time.Now())
 	}
 }

@@ -19,20 +19,17 @@ func (s *slot) trouble(ctx context.Context, dice *rand.Rand) {
 	upTo := func(d time.Duration) time.Duration { return time.Duration(dice.Int64N(int64(d))) }
 	for ctx.Err() == nil {
 		pass(ctx, 50*time.Millisecond+upTo(150*time.Millisecond))
+		var end func()
 		switch dice.IntN(4) {
 		case 0:
-			end := s.proxy.Inject(faultnet.Reset)
-			pass(ctx, upTo(80*time.Millisecond))
-			end()
+			end = s.proxy.Inject(faultnet.Reset)
 		case 1:
-			end := s.proxy.Inject(faultnet.DelayRequests(30 * time.Millisecond))
-			pass(ctx, upTo(80*time.Millisecond))
-			end()
+			end = s.proxy.Inject(faultnet.DelayRequests(30 * time.Millisecond))
 		default:
-			end := s.proxy.LoseReplies(1 + dice.Int32N(2))
-			pass(ctx, upTo(80*time.Millisecond))
-			end()
+			end = s.proxy.LoseReplies(1 + dice.Int32N(2))
 		}
+		pass(ctx, upTo(80*time.Millisecond))
+		end()
 	}
 }
 
