@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -73,6 +74,24 @@ type Raiser interface {
 	// Raise makes every later grant of key have a fence larger than above. It
 	// never lowers the counter.
 	Raise(ctx context.Context, key string, above uint64) error
+}
+
+// Fencer issues fences from a place that outlives the servers of a lock, for a Backend that has
+// none of its own.
+type Fencer interface {
+	// NextFence is larger than every earlier one of the key.
+	NextFence(ctx context.Context, key string) (uint64, error)
+	// RaiseFence makes every later one larger than above, and lowers none.
+	RaiseFence(ctx context.Context, key string, above uint64) error
+}
+
+// RaiseBy is Raise of a Backend whose fences are f's; without a Fencer it is
+// errors.ErrUnsupported.
+func RaiseBy(ctx context.Context, f Fencer, key string, above uint64) error {
+	if f == nil {
+		return errors.ErrUnsupported
+	}
+	return f.RaiseFence(ctx, key, above)
 }
 
 // Notifier is a Backend that can tell a waiter that a key was freed. A missed

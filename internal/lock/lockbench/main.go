@@ -1,11 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -67,27 +67,17 @@ func run(ctx context.Context, s settings, asJSON bool, out, profile string) (err
 	if asJSON {
 		write = r.json
 	}
-	for _, w := range writers(out) {
-		if err := w(write); err != nil {
+	var table bytes.Buffer
+	if err := write(&table); err != nil {
+		return err
+	}
+	if _, err := os.Stdout.Write(table.Bytes()); err != nil {
+		return err
+	}
+	if out != "" {
+		if err := os.WriteFile(out, table.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
 	return r.verdict()
-}
-
-// writers are the places that the table goes to: standard output and maybe a file.
-func writers(file string) []func(func(io.Writer) error) error {
-	all := []func(func(io.Writer) error) error{
-		func(write func(io.Writer) error) error { return write(os.Stdout) },
-	}
-	if file != "" {
-		all = append(all, func(write func(io.Writer) error) error {
-			f, err := os.Create(file)
-			if err != nil {
-				return err
-			}
-			return errors.Join(write(f), f.Close())
-		})
-	}
-	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/lock"
 	"seckill/internal/lock/redislock"
 	"seckill/internal/lock/redlock"
 	"seckill/internal/redisconn"
@@ -85,7 +86,7 @@ func ourRedisPipelined(c []redis.UniversalClient) (*process, error) {
 	return ours(redislock.New(c[0], redislock.Options{Scripter: p}), p.Close)
 }
 
-func ourRedlock(f redlock.Fencer) func([]redis.UniversalClient) (*process, error) {
+func ourRedlock(f lock.Fencer) func([]redis.UniversalClient) (*process, error) {
 	return func(c []redis.UniversalClient) (*process, error) {
 		b, err := redlock.New(c, redlock.Options{Fencer: f, NodeTimeout: time.Second})
 		if err != nil {

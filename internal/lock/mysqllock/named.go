@@ -26,19 +26,11 @@ const (
 	unleased = "60"
 )
 
-// Fencer returns fences from a row of the database.
-type Fencer interface {
-	// NextFence is larger than every earlier one of the key.
-	NextFence(ctx context.Context, key string) (uint64, error)
-	// RaiseFence makes every later one larger than above, and lowers none.
-	RaiseFence(ctx context.Context, key string, above uint64) error
-}
-
 // NamedOptions are the settings of a Named.
 type NamedOptions struct {
 	// Fencer returns the fence of each grant. Without one every fence is 0 and guards
 	// nothing.
-	Fencer Fencer
+	Fencer lock.Fencer
 	// Conns is how many connections there may be: one for each key that is held, and
 	// a few for those that ask. Default 16. A call that finds none waits, and then fails. Two
 	// more watch what is held.
@@ -234,13 +226,7 @@ func (n *Named) hasAnother(ctx context.Context, p *pinned) bool {
 // Raise lifts the Fencer's counter of key; without a Fencer it is
 // errors.ErrUnsupported.
 func (n *Named) Raise(ctx context.Context, key string, above uint64) error {
-	if n.o.Fencer == nil {
-		return fmt.Errorf("mysqllock: raise: %w", errors.ErrUnsupported)
-	}
-	if err := n.o.Fencer.RaiseFence(ctx, key, above); err != nil {
-		return fmt.Errorf("mysqllock: raise: %w", err)
-	}
-	return nil
+	return lock.RaiseBy(ctx, n.o.Fencer, key, above)
 }
 
 // seconds rounds up: the server counts whole ones, and at least one.

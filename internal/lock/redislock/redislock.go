@@ -112,7 +112,10 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease, place t
 
 // granted reads the answer of the script that acquires.
 func granted(key string, r []any, again bool, err error) (lock.Grant, error) {
-	if r, err = pair(r, err); err != nil {
+	if err == nil && len(r) != 2 {
+		err = fmt.Errorf("unexpected answer %v", r)
+	}
+	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: %w", err)
 	}
 	if r[0] != int64(1) {
@@ -173,13 +176,6 @@ func owned(doing, key string, r []any, err error) error {
 func heldFor(key string, r []any) *lock.HeldError {
 	ms, _ := r[1].(int64)
 	return &lock.HeldError{Key: key, Remaining: time.Duration(max(ms+1, 0)) * time.Millisecond}
-}
-
-func pair(r []any, err error) ([]any, error) {
-	if err == nil && len(r) != 2 {
-		err = fmt.Errorf("unexpected answer %v", r)
-	}
-	return r, err
 }
 
 // millis rounds up: a lease is never shorter than was asked for.

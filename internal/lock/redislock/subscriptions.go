@@ -128,20 +128,17 @@ func (s *subscriptions) listen(ctx context.Context, channel string, e *subscript
 	s.mu.Unlock()
 	if abandoned {
 		e.err = context.Canceled
-		close(e.ready)
-		return
-	}
-	if _, err := sub.Receive(ctx); err != nil {
+	} else if _, e.err = sub.Receive(ctx); e.err != nil {
 		s.mu.Lock()
 		if s.byChannel[channel] == e {
 			delete(s.byChannel, channel) // the next waiter tries afresh
 		}
 		s.mu.Unlock()
-		e.err = err
-		close(e.ready)
-		return
 	}
 	close(e.ready)
+	if e.err != nil {
+		return
+	}
 	for m := range sub.Channel() {
 		s.notify(e, m.Payload)
 	}

@@ -36,7 +36,7 @@ func (f *fences) remember(h holder, fence uint64, lease time.Duration) {
 	f.given[h] = g
 }
 
-// recall is the fence of a grant that was repeated and lasts from now.
+// recall is the fence of a grant that was repeated, or renewed, and lasts from now.
 func (f *fences) recall(h holder, lease time.Duration) (uint64, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,9 +47,6 @@ func (f *fences) recall(h holder, lease time.Duration) (uint64, bool) {
 	g.end.Reset(lease)
 	return g.fence, true
 }
-
-// keep is for a lease that was renewed.
-func (f *fences) keep(h holder, lease time.Duration) { f.recall(h, lease) }
 
 func (f *fences) forget(h holder) {
 	f.mu.Lock()

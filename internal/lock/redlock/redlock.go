@@ -37,19 +37,11 @@ const (
 	maxLease = 99 * time.Second
 )
 
-// Fencer issues fences from a place that outlives the nodes.
-type Fencer interface {
-	// NextFence is larger than every earlier one of the key.
-	NextFence(ctx context.Context, key string) (uint64, error)
-	// RaiseFence makes every later one larger than above, and lowers none.
-	RaiseFence(ctx context.Context, key string, above uint64) error
-}
-
 // Options are the settings of a Backend.
 type Options struct {
 	// Fencer returns the fence of each grant. Without one every fence is 0 and guards
 	// nothing: that is for work which needs none.
-	Fencer Fencer
+	Fencer lock.Fencer
 	// Prefix begins the names of the keys. Default: seckill:
 	Prefix string
 	// NodeTimeout is how long one node may take to answer. Default 100 ms. It should
@@ -112,7 +104,7 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 	if err := inTime(start, lease); err != nil {
 		return fmt.Errorf("redlock: renew: %w", err)
 	}
-	b.fences.keep(holder{key, token}, lease)
+	b.fences.recall(holder{key, token}, lease)
 	return nil
 }
 
@@ -134,13 +126,7 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 // Raise lifts the Fencer's counter of key; without a Fencer it is
 // errors.ErrUnsupported.
 func (b *Backend) Raise(ctx context.Context, key string, above uint64) error {
-	if b.o.Fencer == nil {
-		return fmt.Errorf("redlock: raise: %w", errors.ErrUnsupported)
-	}
-	if err := b.o.Fencer.RaiseFence(ctx, key, above); err != nil {
-		return fmt.Errorf("redlock: raise: %w", err)
-	}
-	return nil
+	return lock.RaiseBy(ctx, b.o.Fencer, key, above)
 }
 
 // drift allows for clocks that do not run alike, and for the millisecond in which
