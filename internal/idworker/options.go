@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// tolerance is how far the wall clock may go back before Next refuses.
+const tolerance = 10 * time.Millisecond
+
 // Options configure a Snowflake. The zero value is ready to use.
 type Options struct {
 	// Lease is how long a worker number outlives an instance that was killed.
@@ -13,11 +16,6 @@ type Options struct {
 	Lease time.Duration
 	// Prefix begins the names of the keys. Default: seckill:
 	Prefix string
-	// MaxWait is how long a new holder waits for its clock to pass the mark of the former
-	// one; if its clock is further behind, that is ErrClockBack. Default half a lease.
-	MaxWait time.Duration
-	// Tolerance is how far the wall clock may go back before Next refuses. Default 10 ms.
-	Tolerance time.Duration
 	// Now is the wall clock. Default time.Now.
 	Now func() time.Time
 	// Logger gets the worker numbers that are lost and leased. Default slog.Default().
@@ -29,8 +27,6 @@ const defaultPrefix = "seckill:"
 func (o Options) withDefaults() Options {
 	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
 	o.Lease = cmp.Or(o.Lease, 10*time.Second)
-	o.MaxWait = cmp.Or(o.MaxWait, o.Lease/2)
-	o.Tolerance = cmp.Or(o.Tolerance, 10*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -56,8 +56,9 @@ func (w *Snowflake) leaseWorker(ctx context.Context) (*leasedWorker, error) {
 	return nil, fmt.Errorf("%w: %d of %d", ErrAllTaken, Numbers, Numbers)
 }
 
-// waitPastMark waits until the clock is past the mark of the former holder, and writes a mark
-// of its own before any id is made.
+// waitPastMark waits until the clock is past the mark of the former holder, for half a lease at the
+// most: if it is further behind, that is ErrClockBack. Then it writes a mark of its own, before any
+// id is made.
 func (w *Snowflake) waitPastMark(ctx context.Context, s *leasedWorker) (err error) {
 	if s.from, err = w.marks.read(ctx, s.number); err != nil {
 		return err
@@ -67,7 +68,7 @@ func (w *Snowflake) waitPastMark(ctx context.Context, s *leasedWorker) (err erro
 		if behind <= 0 {
 			break
 		}
-		if behind > w.o.MaxWait {
+		if behind > w.o.Lease/2 {
 			return fmt.Errorf("%w: %v behind the last use of worker number %d", ErrClockBack, behind, s.number)
 		}
 		select {
@@ -109,7 +110,7 @@ func (s *leasedWorker) next(o Options) (int64, error) {
 	switch wall := o.Now().UnixMilli(); {
 	case s.lease.Context().Err() != nil:
 		return 0, ErrLeaseLost
-	case wall < ms-o.Tolerance.Milliseconds():
+	case wall < ms-tolerance.Milliseconds():
 		return 0, fmt.Errorf("%w by %d ms", ErrClockBack, ms-wall)
 	case ms <= s.from:
 		return 0, fmt.Errorf("%w: worker number %d was used later than now", ErrClockBack, s.number)
