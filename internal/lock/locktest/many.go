@@ -93,7 +93,7 @@ func (s suite) many(t *testing.T) {
 					}
 					return nil
 				}) {
-					if err != nil && assert.ErrorIs(t, err, lock.ErrNotAcquired) { //nolint:testifylint // not the test's goroutine
+					if err != nil && assert.ErrorIs(t, err, lock.ErrNotAcquired) {
 						gates[keys[at]].passUnder(l, keys[at])
 					}
 				}

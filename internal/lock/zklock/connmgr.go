@@ -181,12 +181,12 @@ func (c *trackedConn) Read(p []byte) (int, error) {
 			c.greeted.Store(true)
 		}
 	}
-	return n, err //nolint:wrapcheck // it is the net.Conn of the library
+	return n, err
 }
 
 func (c *trackedConn) Write(p []byte) (int, error) {
 	c.writes.Add(1)
-	return c.Conn.Write(p) //nolint:wrapcheck // it is the net.Conn of the library
+	return c.Conn.Write(p)
 }
 
 // SetReadDeadline allows a greeting no more time than a dial: the library would
