@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/Shopify/toxiproxy/v2/stream"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
@@ -62,18 +63,13 @@ type loseReplies struct {
 // Pipe implements toxics.Toxic.
 func (l *loseReplies) Pipe(stub *toxics.ToxicStub) {
 	of := counterOf(l.Proxy)
-	for {
-		select {
-		case <-stub.Interrupt:
-			return
-		case c := <-stub.Input:
-			if c == nil || of.toLose.Add(-1) >= 0 {
-				stub.Close()
-				return
-			}
-			stub.Output <- c
+	pipe(stub, func(reply *stream.StreamChunk) (open bool) {
+		if of.toLose.Add(-1) >= 0 {
+			return false
 		}
-	}
+		stub.Output <- reply
+		return true
+	})
 }
 
 type swallowReplies struct {
@@ -82,34 +78,23 @@ type swallowReplies struct {
 
 // Pipe implements toxics.Toxic.
 func (w *swallowReplies) Pipe(stub *toxics.ToxicStub) {
-	of := counterOf(w.Proxy)
-	for {
-		select {
-		case <-stub.Interrupt:
-			return
-		case c := <-stub.Input:
-			switch {
-			case c == nil:
-				stub.Close()
-				return
-			case of.toPass.Add(-1) >= 0:
-				stub.Output <- c
-			default:
-				swallow(stub)
-				return
-			}
+	of, silent := counterOf(w.Proxy), false
+	pipe(stub, func(reply *stream.StreamChunk) (open bool) {
+		if silent = silent || of.toPass.Add(-1) < 0; !silent {
+			stub.Output <- reply
 		}
-	}
+		return true
+	})
 }
 
-// swallow takes everything and forwards nothing until the connection ends.
-func swallow(stub *toxics.ToxicStub) {
+// pipe hands each reply to pass, until the connection ends or pass closes it.
+func pipe(stub *toxics.ToxicStub, pass func(reply *stream.StreamChunk) (open bool)) {
 	for {
 		select {
 		case <-stub.Interrupt:
 			return
-		case c := <-stub.Input:
-			if c == nil {
+		case reply := <-stub.Input:
+			if reply == nil || !pass(reply) {
 				stub.Close()
 				return
 			}

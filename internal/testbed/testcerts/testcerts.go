@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Authority signs certificates.
@@ -37,9 +39,9 @@ func New(t testing.TB) *Authority {
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
-	check(t, err)
+	require.NoError(t, err)
 	a.cert, err = x509.ParseCertificate(der)
-	check(t, err)
+	require.NoError(t, err)
 	a.File = filepath.Join(t.TempDir(), "ca.pem")
 	write(t, a.File, "CERTIFICATE", der)
 	return a
@@ -84,9 +86,9 @@ func (a *Authority) Write(p Pair, options ...Option) {
 	}
 	key := newKey(a.t)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	check(a.t, err)
+	require.NoError(a.t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	check(a.t, err)
+	require.NoError(a.t, err)
 	write(a.t, p.Cert, "CERTIFICATE", der)
 	write(a.t, p.Key, "PRIVATE KEY", secret)
 }
@@ -95,14 +97,14 @@ func (a *Authority) Write(p Pair, options ...Option) {
 func (p Pair) Load(t testing.TB) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
-	check(t, err)
+	require.NoError(t, err)
 	return pair
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	require.NoError(t, err)
 	return key
 }
 
@@ -110,18 +112,11 @@ func serial(t testing.TB) *big.Int {
 	t.Helper()
 	const bits = 64
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), bits))
-	check(t, err)
+	require.NoError(t, err)
 	return n
 }
 
 func write(t testing.TB, file, kind string, der []byte) {
 	t.Helper()
-	check(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }

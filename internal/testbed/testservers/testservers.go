@@ -27,42 +27,26 @@ import (
 
 const startWithin = time.Minute
 
-// MariaDB returns the process's shared MariaDB. Use DSN for a database of your own.
-func MariaDB(t testing.TB) *servers.MariaDB {
-	t.Helper()
-	return get(t, mariaDB)
-}
+// The process's shared servers. MariaDB has DSN for a database of the test's own; in the others are the keys of other
+// tests, and in ZooKeeper their nodes.
+var (
+	MariaDB   = shared(servers.StartMariaDB)
+	Redis     = shared(servers.StartRedis)
+	Cluster   = shared(servers.StartCluster)
+	Sentinel  = shared(servers.StartSentinel)
+	Etcd      = shared(servers.StartEtcd)
+	ZooKeeper = shared(servers.StartZooKeeper)
+)
 
-// Redis returns the process's shared Redis, with the keys of other tests in it.
-func Redis(t testing.TB) *servers.Redis {
-	t.Helper()
-	return get(t, redis)
-}
-
-// Cluster returns the process's shared Redis Cluster, with the keys of other tests in it.
-func Cluster(t testing.TB) *servers.Cluster {
-	t.Helper()
-	return get(t, cluster)
-}
-
-// Sentinel returns the process's shared Redis servers under Sentinel, with the keys of other tests
-// in them.
-func Sentinel(t testing.TB) *servers.Sentinel {
-	t.Helper()
-	return get(t, sentinel)
-}
-
-// Etcd returns the process's shared etcd, with the keys of other tests in it.
-func Etcd(t testing.TB) *servers.Etcd {
-	t.Helper()
-	return get(t, etcd)
-}
-
-// ZooKeeper returns the process's shared ZooKeeper, with the nodes of other tests in it.
-func ZooKeeper(t testing.TB) *servers.ZooKeeper {
-	t.Helper()
-	return get(t, zooKeeper)
-}
+// Each starts a server for one test alone.
+var (
+	NewMariaDB   = private(servers.StartMariaDB)
+	NewRedis     = private(servers.StartRedis)
+	NewCluster   = private(servers.StartCluster)
+	NewSentinel  = private(servers.StartSentinel)
+	NewEtcd      = private(servers.StartEtcd)
+	NewZooKeeper = private(servers.StartZooKeeper)
+)
 
 // Proxy returns a proxy in front of a server, or of several whose addresses are separated by commas.
 // It is closed when the test ends.
@@ -96,42 +80,6 @@ func DSN(t testing.TB) string {
 	return m.DSN(name)
 }
 
-// NewMariaDB starts a MariaDB for this test alone.
-func NewMariaDB(t testing.TB, settings ...servers.Setting) *servers.MariaDB {
-	t.Helper()
-	return private(t, servers.StartMariaDB, settings)
-}
-
-// NewRedis starts a Redis for this test alone.
-func NewRedis(t testing.TB, settings ...servers.Setting) *servers.Redis {
-	t.Helper()
-	return private(t, servers.StartRedis, settings)
-}
-
-// NewCluster starts a Redis Cluster for this test alone.
-func NewCluster(t testing.TB, settings ...servers.Setting) *servers.Cluster {
-	t.Helper()
-	return private(t, servers.StartCluster, settings)
-}
-
-// NewSentinel starts Redis servers under Sentinel for this test alone.
-func NewSentinel(t testing.TB, settings ...servers.Setting) *servers.Sentinel {
-	t.Helper()
-	return private(t, servers.StartSentinel, settings)
-}
-
-// NewEtcd starts an etcd for this test alone.
-func NewEtcd(t testing.TB, settings ...servers.Setting) *servers.Etcd {
-	t.Helper()
-	return private(t, servers.StartEtcd, settings)
-}
-
-// NewZooKeeper starts a ZooKeeper for this test alone.
-func NewZooKeeper(t testing.TB, settings ...servers.Setting) *servers.ZooKeeper {
-	t.Helper()
-	return private(t, servers.StartZooKeeper, settings)
-}
-
 // NewClock returns a movable clock for the servers that use it: see servers.ByClock.
 func NewClock(t testing.TB) *servers.Clock {
 	t.Helper()
@@ -153,42 +101,34 @@ type stopper interface{ Stop() error }
 // starter starts a server.
 type starter[S stopper] func(ctx context.Context, dir string, settings ...servers.Setting) (S, error)
 
-// The shared servers of the test process.
-var (
-	mariaDB   = shared(servers.StartMariaDB)
-	redis     = shared(servers.StartRedis)
-	cluster   = shared(servers.StartCluster)
-	sentinel  = shared(servers.StartSentinel)
-	etcd      = shared(servers.StartEtcd)
-	zooKeeper = shared(servers.StartZooKeeper)
-)
-
-// shared starts a server on first use; Main stops it.
-func shared[S stopper](start starter[S]) func() (S, error) {
-	return sync.OnceValues(func() (S, error) { return startAndKeep(start) })
+// shared returns a function that lends the process's one server, started on first use; Main stops it.
+func shared[S stopper](start starter[S]) func(t testing.TB) S {
+	server := sync.OnceValues(func() (S, error) { return startAndKeep(start) })
+	return func(t testing.TB) S {
+		t.Helper()
+		Need(t)
+		s, err := server()
+		check(t, err)
+		return s
+	}
 }
 
-func get[S stopper](t testing.TB, server func() (S, error)) S {
-	t.Helper()
-	Need(t)
-	s, err := server()
-	check(t, err)
-	return s
-}
-
-func private[S stopper](t testing.TB, start starter[S], settings []servers.Setting) S {
-	t.Helper()
-	Need(t)
-	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
-	defer cancel()
-	s, err := start(ctx, dataDir(t), settings...)
-	check(t, err)
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+// private returns a function that starts a server, which ends with the test.
+func private[S stopper](start starter[S]) func(t testing.TB, settings ...servers.Setting) S {
+	return func(t testing.TB, settings ...servers.Setting) S {
+		t.Helper()
+		Need(t)
+		ctx, cancel := context.WithTimeout(t.Context(), startWithin)
+		defer cancel()
+		s, err := start(ctx, dataDir(t), settings...)
+		check(t, err)
+		t.Cleanup(func() {
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
 }
 
 // check ends the test if its server could not be started.
