@@ -74,7 +74,7 @@ var rooms = map[string][]string{
 
 	"internal/shoptest": {
 		"internal/app/core", "internal/audit", "internal/coupon", "internal/embedded", "internal/lock", "internal/lock/redislock",
-		"internal/order", "internal/redisconn", "internal/testbed/failpoint", "internal/testbed/testservers", "internal/stock", "internal/store",
+		"internal/order", "internal/redisconn", "internal/testbed/failpoint", "internal/testbed/servers", "internal/testbed/testservers", "internal/stock", "internal/store",
 	},
 
 	"internal/lab": {

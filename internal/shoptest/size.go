@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
+	"seckill/internal/testbed/servers"
 )
 
 // Size is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.
@@ -85,27 +86,14 @@ func (s *Shop) WatchSlowest(b *testing.B) {
 // Peak is the most memory in MiB that the process has had since ResetPeak.
 func Peak(b *testing.B) float64 {
 	b.Helper()
-	return status(b, "VmHWM:")
+	bytes, err := servers.PeakMemory(os.Getpid())
+	require.NoError(b, err)
+	return float64(bytes) / (1 << 20)
 }
 
-// ResetPeak resets Peak and returns the memory that the process has now in MiB.
+// ResetPeak resets Peak and returns it: the memory that the process has now.
 func ResetPeak(b *testing.B) float64 {
 	b.Helper()
-	require.NoError(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
-	return status(b, "VmRSS:")
-}
-
-func status(b *testing.B, line string) float64 {
-	b.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	require.NoError(b, err)
-	for l := range strings.Lines(string(text)) {
-		if f := strings.Fields(l); len(f) > 1 && f[0] == line {
-			kb, err := strconv.ParseFloat(f[1], 64)
-			require.NoError(b, err)
-			return kb / 1024
-		}
-	}
-	b.Fatalf("no %s in /proc/self/status", line)
-	return 0
+	require.NoError(b, servers.ResetPeakMemory(os.Getpid()))
+	return Peak(b)
 }
