@@ -1,13 +1,10 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -59,7 +56,7 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 	}
 	s.stops = append(s.stops, func() error { return h.MariaDB.DropDatabase(context.WithoutCancel(ctx), name) })
 	env := slices.Concat(h.settings(h.MariaDB.DSN(name)), f.settings(), p.env)
-	if out, err := command(ctx, h.Dir, h.program, env, "migrate").CombinedOutput(); err != nil {
+	if out, err := servers.Command(ctx, h.Dir, h.program, env, "migrate").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}
 	if s.admin, err = h.adminToken(ctx, env); err != nil {
@@ -80,7 +77,7 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 
 // serve starts one more process.
 func (s *deployment) serve(ctx context.Context, h *env, program string, env []string, args ...string) error {
-	p, err := servers.Serve(ctx, command(ctx, h.Dir, program, env, args...))
+	p, err := servers.Serve(ctx, servers.Command(context.WithoutCancel(ctx), h.Dir, program, env, args...))
 	if err != nil {
 		return err
 	}
@@ -119,36 +116,5 @@ func (s *deployment) sell(ctx context.Context, stock int, begins time.Time) (id 
 var admins = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (s *deployment) post(ctx context.Context, path string, body, into any) error {
-	var text io.Reader = http.NoBody
-	if body != nil {
-		j, err := json.Marshal(body)
-		if err != nil {
-			return fmt.Errorf("POST %s: %w", path, err)
-		}
-		text = bytes.NewReader(j)
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.process.URL+path, text)
-	if err != nil {
-		return fmt.Errorf("POST %s: %w", path, err)
-	}
-	q.Header.Set("Authorization", "Bearer "+s.admin)
-	if body != nil {
-		q.Header.Set("Content-Type", "application/json")
-	}
-	a, err := admins.Do(q)
-	if err != nil {
-		return fmt.Errorf("POST %s: %w", path, err)
-	}
-	defer func() { _ = a.Body.Close() }()
-	answer, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s: %s", a.Status, answer)
-	}
-	if err == nil {
-		err = json.Unmarshal(answer, into)
-	}
-	if err != nil {
-		return fmt.Errorf("POST %s: %w", path, err)
-	}
-	return nil
+	return servers.AskJSON(ctx, admins, http.MethodPost, s.process.URL+path, s.admin, body, into)
 }

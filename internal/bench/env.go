@@ -13,6 +13,7 @@ import (
 
 	"seckill/internal/testbed"
 	"seckill/internal/testbed/schedlatency"
+	"seckill/internal/testbed/servers"
 )
 
 // env is the servers and the two programs of a run.
@@ -98,16 +99,16 @@ func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
 
 // refuses reports whether the program refuses these settings.
 func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
-	cmd := command(ctx, h.Dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
+	cmd := servers.Command(ctx, h.Dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()
 	const usage = 2 // the program's exit code for settings that it refuses
-	switch failed := (*exec.ExitError)(nil); {
-	case err == nil:
-		return false, nil
-	case errors.As(err, &failed) && failed.ExitCode() == usage:
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok && failed.ExitCode() == usage {
 		return true, nil
 	}
-	return false, fmt.Errorf("ask the program about %v: %w: %s", env, err, out)
+	if err != nil {
+		return false, fmt.Errorf("ask the program about %v: %w: %s", env, err, out)
+	}
+	return false, nil
 }
 
 const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"

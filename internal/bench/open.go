@@ -94,7 +94,7 @@ func (h *env) openEmbedded(ctx context.Context, settings []string) (_ *deploymen
 
 // adminToken has the program sign an administrator's token.
 func (h *env) adminToken(ctx context.Context, env []string) (string, error) {
-	token, err := command(ctx, h.Dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
+	token, err := servers.Command(ctx, h.Dir, h.program, env, "token", "--user", "1", "--role", "admin").Output()
 	if err != nil {
 		return "", fmt.Errorf("seckill token: %w", err)
 	}
@@ -106,7 +106,7 @@ func (s *Env) writeTokens(ctx context.Context, users int) error {
 	if err != nil {
 		return fmt.Errorf("write the tokens: %w", err)
 	}
-	cmd := command(ctx, s.house.Dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
+	cmd := servers.Command(ctx, s.house.Dir, s.house.program, []string{"SECKILL_AUTH__SECRET=" + s.house.secret},
 		"token", "--users", fmt.Sprintf("1-%d", users), "--ttl", "24h")
 	out := bufio.NewWriter(f)
 	cmd.Stdout = out

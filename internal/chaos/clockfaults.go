@@ -3,12 +3,12 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"seckill/internal/faults"
+	"seckill/internal/testbed/servers"
 )
 
 // clockFaults set the time of day of an instance's machine: it must not be ready, and what
@@ -58,18 +58,12 @@ func (i *instance) setClock(ctx context.Context, by time.Duration) error {
 // readiness waits for an answer of the status, and gives the last one.
 func (i *instance) readiness(ctx context.Context, want int) (said string) {
 	for until := time.Now().Add(toNotice); time.Now().Before(until) && sleep(ctx, 20*time.Millisecond); {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, i.now().Admin+"/readyz", http.NoBody)
-		if err != nil {
-			return err.Error()
-		}
-		resp, err := admins.Do(req)
+		status, text, err := servers.Ask(ctx, admins, http.MethodGet, i.now().Admin+"/readyz", "", "")
 		if err != nil {
 			said = err.Error()
 			continue
 		}
-		text, _ := io.ReadAll(resp.Body) // what was read is told
-		_ = resp.Body.Close()
-		if said = fmt.Sprintf("%d: %s", resp.StatusCode, text); resp.StatusCode == want {
+		if said = fmt.Sprintf("%d: %s", status, text); status == want {
 			return said
 		}
 	}

@@ -102,7 +102,7 @@ func (r *round) watchHealth(ctx context.Context) (slowest time.Duration) {
 		for _, i := range r.env.fleet {
 			for _, url := range []string{i.now().Admin + "/healthz", i.now().Admin + "/readyz", i.now().URL + "/api/v1/coupons/" + r.coupon} {
 				began := time.Now()
-				status, err := statusOf(context.WithoutCancel(ctx), url)
+				status, _, err := servers.Ask(context.WithoutCancel(ctx), admins, http.MethodGet, url, "", "")
 				if strings.HasPrefix(url, i.now().Admin) {
 					slowest = max(slowest, time.Since(began))
 				}
@@ -113,17 +113,4 @@ func (r *round) watchHealth(ctx context.Context) (slowest time.Duration) {
 		}
 	}
 	return slowest
-}
-
-func statusOf(ctx context.Context, url string) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, fmt.Errorf("ask: %w", err)
-	}
-	resp, err := admins.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("ask: %w", err)
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,10 +162,8 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	repair := exec.CommandContext(ctx, r.env.program, "audit", "--coupon", r.coupon, "--repair") //nolint:gosec // our own program
+	repair := servers.Command(ctx, r.env.Dir, r.env.program, env, "audit", "--coupon", r.coupon, "--repair")
 	repair.Args[0] = "seckill"
-	repair.Dir = r.env.Dir
-	repair.Env = servers.Environ(r.env.Dir, env...)
 	if out, err := repair.CombinedOutput(); err == nil || !strings.Contains(string(out), "redis.prefix") {
 		r.rec.problem("a repair by a copy of the database was not refused: %v: %s", err, out)
 	}

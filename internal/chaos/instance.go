@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,13 +29,11 @@ type instance struct {
 
 // start starts a process and waits until it serves.
 func (i *instance) start(ctx context.Context) error {
-	cmd := exec.Command(i.program, "serve") //nolint:gosec,noctx // our own program, which outlives ctx
-	cmd.Args[0] = "seckill"
-	cmd.Dir = i.dir
-	cmd.Env = servers.Environ(i.dir, append([]string{
+	cmd := servers.Command(context.WithoutCancel(ctx), i.dir, i.program, append([]string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_LOG__FORMAT=json",
 		"SECKILL_HTTP__DRAIN_DELAY=1s",
-	}, i.env...)...)
+	}, i.env...), "serve")
+	cmd.Args[0] = "seckill"
 	life, err := servers.Serve(ctx, cmd)
 	if err != nil {
 		return fmt.Errorf("%s: %w", i.name, err)
@@ -90,17 +85,13 @@ var admins = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{D
 
 // arm replaces the faults of the instance.
 func (i *instance) arm(ctx context.Context, spec string) error {
-	_, err := i.faults(ctx, http.MethodPut, spec)
+	_, err := i.tell(ctx, http.MethodPut, faults.Path, spec)
 	return err
 }
 
 // state returns what has struck since the faults were armed.
 func (i *instance) state(ctx context.Context) (faults.State, error) {
-	return i.faults(ctx, http.MethodGet, "")
-}
-
-func (i *instance) faults(ctx context.Context, method, body string) (faults.State, error) {
-	return i.tell(ctx, method, faults.Path, body)
+	return i.tell(ctx, http.MethodGet, faults.Path, "")
 }
 
 func (i *instance) tell(ctx context.Context, method, path, body string) (s faults.State, err error) {
@@ -108,18 +99,9 @@ func (i *instance) tell(ctx context.Context, method, path, body string) (s fault
 	if l == nil || l.Ended() {
 		return s, errors.New("it does not run")
 	}
-	req, err := http.NewRequestWithContext(ctx, method, l.Admin+path, strings.NewReader(body))
-	if err != nil {
-		return s, fmt.Errorf("faults of %s: %w", i.name, err)
-	}
-	resp, err := admins.Do(req)
-	if err != nil {
-		return s, fmt.Errorf("faults of %s: %w", i.name, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, text)
+	status, text, err := servers.Ask(ctx, admins, method, l.Admin+path, "", body)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%d: %s", status, text)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &s)

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -74,10 +73,7 @@ func (r *round) replace(ctx context.Context, i *instance, build string) error {
 
 // migrate brings the schema up to date, and returns what the program said.
 func migrate(ctx context.Context, program, dir string, env []string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, "migrate")
-	cmd.Dir = dir
-	cmd.Env = servers.Environ(dir, env...)
-	out, err := cmd.CombinedOutput()
+	out, err := servers.Command(ctx, dir, program, env, "migrate").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("seckill migrate: %w: %s", err, out)
 	}

@@ -2,13 +2,13 @@ package scale
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"seckill/internal/rush"
+	"seckill/internal/testbed/servers"
 )
 
 // latencies are how long orders of the other coupon took, and how many were refused.
@@ -63,31 +63,16 @@ func (s *sale) buyOthers(ctx context.Context) latencies {
 				return
 			}
 			began := time.Now()
-			sold := buyOne(context.WithoutCancel(ctx), client, s.program.URL+"/api/v1/coupons/"+s.other+"/orders", signed)
+			url := s.program.URL + "/api/v1/coupons/" + s.other + "/orders"
+			status, _, err := servers.Ask(context.WithoutCancel(ctx), client, http.MethodPost, url, signed, "")
 			took := time.Since(began)
 			mu.Lock()
 			defer mu.Unlock()
-			if sold {
+			if err == nil && status == http.StatusCreated {
 				all.took = append(all.took, took)
 			} else {
 				all.refused++
 			}
 		})
 	}
-}
-
-// buyOne reports whether it was answered with an order.
-func buyOne(ctx context.Context, client *http.Client, url, token string) bool {
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, url, http.NoBody)
-	if err != nil {
-		return false
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	a, err := client.Do(q)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = a.Body.Close() }()
-	_, _ = io.Copy(io.Discard, a.Body)
-	return a.StatusCode == http.StatusCreated
 }

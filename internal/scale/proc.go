@@ -36,7 +36,7 @@ func (s *sale) run(ctx context.Context, r *Row, args ...string) (string, error) 
 
 // runProgram is run with another build of the program. It is killed when ctx ends.
 func (s *sale) runProgram(ctx context.Context, r *Row, program string, args ...string) (string, error) {
-	cmd := s.command(program, s.settings, args...)
+	cmd := servers.Command(context.WithoutCancel(ctx), s.dir, program, s.settings, args...) // its whole group is killed below
 	var out, failed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &failed
 	gone, err := servers.Start(cmd)

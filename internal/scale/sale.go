@@ -1,13 +1,10 @@
 package scale
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -91,7 +88,7 @@ func (s *sale) serve(ctx context.Context) (err error) {
 		}
 		s.admin = strings.TrimSpace(out)
 	}
-	if s.program, err = servers.Serve(ctx, s.command(s.Program, s.settings, "serve")); err != nil {
+	if s.program, err = servers.Serve(ctx, servers.Command(context.WithoutCancel(ctx), s.dir, s.Program, s.settings, "serve")); err != nil {
 		return err
 	}
 	s.OnClose(s.program.Stop)
@@ -121,17 +118,11 @@ func (s *sale) publish(ctx context.Context, units int64) (string, error) {
 	return id, err
 }
 
-// errRefused is an answer of the program that is no success; errLater one that says that it
-// takes longer than an answer may.
-var (
-	errRefused = errors.New("refused")
-	errLater   = errors.New("not yet")
-)
-
 // load publishes a coupon and waits until it is on sale, also if that takes longer than a
 // request may: some instance goes on with it.
 func (s *sale) load(ctx context.Context, id string) error {
-	if err := s.call(ctx, http.MethodPost, "/"+id+"/publication", nil, nil); err != nil && !errors.Is(err, errLater) {
+	err := s.call(ctx, http.MethodPost, "/"+id+"/publication", nil, nil)
+	if refused, ok := errors.AsType[*servers.RefusedError](err); err != nil && !(ok && refused.Status >= http.StatusInternalServerError) {
 		return err
 	}
 	return s.await(ctx, func(ctx context.Context) (bool, error) {
@@ -180,38 +171,7 @@ var admins = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{D
 
 // call asks the program as its administrator.
 func (s *sale) call(ctx context.Context, method, path string, body, into any) error {
-	path = "/api/v1/admin/coupons" + path
-	var text bytes.Buffer
-	if body != nil {
-		if err := json.NewEncoder(&text).Encode(body); err != nil {
-			return fmt.Errorf("%s %s: %w", method, path, err)
-		}
-	}
-	q, err := http.NewRequestWithContext(ctx, method, s.program.URL+path, &text)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	q.Header.Set("Authorization", "Bearer "+s.admin)
-	if body != nil {
-		q.Header.Set("Content-Type", "application/json")
-	}
-	a, err := admins.Do(q)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	defer func() { _ = a.Body.Close() }()
-	answer, err := io.ReadAll(a.Body)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	case a.StatusCode >= http.StatusInternalServerError:
-		return fmt.Errorf("%s %s: %w: %s: %s", method, path, errLater, a.Status, answer)
-	case a.StatusCode/100 != 2:
-		return fmt.Errorf("%s %s: %w: %s: %s", method, path, errRefused, a.Status, answer)
-	case into == nil:
-		return nil
-	}
-	return json.Unmarshal(answer, into) //nolint:wrapcheck // it says what it could not read
+	return servers.AskJSON(ctx, admins, method, s.program.URL+"/api/v1/admin/coupons"+path, s.admin, body, into)
 }
 
 // rushSize is how many buyers one crowd has: the generator keeps a record of each.

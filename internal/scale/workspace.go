@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -108,13 +107,4 @@ func raisePriority(pid int) error {
 		err = errors.Join(err, failed)
 	}
 	return err
-}
-
-// command is a program in an environment of its own: no setting of the caller may
-// reach it.
-func (h *workspace) command(program string, settings []string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...) //nolint:gosec,noctx // built by ourselves; run ends it with its context
-	cmd.Dir = h.dir
-	cmd.Env = servers.Environ(h.dir, settings...)
-	return cmd
 }

@@ -57,15 +57,3 @@ func (c *Clock) Move(by time.Duration) error {
 
 // ByClock makes a server use c.
 func ByClock(c *Clock) Setting { return Setting{clock: c} }
-
-// split returns separately the settings that a server reads from its environment.
-func split(settings []Setting) (own []Setting, env []string) {
-	for _, s := range settings {
-		if s.clock == nil {
-			own = append(own, s)
-			continue
-		}
-		env = append(env, "LD_PRELOAD="+s.clock.library, "SERVER_CLOCK="+s.clock.file)
-	}
-	return own, env
-}

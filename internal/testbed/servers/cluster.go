@@ -37,21 +37,10 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 	if err != nil {
 		return nil, err
 	}
-	return onFreePorts(ctx, clusterNodes, func(ports []int) (*Cluster, error) {
-		c := &Cluster{masters: clusterMasters}
-		err := c.start(ctx, dir, ports, settings)
-		if err == nil {
-			create := append([]string{"--cluster", "create"}, c.Addrs()...)
-			create = append(create, "--cluster-replicas", "1", "--cluster-yes")
-			err = run(ctx, filepath.Join(dir, "create.log"), cli, create...)
-		}
-		if err == nil {
-			err = await(ctx, c.whole)
-		}
-		if err != nil {
-			return nil, errors.Join(err, c.Stop())
-		}
-		return c, nil
+	return startCluster(ctx, dir, clusterNodes, clusterMasters, settings, func(c *Cluster, ctx context.Context) error {
+		create := append([]string{"--cluster", "create"}, c.Addrs()...)
+		create = append(create, "--cluster-replicas", "1", "--cluster-yes")
+		return run(ctx, filepath.Join(dir, "create.log"), cli, create...)
 	})
 }
 
@@ -59,11 +48,18 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 // spreads: the death of a master is the end of its slots. Slots are assigned as redis-cli does it,
 // in ranges as equal as possible. It alone takes WithTLS.
 func StartMasters(ctx context.Context, dir string, masters int, settings ...Setting) (*Cluster, error) {
-	return onFreePorts(ctx, masters, func(ports []int) (*Cluster, error) {
+	return startCluster(ctx, dir, masters, masters, settings, (*Cluster).join)
+}
+
+// startCluster starts nodes, has them join, and returns when each sees the whole cluster.
+func startCluster(
+	ctx context.Context, dir string, nodes, masters int, settings []Setting, join func(*Cluster, context.Context) error,
+) (*Cluster, error) {
+	return onFreePorts(ctx, nodes, func(ports []int) (*Cluster, error) {
 		c := &Cluster{masters: masters}
 		err := c.start(ctx, dir, ports, settings)
 		if err == nil {
-			err = c.join(ctx)
+			err = join(c, ctx)
 		}
 		if err == nil {
 			err = await(ctx, c.whole)
@@ -105,7 +101,7 @@ func (c *Cluster) start(ctx context.Context, dir string, ports []int, settings [
 		Set("cluster-config-file", "nodes.conf"),
 		Set("cluster-node-timeout", "2000"),
 	}, settings...)
-	if _, secure := splitTLS(settings); secure != nil {
+	if _, _, secure := split(settings); secure != nil {
 		c.settings = append(c.settings, Set("tls-cluster", "yes")) // or the nodes would tell no client of their other port
 	}
 	for _, port := range ports {
@@ -133,10 +129,10 @@ func (c *Cluster) startNode(ctx context.Context, port int) error {
 func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }
 
 // Addrs returns the addresses of Nodes, in that order.
-func (c *Cluster) Addrs() []string { return addrs(c.nodes) }
+func (c *Cluster) Addrs() []string { return addrs(c.nodes, (*Redis).Addr) }
 
 // TLSAddrs returns the addresses at which the nodes speak TLS.
-func (c *Cluster) TLSAddrs() []string { return tlsAddrs(c.nodes) }
+func (c *Cluster) TLSAddrs() []string { return addrs(c.nodes, (*Redis).TLSAddr) }
 
 // Masters returns the nodes that own slots now, as the first responding node sees it. Just after a
 // master's death it may still be among them.
@@ -186,18 +182,17 @@ func (r *Redis) attached(ctx context.Context) error {
 	return nil
 }
 
-func addrs(nodes []*Redis) []string {
-	var all []string
+// addrs returns an address of each node.
+func addrs(nodes []*Redis, of func(*Redis) string) (all []string) {
 	for _, n := range nodes {
-		all = append(all, n.Addr())
+		all = append(all, of(n))
 	}
 	return all
 }
 
-func killAll(nodes []*Redis) error {
-	var errs []error
+func killAll[S interface{ Kill() error }](nodes []S) (err error) {
 	for _, n := range nodes {
-		errs = append(errs, n.Kill())
+		err = errors.Join(err, n.Kill())
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -2,11 +2,8 @@ package servers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 )
 
@@ -26,10 +23,10 @@ func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, err
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of etcd: %w", err)
+	if dir, err = folder(dir, "etcd"); err != nil {
+		return nil, err
 	}
-	settings, secure := splitTLS(settings)
+	settings, _, secure := split(settings)
 	return onFreePorts(ctx, 2, func(ports []int) (*Etcd, error) {
 		securePort, err := tlsPort(ctx, secure)
 		if err != nil {
@@ -40,9 +37,7 @@ func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, err
 			tlsAddr = addrOf(securePort)
 			urls := "http://" + addrOf(ports[0]) + ",https://" + tlsAddr
 			args = append(args, "--listen-client-urls="+urls, "--advertise-client-urls="+urls)
-			for _, s := range secure.etcd() {
-				args = append(args, "--"+s.Name+"="+s.Value)
-			}
+			args = append(args, flags(secure.etcd())...)
 		}
 		e := &Etcd{&Process{
 			path: server, args: args,
@@ -63,7 +58,7 @@ func StartEtcd(ctx context.Context, dir string, settings ...Setting) (*Etcd, err
 }
 
 func etcdArgs(dir, client, peer string, settings []Setting) []string {
-	args := []string{
+	return append([]string{
 		"--name=one",
 		"--data-dir=" + filepath.Join(dir, "etcd"),
 		"--listen-client-urls=http://" + client,
@@ -73,32 +68,19 @@ func etcdArgs(dir, client, peer string, settings []Setting) []string {
 		"--initial-cluster=one=http://" + peer,
 		"--log-level=error",
 		"--logger=zap",
-	}
-	for _, s := range settings {
-		args = append(args, "--"+s.Name+"="+s.Value)
-	}
-	return args
+	}, flags(settings)...)
 }
 
 // healthy reports whether the server has a leader and commits.
 func (e *Etcd) healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	question, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.Addr()+"/health", nil)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", e.Addr(), err)
-	}
-	question.Close = true // a kept connection would end with the server
-	answer, err := http.DefaultClient.Do(question)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", e.Addr(), err)
-	}
-	defer func() { _ = answer.Body.Close() }() // it was only read
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a kept connection would end with the server
 	var told struct {
 		Health string `json:"health"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&told); err != nil {
-		return fmt.Errorf("ask %s: %w", e.Addr(), err)
+	if err := AskJSON(ctx, client, http.MethodGet, "http://"+e.Addr()+"/health", "", nil, &told); err != nil {
+		return err
 	}
 	if told.Health != "true" {
 		return errors.New("etcd is not healthy yet")

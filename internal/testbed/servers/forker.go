@@ -27,6 +27,11 @@ type job struct {
 // theForker serves the whole process.
 var theForker forker
 
+// Start starts any other program the way servers are started: in a process group of its own, and
+// ending with this process, however that ends. The channel is closed when the program has ended and
+// was reaped; cmd.ProcessState may be read from then on.
+func Start(cmd *exec.Cmd) (gone <-chan struct{}, err error) { return theForker.start(cmd) }
+
 // start starts cmd in its own process group. The channel is closed when the program has ended and
 // was reaped; cmd.ProcessState may be read from then on.
 func (f *forker) start(cmd *exec.Cmd) (<-chan struct{}, error) {

@@ -44,8 +44,7 @@ func StartMariaDB(ctx context.Context, dir string, settings ...Setting) (*MariaD
 
 func startMariaDB(ctx context.Context, server, dir, data string, port int, settings []Setting) (*MariaDB, error) {
 	pidFile := filepath.Join(dir, "my.pid")
-	settings, env := split(settings)
-	settings, secure := splitTLS(settings)
+	settings, env, secure := split(settings)
 	if secure != nil {
 		settings = append([]Setting{Set("ssl-cert", secure.Cert), Set("ssl-key", secure.Key), Set("ssl-ca", secure.CA)}, settings...)
 	}
@@ -89,10 +88,7 @@ func mariaDBArgs(dir, data, pidFile string, port int, settings []Setting) []stri
 	if os.Geteuid() == 0 {
 		args = append(args, "--user=root") // otherwise it refuses to run as root
 	}
-	for _, s := range settings {
-		args = append(args, "--"+s.Name+"="+s.Value)
-	}
-	return args
+	return append(args, flags(settings)...)
 }
 
 // tmpOf returns the folder of a MariaDB's temporary tables. Each server needs its own: at its start

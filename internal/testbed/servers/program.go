@@ -27,17 +27,20 @@ type Program struct {
 	log bytes.Buffer
 }
 
-// Environ returns the environment of a program under test: where programs are, a folder for its
-// files and these settings, so that no setting of its user reaches it. One that was built with the
-// race detector ends at once with it, and not after a second for late reports.
-func Environ(dir string, settings ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=atexit_sleep_ms=0"}, settings...)
+// Command returns a run of a program under test in dir, with an environment of where programs are, a folder for its
+// files and these settings, so that no setting of its user reaches it. One that was built with the race detector ends
+// at once with it, and not after a second for late reports.
+func Command(ctx context.Context, dir, program string, settings []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // of the caller's own
+	cmd.Dir = dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=atexit_sleep_ms=0"}, settings...)
+	return cmd
 }
 
 const programWithin = 30 * time.Second // to serve, and to end
 
 // Serve starts cmd, whose standard error it takes, and waits until the program serves. On an error
-// nothing is left running. The program outlives ctx, and ends with this process.
+// nothing is left running. The program outlives ctx, to which cmd must not be bound, and ends with this process.
 func Serve(ctx context.Context, cmd *exec.Cmd) (*Program, error) {
 	p := &Program{cmd: cmd}
 	cmd.Stderr = p

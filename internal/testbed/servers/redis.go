@@ -49,14 +49,10 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("find the folder of Redis: %w", err)
+	if dir, err = folder(dir, "Redis"); err != nil {
+		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of Redis: %w", err)
-	}
-	settings, env := split(settings)
-	settings, secure := splitTLS(settings)
+	settings, env, secure := split(settings)
 	securePort, err := tlsPort(ctx, secure)
 	if err != nil {
 		return nil, err
@@ -65,7 +61,7 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 		settings = append(secure.redis(securePort), settings...)
 	}
 	file := filepath.Join(dir, "redis.conf")
-	if err := writeConfig(file, append([]Setting{
+	if err := writeSettings(file, " ", append([]Setting{
 		Set("port", strconv.Itoa(port)),
 		Set("bind", "127.0.0.1"),
 		Set("dir", strconv.Quote(dir)),
@@ -98,17 +94,6 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 func (r *Redis) RemoveData() error {
 	if err := os.RemoveAll(filepath.Join(r.dir, "appendonlydir")); err != nil {
 		return fmt.Errorf("remove the data of Redis: %w", err)
-	}
-	return nil
-}
-
-func writeConfig(file string, settings []Setting) error {
-	var text strings.Builder
-	for _, s := range settings {
-		text.WriteString(s.Name + " " + s.Value + "\n")
-	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		return fmt.Errorf("write the settings of Redis: %w", err)
 	}
 	return nil
 }

@@ -51,13 +51,7 @@ func (r *Replicas) Promote(ctx context.Context) (*MariaDB, error) {
 }
 
 // Stop ends all servers. They are replaceable, so it does not wait for their files.
-func (r *Replicas) Stop() error {
-	var err error
-	for _, m := range r.nodes {
-		err = errors.Join(err, m.Kill())
-	}
-	return err
-}
+func (r *Replicas) Stop() error { return killAll(r.nodes) }
 
 // folderOf is where the n-th server has its files.
 func folderOf(dir string, n int) string { return filepath.Join(dir, "maria"+strconv.Itoa(n+1)) }

@@ -41,7 +41,7 @@ func StartSentinel(ctx context.Context, dir string, settings ...Setting) (*Senti
 // finds replicas when it first asks the master, and then only every ten seconds.
 func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings []Setting) error {
 	master := addrOf(ports[0])
-	_, secure := splitTLS(settings)
+	_, _, secure := split(settings)
 	if secure != nil {
 		settings = append([]Setting{Set("tls-replication", "yes")}, settings...)
 	}
@@ -84,12 +84,10 @@ func (s *Sentinel) start(ctx context.Context, dir string, ports []int, settings 
 func (s *Sentinel) MasterName() string { return masterName }
 
 // SentinelTLSAddrs returns the addresses at which the three sentinels speak TLS.
-func (s *Sentinel) SentinelTLSAddrs() []string {
-	return tlsAddrs(s.sentinels)
-}
+func (s *Sentinel) SentinelTLSAddrs() []string { return addrs(s.sentinels, (*Redis).TLSAddr) }
 
 // SentinelAddrs returns the addresses of the three sentinels.
-func (s *Sentinel) SentinelAddrs() []string { return addrs(s.sentinels) }
+func (s *Sentinel) SentinelAddrs() []string { return addrs(s.sentinels, (*Redis).Addr) }
 
 // Nodes returns the first master and its replicas, in that order, running or not.
 func (s *Sentinel) Nodes() []*Redis { return append([]*Redis(nil), s.data...) }

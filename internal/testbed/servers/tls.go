@@ -23,18 +23,6 @@ func WithTLS(files TLSFiles) Setting { return Setting{tls: &files} }
 // TLSAddr returns the address at which the server speaks TLS, host:port, or "" if it does not.
 func (p *Process) TLSAddr() string { return p.tlsAddr }
 
-// splitTLS returns the settings without WithTLS, and its files, or nil.
-func splitTLS(settings []Setting) (own []Setting, files *TLSFiles) {
-	for _, s := range settings {
-		if s.tls == nil {
-			own = append(own, s)
-			continue
-		}
-		files = s.tls
-	}
-	return own, files
-}
-
 // tlsPort returns a port for TLS beside the server's own, or 0 without TLS.
 func tlsPort(ctx context.Context, files *TLSFiles) (int, error) {
 	if files == nil {
@@ -90,12 +78,4 @@ func (f *TLSFiles) zooKeeper(dir string, port int) ([]Setting, error) {
 		Set("ssl.trustStore.location", f.CA), Set("ssl.trustStore.type", "PEM"),
 		Set("ssl.clientAuth", f.choose("need", "none")),
 	}, nil
-}
-
-func tlsAddrs(nodes []*Redis) []string {
-	all := make([]string, len(nodes))
-	for i, n := range nodes {
-		all[i] = n.TLSAddr()
-	}
-	return all
 }

@@ -43,11 +43,8 @@ func StartZooKeeper(ctx context.Context, dir string, settings ...Setting) (*ZooK
 	if _, err := os.Stat(zooKeeperJar); err != nil {
 		return nil, &MissingError{Program: zooKeeperJar, Package: zooKeeperPackage}
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("find the folder of ZooKeeper: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of ZooKeeper: %w", err)
+	if dir, err = folder(dir, "ZooKeeper"); err != nil {
+		return nil, err
 	}
 	return onFreePorts(ctx, 1, func(ports []int) (*ZooKeeper, error) {
 		return startZooKeeper(ctx, java, dir, ports[0], settings)
@@ -55,7 +52,7 @@ func StartZooKeeper(ctx context.Context, dir string, settings ...Setting) (*ZooK
 }
 
 func startZooKeeper(ctx context.Context, java, dir string, port int, settings []Setting) (*ZooKeeper, error) {
-	settings, secure := splitTLS(settings)
+	settings, _, secure := split(settings)
 	securePort, err := tlsPort(ctx, secure)
 	if err != nil {
 		return nil, err
@@ -68,7 +65,7 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 		settings = append(own, settings...)
 	}
 	file := filepath.Join(dir, "zoo.cfg")
-	if err := writeZooConfig(file, append([]Setting{
+	if err := writeSettings(file, "=", append([]Setting{
 		Set("tickTime", "500"),
 		Set("maxSessionTimeout", "120000"),
 		Set("dataDir", filepath.Join(dir, "zk")),
@@ -110,18 +107,6 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 		return nil, err
 	}
 	return z, nil
-}
-
-// writeZooConfig writes a file of Java properties. Of a repeated name the last counts.
-func writeZooConfig(file string, settings []Setting) error {
-	var text strings.Builder
-	for _, s := range settings {
-		text.WriteString(s.Name + "=" + s.Value + "\n")
-	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		return fmt.Errorf("write the settings of ZooKeeper: %w", err)
-	}
-	return nil
 }
 
 // serves asks for the server's state, which a server that is still loading refuses.
