@@ -46,16 +46,25 @@ func (m *MariaDB) exec(ctx context.Context, statement string) error {
 
 // with calls do with the server, and closes it.
 func (m *MariaDB) with(do func(db *sql.DB) error) error {
-	config, err := mysql.ParseDSN(m.DSN(""))
+	db, err := OpenDatabase(m.DSN(""))
 	if err != nil {
-		return fmt.Errorf("parse the DSN: %w", err)
+		return err
 	}
-	config.Logger = &mysql.NopLogger{} // a starting server refuses at first
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return fmt.Errorf("use the DSN: %w", err)
-	}
-	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }() // nothing is kept in it
 	return do(db)
+}
+
+// OpenDatabase opens a pool on a database whose driver logs nothing: a starting server refuses at first, and tests
+// break connections on purpose.
+func OpenDatabase(dsn string) (*sql.DB, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("parse the DSN: %w", err)
+	}
+	config.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, fmt.Errorf("use the DSN: %w", err)
+	}
+	return sql.OpenDB(connector), nil
 }

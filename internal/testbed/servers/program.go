@@ -31,7 +31,7 @@ type Program struct {
 // files and these settings, so that no setting of its user reaches it. One that was built with the race detector ends
 // at once with it, and not after a second for late reports.
 func Command(ctx context.Context, dir, program string, settings []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // of the caller's own
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GORACE=atexit_sleep_ms=0"}, settings...)
 	return cmd
