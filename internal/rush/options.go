@@ -1,6 +1,7 @@
 package rush
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -66,7 +67,7 @@ type Options struct {
 	Ready func(ctx context.Context) error
 	Done  func()
 
-	// OnProgress is called now and then, from one goroutine, with how far the run has
+	// OnProgress is called now and then, never twice at once, with how far the run has
 	// come. It may be nil.
 	OnProgress func(Progress)
 
@@ -93,12 +94,12 @@ var defaultTimeouts = timeouts{
 
 // withDefaults returns o with its defaults, or an ErrOptions.
 func (o Options) withDefaults() (Options, error) {
-	setDefault(&o.FirstUser, 1)
-	setDefault(&o.Concurrency, 128)
-	setDefault(&o.Coupon, "1")
-	setDefault(&o.Timeout, 10*time.Second)
-	setDefault(&o.timeouts, defaultTimeouts)
-	setDefault(&o.InDoubt, 30*time.Second)
+	o.FirstUser = cmp.Or(o.FirstUser, 1)
+	o.Concurrency = cmp.Or(o.Concurrency, 128)
+	o.Coupon = cmp.Or(o.Coupon, "1")
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.timeouts = cmp.Or(o.timeouts, defaultTimeouts)
+	o.InDoubt = cmp.Or(o.InDoubt, 30*time.Second)
 	switch {
 	case !o.Keys:
 		o.Tries = 1
@@ -109,13 +110,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.Users, o.DoubleTapEvery = 1, 0
 	}
 	return o, o.check()
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // ErrOptions is returned for options that make no sense; nothing was sent.

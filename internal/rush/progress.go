@@ -1,9 +1,6 @@
 package rush
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // Progress is how far a run has come. Each tap that was sent ends in one of Accepted,
 // Refused and Failed.
@@ -18,7 +15,7 @@ type Progress struct {
 // progressEvery is the time between two calls of OnProgress.
 const progressEvery = 100 * time.Millisecond
 
-// reportProgress calls OnProgress until the function that it returns is called, and then
+// reportProgress calls OnProgress at once and then now and then until the function that it returns is called, and then
 // once more.
 func (r *run) reportProgress() (done func()) {
 	if r.OnProgress == nil {
@@ -28,20 +25,6 @@ func (r *run) reportProgress() (done func()) {
 		asked, accepted, refused, failed, _, _ := r.counts()
 		r.OnProgress(Progress{Taps: r.taps(), Asked: asked, Accepted: accepted, Refused: refused, Failed: failed})
 	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for {
-			report()
-			select {
-			case <-tick.C:
-			case <-stop:
-				report()
-				return
-			}
-		}
-	})
-	return sync.OnceFunc(func() { close(stop); wg.Wait() })
+	report()
+	return repeatedly(progressEvery, report, report)
 }

@@ -25,6 +25,11 @@ func (r *run) showProgress() (done func()) {
 	if onTerminal(r.ProgressOutput) {
 		every, draw, finish = r.bar()
 	}
+	return repeatedly(every, draw, finish)
+}
+
+// repeatedly calls do now and then until the function that it returns is called, and last then.
+func repeatedly(every time.Duration, do, last func()) (done func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -33,9 +38,9 @@ func (r *run) showProgress() (done func()) {
 		for {
 			select {
 			case <-tick.C:
-				draw()
+				do()
 			case <-stop:
-				finish()
+				last()
 				return
 			}
 		}

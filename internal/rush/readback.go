@@ -1,6 +1,7 @@
 package rush
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -77,11 +78,7 @@ func (r *run) compare(a *ack, o order) {
 		return
 	}
 	if !a.allows(o.Status, time.Now()) {
-		want := a.wantStatus
-		if want == "" {
-			want = "pending"
-		}
-		r.violation("order %s of user %d should be %s and is %q", a.id, a.user, want, o.Status)
+		r.violation("order %s of user %d should be %s and is %q", a.id, a.user, cmp.Or(a.wantStatus, "pending"), o.Status)
 	}
 }
 

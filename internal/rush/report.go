@@ -1,6 +1,7 @@
 package rush
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,47 +13,47 @@ import (
 // taps, each tap in one of them; committed is what the database has. They are
 // different things and never added up.
 type Report struct {
-	Asked    int            // taps; however often one was sent, it is one
-	Accepted int            // taps that ended in an order
-	Refused  map[string]int // taps that ended in a refusal, by its code
-	Failed   int            // taps whose outcome is unknown
+	Asked    int            `json:"asked"`    // taps; however often one was sent, it is one
+	Accepted int            `json:"accepted"` // taps that ended in an order
+	Refused  map[string]int `json:"refused"`  // taps that ended in a refusal, by its code
+	Failed   int            `json:"failed"`   // taps whose outcome is unknown
 
 	// Committed is the number of orders that the audit found more than before
 	// the run. Without an audit it is the number of different orders that were
 	// acknowledged, which is the least it can be.
-	Committed  int
-	Oversold   int      // units sold above the stock, by the audit or the record
-	Duplicates int      // orders above a user's limit, and orders given out twice
-	Audit      string   // AuditClean, AuditViolated or AuditNotRun
-	Violations []string // every broken promise that was found
+	Committed  int      `json:"committed"`
+	Oversold   int      `json:"oversold"`   // units sold above the stock, by the audit or the record
+	Duplicates int      `json:"duplicates"` // orders above a user's limit, and orders given out twice
+	Audit      string   `json:"audit"`      // AuditClean, AuditViolated or AuditNotRun
+	Violations []string `json:"violations"` // every broken promise that was found
 
-	Seconds           float64 // from the first tap to the last outcome
-	OrdersPerSecond   float64 // accepted
-	RequestsPerSecond float64 // answered requests of buyers: taps, repeats, polls, payments, cancellations
-	P50Millis         float64 // latency of accepted orders, repeats and polling included,
-	P99Millis         float64 // from the tap, or in an open loop from its place in the schedule
+	Seconds           float64 `json:"seconds"`             // from the first tap to the last outcome
+	OrdersPerSecond   float64 `json:"orders_per_second"`   // accepted
+	RequestsPerSecond float64 `json:"requests_per_second"` // answered requests of buyers: taps, repeats, polls, payments, cancellations
+	P50Millis         float64 `json:"p50_ms"`              // latency of accepted orders, repeats and polling included,
+	P99Millis         float64 `json:"p99_ms"`              // from the tap, or in an open loop from its place in the schedule
 
-	Paid      int // orders whose payment was confirmed
-	Cancelled int // orders whose cancellation was confirmed
+	Paid      int `json:"paid,omitempty"`      // orders whose payment was confirmed
+	Cancelled int `json:"cancelled,omitempty"` // orders whose cancellation was confirmed
 
 	// The rest is for people and is not in the JSON.
-	Failures map[string]int // Failed, by reason
-	Queued   int            // taps first answered 202
-	QueuedIn float64        // seconds from the first tap to the last such answer
+	Failures map[string]int `json:"-"` // Failed, by reason
+	Queued   int            `json:"-"` // taps first answered 202
+	QueuedIn float64        `json:"-"` // seconds from the first tap to the last such answer
 
-	Fairness Fairness // of this run alone
+	Fairness Fairness `json:"-"` // of this run alone
 
-	Told            int     // accepted orders whose tap was told to wait, by Retry-After
-	UntoldP50Millis float64 // latency of accepted orders without that waiting
-	UntoldP99Millis float64
+	Told            int     `json:"-"` // accepted orders whose tap was told to wait, by Retry-After
+	UntoldP50Millis float64 `json:"-"` // latency of accepted orders without that waiting
+	UntoldP99Millis float64 `json:"-"`
 
-	RefusedP50Millis float64 // latency of refusals, measured as that of accepted orders
-	RefusedP99Millis float64
+	RefusedP50Millis float64 `json:"-"` // latency of refusals, measured as that of accepted orders
+	RefusedP99Millis float64 `json:"-"`
 
-	Repeats  int      // requests that repeated a tap
-	ReadBack int      // acknowledged orders that their owners read again
-	Stopped  bool     // ctx ended before all buyers were sent
-	Notes    []string // worth knowing, and no violation
+	Repeats  int      `json:"-"` // requests that repeated a tap
+	ReadBack int      `json:"-"` // acknowledged orders that their owners read again
+	Stopped  bool     `json:"-"` // ctx ended before all buyers were sent
+	Notes    []string `json:"-"` // worth knowing, and no violation
 }
 
 // Clean reports whether nothing was found wrong, by a finished audit too.
@@ -61,36 +62,19 @@ func (r Report) Clean() bool { return r.Audit == AuditClean && len(r.Violations)
 // MarshalJSON returns the object that scripts read. Refused, violations and inversions are
 // never null; paid and cancelled are there only if there were any.
 func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report // without this method
 	out := struct {
-		Asked             int            `json:"asked"`
-		Accepted          int            `json:"accepted"`
-		Refused           map[string]int `json:"refused"`
-		Failed            int            `json:"failed"`
-		Committed         int            `json:"committed"`
-		Oversold          int            `json:"oversold"`
-		Duplicates        int            `json:"duplicates"`
-		Audit             string         `json:"audit"`
-		Violations        []string       `json:"violations"`
-		Seconds           float64        `json:"seconds"`
-		OrdersPerSecond   float64        `json:"orders_per_second"`
-		RequestsPerSecond float64        `json:"requests_per_second"`
-		P50Millis         float64        `json:"p50_ms"`
-		P99Millis         float64        `json:"p99_ms"`
-		Paid              int            `json:"paid,omitempty"`
-		Cancelled         int            `json:"cancelled,omitempty"`
-		Overtaken         int            `json:"overtaken"`
-		Inversions        float64        `json:"inversions"`
+		plain
+
+		Overtaken  int     `json:"overtaken"`
+		Inversions float64 `json:"inversions"`
 
 		InversionsByShard []float64          `json:"inversions_by_shard"`
 		InversionsByPath  map[string]float64 `json:"inversions_by_path"`
-	}{
-		r.Asked, r.Accepted, r.Refused, r.Failed, r.Committed, r.Oversold, r.Duplicates, r.Audit, r.Violations,
-		round(r.Seconds, 1000), round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10),
-		round(r.P50Millis, 1000), round(r.P99Millis, 1000), r.Paid, r.Cancelled,
-		r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000),
-		[]float64{},
-		map[string]float64{},
-	}
+	}{plain(r), r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), []float64{}, map[string]float64{}}
+	out.Seconds = round(r.Seconds, 1000)
+	out.OrdersPerSecond, out.RequestsPerSecond = round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10)
+	out.P50Millis, out.P99Millis = round(r.P50Millis, 1000), round(r.P99Millis, 1000)
 	for _, part := range r.Fairness.ByShard {
 		out.InversionsByShard = append(out.InversionsByShard, round(part, 10000))
 	}
@@ -103,9 +87,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if out.Violations == nil {
 		out.Violations = []string{}
 	}
-	if out.Audit == "" {
-		out.Audit = AuditNotRun
-	}
+	out.Audit = cmp.Or(out.Audit, AuditNotRun)
 	return json.Marshal(out)
 }
 
