@@ -1,9 +1,6 @@
 package faults
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // ClockPath is where the second listener of an instance takes how far its time of day is
 // set ahead, as "-16s".
@@ -13,12 +10,10 @@ const ClockPath = Path + "/clock"
 // counted by the monotonic clock, which nothing sets.
 func (p *Points) Now() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
 
-func (p *Points) setClock(w http.ResponseWriter, text string) {
+func (p *Points) setClock(text string) error {
 	by, err := time.ParseDuration(text)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	if err == nil {
+		p.ahead.Store(int64(by))
 	}
-	p.ahead.Store(int64(by))
-	p.tell(w)
+	return err //nolint:wrapcheck // it says what it could not read
 }

@@ -21,34 +21,30 @@ func (p *Points) Handler(next http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", next)
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { p.tell(w) })
-	mux.HandleFunc("PUT "+Path, func(w http.ResponseWriter, r *http.Request) {
-		text, err := spec(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
+	mux.HandleFunc("PUT "+Path, p.taking(func(text string) error {
 		all, err := Parse(text)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+		if err == nil {
+			p.Arm(all...)
 		}
-		p.Arm(all...)
-		p.tell(w)
-	})
-	mux.HandleFunc("PUT "+ClockPath, func(w http.ResponseWriter, r *http.Request) {
-		text, err := spec(r)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		p.setClock(w, text)
-	})
+		return err
+	}))
+	mux.HandleFunc("PUT "+ClockPath, p.taking(p.setClock))
 	return mux
 }
 
-func spec(r *http.Request) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
-	return string(text), err
+// taking serves a request whose body take takes, or refuses with an error.
+func (p *Points) taking(take func(text string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(io.LimitReader(r.Body, maxSpec))
+		if err == nil {
+			err = take(string(text))
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		p.tell(w)
+	}
 }
 
 func (p *Points) tell(w http.ResponseWriter) {
