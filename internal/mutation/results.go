@@ -63,10 +63,6 @@ func (r *results) keep(one Result) error {
 	if r.path == "" {
 		return nil
 	}
-	line, err := json.Marshal(one)
-	if err != nil {
-		return fmt.Errorf("mutation: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o750); err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
@@ -74,8 +70,7 @@ func (r *results) keep(one Result) error {
 	if err != nil {
 		return fmt.Errorf("mutation: %w", err)
 	}
-	_, err = f.Write(append(line, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(json.NewEncoder(f).Encode(one), f.Close()); err != nil {
 		return fmt.Errorf("mutation: keep a result: %w", err)
 	}
 	return nil
@@ -88,16 +83,15 @@ func Tidy(o Options, all []Mutant) error {
 		return err
 	}
 	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
 	for _, m := range all {
 		one, ok := kept.last[m.Name()]
 		if !ok {
 			continue
 		}
-		line, err := json.Marshal(one)
-		if err != nil {
+		if err := lines.Encode(one); err != nil {
 			return fmt.Errorf("mutation: %w", err)
 		}
-		_, _ = text.Write(append(line, '\n'))
 	}
 	tidy := o.Results + ".tidy"
 	if err := os.WriteFile(tidy, text.Bytes(), 0o644); err != nil { //nolint:gosec // it is for all to read

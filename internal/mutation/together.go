@@ -30,19 +30,13 @@ type together struct {
 	originals map[string]string
 
 	mu       sync.Mutex
-	binaries map[binary]*build
+	binaries map[binary]func() (path string, err error)
 }
 
 // binary names the tests of a package as they are compiled.
 type binary struct {
 	pkg  string
 	race bool
-}
-
-type build struct {
-	once sync.Once
-	path string
-	err  error
 }
 
 // newTogether lays out the source. Mutants that do not compile beside the others are left
@@ -52,7 +46,7 @@ func newTogether(ctx context.Context, o Options, all []Mutant) (*together, error
 	if err != nil {
 		return nil, fmt.Errorf("mutation: %w", err)
 	}
-	t := &together{o: o, dir: dir, overlay: filepath.Join(dir, "overlay.json"), binaries: map[binary]*build{}}
+	t := &together{o: o, dir: dir, overlay: filepath.Join(dir, "overlay.json"), binaries: map[binary]func() (string, error){}}
 	if t.convert, err = t.run(ctx, "tool", "-n", "test2json"); err != nil {
 		return nil, fmt.Errorf("mutation: find test2json: %w\n%s", err, t.convert)
 	}
@@ -162,20 +156,20 @@ func (t *together) test(ctx context.Context, k Killer, race bool, m *Mutant) (*t
 // binary compiles the tests of a package when they are asked for first.
 func (t *together) binary(ctx context.Context, b binary) (string, error) {
 	t.mu.Lock()
-	one := t.binaries[b]
-	if one == nil {
-		one = &build{path: filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.binaries)))}
-		t.binaries[b] = one
+	compiled := t.binaries[b]
+	if compiled == nil {
+		path := filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.binaries)))
+		compiled = sync.OnceValues(func() (string, error) {
+			args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})
+			if said, err := t.run(ctx, args...); err != nil {
+				return "", fmt.Errorf("mutation: compile the tests of %s: %w\n%s", b.pkg, err, said)
+			}
+			return path, nil
+		})
+		t.binaries[b] = compiled
 	}
 	t.mu.Unlock()
-	one.once.Do(func() {
-		args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", one.path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})
-		said, err := t.run(ctx, args...)
-		if err != nil {
-			one.err = fmt.Errorf("mutation: compile the tests of %s: %w\n%s", b.pkg, err, said)
-		}
-	})
-	return one.path, one.err
+	return compiled()
 }
 
 // run runs go and returns what it complained of.
