@@ -13,8 +13,6 @@ import (
 	"seckill/internal/app/core"
 	"seckill/internal/coupon"
 	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
 	"seckill/internal/store"
 )
@@ -101,9 +99,8 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 		}
 	}
 	for range crowdTaps {
-		locker := run.NewLocker(redislock.New(client, redislock.Options{}), lock.Options{Lease: long, Wait: longWait})
 		d := path.Deps
-		d.Stock, d.Locker = shards{d.Stock, slices.Contains(off, account)}, lockerWithout(off, leasesLost, locker.Locker, client)
+		d.Stock, d.Locker = shards{d.Stock, slices.Contains(off, account)}, lockerWithout(run, off, leasesLost, client)
 		s.services = append(s.services, order.NewService(d))
 	}
 	return s

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/lock/nolock"
+	"seckill/internal/lock/redislock"
 	"seckill/internal/order"
 )
 
@@ -53,38 +53,21 @@ func (l loader) Fill(ctx context.Context, load coupon.Load) error {
 	return l.Shards.Fill(ctx, load)
 }
 
-// lockerWithout returns the locker, one that admits every caller, or one whose leases are lost.
-func lockerWithout(off []defence, leasesLost bool, locker *lock.Locker, client *redis.Client) order.Locker {
-	switch {
-	case slices.Contains(off, locking):
-		return noLocker{}
-	case leasesLost:
+// lockerWithout returns the locker of a process, one that admits every caller, or one whose leases are lost.
+func lockerWithout(run *Run, off []defence, leasesLost bool, client *redis.Client) order.Locker {
+	o := lock.Options{Lease: long, Wait: longWait}
+	if slices.Contains(off, locking) {
+		return noLocker{run.NewLocker(nolock.Backend{}, o).Locker}
+	}
+	locker := run.NewLocker(redislock.New(client, redislock.Options{}), o).Locker
+	if leasesLost {
 		return lossyLocker{locker, client}
 	}
 	return locker
 }
 
-// noLocker admits every caller.
-type noLocker struct{}
-
-// Do runs the work at once.
-func (noLocker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
-	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: long, Logger: quiet})
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.Do(ctx, key, work, opts...), l.Close(context.WithoutCancel(ctx)))
-}
-
-// DoMany runs the work at once.
-func (noLocker) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
-	l, err := lock.New(nolock.Backend{}, lock.Options{Lease: long, Logger: quiet})
-	if err != nil {
-		return slices.Repeat([]error{err}, len(keys))
-	}
-	defer func() { _ = l.Close(context.WithoutCancel(ctx)) }()
-	return l.DoMany(ctx, keys, work, opts...)
-}
+// noLocker admits every caller: each request of a user is at another process, so none waits in it for another.
+type noLocker struct{ *lock.Locker }
 
 // Raise does nothing: there is no counter to raise, and the clock has passed it.
 func (noLocker) Raise(context.Context, string, uint64) error { return nil }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"seckill/internal/testbed/servers"
 )
 
 // createDatabase creates a temporary database.
@@ -52,26 +54,12 @@ func (run *Run) DB() *sql.DB {
 
 // Pool opens a pool of at most conns connections; 0 is no limit.
 func (run *Run) Pool(dsn string, conns int) *sql.DB {
-	db, err := open(dsn)
+	db, err := servers.OpenDatabase(dsn) // lost replies are part of some experiments
 	run.Must(err)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(max(conns, 8))
 	run.OnStop(func() { _ = db.Close() })
 	return db
-}
-
-// open returns a pool on a database.
-func open(dsn string) (*sql.DB, error) {
-	parsed, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, errBadDSN
-	}
-	parsed.Logger = &mysql.NopLogger{} // lost replies are part of some experiments
-	connector, err := mysql.NewConnector(parsed)
-	if err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
-	}
-	return sql.OpenDB(connector), nil
 }
 
 // Tables creates tables, each `name (columns)`, and drops them at the end.

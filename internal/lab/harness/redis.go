@@ -69,24 +69,29 @@ func (a *Actor) TryRedis(kind Kind, what string, do func(s *Step, c *redis.Clien
 // StallUntilExpired is a step in which the actor stands still (a long garbage collection, a paused
 // machine) until the server has let the key expire.
 func (a *Actor) StallUntilExpired(key string) {
-	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
-		s.End(LeaseSpan, key)
-		_, err := a.run.awaitExpiry(s.Ctx, key, stepLimit)
-		return err
-	}))
+	a.stall(key, func(*Step) error { return nil })
 }
 
 // StallPast is StallUntilExpired for a lease that is too long to wait for: the server is told to
 // end it. What comes before the stall is in time on any machine.
 func (a *Actor) StallPast(key string) {
-	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
-		s.End(LeaseSpan, key)
+	a.stall(key, func(s *Step) error {
 		for _, name := range a.run.names(key) {
 			if err := a.run.Redis().PExpire(s.Ctx, name, time.Millisecond).Err(); err != nil {
 				return fmt.Errorf("end the lease of %s: %w", key, err)
 			}
 		}
-		_, err := a.run.awaitExpiry(s.Ctx, key, stepLimit)
+		return nil
+	})
+}
+
+func (a *Actor) stall(key string, begin func(s *Step) error) {
+	a.must("stall", a.Do(Process, Fault, "stalls until the lease of "+key+" has run out", func(s *Step) error {
+		s.End(LeaseSpan, key)
+		err := begin(s)
+		if err == nil {
+			_, err = a.run.awaitExpiry(s.Ctx, key, stepLimit)
+		}
 		return err
 	}))
 }
@@ -260,29 +265,29 @@ func (a *Actor) WaitAtMost(key string, limit time.Duration) {
 
 // WorkFor is a step that takes so long, for work that has to outlast a lease.
 func (a *Actor) WorkFor(what string, d time.Duration) {
-	a.Must(Process, Work, what, func(s *Step) error {
-		select {
-		case <-time.After(d):
-		case <-s.Ctx.Done():
-		}
-		return s.Ctx.Err()
-	})
+	a.workFor(what, d, func(*Step) {})
 }
 
 // WorkPast is WorkFor under a lock that may not last as long: the timeline shows whether its lease has
 // run out meanwhile.
 func (a *Actor) WorkPast(key, what string, d time.Duration) {
-	a.Must(Process, Work, what, func(s *Step) error {
-		select {
-		case <-time.After(d):
-		case <-s.Ctx.Done():
-			return s.Ctx.Err()
-		}
+	a.workFor(what, d, func(s *Step) {
 		if a.run.TTL(key) == 0 {
 			s.Note("the lease of %s has run out meanwhile", key)
 			s.Gone(key)
 		}
-		return nil
+	})
+}
+
+func (a *Actor) workFor(what string, d time.Duration, then func(s *Step)) {
+	a.Must(Process, Work, what, func(s *Step) error {
+		select {
+		case <-time.After(d):
+			then(s)
+			return nil
+		case <-s.Ctx.Done():
+			return s.Ctx.Err()
+		}
 	})
 }
 

@@ -66,20 +66,21 @@ func (p *Servers) Redis(ctx context.Context, isReal bool) (string, error) {
 		return p.redis, nil
 	}
 	p.redisHost = host
-	switch host {
-	case EmbeddedRedis:
-		return p.startEmbedded(ctx)
-	case privateRedis:
-		return p.startRedis(ctx)
+	if host != EmbeddedRedis && host != privateRedis {
+		p.redis = p.config.Redis
+		return p.redis, nil
 	}
-	p.redis = p.config.Redis
-	return p.redis, nil
-}
-
-func (p *Servers) startEmbedded(ctx context.Context) (string, error) {
 	bed, err := p.open()
 	if err != nil {
 		return "", err
+	}
+	if host == privateRedis {
+		r, err := bed.StartRedis(ctx)
+		if err != nil {
+			return "", fmt.Errorf("start a Redis: %w", err)
+		}
+		p.redis = r.Addr()
+		return p.redis, nil
 	}
 	e, err := embedded.Start(ctx)
 	if err != nil {
@@ -87,19 +88,6 @@ func (p *Servers) startEmbedded(ctx context.Context) (string, error) {
 	}
 	bed.OnClose(e.Close)
 	p.redis = e.RedisAddr()
-	return p.redis, nil
-}
-
-func (p *Servers) startRedis(ctx context.Context) (string, error) {
-	bed, err := p.open()
-	if err != nil {
-		return "", err
-	}
-	r, err := bed.StartRedis(ctx)
-	if err != nil {
-		return "", fmt.Errorf("start a Redis: %w", err)
-	}
-	p.redis = r.Addr()
 	return p.redis, nil
 }
 

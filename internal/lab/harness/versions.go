@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"seckill/internal/testbed/servers"
 )
 
 // Recorded says of a result that it was not played here, but when, and on which servers.
@@ -63,7 +65,7 @@ func (p *Servers) databaseVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	db, err := open(dsn)
+	db, err := servers.OpenDatabase(dsn)
 	if err != nil {
 		return "", err
 	}

@@ -10,26 +10,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
 	"time"
 
 	"seckill/internal/lab"
 	"seckill/internal/lab/harness"
+	"seckill/internal/testbed"
 )
 
 const file = "internal/lab/recordings.jsonl"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := record(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "record:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main("record", record) }
 
 func record(ctx context.Context) error {
 	servers := harness.NewServers(harness.Config{})
