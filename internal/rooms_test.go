@@ -82,15 +82,15 @@ var rooms = map[string][]string{
 		"internal/lock/redlock", "internal/order", "internal/testbed/servers", "internal/stock", "internal/store",
 	},
 	"internal/lab/harness":    {"internal/embedded", "internal/lock", "internal/lock/redislock", "internal/redisconn", "internal/testbed", "internal/testbed/servers"},
-	"internal/lab/cmd/record": {"internal/lab", "internal/lab/harness"},
+	"internal/lab/cmd/record": {"internal/lab", "internal/lab/harness", "internal/testbed"},
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
 	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/chaos":          {"internal/coupon", "internal/faults", "internal/lock", "internal/preflight", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers"},
-	"internal/bench/cmd/bench":    {"internal/bench"},
-	"internal/bench/cmd/shop":     {"internal/bench"},
+	"internal/bench/cmd/bench":    {"internal/bench", "internal/testbed"},
+	"internal/bench/cmd/shop":     {"internal/bench", "internal/testbed"},
 	"internal/bench/cmd/k6report": {}, // it reads what k6 wrote
 	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
@@ -98,7 +98,7 @@ var rooms = map[string][]string{
 		"internal/coupon", "internal/rush", "internal/stock",
 		"internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers",
 	},
-	"internal/scale/cmd/scale": {"internal/scale"},
+	"internal/scale/cmd/scale": {"internal/scale", "internal/testbed"},
 
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it
 	"internal/e2e/attack":           {}, // its tests start it in their process

@@ -106,12 +106,8 @@ func (b *bench) paths(ctx context.Context) error {
 	rounds := make(map[string][]figures, len(there))
 	for round := range b.rounds {
 		err := playRound(there, rounds, func(p path) (figures, error) {
-			taps := p.taps
-			if b.Quick {
-				taps = p.quick
-			}
 			return b.measured(ctx, p.name, round, func() (taken, error) {
-				return b.house.measure(ctx, p, taps, b.profileFile(p.name, round))
+				return b.house.measure(ctx, p, b.tapsOf(p), b.profileFile(p.name, round))
 			})
 		})
 		if err != nil {
@@ -126,6 +122,14 @@ func (b *bench) paths(ctx context.Context) error {
 		b.report.Paths = append(b.report.Paths, Row{Name: p.name, Note: p.what, figures: medians(rounds[p.name])})
 	}
 	return nil
+}
+
+// tapsOf returns the taps of a round of a path.
+func (b *bench) tapsOf(p path) int {
+	if b.Quick {
+		return p.quick
+	}
+	return p.taps
 }
 
 // playRound measures each path once and adds what was measured to the rounds before. The bare route, which is the
@@ -168,6 +172,26 @@ func ratio(of metric, f figures, with []figures, round int) float64 {
 		return 0
 	}
 	return over(f[of], with[round][of])
+}
+
+// inRounds measures each of what has these names once in every round, so that other load on the machine meets all of
+// them, and returns the medians.
+func (b *bench) inRounds(ctx context.Context, names []string, measure func(i int) (taken, error)) ([]figures, error) {
+	rounds := make([][]figures, len(names))
+	for round := range b.rounds {
+		for i, name := range names {
+			f, err := b.measured(ctx, name, round, func() (taken, error) { return measure(i) })
+			if err != nil {
+				return nil, err
+			}
+			rounds[i] = append(rounds[i], f)
+		}
+	}
+	all := make([]figures, len(names))
+	for i := range all {
+		all[i] = medians(rounds[i])
+	}
+	return all, nil
 }
 
 // measured takes one measurement, logs it, and keeps the violations of its audits.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"seckill/internal/testbed/servers"
 )
@@ -57,43 +56,34 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	rounds := make([][]figures, len(layouts))
-	for round := range b.rounds {
-		for i, l := range layouts {
-			if clusters[l.masters] == nil {
-				dir := filepath.Join(b.house.Dir, fmt.Sprintf("cluster%d", l.masters))
-				if clusters[l.masters], err = servers.StartMasters(ctx, dir, l.masters); err != nil {
-					return err
-				}
-			}
-			f := cluster{instances: l.instances, cluster: true, nodes: clusters[l.masters].Nodes()}
-			figures, err := b.measured(ctx, "cluster, "+l.String(), round, func() (taken, error) { return b.inFleet(ctx, p, f) })
+	names := make([]string, len(layouts))
+	for i, l := range layouts {
+		names[i] = "cluster, " + l.String()
+		if clusters[l.masters] == nil {
+			dir := filepath.Join(b.house.Dir, fmt.Sprintf("cluster%d", l.masters))
+			c, err := servers.StartMasters(ctx, dir, l.masters)
 			if err != nil {
 				return err
 			}
-			rounds[i] = append(rounds[i], figures)
+			clusters[l.masters] = c
 		}
 	}
+	all, err := b.inRounds(ctx, names, func(i int) (taken, error) {
+		l := layouts[i]
+		return b.inFleet(ctx, p, cluster{instances: l.instances, cluster: true, nodes: clusters[l.masters].Nodes()})
+	})
+	if err != nil {
+		return err
+	}
 	for i, l := range layouts {
-		b.report.Fleets = append(b.report.Fleets, Row{Name: l.String(), At: float64(l.instances), figures: medians(rounds[i])})
+		b.report.Fleets = append(b.report.Fleets, Row{Name: l.String(), At: float64(l.instances), figures: all[i]})
 	}
 	return nil
 }
 
 // inFleet spreads a workload of one coupon over the instances.
-func (b *bench) inFleet(ctx context.Context, p path, f cluster) (t taken, err error) {
-	s, err := b.house.openFleet(ctx, p, f)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.warm(ctx, &t, b.taps); err != nil {
-		return t, err
-	}
-	id, err := s.sell(ctx, b.taps, time.Now().Add(-time.Second))
-	if err != nil {
-		return t, err
-	}
-	err = s.take(ctx, &t, workload{coupons: []string{id}, taps: b.taps, lanes: conns, first: anywhere()})
-	return t, err
+func (b *bench) inFleet(ctx context.Context, p path, f cluster) (taken, error) {
+	return b.inShop(ctx, p, f, b.taps, func(s *deployment, t *taken) error {
+		return s.takeNew(ctx, t, workload{taps: b.taps, lanes: conns})
+	})
 }

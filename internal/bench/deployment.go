@@ -28,8 +28,11 @@ type deployment struct {
 
 // open starts the program with the path's settings, or the bare route.
 func (h *env) open(ctx context.Context, p path) (*deployment, error) {
-	return h.openFleet(ctx, p, cluster{instances: 1, nodes: []*servers.Redis{h.Redis}})
+	return h.openFleet(ctx, p, h.alone())
 }
+
+// alone returns one instance on the one Redis.
+func (h *env) alone() cluster { return cluster{instances: 1, nodes: []*servers.Redis{h.Redis}} }
 
 // openFleet is open for several instances, on any Redis.
 func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, err error) {

@@ -38,27 +38,25 @@ type growing struct {
 }
 
 func (b *bench) grow(ctx context.Context, p path, g growing) error {
-	rounds := make([][]figures, len(g.sizes))
-	for round := range b.rounds {
-		for i, size := range g.sizes {
-			f, err := b.measured(ctx, fmt.Sprintf("%d %s", size, g.name), round, func() (taken, error) {
-				return b.inShop(ctx, p, b.taps, func(s *deployment, t *taken) error { return g.take(ctx, s, t, size) })
-			})
-			if err != nil {
-				return err
-			}
-			rounds[i] = append(rounds[i], f)
-		}
+	names := make([]string, len(g.sizes))
+	for i, size := range g.sizes {
+		names[i] = fmt.Sprintf("%d %s", size, g.name)
+	}
+	all, err := b.inRounds(ctx, names, func(i int) (taken, error) {
+		return b.inShop(ctx, p, b.house.alone(), b.taps, func(s *deployment, t *taken) error { return g.take(ctx, s, t, g.sizes[i]) })
+	})
+	if err != nil {
+		return err
 	}
 	for i, size := range g.sizes {
-		*g.into = append(*g.into, Row{Name: grouped(int64(size)), At: float64(size), figures: medians(rounds[i])})
+		*g.into = append(*g.into, Row{Name: grouped(int64(size)), At: float64(size), figures: all[i]})
 	}
 	return nil
 }
 
 // inShop opens a deployment, warms it up, runs do, and closes it.
-func (b *bench) inShop(ctx context.Context, p path, taps int, do func(*deployment, *taken) error) (t taken, err error) {
-	s, err := b.house.open(ctx, p)
+func (b *bench) inShop(ctx context.Context, p path, f cluster, taps int, do func(*deployment, *taken) error) (t taken, err error) {
+	s, err := b.house.openFleet(ctx, p, f)
 	if err != nil {
 		return t, err
 	}

@@ -106,15 +106,20 @@ func (s *deployment) take(ctx context.Context, t *taken, c workload) error {
 
 // warm fills pools, caches and the branch predictors with a sale of its own.
 func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
-	n := min(2000, max(256, taps/20))
-	id, err := s.sell(ctx, n, time.Now().Add(-time.Second))
-	if err != nil {
-		return err
-	}
-	if err := s.take(ctx, t, workload{coupons: []string{id}, taps: n, lanes: conns, first: anywhere()}); err != nil {
+	if err := s.takeNew(ctx, t, workload{taps: min(2000, max(256, taps/20)), lanes: conns}); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	return nil
+}
+
+// takeNew puts a coupon on sale, a unit for each tap, and runs a workload of new users on it.
+func (s *deployment) takeNew(ctx context.Context, t *taken, c workload) error {
+	id, err := s.sell(ctx, c.taps, time.Now().Add(-time.Second))
+	if err != nil {
+		return err
+	}
+	c.coupons, c.first = []string{id}, anywhere()
+	return s.take(ctx, t, c)
 }
 
 // warmHeap lets half as many come before, on a path whose answers cost little: the heap has touched all the pages

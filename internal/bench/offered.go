@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // loads are the offered arrivals, as shares of the peak rate.
@@ -60,44 +59,26 @@ func (b *bench) offered(ctx context.Context) error {
 
 // peak returns the path's median, measured again if it is missing.
 func (b *bench) peak(ctx context.Context, p path) (figures, error) {
-	for _, r := range b.report.Paths {
-		if r.Name == p.name {
-			return r.figures, nil
-		}
+	if f, known := b.report.called(p.name); known {
+		return f, nil
 	}
-	var rounds []figures
-	for round := range b.rounds {
-		taps := p.taps
-		if b.Quick {
-			taps = p.quick
-		}
-		f, err := b.measured(ctx, "peak of "+p.name, round, func() (taken, error) { return b.house.measure(ctx, p, taps, "") })
-		if err != nil {
-			return figures{}, err
-		}
-		rounds = append(rounds, f)
+	all, err := b.inRounds(ctx, []string{"peak of " + p.name}, func(int) (taken, error) { return b.house.measure(ctx, p, b.tapsOf(p), "") })
+	if err != nil {
+		return figures{}, err
 	}
-	return medians(rounds), nil
+	return all[0], nil
 }
 
 // arrivals offers perSecond buyers a second for so many seconds.
 func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
 	taps := max(1, int(perSecond*seconds))
-	var rounds []figures
-	for round := range b.rounds {
-		f, err := b.measured(ctx, fmt.Sprintf("%.0f/s offered", perSecond), round, func() (taken, error) {
-			return b.inShop(ctx, p, taps, func(s *deployment, t *taken) error {
-				id, err := s.sell(ctx, taps, time.Now().Add(-time.Second))
-				if err != nil {
-					return err
-				}
-				return s.take(ctx, t, workload{coupons: []string{id}, taps: taps, lanes: lanes, rate: perSecond, first: anywhere()})
-			})
+	all, err := b.inRounds(ctx, []string{fmt.Sprintf("%.0f/s offered", perSecond)}, func(int) (taken, error) {
+		return b.inShop(ctx, p, b.house.alone(), taps, func(s *deployment, t *taken) error {
+			return s.takeNew(ctx, t, workload{taps: taps, lanes: lanes, rate: perSecond})
 		})
-		if err != nil {
-			return Row{}, err
-		}
-		rounds = append(rounds, f)
+	})
+	if err != nil {
+		return Row{}, err
 	}
-	return Row{At: perSecond, figures: medians(rounds)}, nil
+	return Row{At: perSecond, figures: all[0]}, nil
 }

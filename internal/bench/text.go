@@ -30,7 +30,7 @@ var (
 		if v == 0 {
 			return "–"
 		}
-		return strconv.FormatFloat(v, 'f', 3, 64)
+		return three(v)
 	}
 )
 

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seckill/internal/coupon"
-	"seckill/internal/stock"
 )
 
 // filled is how many rows one statement fills in or changes.
@@ -99,7 +98,7 @@ func (s *sale) leaveHolds(ctx context.Context) (string, error) {
 		_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 			for i := from; i < min(n, from+before); i++ {
 				user, order, request := s.holder(i)
-				tag := fmt.Sprintf("%s{%s:%d}:", stock.DefaultPrefix, s.coupon, coupon.Home(user, shards))
+				tag := s.key(coupon.Home(user, shards), "")
 				id, who := strconv.FormatInt(order, 10), strconv.FormatInt(user, 10)
 				p.Decr(ctx, tag+"stock")
 				p.HSet(ctx, tag+"holds", id, fmt.Sprintf("own %s %s %d ,%s,", request, who, since, id))

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -27,17 +28,10 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for field, value := range map[*time.Duration]time.Duration{&l.Call: 5 * time.Millisecond, &l.Short: time.Second} {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	if l.Growth == 0 {
-		l.Growth = 2.2
-	}
-	if l.Memory == 0 {
-		l.Memory = 32 << 20
-	}
+	l.Call = cmp.Or(l.Call, 5*time.Millisecond)
+	l.Short = cmp.Or(l.Short, time.Second)
+	l.Growth = cmp.Or(l.Growth, 2.2)
+	l.Memory = cmp.Or(l.Memory, 32<<20)
 	return l
 }
 

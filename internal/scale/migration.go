@@ -67,17 +67,17 @@ func (s *sale) schemaFile(dialect string) string { return filepath.Join(s.dir, d
 // run is killed while it alters the table, and the second goes on.
 func (s *sale) migrate(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
-	_, err := timed(&r.Took, func() (string, error) {
+	err := timed(&r.Took, func() error {
 		killed, err := s.killMigration(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		out, err := s.runProgram(ctx, r, s.nextProgram, "migrate")
 		if err == nil {
 			r.note("killed with SIGKILL %s after its begin, and run again", killed.Round(10*time.Millisecond))
 			err = s.migrated(ctx, out)
 		}
-		return "", err
+		return err
 	})
 	return errors.Join(err, s.endOfNext(context.WithoutCancel(ctx)))
 }

@@ -90,7 +90,11 @@ func (s *sale) auditAgain(ctx context.Context, r *Row) error {
 // audit runs `seckill audit` over the coupon.
 func (s *sale) audit(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
-	out, err := timed(&r.Took, func() (string, error) { return s.run(ctx, r, "audit", "--coupon", s.coupon) })
+	var out string
+	err := timed(&r.Took, func() (err error) {
+		out, err = s.run(ctx, r, "audit", "--coupon", s.coupon)
+		return err
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -104,16 +108,15 @@ func (s *sale) audit(ctx context.Context, r *Row) error {
 func (s *sale) publishMore(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
 	publication := "/" + s.coupon + "/publication"
-	_, err := timed(&r.Took, func() (string, error) {
+	return timed(&r.Took, func() error {
 		if err := s.call(ctx, http.MethodDelete, publication, nil, nil); err != nil {
-			return "", err
+			return err
 		}
 		if err := s.call(ctx, http.MethodPatch, "/"+s.coupon, map[string]any{"stock": s.units() + s.buyers/10}, nil); err != nil {
-			return "", err
+			return err
 		}
-		return "", s.load(ctx, s.coupon)
+		return s.load(ctx, s.coupon)
 	})
-	return err
 }
 
 // restore empties Redis and waits until the program has noticed and loaded the coupon.
@@ -127,49 +130,40 @@ func (s *sale) restore(ctx context.Context, r *Row) error {
 	if err := s.client.FlushAll(ctx).Err(); err != nil {
 		return fmt.Errorf("empty Redis: %w", err)
 	}
-	_, err = timed(&r.Took, func() (string, error) {
-		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
-			is, err := s.row(ctx, s.coupon)
-			return is.epoch > before.epoch && !is.loading, err
-		})
+	return s.awaitTimed(ctx, r, func(ctx context.Context) (bool, error) {
+		is, err := s.row(ctx, s.coupon)
+		return is.epoch > before.epoch && !is.loading, err
 	})
-	return err
 }
 
 // settle waits until no hold is open.
 func (s *sale) settle(ctx context.Context, r *Row) error {
 	r.Items = s.openHolds()
-	_, err := timed(&r.Took, func() (string, error) {
-		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
-			open := int64(0)
-			for shard := range shards {
-				n, err := s.client.ZCard(ctx, s.key(shard, "ages")).Result()
-				if err != nil {
-					return false, fmt.Errorf("count the holds: %w", err)
-				}
-				open += n - 1 // without its mark
+	return s.awaitTimed(ctx, r, func(ctx context.Context) (bool, error) {
+		open := int64(0)
+		for shard := range shards {
+			n, err := s.client.ZCard(ctx, s.key(shard, "ages")).Result()
+			if err != nil {
+				return false, fmt.Errorf("count the holds: %w", err)
 			}
-			return open == 0, nil
-		})
+			open += n - 1 // without its mark
+		}
+		return open == 0, nil
 	})
-	return err
 }
 
 // expire waits until the overdue orders have expired and the shards have their units.
 func (s *sale) expire(ctx context.Context, r *Row) error {
 	r.Items = s.buyers / 2
-	_, err := timed(&r.Took, func() (string, error) {
-		return "", s.await(ctx, func(ctx context.Context) (left bool, err error) {
-			err = s.raw.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orders FORCE INDEX (orders_due)
-				WHERE status = 'pending' AND expires_at <= UTC_TIMESTAMP(3))
-				OR EXISTS (SELECT 1 FROM stock_returns WHERE coupon_id = ?)`, s.coupon).Scan(&left)
-			if err != nil {
-				return false, fmt.Errorf("look for overdue orders: %w", err)
-			}
-			return !left, nil
-		})
+	return s.awaitTimed(ctx, r, func(ctx context.Context) (left bool, err error) {
+		err = s.raw.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orders FORCE INDEX (orders_due)
+			WHERE status = 'pending' AND expires_at <= UTC_TIMESTAMP(3))
+			OR EXISTS (SELECT 1 FROM stock_returns WHERE coupon_id = ?)`, s.coupon).Scan(&left)
+		if err != nil {
+			return false, fmt.Errorf("look for overdue orders: %w", err)
+		}
+		return !left, nil
 	})
-	return err
 }
 
 // end ends the sale a day ago and waits until its shards are freed. The time counts from the
@@ -197,15 +191,13 @@ func (s *sale) end(ctx context.Context, r *Row) error {
 	if err != nil {
 		return fmt.Errorf("wait for the job: %w", err)
 	}
-	_, err = timed(&r.Took, func() (string, error) {
-		return "", s.await(ctx, func(ctx context.Context) (bool, error) {
-			is, err := s.row(ctx, s.coupon)
-			if err != nil || is.shards > 0 {
-				return false, err
-			}
-			info, err := s.client.InfoMap(ctx, "memory").Result()
-			return info["Memory"]["lazyfree_pending_objects"] == "0", err //nolint:wrapcheck // below
-		})
+	err = s.awaitTimed(ctx, r, func(ctx context.Context) (bool, error) {
+		is, err := s.row(ctx, s.coupon)
+		if err != nil || is.shards > 0 {
+			return false, err
+		}
+		info, err := s.client.InfoMap(ctx, "memory").Result()
+		return info["Memory"]["lazyfree_pending_objects"] == "0", err //nolint:wrapcheck // below
 	})
 	if err != nil {
 		return fmt.Errorf("wait until all is freed: %w", err)
@@ -234,7 +226,10 @@ func (s *sale) archive(ctx context.Context, r *Row) error {
 	if err != nil {
 		return err
 	}
-	_, err = timed(&r.Took, func() (string, error) { return s.run(ctx, r, "archive", "--older-than", "48h") })
+	err = timed(&r.Took, func() error {
+		_, err := s.run(ctx, r, "archive", "--older-than", "48h")
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -262,9 +257,14 @@ func (s *sale) memoryOfRedis(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(info["Memory"]["used_memory"], 10, 64) //nolint:wrapcheck // it says what it could not read
 }
 
-func timed[T any](took *time.Duration, do func() (T, error)) (T, error) {
+func timed(took *time.Duration, do func() error) error {
 	began := time.Now()
-	done, err := do()
+	err := do()
 	*took = time.Since(began)
-	return done, err
+	return err
+}
+
+// awaitTimed is await for as long as the phase takes.
+func (s *sale) awaitTimed(ctx context.Context, r *Row, is func(context.Context) (bool, error)) error {
+	return timed(&r.Took, func() error { return s.await(ctx, is) })
 }

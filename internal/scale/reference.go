@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,10 +88,5 @@ func (r *Report) mayGrow(phase string) float64 {
 
 // loads reports whether a phase is a loading of Redis.
 func loads(name string) bool {
-	for _, p := range phases {
-		if p.name == name {
-			return p.loads
-		}
-	}
-	return false
+	return slices.ContainsFunc(phases, func(p phase) bool { return p.name == name && p.loads })
 }

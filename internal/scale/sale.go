@@ -122,7 +122,8 @@ func (s *sale) publish(ctx context.Context, units int64) (string, error) {
 // request may: some instance goes on with it.
 func (s *sale) load(ctx context.Context, id string) error {
 	err := s.call(ctx, http.MethodPost, "/"+id+"/publication", nil, nil)
-	if refused, ok := errors.AsType[*servers.RefusedError](err); err != nil && !(ok && refused.Status >= http.StatusInternalServerError) {
+	refused, ok := errors.AsType[*servers.RefusedError](err)
+	if later := ok && refused.Status >= http.StatusInternalServerError; err != nil && !later {
 		return err
 	}
 	return s.await(ctx, func(ctx context.Context) (bool, error) {

@@ -17,6 +17,7 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,8 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("%w: there is no phase %q among %s", ErrOptions, name, strings.Join(Names(), ", "))
 		}
 	}
-	if o.Tick == 0 {
-		o.Tick = time.Second
-	}
-	if o.Calm == 0 {
-		o.Calm = 5 * time.Second
-	}
+	o.Tick = cmp.Or(o.Tick, time.Second)
+	o.Calm = cmp.Or(o.Calm, 5*time.Second)
 	if o.Log == nil {
 		o.Log = io.Discard
 	}

@@ -10,26 +10,15 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"seckill/internal/bench"
+	"seckill/internal/testbed"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main("bench", run) }
 
 func run(ctx context.Context) error {
 	o := bench.Options{Log: os.Stderr}
@@ -62,19 +51,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if *out != "" {
-		err = into(*out, write)
+		err = testbed.WriteFile(*out, write)
 	}
 	if *svg != "" && len(r.Load) > 0 {
-		err = errors.Join(err, into(*svg, r.WriteSVG))
+		err = errors.Join(err, testbed.WriteFile(*svg, r.WriteSVG))
 	}
 	return errors.Join(err, r.Verdict())
-}
-
-// into writes a file.
-func into(file string, write func(io.Writer) error) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -9,23 +9,13 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"seckill/internal/bench"
+	"seckill/internal/testbed"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "shop:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main("shop", run) }
 
 func run(ctx context.Context) error {
 	o := bench.EnvOptions{Root: "."}

@@ -10,29 +10,19 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 
 	"seckill/internal/scale"
+	"seckill/internal/testbed"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scale:", err)
-		os.Exit(1)
-	}
-}
+func main() { testbed.Main("scale", run) }
 
 func run(ctx context.Context) error {
+	context.AfterFunc(ctx, func() { signal.Reset() }) // a second signal ends it at once
 	o := scale.Options{Log: os.Stderr, Root: "."}
 	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; those before and after it have half of them")
 	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: growth is judged by processor time, and calls of Redis by their median")
@@ -46,7 +36,7 @@ func run(ctx context.Context) error {
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // what matters comes back as an error
 	if *out != "" {
-		o.OnRow = func(r *scale.Report) error { return into(*out, r.WriteMarkdown) }
+		o.OnRow = func(r *scale.Report) error { return testbed.WriteFile(*out, r.WriteMarkdown) }
 	}
 	r, err := scale.Run(ctx, o)
 	if r == nil {
@@ -57,16 +47,7 @@ func run(ctx context.Context) error {
 	}
 	err = errors.Join(err, r.WriteText(os.Stdout))
 	if *out != "" {
-		err = errors.Join(err, into(*out, r.WriteMarkdown))
+		err = errors.Join(err, testbed.WriteFile(*out, r.WriteMarkdown))
 	}
 	return errors.Join(err, r.Verdict())
-}
-
-// into writes a file.
-func into(file string, write func(io.Writer) error) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return err //nolint:wrapcheck // it names the file
-	}
-	return errors.Join(write(f), f.Close())
 }
