@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -121,8 +122,8 @@ func (r *round) audited(ctx context.Context) error {
 	if got.status != http.StatusOK {
 		return fmt.Errorf("the audit was answered %d: %s", got.status, got.body)
 	}
-	if err := into(got.body, &a); err != nil {
-		return err
+	if err := json.Unmarshal(got.body, &a); err != nil {
+		return fmt.Errorf("read the audit: %w", err)
 	}
 	if (a.Clean || r.drawOfLostOrders(a)) && a.Settled {
 		return nil

@@ -3,21 +3,14 @@ package chaos
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"strings"
 )
 
 func databaseKill(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	return killAndRestart(ctx, r)
-}
-
-func killAndRestart(ctx context.Context, r *round) (bool, error) {
-	if err := r.env.MariaDB.Kill(); err != nil {
-		return false, err
-	}
-	_ = sleep(ctx, briefly)
-	return true, r.env.MariaDB.Restart(ctx)
+	return true, killAndRestart(ctx, r.env.MariaDB.Process, briefly)
 }
 
 // stallCommits keeps every transaction from committing for as long as its session lasts.
@@ -32,7 +25,7 @@ func databaseKillInCommit(ctx context.Context, r *round) (bool, error) {
 	}
 	defer hangUp(conn)
 	_ = sleep(ctx, txTimeout/4) // no caller has given up yet
-	return killAndRestart(ctx, r)
+	return true, killAndRestart(ctx, r.env.MariaDB.Process, briefly)
 }
 
 func databaseStop(ctx context.Context, r *round) (bool, error) {
@@ -78,4 +71,4 @@ func (r *round) another(ctx context.Context, statements []string) (*sql.Conn, er
 }
 
 // hangUp ends a session for good: what it holds ends with the connection.
-func hangUp(conn *sql.Conn) { _ = conn.Raw(func(any) error { return errBadConn }) }
+func hangUp(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }

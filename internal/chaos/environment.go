@@ -54,10 +54,9 @@ type environment struct {
 	toR   *faultnet.Proxy
 	fleet []*instance
 
-	turn   atomic.Int64
-	users  int64 // the last user id that was given out
-	copies int   // of the database
-	spent  bool  // a server was lost for good: no other round is played on it
+	turn  atomic.Int64
+	users int64 // the last user id that was given out
+	spent bool  // a server was lost for good: no other round is played on it
 }
 
 const (
@@ -105,15 +104,10 @@ func (b *environment) open(ctx context.Context, lock string) error {
 		return err
 	}
 	b.OnClose(b.endFleet)
-	errs := make([]error, instances)
-	var all sync.WaitGroup
 	for n := range instances {
-		i := &instance{name: fmt.Sprintf("instance %d", n+1), program: program, env: env, dir: b.Dir}
-		b.fleet = append(b.fleet, i)
-		all.Go(func() { errs[n] = i.start(ctx) })
+		b.fleet = append(b.fleet, &instance{name: fmt.Sprintf("instance %d", n+1), program: program, env: env, dir: b.Dir})
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return b.together(func(i *instance) error { return i.start(ctx) })
 }
 
 func (b *environment) openStores(ctx context.Context) (err error) {
@@ -186,11 +180,14 @@ func (b *environment) startProxy(addr string) (*faultnet.Proxy, error) {
 }
 
 // endFleet ends all instances, in order if they can.
-func (b *environment) endFleet() error {
+func (b *environment) endFleet() error { return b.together((*instance).end) }
+
+// together does something with all instances at once.
+func (b *environment) together(do func(i *instance) error) error {
 	errs := make([]error, len(b.fleet))
 	var all sync.WaitGroup
 	for n, i := range b.fleet {
-		all.Go(func() { errs[n] = i.end() })
+		all.Go(func() { errs[n] = do(i) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

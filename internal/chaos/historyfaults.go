@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -78,8 +77,7 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 func (r *round) copyDatabase(ctx context.Context) (dir string, err error) {
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
-	r.env.copies++
-	dir = filepath.Join(r.env.Dir, fmt.Sprintf("copy%d", r.env.copies))
+	dir = r.env.Folder("copy")
 	if err := r.env.MariaDB.Copy(dir); err != nil {
 		return "", err
 	}
@@ -112,7 +110,7 @@ func (r *round) ordersIn(ctx context.Context, copied string) (_ map[int64]row, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Stop()) }()
-	db, err := openQuietly(m.DSN(r.env.dbase))
+	db, err := servers.OpenDatabase(m.DSN(r.env.dbase))
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +146,7 @@ func another(ctx context.Context, r *round) (bool, error) {
 // as another fleet, and as a repair that goes by it.
 func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
-	r.env.copies++
-	dir := filepath.Join(r.env.Dir, fmt.Sprintf("copy%d", r.env.copies))
+	dir := r.env.Folder("copy")
 	if err := r.env.MariaDB.Copy(dir); err != nil {
 		return false, err
 	}

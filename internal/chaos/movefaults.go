@@ -40,39 +40,33 @@ const (
 
 // move is a slot of a shard on its way.
 type move struct {
-	shard    int
 	slot     int64
 	from, to *servers.Redis
 }
 
-// begin opens the slot of a shard, to any other master.
-func (r *round) begin(ctx context.Context, shard int) (m move, err error) {
-	m.shard = shard
-	if m.from, m.slot, err = r.env.nodes.Owner(ctx, "seckill:{"+r.coupon+":"+strconv.Itoa(shard)+"}:stock"); err != nil {
+// begin opens the slot of a shard, to any other master, and moves some of its keys, each alone.
+func (r *round) begin(ctx context.Context, shard, most int) (m move, err error) {
+	c := r.env.nodes
+	if m.from, m.slot, err = c.Owner(ctx, "seckill:{"+r.coupon+":"+strconv.Itoa(shard)+"}:stock"); err != nil {
 		return m, err
 	}
-	masters, err := r.env.nodes.Masters(ctx)
+	masters, err := c.Masters(ctx)
 	if err != nil {
 		return m, err
 	}
 	for m.to = m.from; m.to == m.from; {
 		m.to = masters[r.rng.IntN(len(masters))]
 	}
-	return m, r.env.nodes.OpenSlot(ctx, m.slot, m.from, m.to)
-}
-
-// take moves some keys of the slot, each alone.
-func (m move) take(ctx context.Context, c *servers.Cluster, most int) error {
-	keys, err := c.KeysInSlot(ctx, m.slot, m.from)
-	if err != nil {
-		return err
+	if err := c.OpenSlot(ctx, m.slot, m.from, m.to); err != nil {
+		return m, err
 	}
+	keys, err := c.KeysInSlot(ctx, m.slot, m.from)
 	for _, key := range keys[:min(most, len(keys))] {
-		if err := c.MoveKeys(ctx, m.from, m.to, key); err != nil {
-			return err
+		if err == nil {
+			err = c.MoveKeys(ctx, m.from, m.to, key)
 		}
 	}
-	return nil
+	return m, err
 }
 
 func (m move) end(ctx context.Context, c *servers.Cluster) error {
@@ -84,10 +78,7 @@ func slotsMoved(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(closedWithin, 0, 1, 2, 3)
 	for n, shard := range r.rng.Perm(shards) {
 		r.onTheWay(ctx, 10+10*n)
-		m, err := r.begin(ctx, shard)
-		if err == nil {
-			err = m.take(ctx, r.env.nodes, 20)
-		}
+		m, err := r.begin(ctx, shard, 20)
 		if err == nil {
 			err = m.end(ctx, r.env.nodes)
 		}
@@ -105,7 +96,7 @@ const openFor = 5 * time.Second
 func slotOpen(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(closedWithin, 0, 1, 2, 3)
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
-	m, err := r.begin(ctx, r.rng.IntN(shards))
+	m, err := r.begin(ctx, r.rng.IntN(shards), 0)
 	if err != nil {
 		return false, err
 	}
@@ -121,10 +112,7 @@ func halfMoved(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(0, 0, 1, 2, 3)
 	r.closed.within(left+closedWithin, shard)
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
-	m, err := r.begin(ctx, shard)
-	if err == nil {
-		err = m.take(ctx, r.env.nodes, 1+r.rng.IntN(9))
-	}
+	m, err := r.begin(ctx, shard, 1+r.rng.IntN(9))
 	if err != nil {
 		return false, err
 	}
@@ -138,10 +126,7 @@ func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
 	b := r.env
 	b.spent = true
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
-	m, err := r.begin(ctx, r.rng.IntN(shards))
-	if err == nil {
-		err = m.take(ctx, b.nodes, 1+r.rng.IntN(9))
-	}
+	m, err := r.begin(ctx, r.rng.IntN(shards), 1+r.rng.IntN(9))
 	if err != nil {
 		return false, err
 	}

@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"os"
+	"io"
+
+	"seckill/internal/testbed"
 )
 
 //go:embed page.html
@@ -14,15 +16,8 @@ var page = template.Must(template.New("page").Parse(pageText))
 
 // WritePage writes the summary as one self-contained HTML file.
 func (s Summary) WritePage(path string) error {
-	f, err := os.Create(path)
+	err := testbed.WriteFile(path, func(w io.Writer) error { return page.Execute(w, s) })
 	if err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	if err := page.Execute(f, s); err != nil {
-		_ = f.Close()
-		return fmt.Errorf("write the page: %w", err)
-	}
-	if err := f.Close(); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 // readBack lets every owner look at the order that was acknowledged.
 func (r *round) readBack(ctx context.Context) {
-	r.each(r.rec.all(), func(o *acknowledged) {
+	each(r.rec.all(), func(o *acknowledged) {
 		for last := time.Now().Add(insistFor); ; {
 			a := r.ask(ctx, r.env.pick(), http.MethodGet, "/api/v1/orders/"+strconv.FormatInt(o.id, 10), o.wish.token, "", "")
 			if r.rec.excuses(o, a) {
@@ -48,7 +48,7 @@ func (r *round) askAgain(ctx context.Context) {
 		some = append(some, all[n*len(all)/min(askedAgain, len(all))])
 	}
 	until := time.Now().Add(insistFor)
-	r.each(some, func(o *acknowledged) {
+	each(some, func(o *acknowledged) {
 		if !r.insist(ctx, o.wish, func() time.Time { return until }) {
 			r.rec.problem("order %d: asking again with the same key gets no answer", o.id)
 		}
@@ -58,14 +58,15 @@ func (r *round) askAgain(ctx context.Context) {
 	})
 }
 
-func (r *round) each(all []*acknowledged, do func(o *acknowledged)) {
+// each does something for all, for as many at once as there are lanes of buyers.
+func each[T any](all []T, do func(one T)) {
 	lanes := make(chan struct{}, buyersAtOnce)
 	var busy sync.WaitGroup
-	for _, o := range all {
+	for _, one := range all {
 		lanes <- struct{}{}
 		busy.Go(func() {
 			defer func() { <-lanes }()
-			do(o)
+			do(one)
 		})
 	}
 	busy.Wait()

@@ -2,8 +2,6 @@ package chaos
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -40,10 +38,3 @@ type Result struct {
 func (r Result) Failed() bool { return len(r.Problems) > 0 }
 
 func (r Result) mode() string { return cmp.Or(r.Mode, Sync) }
-
-func into(text []byte, v any) error {
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("read an answer: %w", err)
-	}
-	return nil
-}

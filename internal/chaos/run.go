@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,27 +63,13 @@ func (o *Options) Check() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Lock == "" {
-		o.Lock = "redis"
-	}
-	if o.Mode == "" {
-		o.Mode = Sync
-	}
-	if o.Rounds == 0 {
-		o.Rounds = len(o.Faults)
-	}
-	if o.Requests == 0 {
-		o.Requests = 1000
-	}
-	if o.Attackers == 0 {
-		o.Attackers = 300
-	}
-	if o.Parallel == 0 {
-		o.Parallel = 2
-	}
-	if o.AtRestWithin == 0 {
-		o.AtRestWithin = 31 * time.Second
-	}
+	o.Lock = cmp.Or(o.Lock, "redis")
+	o.Mode = cmp.Or(o.Mode, Sync)
+	o.Rounds = cmp.Or(o.Rounds, len(o.Faults))
+	o.Requests = cmp.Or(o.Requests, 1000)
+	o.Attackers = cmp.Or(o.Attackers, 300)
+	o.Parallel = cmp.Or(o.Parallel, 2)
+	o.AtRestWithin = cmp.Or(o.AtRestWithin, 31*time.Second)
 	if o.Each == nil {
 		o.Each = func(Result) {}
 	}
@@ -129,12 +116,10 @@ func (o Options) batches() [][]job {
 			open[c.kind] = []job{}
 		}
 	}
-	seen := map[kind]bool{}
 	for _, k := range order {
-		if !seen[k] && len(open[k]) > 0 {
+		if len(open[k]) > 0 {
 			full = append(full, open[k])
 		}
-		seen[k] = true
 	}
 	return full
 }

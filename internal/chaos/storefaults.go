@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"time"
 
@@ -109,11 +110,16 @@ func terminate(ctx context.Context, r *round) (bool, error) {
 
 func redisKill(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
-	if err := r.env.Redis.Kill(); err != nil {
-		return false, err
+	return true, killAndRestart(ctx, r.env.Redis.Process, briefly)
+}
+
+// killAndRestart kills a server, and starts it again after a while.
+func killAndRestart(ctx context.Context, p *servers.Process, away time.Duration) error {
+	if err := p.Kill(); err != nil {
+		return err
 	}
-	_ = sleep(ctx, briefly)
-	return true, r.env.Redis.Restart(ctx)
+	_ = sleep(ctx, away)
+	return p.Restart(ctx)
 }
 
 func redisStop(ctx context.Context, r *round) (bool, error) {
@@ -190,15 +196,12 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 func (b *environment) follow(ctx context.Context) (err error) {
 	c := redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
 	defer func() { err = errors.Join(err, c.Close()) }()
-	host, port, err := splitAddr(b.Redis.Addr())
-	if err != nil {
-		return err
-	}
+	host, port, _ := strings.Cut(b.Redis.Addr(), ":")
 	if err := c.Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
 		return fmt.Errorf("attach the replica: %w", err)
 	}
 	for range 500 {
-		if replicates(ctx, c) {
+		if info, err := c.Info(ctx, "replication").Result(); err == nil && strings.Contains(info, "master_link_status:up") {
 			return nil
 		}
 		_ = sleep(ctx, 10*time.Millisecond)
@@ -233,11 +236,6 @@ func shardKill(away time.Duration) func(context.Context, *round) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		m := masters[r.rng.IntN(len(masters))]
-		if err := m.Kill(); err != nil {
-			return false, err
-		}
-		_ = sleep(ctx, away)
-		return true, m.Restart(ctx)
+		return true, killAndRestart(ctx, masters[r.rng.IntN(len(masters))].Process, away)
 	}
 }

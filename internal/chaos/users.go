@@ -2,11 +2,8 @@ package chaos
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
 
 	"seckill/internal/preflight"
 	"seckill/internal/testbed/servers"
@@ -52,20 +49,6 @@ func (b *environment) grant(ctx context.Context) error {
 // openDatabase makes a server the environment's.
 func (b *environment) openDatabase(m *servers.MariaDB) (err error) {
 	b.MariaDB = m
-	b.db, err = openQuietly(m.DSN(b.dbase))
+	b.db, err = servers.OpenDatabase(m.DSN(b.dbase))
 	return err
-}
-
-// openQuietly opens a database whose connections are broken on purpose.
-func openQuietly(dsn string) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("read the DSN: %w", err)
-	}
-	cfg.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	return sql.OpenDB(connector), nil
 }

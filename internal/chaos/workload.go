@@ -196,21 +196,11 @@ func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
 
 // awaitDraw asks after the tickets of the wishes, each until it has ended or until has passed.
 func (c *workload) awaitDraw(ctx context.Context, wishes []*purchase, until func() time.Time) {
-	lanes := make(chan struct{}, buyersAtOnce)
-	var all sync.WaitGroup
-	for _, w := range wishes {
-		if c.rec.placeOf(w) == "" {
-			continue
+	each(wishes, func(w *purchase) {
+		for c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil {
+			c.awaitQueue(ctx, w, c.rec.placeOf(w))
 		}
-		lanes <- struct{}{}
-		all.Go(func() {
-			defer func() { <-lanes }()
-			for c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil {
-				c.awaitQueue(ctx, w, c.rec.placeOf(w))
-			}
-		})
-	}
-	all.Wait()
+	})
 }
 
 // ended records how a request ended that was answered 202.
