@@ -32,7 +32,7 @@ var (
 // problem is what an error means to a client.
 type problem struct {
 	err     error
-	status  int
+	status  int // of the code
 	code    string
 	retry   string // seconds in Retry-After; empty for no such header
 	jitter  bool   // add up to two seconds, so that clients refused together do not retry together
@@ -41,161 +41,87 @@ type problem struct {
 	text    []byte // the body, encoded once: a sold-out storm is answered with this one
 }
 
-// problems maps errors to HTTP; the first match counts. An error that is not here is a bug: it is
+// statusOf maps the codes of the problems to HTTP statuses.
+var statusOf = map[string]int{
+	"sold_out":                http.StatusConflict,
+	"limit_reached":           http.StatusConflict,
+	"cooldown":                http.StatusConflict,
+	"bad_request":             http.StatusBadRequest,
+	"unauthenticated":         http.StatusUnauthorized,
+	"forbidden":               http.StatusForbidden,
+	"not_started":             http.StatusForbidden,
+	"purchase_token_required": http.StatusForbidden,
+	"purchase_token_invalid":  http.StatusForbidden,
+	"purchase_token_expired":  http.StatusForbidden,
+	"proof_rejected":          http.StatusForbidden,
+	"not_found":               http.StatusNotFound,
+	"method_not_allowed":      http.StatusMethodNotAllowed,
+	"too_large":               http.StatusRequestEntityTooLarge,
+	"unsupported_media_type":  http.StatusUnsupportedMediaType,
+	"busy":                    http.StatusConflict,
+	"conflict":                http.StatusConflict,
+	"ended":                   http.StatusGone,
+	"key_reused":              http.StatusUnprocessableEntity,
+	"rate_limited":            http.StatusTooManyRequests,
+	"overloaded":              http.StatusServiceUnavailable,
+	"not_loaded":              http.StatusServiceUnavailable,
+	"unavailable":             http.StatusServiceUnavailable,
+	"in_doubt":                http.StatusAccepted,
+}
+
+// problems maps errors to codes; the first match counts. An error that is not here is a bug: it is
 // logged, and reaches the client as internal.
 //
 // The most frequent refusals come first. ErrVoided comes before the unknown outcome that it
 // resolved. ErrCommitUnknown comes after ErrUnavailable: only the order route has an order to show
 // for it, and returns that error alone.
 var problems = withBodies([]problem{
-	{err: coupon.ErrSoldOut, status: http.StatusConflict, code: "sold_out", detail: "No unit is left."},
+	{err: coupon.ErrSoldOut, code: "sold_out", detail: "No unit is left."},
+	{err: order.ErrLimitReached, code: "limit_reached", detail: "You have as many as one user may have."},
+	{err: order.ErrCooldown, code: "cooldown", detail: "You gave a unit back a moment ago; you may buy again after the time in Retry-After."},
+	{err: errMalformed, code: "bad_request", detail: "The request is malformed.", trusted: true},
+	{err: coupon.ErrInvalid, code: "bad_request", detail: "The coupon is invalid.", trusted: true},
+	{err: errUnauthenticated, code: "unauthenticated", detail: "A valid bearer token is needed."},
+	{err: errForbidden, code: "forbidden", detail: "An administrator's token is needed."},
+	{err: coupon.ErrNotStarted, code: "not_started", detail: "The sale has not started."},
+	{err: errNoPurchaseToken, code: "purchase_token_required", detail: "Buying needs a Purchase-Token: POST …/purchase-tokens gives one."},
+	{err: errPurchaseToken, code: "purchase_token_invalid", detail: "The Purchase-Token is not good for this.", trusted: true},
+	{err: order.ErrOtherSale, code: "purchase_token_invalid", detail: "The Purchase-Token is of another sale: its window was changed."},
+	{err: order.ErrPermitExpired, code: "purchase_token_expired", detail: "The Purchase-Token has expired; ask for another."},
+	{err: ErrProof, code: "proof_rejected", detail: "The proof was not accepted."},
+	{err: errNoRoute, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: coupon.ErrNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: order.ErrNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: ErrNoExperiment, code: "not_found", detail: "There is no such thing, or it is not yours."},
+	{err: errMethod, code: "method_not_allowed", detail: "The Allow header lists the methods of this route."},
+	{err: errTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
+	{err: errMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
+	{err: order.ErrBusy, code: "busy", retry: "1", detail: "Another request of yours is still open."},
+	{err: order.ErrDuplicate, code: "conflict", detail: "The request is known and its order is not to be found."},
+	{err: order.ErrVoided, code: "conflict", detail: "The request was given up; ask again with a new Idempotency-Key or Purchase-Token."},
+	{err: order.ErrConflict, code: "conflict", detail: "The order's state forbids that.", trusted: true},
+	{err: coupon.ErrForeign, code: "conflict", detail: "Redis is in use by another database.", trusted: true},
+	{err: coupon.ErrConflict, code: "conflict", detail: "The coupon's state forbids that.", trusted: true},
+	{err: ErrUnderWay, code: "conflict", detail: "One is under way already."},
+	{err: coupon.ErrEnded, code: "ended", detail: "The sale has ended."},
+	{err: order.ErrKeyReused, code: "key_reused", detail: "This Idempotency-Key belongs to another request."},
+	{err: errRateLimited, code: "rate_limited", retry: "1", detail: "Too many requests; slow down."},
 	{
-		err: order.ErrLimitReached, status: http.StatusConflict, code: "limit_reached",
-		detail: "You have as many as one user may have.",
-	},
-	{
-		err: order.ErrCooldown, status: http.StatusConflict, code: "cooldown",
-		detail: "You gave a unit back a moment ago; you may buy again after the time in Retry-After.",
-	},
-	{
-		err: errMalformed, status: http.StatusBadRequest, code: "bad_request",
-		detail: "The request is malformed.", trusted: true,
-	},
-	{
-		err: coupon.ErrInvalid, status: http.StatusBadRequest, code: "bad_request",
-		detail: "The coupon is invalid.", trusted: true,
-	},
-	{
-		err: errUnauthenticated, status: http.StatusUnauthorized, code: "unauthenticated",
-		detail: "A valid bearer token is needed.",
-	},
-	{
-		err: errForbidden, status: http.StatusForbidden, code: "forbidden",
-		detail: "An administrator's token is needed.",
-	},
-	{
-		err: coupon.ErrNotStarted, status: http.StatusForbidden, code: "not_started",
-		detail: "The sale has not started.",
-	},
-	{
-		err: errNoPurchaseToken, status: http.StatusForbidden, code: "purchase_token_required",
-		detail: "Buying needs a Purchase-Token: POST …/purchase-tokens gives one.",
-	},
-	{
-		err: errPurchaseToken, status: http.StatusForbidden, code: "purchase_token_invalid",
-		detail: "The Purchase-Token is not good for this.", trusted: true,
-	},
-	{
-		err: order.ErrOtherSale, status: http.StatusForbidden, code: "purchase_token_invalid",
-		detail: "The Purchase-Token is of another sale: its window was changed.",
-	},
-	{
-		err: order.ErrPermitExpired, status: http.StatusForbidden, code: "purchase_token_expired",
-		detail: "The Purchase-Token has expired; ask for another.",
-	},
-	{
-		err: ErrProof, status: http.StatusForbidden, code: "proof_rejected",
-		detail: "The proof was not accepted.",
-	},
-	{
-		err: errNoRoute, status: http.StatusNotFound, code: "not_found",
-		detail: "There is no such thing, or it is not yours.",
-	},
-	{
-		err: coupon.ErrNotFound, status: http.StatusNotFound, code: "not_found",
-		detail: "There is no such thing, or it is not yours.",
-	},
-	{
-		err: order.ErrNotFound, status: http.StatusNotFound, code: "not_found",
-		detail: "There is no such thing, or it is not yours.",
-	},
-	{
-		err: ErrNoExperiment, status: http.StatusNotFound, code: "not_found",
-		detail: "There is no such thing, or it is not yours.",
-	},
-	{
-		err: errMethod, status: http.StatusMethodNotAllowed, code: "method_not_allowed",
-		detail: "The Allow header lists the methods of this route.",
-	},
-	{
-		err: errTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large",
-		detail: "A body may have 4096 bytes.",
-	},
-	{
-		err: errMediaType, status: http.StatusUnsupportedMediaType, code: "unsupported_media_type",
-		detail: "A body must be application/json, in UTF-8 and not encoded.",
-	},
-	{
-		err: order.ErrBusy, status: http.StatusConflict, code: "busy", retry: "1",
-		detail: "Another request of yours is still open.",
-	},
-	{
-		err: order.ErrDuplicate, status: http.StatusConflict, code: "conflict",
-		detail: "The request is known and its order is not to be found.",
-	},
-	{
-		err: order.ErrVoided, status: http.StatusConflict, code: "conflict",
-		detail: "The request was given up; ask again with a new Idempotency-Key or Purchase-Token.",
-	},
-	{
-		err: order.ErrConflict, status: http.StatusConflict, code: "conflict",
-		detail: "The order's state forbids that.", trusted: true,
-	},
-	{
-		err: coupon.ErrForeign, status: http.StatusConflict, code: "conflict",
-		detail: "Redis is in use by another database.", trusted: true,
-	},
-	{
-		err: coupon.ErrConflict, status: http.StatusConflict, code: "conflict",
-		detail: "The coupon's state forbids that.", trusted: true,
-	},
-	{err: ErrUnderWay, status: http.StatusConflict, code: "conflict", detail: "One is under way already."},
-	{err: coupon.ErrEnded, status: http.StatusGone, code: "ended", detail: "The sale has ended."},
-	{
-		err: order.ErrKeyReused, status: http.StatusUnprocessableEntity, code: "key_reused",
-		detail: "This Idempotency-Key belongs to another request.",
-	},
-	{
-		err: errRateLimited, status: http.StatusTooManyRequests, code: "rate_limited", retry: "1",
-		detail: "Too many requests; slow down.",
-	},
-	{
-		err: errTooManyStreams, status: http.StatusTooManyRequests, code: "rate_limited", retry: "10",
+		err: errTooManyStreams, code: "rate_limited", retry: "10",
 		detail: "Too many event streams of one address; read the coupon every few seconds instead.",
 	},
+	{err: errOverloaded, code: "overloaded", retry: "1", jitter: true, detail: "Too many requests at once; nothing was done."},
+	{err: order.ErrOverloaded, code: "overloaded", retry: "1", jitter: true, detail: "Too many buy at once; nothing was done."},
 	{
-		err: errOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", jitter: true,
-		detail: "Too many requests at once; nothing was done.",
-	},
-	{
-		err: order.ErrOverloaded, status: http.StatusServiceUnavailable, code: "overloaded", retry: "1", jitter: true,
-		detail: "Too many buy at once; nothing was done.",
-	},
-	{
-		err: coupon.ErrNotLoaded, status: http.StatusServiceUnavailable, code: "not_loaded", retry: "1",
+		err: coupon.ErrNotLoaded, code: "not_loaded", retry: "1",
 		detail: "The sale is not open: it is not published, or paused, or its stock is being loaded.",
 	},
-	{
-		err: order.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
-		detail: "A store is away for the moment.",
-	},
-	{
-		err: order.ErrStaleEpoch, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
-		detail: "The stock was loaded anew; ask again.",
-	},
-	{err: order.ErrCommitUnknown, status: http.StatusAccepted, code: "in_doubt", retry: "1"},
-	{
-		err: errClosing, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
-		detail: "The server is stopping.",
-	},
-	{
-		err: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
-		detail: "It took too long; ask again.",
-	},
-	{
-		err: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", retry: "1",
-		detail: "It was broken off; ask again.",
-	},
+	{err: order.ErrUnavailable, code: "unavailable", retry: "1", detail: "A store is away for the moment."},
+	{err: order.ErrStaleEpoch, code: "unavailable", retry: "1", detail: "The stock was loaded anew; ask again."},
+	{err: order.ErrCommitUnknown, code: "in_doubt", retry: "1"},
+	{err: errClosing, code: "unavailable", retry: "1", detail: "The server is stopping."},
+	{err: context.DeadlineExceeded, code: "unavailable", retry: "1", detail: "It took too long; ask again."},
+	{err: context.Canceled, code: "unavailable", retry: "1", detail: "It was broken off; ask again."},
 })
 
 // internal is the problem of every error that the table does not have.
@@ -273,9 +199,10 @@ func (p problem) body(id string) []byte {
 	return text
 }
 
-// withBodies fills in the bodies of the problems.
+// withBodies fills in the statuses and the bodies of the problems.
 func withBodies(all []problem) []problem {
 	for i := range all {
+		all[i].status = statusOf[all[i].code]
 		all[i].text = all[i].body("")
 	}
 	return all
