@@ -186,8 +186,9 @@ func TestTheAuthorizationHeaderIsReadStrictly(t *testing.T) {
 func TestATokenThatWasBelievedOnceExpiresAllTheSame(t *testing.T) {
 	sh := newShop()
 	now := sh.now
-	s := sh.serve(t, Options{TokenTTL: time.Minute, Now: func() time.Time { return now }})
-	token := sign(t, s, 42, RoleUser)
+	s := sh.serve(t, Options{Now: func() time.Time { return now }})
+	token, _, err := s.tokens.Sign(42, RoleUser, time.Minute)
+	require.NoError(t, err)
 	status := func() int { return do(t, s, ask{method: "GET", path: "/api/v1/orders", token: token}).Code }
 	require.Equal(t, 200, status())
 	now = now.Add(59 * time.Second)

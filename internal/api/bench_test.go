@@ -42,7 +42,11 @@ func BenchmarkPlace(b *testing.B) {
 			if name == "sold out for now" {
 				parts.Unpaid = counted{1, NewSoldOut(1000, sh.now)}
 			}
-			s, err := New(Options{Secret: testSecret, MaxInFlight: 4096, PerUserRate: 1e6, Burst: 1e6}, parts)
+			tokens, err := NewTokens(testSecret, time.Hour)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s, err := New(Options{Tokens: tokens, MaxInFlight: 4096, PerUserRate: 1e6, Burst: 1e6}, parts)
 			if err != nil {
 				b.Fatal(err)
 			}

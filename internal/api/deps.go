@@ -100,12 +100,10 @@ type Deps struct {
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
-	Tokens         *Tokens         // nil are those of Secret and TokenTTL
-	Secret         []byte          // signs the tokens, at least 32 bytes
+	Tokens         *Tokens
 	PurchaseTokens *PurchaseTokens // required to buy; nil is none
 	DemoLogin      bool            // POST /sessions returns a user's token to any client
 	DemoAdmin      bool            // and an administrator's
-	TokenTTL       time.Duration   // of such a token; 0 is an hour
 	AdminApart     bool            // the administrator's routes are AdminRoutes, and Handler knows none of them
 	RequestTimeout time.Duration   // the whole budget of one request; 0 is 3 s
 	MaxInFlight    int             // requests at once, event streams aside
@@ -136,9 +134,6 @@ type Options struct {
 
 // withDefaults returns o with its zero values replaced by defaults.
 func (o Options) withDefaults() Options {
-	if o.TokenTTL <= 0 {
-		o.TokenTTL = time.Hour
-	}
 	if o.RequestTimeout <= 0 {
 		o.RequestTimeout = 3 * time.Second
 	}

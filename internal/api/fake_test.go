@@ -259,13 +259,15 @@ func (s *shop) parts() Deps {
 // serve returns a server over the shop. Its clock stands still unless the options have another.
 func (s *shop) serve(t testing.TB, o Options) *Server {
 	t.Helper()
-	o.Secret = testSecret
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = func() time.Time { return s.now }
 	}
+	var err error
+	o.Tokens, err = TokenOptions{Secrets: []TokenSecret{{Secret: testSecret}}, TTL: time.Hour, Now: o.Now}.Tokens()
+	require.NoError(t, err)
 	server, err := New(o, s.parts())
 	require.NoError(t, err)
 	t.Cleanup(server.Close)

@@ -181,7 +181,7 @@ func TestWhatReadsAWholeSaleHasMoreTime(t *testing.T) {
 }
 
 func TestASessionIsATokenOfTheRoleUser(t *testing.T) {
-	s := newShop().serve(t, Options{DemoLogin: true, TokenTTL: time.Hour})
+	s := newShop().serve(t, Options{DemoLogin: true})
 	rec := do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42"}`})
 	require.Equal(t, 201, rec.Code)
 	var got session
@@ -225,10 +225,12 @@ func TestThePageRunsNothingFromElsewhere(t *testing.T) {
 
 func TestANewServerSaysWhatIsMissing(t *testing.T) {
 	whole := newShop().parts()
-	_, err := New(Options{Secret: []byte("short")}, whole)
-	require.ErrorContains(t, err, "at least 32 bytes")
-	_, err = New(Options{Secret: testSecret}, Deps{})
+	tokens, err := NewTokens(testSecret, time.Hour)
+	require.NoError(t, err)
+	_, err = New(Options{}, whole)
 	require.ErrorIs(t, err, errMissingDep)
-	_, err = New(Options{Secret: testSecret, TrustedProxies: []string{"nonsense"}}, whole)
+	_, err = New(Options{Tokens: tokens}, Deps{})
+	require.ErrorIs(t, err, errMissingDep)
+	_, err = New(Options{Tokens: tokens, TrustedProxies: []string{"nonsense"}}, whole)
 	require.ErrorContains(t, err, "trusted proxies")
 }

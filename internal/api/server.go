@@ -34,20 +34,13 @@ type Server struct {
 // releaseMode sets gin's only global: without it, gin writes to standard output.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// New returns the API. It fails if a dependency is missing, the secret is too short or a
-// proxy's address cannot be read.
+// New returns the API. It fails if a dependency is missing or a proxy's address cannot be read.
 func New(o Options, p Deps) (*Server, error) {
 	releaseMode()
 	o = o.withDefaults()
-	if p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil ||
+	if o.Tokens == nil || p.Coupons == nil || p.Editor == nil || p.Orders == nil || p.Payments == nil ||
 		p.Live == nil || p.Auditor == nil || p.SaleStatus == nil {
 		return nil, errMissingDep
-	}
-	if o.Tokens == nil {
-		var err error
-		if o.Tokens, err = (TokenOptions{Secrets: []TokenSecret{{Secret: o.Secret}}, TTL: o.TokenTTL, Now: o.Now}).Tokens(); err != nil {
-			return nil, fmt.Errorf("api: %w", err)
-		}
 	}
 	s := &Server{
 		o: o, deps: p, tokens: o.Tokens,
