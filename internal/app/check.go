@@ -35,7 +35,7 @@ func Check(ctx context.Context, cfg config.Config, log *slog.Logger, found *pref
 func check(ctx context.Context, cfg config.Config, client redis.UniversalClient, own *clock.Clock, found *preflight.Findings) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
-	err := redisconn.EachPrimary(ctx, client, redisName(cfg.Redis), found.Redises(preflight.RedisUse{
+	err := redisconn.EachPrimary(ctx, client, redisName(cfg.Redis), found.Redis(preflight.RedisUse{
 		Username: cfg.Redis.Username, Prefix: cfg.Redis.Prefix, PoolSize: cfg.Redis.PoolSize, Cluster: cfg.Redis.Mode == redisconn.Cluster,
 	}))
 	if err != nil {
@@ -45,7 +45,7 @@ func check(ctx context.Context, cfg config.Config, client redis.UniversalClient,
 	if err != nil {
 		return err
 	}
-	err = found.MySQL(ctx, db, preflight.MySQLUse{Connections: connections(cfg)})
+	err = found.MySQL(ctx, db, connections(cfg))
 	if err == nil {
 		err = readClocks(ctx, own, client, redisName(cfg.Redis), databaseTime(db), func(r clock.Reading) { found.Add(preflight.Clock(r)) })
 	}

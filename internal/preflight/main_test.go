@@ -45,7 +45,7 @@ func client(t *testing.T, addr, user string) redis.UniversalClient {
 func lookAtRedis(t *testing.T, c redis.UniversalClient, use preflight.RedisUse) *preflight.Findings {
 	t.Helper()
 	var f preflight.Findings
-	require.NoError(t, redisconn.EachPrimary(t.Context(), c, "redis", f.Redises(use)))
+	require.NoError(t, redisconn.EachPrimary(t.Context(), c, "redis", f.Redis(use)))
 	return &f
 }
 

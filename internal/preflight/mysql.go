@@ -11,14 +11,9 @@ import (
 // Database is the name of the database's server in what is found.
 const Database = "database"
 
-// MySQLUse is how the program uses the database.
-type MySQLUse struct {
-	Connections int // of one instance
-}
-
-// MySQL looks at the server that should take the orders. The error is that it did not
-// answer.
-func (f *Findings) MySQL(ctx context.Context, db *sql.DB, use MySQLUse) error {
+// MySQL looks at the server that should take the orders, over so many connections of one instance. The error is
+// that it did not answer.
+func (f *Findings) MySQL(ctx context.Context, db *sql.DB, connections int) error {
 	say := f.about(Database)
 	is, err := variables(ctx, db)
 	if err != nil {
@@ -30,7 +25,7 @@ func (f *Findings) MySQL(ctx context.Context, db *sql.DB, use MySQLUse) error {
 	}
 	durability(is, say)
 	semiSync(is, say)
-	if err := sessions(ctx, db, is, use.Connections, say); err != nil || !primary {
+	if err := sessions(ctx, db, is, connections, say); err != nil || !primary {
 		return err
 	}
 	return tables(ctx, db, say)
@@ -159,7 +154,6 @@ func semiSync(is map[string]string, say func(Level, string, string, string)) {
 }
 
 func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, say func(Level, string, string, string)) error {
-	const name, do = "connections", "lower mysql.max_open or raise max_connections"
 	most, of := number(is["max_connections"]), "max_connections"
 	if mine := number(is["max_user_connections"]); mine > 0 && mine < most {
 		most, of = mine, "max_user_connections"
@@ -169,14 +163,7 @@ func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, s
 	if err != nil {
 		return err
 	}
-	found := fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need)
-	switch {
-	case int64(need) > most:
-		say(Refused, name, found, do)
-	case used+int64(need) > most:
-		say(Warning, name, found, do)
-	default:
-		say(Fine, name, found, "")
-	}
+	say(room(int64(need), used, most), "connections", fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need),
+		"lower mysql.max_open or raise max_connections")
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 func lookAtMySQL(t *testing.T, db *sql.DB) *preflight.Findings {
 	t.Helper()
 	var f preflight.Findings
-	require.NoError(t, f.MySQL(t.Context(), db, preflight.MySQLUse{Connections: 70}))
+	require.NoError(t, f.MySQL(t.Context(), db, 70))
 	return &f
 }
 

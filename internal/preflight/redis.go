@@ -18,32 +18,34 @@ type RedisUse struct {
 	Cluster  bool
 }
 
-// Redis looks at one server that should take writes. The error is that it did not answer.
-func (f *Findings) Redis(ctx context.Context, server string, node redis.UniversalClient, use RedisUse) error {
-	say := f.about(server)
-	if err := rights(ctx, node, use, say); err != nil {
-		return err
+// Redis returns what looks at one server that should take writes. Its error is that the server did not answer.
+func (f *Findings) Redis(use RedisUse) func(ctx context.Context, server string, node redis.UniversalClient) error {
+	return func(ctx context.Context, server string, node redis.UniversalClient) error {
+		say := f.about(server)
+		if err := rights(ctx, node, use, say); err != nil {
+			return err
+		}
+		info, err := readInfo(ctx, node)
+		if err != nil {
+			return err
+		}
+		if info == nil {
+			return nil // it may not be asked: told with the rights
+		}
+		set := settings(ctx, node)
+		role(info, set, say)
+		eviction(info, say)
+		memory(info, say)
+		persistence(info, set, say)
+		connections(info, use.PoolSize, say)
+		return write(ctx, node, use, say)
 	}
-	info, err := readInfo(ctx, node)
-	if err != nil {
-		return err
-	}
-	if info == nil {
-		return nil // it may not be asked: told with the rights
-	}
-	set := settings(ctx, node)
-	role(info, set, say)
-	eviction(info, say)
-	memory(info, say)
-	persistence(info, set, say)
-	connections(info, use.PoolSize, say)
-	return write(ctx, node, use, say)
 }
 
 // readInfo reads all of INFO, or nothing if the user may not.
 func readInfo(ctx context.Context, node redis.UniversalClient) (info map[string]string, err error) {
 	text, err := node.Info(ctx).Result()
-	if _, refused := lacks(err); refused {
+	if lacks(err) {
 		return info, nil
 	}
 	if err != nil {
@@ -147,17 +149,23 @@ func connections(info map[string]string, pool int, say func(Level, string, strin
 	const name = "connections"
 	most, used := number(info["maxclients"]), number(info["connected_clients"])
 	need := int64(pool + beside)
-	found := fmt.Sprintf("maxclients is %d, %d are connected, an instance needs up to %d", most, used, need)
-	switch {
-	case most == 0:
+	if most == 0 {
 		say(Fine, name, fmt.Sprintf("an instance needs up to %d", need), "")
-	case need > most:
-		say(Refused, name, found, "lower redis.pool_size or raise maxclients")
-	case used+need > most:
-		say(Warning, name, found, "lower redis.pool_size or raise maxclients")
-	default:
-		say(Fine, name, found, "")
+		return
 	}
+	say(room(need, used, most), name, fmt.Sprintf("maxclients is %d, %d are connected, an instance needs up to %d", most, used, need),
+		"lower redis.pool_size or raise maxclients")
+}
+
+// room says whether a server that has so many connections, most at most, has room for those that an instance needs.
+func room(need, used, most int64) Level {
+	switch {
+	case need > most:
+		return Refused
+	case used+need > most:
+		return Warning
+	}
+	return Fine
 }
 
 // write writes a key of its own, which says more than any setting: the disk may be full,
@@ -180,11 +188,4 @@ func write(ctx context.Context, node redis.UniversalClient, use RedisUse, say fu
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
-}
-
-// Redises returns Redis for each of several servers.
-func (f *Findings) Redises(use RedisUse) func(ctx context.Context, server string, node redis.UniversalClient) error {
-	return func(ctx context.Context, server string, node redis.UniversalClient) error {
-		return f.Redis(ctx, server, node, use)
-	}
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,16 @@ func (u RedisUse) key(of string) string { return u.Prefix + "{preflight}:" + of 
 // refusal may come in the middle of a script, when half of it is done.
 func rights(ctx context.Context, node redis.UniversalClient, use RedisUse, say func(Level, string, string, string)) error {
 	var missing []string
-	var other error
+	var refusal error
+	tried := func(name string, err error) error {
+		switch {
+		case lacks(err):
+			missing, refusal = append(missing, name), err
+		case err != nil && !answered(err):
+			return fmt.Errorf("try %s: %w", name, err)
+		}
+		return nil
+	}
 	var asked []*redis.Cmd
 	_, _ = node.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, one := range use.tries() {
@@ -101,19 +111,12 @@ func rights(ctx context.Context, node redis.UniversalClient, use RedisUse, say f
 		return nil
 	})
 	for _, one := range asked {
-		err := one.Err()
-		if why, refused := lacks(err); refused {
-			missing = append(missing, strings.ToUpper(one.Name()))
-			other = errors.New(why)
-		} else if err != nil && !answered(err) {
-			return fmt.Errorf("try %s: %w", one.Name(), err)
+		if err := tried(strings.ToUpper(one.Name()), one.Err()); err != nil {
+			return err
 		}
 	}
-	if why, refused, err := subscribe(ctx, node, use.Prefix+"preflight"); err != nil {
+	if err := tried("SUBSCRIBE", subscribe(ctx, node, use.Prefix+"preflight")); err != nil {
 		return err
-	} else if refused {
-		missing = append(missing, "SUBSCRIBE")
-		other = errors.New(why)
 	}
 	if len(missing) == 0 {
 		say(Fine, "rights", fmt.Sprintf("user %s may use all %d commands", use.user(), len(use.commands())), "")
@@ -121,7 +124,7 @@ func rights(ctx context.Context, node redis.UniversalClient, use RedisUse, say f
 	}
 	slices.Sort(missing)
 	say(Refused, "rights", fmt.Sprintf("redis.username %s may not use %s (%s)", use.user(),
-		strings.Join(slices.Compact(missing), ", "), firstLine(other)), use.Grant())
+		strings.Join(slices.Compact(missing), ", "), firstLine(refusal)), use.Grant())
 	return nil
 }
 
@@ -131,35 +134,22 @@ func (u RedisUse) Grant() string {
 }
 
 func (u RedisUse) user() string {
-	if u.Username == "" {
-		return "default"
-	}
-	return u.Username
+	return cmp.Or(u.Username, "default")
 }
 
-func subscribe(ctx context.Context, node redis.UniversalClient, channel string) (why string, refused bool, _ error) {
+func subscribe(ctx context.Context, node redis.UniversalClient, channel string) error {
 	sub := node.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }() // its connection ends with it
 	_, err := sub.Receive(ctx)
-	if why, refused = lacks(err); refused || err == nil || answered(err) {
-		return why, refused, nil
-	}
-	return "", false, fmt.Errorf("subscribe: %w", err)
+	return err //nolint:wrapcheck // rights wraps it
 }
 
 // lacks reports whether the error says that the user may not use the command, or that the
-// server does not know it by its name, and in which words.
-func lacks(err error) (why string, is bool) {
-	if err == nil {
-		return "", false
-	}
-	text := firstLine(err)
-	for _, words := range []string{"NOPERM", "unknown command", "unknown subcommand", "can't run this command"} {
-		if strings.Contains(text, words) {
-			return text, true
-		}
-	}
-	return "", false
+// server does not know it by its name.
+func lacks(err error) bool {
+	return err != nil && slices.ContainsFunc(
+		[]string{"NOPERM", "unknown command", "unknown subcommand", "can't run this command"},
+		func(words string) bool { return strings.Contains(firstLine(err), words) })
 }
 
 // answered reports whether the error is the server's answer.
