@@ -144,7 +144,7 @@ func TestWhatIsWrongWithTheTLSOfALocksServerIsOneLine(t *testing.T) {
 		"etcd":      "its certificate is for etcd.example and not for 127.0.0.1",
 		"zookeeper": "its certificate is for etcd.example and not for 127.0.0.1",
 	} {
-		cfg := config.Lock{Backend: backend, Addrs: []string{l.Addr().String()}, TLS: true, TLSCA: ca.File}
+		cfg := config.Lock{Backend: backend, Addrs: []string{l.Addr().String()}, ClientTLS: config.ClientTLS{TLS: true, TLSCA: ca.File}}
 		err := lockError(t.Context(), cfg, net.ErrClosed)
 		require.ErrorContains(t, err, "lock.backend "+backend+" at "+l.Addr().String()+" cannot be trusted: "+want)
 		require.NotContains(t, err.Error(), "\n")

@@ -35,7 +35,7 @@ import (
 func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *slog.Logger,
 	away func(server string, away bool),
 ) (redis.UniversalClient, error) {
-	secure, err := redisTLS(cfg)
+	secure, err := clientTLS("redis", cfg.ClientTLS)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store
 func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log *slog.Logger,
 	away func(server string, away bool),
 ) (*store.Store, error) {
-	secure, err := mysqlTLS(cfg.MySQL)
+	secure, err := clientTLS("mysql", cfg.MySQL.ClientTLS)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func openLockBackend(
 	case "redlock":
 		return openRedlock(cfg, db, log)
 	case "mysql":
-		secure, err := mysqlTLS(cfg.MySQL)
+		secure, err := clientTLS("mysql", cfg.MySQL.ClientTLS)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -170,7 +170,7 @@ func openLockBackend(
 
 // openLockServers connects to servers that are there for the locks alone.
 func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() error, error) {
-	secure, err := lockTLS(cfg)
+	secure, err := clientTLS("lock", cfg.ClientTLS)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,7 +195,7 @@ func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() er
 // openRedlock connects to each of the independent masters, of which a minority may be down.
 // The fences come from the database, because independent masters have no common counter.
 func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Backend, func() error, error) {
-	secure, err := redisTLS(cfg.Redis)
+	secure, err := clientTLS("redis", cfg.Redis.ClientTLS)
 	if err != nil {
 		return nil, nil, err
 	}

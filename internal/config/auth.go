@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // smallestSecret is what HS256 asks for: as many bytes as its hash has.
@@ -89,8 +88,4 @@ func (a Auth) Verifiers() ([]Verifier, error) {
 	return all, nil
 }
 
-func isKeyID(id string) bool {
-	return len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
-		return !strings.ContainsRune("._-", r) && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
-	})
-}
+func isKeyID(id string) bool { return isWord(id, "._-") }

@@ -77,32 +77,33 @@ type MySQL struct {
 	MaxIdle     int           `key:"max_idle" min:"1" max:"65536"`    // connections
 	MaxLifetime time.Duration `key:"max_lifetime" min:"1s" max:"24h"` // of one connection
 
+	ClientTLS
+}
+
+// ClientTLS is how servers are verified, and what they are shown.
+type ClientTLS struct {
 	TLS           bool   `key:"tls"`
 	TLSCA         string `key:"tls_ca"`          // file; empty is the system's authorities
-	TLSServerName string `key:"tls_server_name"` // empty is the host of the DSN
-	TLSCert       string `key:"tls_cert"`        // file of what the server is shown
+	TLSServerName string `key:"tls_server_name"` // empty is the host of each address, or of the DSN
+	TLSCert       string `key:"tls_cert"`        // file of what servers are shown
 	TLSKey        string `key:"tls_key"`         // file
 }
 
 // Redis is the stock and the locks. No addresses means the embedded one.
 type Redis struct {
-	Addrs            []string      `key:"addrs"`
-	Mode             string        `key:"mode" oneof:"single sentinel cluster"`
-	MasterName       string        `key:"master_name"` // sentinel only
-	Username         string        `key:"username"`
-	Password         Secret        `key:"password"`
-	SentinelUsername string        `key:"sentinel_username"` // sentinel only
-	SentinelPassword Secret        `key:"sentinel_password"` // sentinel only
-	DB               int           `key:"db" min:"0" max:"65535"`
-	Prefix           string        `key:"prefix"` // of all keys and channels
-	TLS              bool          `key:"tls"`
-	TLSCA            string        `key:"tls_ca"`                          // file; empty is the system's authorities
-	TLSServerName    string        `key:"tls_server_name"`                 // empty is the host of each address
-	TLSCert          string        `key:"tls_cert"`                        // file of what servers are shown
-	TLSKey           string        `key:"tls_key"`                         // file
-	PoolSize         int           `key:"pool_size" min:"1" max:"65536"`   // connections per server
-	Timeout          time.Duration `key:"timeout" min:"1ms" max:"1m"`      // of one call
-	DialTimeout      time.Duration `key:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
+	Addrs            []string `key:"addrs"`
+	Mode             string   `key:"mode" oneof:"single sentinel cluster"`
+	MasterName       string   `key:"master_name"` // sentinel only
+	Username         string   `key:"username"`
+	Password         Secret   `key:"password"`
+	SentinelUsername string   `key:"sentinel_username"` // sentinel only
+	SentinelPassword Secret   `key:"sentinel_password"` // sentinel only
+	DB               int      `key:"db" min:"0" max:"65535"`
+	Prefix           string   `key:"prefix"` // of all keys and channels
+	ClientTLS
+	PoolSize    int           `key:"pool_size" min:"1" max:"65536"`   // connections per server
+	Timeout     time.Duration `key:"timeout" min:"1ms" max:"1m"`      // of one call
+	DialTimeout time.Duration `key:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
 }
 
 // Auth is the authentication of clients.
@@ -141,13 +142,9 @@ type Lock struct {
 	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = not at all
 	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
 
-	Username      string `key:"username"` // of etcd or zookeeper
-	Password      Secret `key:"password"`
-	TLS           bool   `key:"tls"`             // of etcd or zookeeper
-	TLSCA         string `key:"tls_ca"`          // file; empty is the system's authorities
-	TLSServerName string `key:"tls_server_name"` // empty is the host of each address
-	TLSCert       string `key:"tls_cert"`        // file of what servers are shown
-	TLSKey        string `key:"tls_key"`         // file
+	Username  string `key:"username"` // of etcd or zookeeper
+	Password  Secret `key:"password"`
+	ClientTLS        // of etcd or zookeeper
 }
 
 // Order is the order path.

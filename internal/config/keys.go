@@ -24,7 +24,6 @@ type Key struct {
 	Min, Max string   // the limits of a number or duration
 
 	index []int // of the field in Config
-	typ   reflect.Type
 }
 
 // keys is the schema, read once from the struct and its defaults.
@@ -70,19 +69,20 @@ func readKeys() []Key {
 		if name == "-" {
 			continue
 		}
-		for j := range section.Type.NumField() {
-			field := section.Type.Field(j)
+		for _, field := range reflect.VisibleFields(section.Type) {
+			if field.Anonymous {
+				continue // its fields follow
+			}
 			path := name + "." + field.Tag.Get("key")
 			out = append(out, Key{
 				Path:     path,
 				Variable: variable(path),
 				Kind:     kindOf(field.Type),
-				Default:  written(defaults.Field(i).Field(j)),
+				Default:  written(defaults.Field(i).FieldByIndex(field.Index)),
 				Values:   strings.Fields(field.Tag.Get("oneof")),
 				Min:      field.Tag.Get("min"),
 				Max:      field.Tag.Get("max"),
-				index:    []int{i, j},
-				typ:      field.Type,
+				index:    append([]int{i}, field.Index...),
 			})
 		}
 	}

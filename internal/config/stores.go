@@ -62,14 +62,15 @@ func (c Config) checkRedis(wrong *problems) {
 	}
 }
 
-// longestPrefix keeps every key short: each has it.
-const longestPrefix = 64
-
 // isPrefix reports whether p may begin the names of keys: a brace would move the keys of
-// one shard to different nodes of a cluster, and a star would be a pattern.
-func isPrefix(p string) bool {
-	return p != "" && len(p) <= longestPrefix && !strings.ContainsFunc(p, func(r rune) bool {
-		return !strings.ContainsRune(":._-", r) && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
+// one shard to different nodes of a cluster, and a star would be a pattern. It is short, because
+// each key has it.
+func isPrefix(p string) bool { return isWord(p, ":._-") }
+
+// isWord reports whether text is 1 to 64 letters, digits and others.
+func isWord(text, others string) bool {
+	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune(others, r) && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 	})
 }
 

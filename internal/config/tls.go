@@ -10,17 +10,12 @@ func (c Config) checkTLS(wrong *problems) {
 		wrong.add("admin.tls has no certificate: set http.tls_cert and http.tls_key, which both listeners use", "admin.tls", "http.tls_cert")
 	}
 	for _, of := range []struct {
-		section                string
-		on                     bool
-		ca, name, cert, secret string
-	}{
-		{"redis", c.Redis.TLS, c.Redis.TLSCA, c.Redis.TLSServerName, c.Redis.TLSCert, c.Redis.TLSKey},
-		{"mysql", c.MySQL.TLS, c.MySQL.TLSCA, c.MySQL.TLSServerName, c.MySQL.TLSCert, c.MySQL.TLSKey},
-		{"lock", c.Lock.TLS, c.Lock.TLSCA, c.Lock.TLSServerName, c.Lock.TLSCert, c.Lock.TLSKey},
-	} {
-		checkPair(wrong, of.section, of.cert, of.secret)
-		for _, one := range []struct{ key, value string }{{"tls_ca", of.ca}, {"tls_server_name", of.name}, {"tls_cert", of.cert}} {
-			if one.value != "" && !of.on {
+		section string
+		ClientTLS
+	}{{"redis", c.Redis.ClientTLS}, {"mysql", c.MySQL.ClientTLS}, {"lock", c.Lock.ClientTLS}} {
+		checkPair(wrong, of.section, of.TLSCert, of.TLSKey)
+		for _, one := range []struct{ key, value string }{{"tls_ca", of.TLSCA}, {"tls_server_name", of.TLSServerName}, {"tls_cert", of.TLSCert}} {
+			if one.value != "" && !of.TLS {
 				wrong.add(of.section+"."+one.key+" is without effect: set "+of.section+".tls to true, or leave it out",
 					of.section+"."+one.key, of.section+".tls")
 			}
