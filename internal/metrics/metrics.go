@@ -59,12 +59,9 @@ func New() *Metrics {
 	m.items = m.counters("seckill_background_items_total",
 		"Orders expired, units relayed, holds reconciled, entries consumed, sales restored and ended ones freed.", "job")
 	m.failures = m.counters("seckill_background_failures_total", "Background passes that failed.", "job")
-	m.up = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "seckill_backend_up", Help: "1 while a backend answers, 0 while its circuit is open.",
-	}, []string{"backend"})
-	m.clocks = newClocks()
-	m.registry.MustRegister(m.up, m.clocks,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.up = m.gauges("seckill_backend_up", "1 while a backend answers, 0 while its circuit is open.", "backend")
+	m.clocks = m.gauges("seckill_clock_offset_seconds", "How far this instance's clock is ahead of a server's.", "server")
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -101,6 +98,12 @@ func (m *Metrics) counters(name, help string, labels ...string) *prometheus.Coun
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
+}
+
+func (m *Metrics) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	m.registry.MustRegister(g)
+	return g
 }
 
 func (m *Metrics) histograms(name, help string, labels ...string) *prometheus.HistogramVec {
@@ -220,6 +223,14 @@ func (m *Metrics) SetBackendAway(backend string, away bool) {
 	}
 	m.up.WithLabelValues(backend).Set(up)
 }
+
+// ClockOffset notes how far the own clock is ahead of a server's.
+func (m *Metrics) ClockOffset(server string, ahead time.Duration) {
+	m.clocks.WithLabelValues(server).Set(ahead.Seconds())
+}
+
+// ForgetClock drops a server that has left.
+func (m *Metrics) ForgetClock(server string) { m.clocks.DeleteLabelValues(server) }
 
 // WatchPools exports the connections to the database, as go_sql_…, and to Redis.
 func (m *Metrics) WatchPools(db *sql.DB, client redis.UniversalClient) {

@@ -9,37 +9,69 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"seckill/internal/coupon"
+	"seckill/internal/order"
 )
 
-// WatchShards exports the units in each shard of the coupons on sale, read at each scrape.
+// WatchShards exports the units in each shard of the coupons on sale.
 func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
-	m.registry.MustRegister(shardCollector{known, left})
+	units := prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
+	m.registry.MustRegister(saleCollector{[]*prometheus.Desc{units}, known, func(ctx context.Context, c coupon.Coupon, tell tellGauge) {
+		all, err := left(ctx, c.ID, c.Shards)
+		if err != nil {
+			return
+		}
+		for shard, n := range all {
+			tell(units, float64(n), strconv.Itoa(shard))
+		}
+	}})
 }
 
-type shardCollector struct {
-	known func() []coupon.Coupon
-	left  func(ctx context.Context, id int64, shards int) ([]int64, error)
+// WatchQueues exports the queues of the coupons on sale. Entries that were claimed from dead consumers are in
+// seckill_background_items_total.
+func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
+	read func(ctx context.Context, id int64, shards int) (order.QueueStats, error),
+) {
+	labels := []string{"coupon"}
+	entries := prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.", labels, nil)
+	oldest := prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.", labels, nil)
+	dead := prometheus.NewDesc("seckill_queue_dead_letters", "Dead-lettered entries of a coupon.", labels, nil)
+	all := []*prometheus.Desc{entries, oldest, dead}
+	m.registry.MustRegister(saleCollector{all, known, func(ctx context.Context, c coupon.Coupon, tell tellGauge) {
+		if w, err := read(ctx, c.ID, c.Shards); err == nil {
+			tell(entries, float64(w.Entries))
+			tell(oldest, w.Oldest.Seconds())
+			tell(dead, float64(w.DeadLetters))
+		}
+	}})
 }
 
-var shardUnits = prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
+// saleCollector collects what is read, at each scrape, of every coupon on sale. What cannot be read is left
+// out, and the rest of the registry is served.
+type saleCollector struct {
+	gauges []*prometheus.Desc // with the label coupon before others
+	known  func() []coupon.Coupon
+	read   func(ctx context.Context, c coupon.Coupon, tell tellGauge)
+}
+
+// tellGauge tells the value of a gauge of a coupon.
+type tellGauge func(of *prometheus.Desc, value float64, labels ...string)
 
 // Describe implements prometheus.Collector.
-func (shardCollector) Describe(to chan<- *prometheus.Desc) { to <- shardUnits }
+func (c saleCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, gauge := range c.gauges {
+		to <- gauge
+	}
+}
 
-// Collect implements prometheus.Collector. Shards that cannot be read are left out, and
-// the rest of the registry is served.
-func (c shardCollector) Collect(to chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector.
+func (c saleCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for _, one := range onSale(c.known()) {
-		units, err := c.left(ctx, one.ID, one.Shards)
-		if err != nil {
-			continue
-		}
-		for shard, n := range units {
-			to <- prometheus.MustNewConstMetric(shardUnits, prometheus.GaugeValue, float64(n),
-				strconv.FormatInt(one.ID, 10), strconv.Itoa(shard))
-		}
+		id := strconv.FormatInt(one.ID, 10)
+		c.read(ctx, one, func(of *prometheus.Desc, value float64, labels ...string) {
+			to <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, append([]string{id}, labels...)...)
+		})
 	}
 }
 
