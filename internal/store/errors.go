@@ -89,20 +89,21 @@ func classify(err error) error {
 
 // isDuplicate reports whether a unique index refused a row.
 func isDuplicate(err error) bool {
-	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return fromMySQL.Number == 1062
-	}
-	var fromSQLite *sqlite.Error
-	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "UNIQUE constraint failed")
+	return isError(err, 1062, "UNIQUE constraint failed")
 }
 
 // isSmallerFence reports whether raiseFenceSQL found a larger fence.
 func isSmallerFence(err error) bool {
+	return isError(err, 1690, "NOT NULL constraint failed: fences.fence") // MySQL: a number is out of range
+}
+
+// isError reports whether err is MySQL's with this number, or SQLite's with this text.
+func isError(err error, number uint16, text string) bool {
 	if fromMySQL, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return fromMySQL.Number == 1690 // a number is out of range
+		return fromMySQL.Number == number
 	}
-	var fromSQLite *sqlite.Error
-	return errors.As(err, &fromSQLite) && strings.Contains(fromSQLite.Error(), "NOT NULL constraint failed: fences.fence")
+	fromSQLite, ok := errors.AsType[*sqlite.Error](err)
+	return ok && strings.Contains(fromSQLite.Error(), text)
 }
 
 // violatedIndex says which of the unique indexes of orders refused a row. The name of the

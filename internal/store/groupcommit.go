@@ -211,11 +211,7 @@ func await(ctx context.Context, requests []*commitRequest) {
 
 // run commits one group after the other until the queue is empty.
 func (g *GroupCommitter) run() {
-	for {
-		group := g.queue.nextGroup(g.o)
-		if len(group) == 0 {
-			return
-		}
+	for group := g.queue.nextGroup(g.o); len(group) > 0; group = g.queue.nextGroup(g.o) {
 		g.process(group)
 	}
 }

@@ -131,7 +131,11 @@ func (g *GroupCommitter) runStep(
 		return err
 	}
 	dropCancelled(group)
-	if err := do(ctx, remaining(group)); err != nil {
+	left := remaining(group)
+	if len(left) == 0 {
+		return errRefused
+	}
+	if err := do(ctx, left); err != nil {
 		return err
 	}
 	if len(remaining(group)) == 0 {
@@ -157,19 +161,9 @@ func dropCancelled(group []*commitRequest) {
 }
 
 func refused(group []*commitRequest) []*commitRequest {
-	return filter(group, func(m *commitRequest) bool { return m.outcome != nil })
+	return slices.DeleteFunc(slices.Clone(group), func(m *commitRequest) bool { return m.outcome == nil })
 }
 
 func remaining(group []*commitRequest) []*commitRequest {
-	return filter(group, func(m *commitRequest) bool { return m.outcome == nil })
-}
-
-func filter(group []*commitRequest, is func(*commitRequest) bool) []*commitRequest {
-	kept := make([]*commitRequest, 0, len(group))
-	for _, m := range group {
-		if is(m) {
-			kept = append(kept, m)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(group), func(m *commitRequest) bool { return m.outcome != nil })
 }

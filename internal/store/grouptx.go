@@ -75,7 +75,7 @@ var errLook = errors.New("store: what was written without a look was refused")
 // a slot, a request or an id that is taken. Nothing of the group can be committed then.
 func (t groupTx) writeAtOnce(ctx context.Context, group []*commitRequest) error {
 	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
-	fences := t.raiseFences(group)
+	fences := []statement{t.writeFences(group, raiseFenceSQL)}
 	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
 	for _, m := range group {
 		m.Order.Slot = 1
@@ -102,20 +102,6 @@ var raiseFenceSQL = map[dialect]string{
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = CASE WHEN excluded.fence >= fence THEN excluded.fence END",
 }
 
-// raiseFences raises every user's fence, as upsertFences does.
-func (t groupTx) raiseFences(in []*commitRequest) []statement {
-	if len(in) == 0 {
-		return nil
-	}
-	rows := make([]any, 0, 2*len(in))
-	for _, m := range in {
-		rows = append(rows, m.Order.UserID, m.Order.Fence)
-	}
-	return []statement{{sql: insertFencesSQL + placeholders(len(in), 2) + raiseFenceSQL[t.dialect], args: rows}}
-}
-
-const insertFencesSQL = "INSERT INTO fences (user_id, fence) VALUES "
-
 // upsertFenceSQL is fence's statement, but for its rows.
 var upsertFenceSQL = map[dialect]string{
 	mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
@@ -126,22 +112,28 @@ var upsertFenceSQL = map[dialect]string{
 // there on the rows are locked: a later holder of a user's lock waits for this
 // transaction.
 func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []statement {
-	if len(in) == 0 {
-		return nil
-	}
-	rows, users := make([]any, 0, 2*len(in)), make([]any, 0, len(in))
+	users := make([]any, 0, len(in))
 	for _, m := range in {
-		rows, users = append(rows, m.Order.UserID, m.Order.Fence), append(users, m.Order.UserID)
+		users = append(users, m.Order.UserID)
 	}
 	var user int64
 	var fence uint64
 	return []statement{
-		{sql: insertFencesSQL + placeholders(len(in), 2) + upsertFenceSQL[t.dialect], args: rows},
+		t.writeFences(in, upsertFenceSQL),
 		{
 			sql: "SELECT user_id, fence FROM fences WHERE user_id IN " + placeholders(1, len(in)), args: users,
 			dest: []any{&user, &fence}, onRow: func() { seen[user] = fence },
 		},
 	}
+}
+
+// writeFences writes every user's fence, and has the database do with one that is there as it is told.
+func (t groupTx) writeFences(in []*commitRequest, onConflict map[dialect]string) statement {
+	rows := make([]any, 0, 2*len(in))
+	for _, m := range in {
+		rows = append(rows, m.Order.UserID, m.Order.Fence)
+	}
+	return statement{sql: "INSERT INTO fences (user_id, fence) VALUES " + placeholders(len(in), 2) + onConflict[t.dialect], args: rows}
 }
 
 // slotJoinSQL joins what is looked for, as w, with the orders, as o, in that direction: each
@@ -168,9 +160,6 @@ type slotKey struct{ coupon, user int64 }
 
 // loadSlots reads into used the slots that live orders of the users have.
 func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statement {
-	if len(in) == 0 {
-		return nil
-	}
 	args := make([]any, 0, 2*len(in))
 	for _, m := range in {
 		args = append(args, m.Order.CouponID, m.Order.UserID)
@@ -207,9 +196,6 @@ func (t groupTx) insertByHalves(ctx context.Context, refused []*commitRequest, b
 const orderColumns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
 
 func (t groupTx) insertOrders(in []*commitRequest) []statement {
-	if len(in) == 0 {
-		return nil
-	}
 	args := make([]any, 0, 11*len(in))
 	for _, m := range in {
 		r := rowOfOrder(m.Order)

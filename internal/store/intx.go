@@ -23,19 +23,32 @@ const maxAttempts = 3
 // An error of work rolls back. After a deadlock or a lock-wait timeout the whole of
 // work is run again. A failed commit is order.ErrCommitUnknown and is never run again.
 func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	var err error
+	return giveUp(retry(ctx, func() error {
+		return s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
+			return work(ctx, tx{db})
+		})
+	}))
+}
+
+// retry runs what fails with errRetry again, while there is budget left.
+func retry(ctx context.Context, run func() error) (err error) {
 	for try := range maxAttempts {
 		if try > 0 && !backoff(ctx, try) {
 			break
 		}
-		err = s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
-			return work(ctx, tx{db})
-		})
-		if !errors.Is(err, errRetry) {
-			return err
+		if err = run(); !errors.Is(err, errRetry) {
+			break
 		}
 	}
-	return &unavailableError{err}
+	return err
+}
+
+// giveUp returns the error of what is not run again here, but by the next request.
+func giveUp(err error) error {
+	if errors.Is(err, errRetry) {
+		return &unavailableError{err}
+	}
+	return err
 }
 
 // backoff waits for a random moment, so that transactions that met in a deadlock do not

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -80,14 +79,5 @@ func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error 
 func (s *Store) withRetry(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.txTimeout)
 	defer cancel()
-	var err error
-	for try := range maxAttempts {
-		if try > 0 && !backoff(ctx, try) {
-			break
-		}
-		if err = run(ctx); !errors.Is(err, errRetry) {
-			return err
-		}
-	}
-	return err
+	return retry(ctx, func() error { return run(ctx) })
 }

@@ -89,11 +89,7 @@ func (l *orderLoader) startReader() {
 
 // run reads batches until no query waits.
 func (l *orderLoader) run() {
-	for {
-		of := l.nextBatch()
-		if len(of) == 0 {
-			return
-		}
+	for of := l.nextBatch(); len(of) > 0; of = l.nextBatch() {
 		l.process(of)
 	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -54,11 +53,7 @@ func ordersOf(rows []orderRow) []order.Order {
 func (s *Store) Void(ctx context.Context, o order.Order) error {
 	o.Status = order.Void
 	row := rowOfOrder(o)
-	err := insertError(s.write.WithContext(ctx).Create(&row).Error, o)
-	if errors.Is(err, errRetry) {
-		return &unavailableError{err}
-	}
-	return err
+	return giveUp(insertError(s.write.WithContext(ctx).Create(&row).Error, o))
 }
 
 // Overdue reports whether there are pending orders whose time had run out at now.

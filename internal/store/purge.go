@@ -2,10 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -41,7 +37,7 @@ func (s *Store) PurgeLocks(ctx context.Context, before time.Time, rest func(took
 			if more = len(names) == purgeStep; len(names) == 0 {
 				break
 			}
-			after = names[len(names)-1].(string)
+			after = names[len(names)-1]
 			n, err := s.purge(ctx, rows.table, rows.unused, before, names)
 			purged += n
 			if err == nil {
@@ -56,33 +52,18 @@ func (s *Store) PurgeLocks(ctx context.Context, before time.Time, rest func(took
 }
 
 // lockNames reads the next keys of a table, without a lock on their rows.
-func (s *Store) lockNames(ctx context.Context, table, after string) (names []any, err error) {
-	rows, err := s.bulk.WithContext(ctx).Raw("SELECT name FROM "+table+" WHERE name > ? ORDER BY name LIMIT ?", after, purgeStep).Rows()
-	if err != nil {
-		return nil, wrap(err, "read %s", table)
-	}
-	defer rows.Close() //nolint:errcheck // Err tells
-	for rows.Next() {
-		var name sql.RawBytes
-		if err := rows.Scan(&name); err != nil {
-			return nil, wrap(err, "read %s", table)
-		}
-		names = append(names, string(name))
-	}
-	return names, wrap(rows.Err(), "read %s", table)
+func (s *Store) lockNames(ctx context.Context, table, after string) (names []string, err error) {
+	err = s.bulk.WithContext(ctx).Raw("SELECT name FROM "+table+" WHERE name > ? ORDER BY name LIMIT ?", after, purgeStep).Scan(&names).Error
+	return names, wrap(err, "read %s", table)
 }
 
 // purge deletes those rows that are unused. It locks these rows one by one, by the primary
 // key, so that an acquisition of another key never waits for it.
-func (s *Store) purge(ctx context.Context, table, unused string, before time.Time, names []any) (n int64, err error) {
-	statement := fmt.Sprintf("DELETE FROM %s WHERE name IN (?%s) AND %s", table, strings.Repeat(",?", len(names)-1), unused)
+func (s *Store) purge(ctx context.Context, table, unused string, before time.Time, names []string) (n int64, err error) {
 	err = s.withRetry(ctx, func(ctx context.Context) error {
-		done, err := s.write.ConnPool.ExecContext(ctx, statement, append(slices.Clip(names), before.UnixMicro())...)
-		if err != nil {
-			return classify(err)
-		}
-		n, err = done.RowsAffected()
-		return err //nolint:wrapcheck // wrapped below
+		done := s.write.WithContext(ctx).Exec("DELETE FROM "+table+" WHERE name IN ? AND "+unused, names, before.UnixMicro())
+		n = done.RowsAffected
+		return classify(done.Error)
 	})
 	return n, wrap(err, "purge %s", table)
 }

@@ -127,25 +127,22 @@ func (s *duplicateFinder) add(hash uint64, value any) {
 // confirm counts the orders that share one of the values with another, but one of each
 // value.
 func (s *duplicateFinder) confirm(ctx context.Context, db *gorm.DB, couponID int64, values []any) (n int64, err error) {
+	var shared []struct {
+		Name   string
+		Orders int64
+	}
 	err = withPageTimeout(ctx, func(ctx context.Context) error {
-		rows, err := db.WithContext(ctx).Model(&orderRow{}).Where("coupon_id = ? AND "+s.column+" IN ?", couponID, values).
-			Select(s.column + ", COUNT(*)").Group(s.column).Having("COUNT(*) > 1").Rows()
-		if err != nil {
-			return fmt.Errorf("orders that share their %s: %w", s.column, err)
-		}
-		defer rows.Close() //nolint:errcheck // Err tells
-		for rows.Next() {
-			var value sql.RawBytes
-			var orders int64
-			if err := rows.Scan(&value, &orders); err != nil {
-				return fmt.Errorf("orders that share their %s: %w", s.column, err)
-			}
-			if name := string(value); !s.confirmed[name] {
-				s.confirmed[name] = true
-				n += orders - 1
-			}
-		}
-		return rows.Err()
+		return db.WithContext(ctx).Model(&orderRow{}).Where("coupon_id = ? AND "+s.column+" IN ?", couponID, values).
+			Select(s.column + " AS name, COUNT(*) AS orders").Group(s.column).Having("COUNT(*) > 1").Scan(&shared).Error
 	})
-	return n, err
+	if err != nil {
+		return 0, fmt.Errorf("orders that share their %s: %w", s.column, err)
+	}
+	for _, one := range shared {
+		if !s.confirmed[one.Name] {
+			s.confirmed[one.Name] = true
+			n += one.Orders - 1
+		}
+	}
+	return n, nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -95,13 +94,10 @@ func (t tx) TakeOne(ctx context.Context, p order.Placement) error {
 	if res.RowsAffected == 1 {
 		return nil
 	}
-	var now couponRow
-	err := t.db.WithContext(ctx).Take(&now, "id = ?", couponID).Error
+	now, err := readCoupon(t.db.WithContext(ctx), couponID)
 	switch {
-	case errors.Is(err, gorm.ErrRecordNotFound):
-		return coupon.ErrNotFound
 	case err != nil:
-		return fmt.Errorf("take one of coupon %d: %w", couponID, err)
+		return err
 	case now.Epoch != epoch:
 		return order.ErrStaleEpoch
 	}
