@@ -169,9 +169,7 @@ func (a *App) checkLock(ctx context.Context) error {
 		if err == nil || errors.Is(err, lock.ErrHeld) {
 			return nil
 		}
-		select {
-		case <-time.After(lockRetryInterval):
-		case <-ctx.Done():
+		if rest(ctx, lockRetryInterval) != nil {
 			return lockError(context.WithoutCancel(ctx), a.cfg.Lock, err)
 		}
 	}
@@ -191,7 +189,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if err := a.takeOwnership(ctx); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(a.checkShards(ctx), a.checkLayouts(ctx)); err != nil {
+	if err := a.checkLoaded(ctx); err != nil {
 		return nil, err
 	}
 	if a.traces, err = openTraces(ctx, a); err != nil {

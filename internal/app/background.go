@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,32 +15,35 @@ import (
 	"seckill/internal/ratelimit"
 )
 
-// startBackground starts the background work. It ends before anything that it needs is
-// closed.
+// startBackground starts the background work.
 func (a *App) startBackground(ctx context.Context) {
+	a.inBackground(ctx, adjustMemoryLimit, a.Cache.Run, a.fleet.Run, a.unpaid.run, a.watchClocks, a.freeEndedSales,
+		func(ctx context.Context) { a.Stock.Listen(ctx, a.Cache.Forget) },
+		func(ctx context.Context) {
+			a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
+		},
+		func(ctx context.Context) {
+			a.Reconciler.Run(ctx, order.Schedule{
+				Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
+				Loaded: a.loadedCoupons, OnPass: a.metrics.ObservePass,
+			})
+		})
+}
+
+// inBackground starts jobs, which end before anything that was opened before is closed.
+func (a *App) inBackground(ctx context.Context, jobs ...func(context.Context)) {
+	stop := startJobs(ctx, jobs...)
+	a.onStop(func(context.Context) error { stop(); return nil })
+}
+
+// startJobs starts jobs that go on after ctx. stop ends their context, and returns when they have ended.
+func startJobs(ctx context.Context, jobs ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { adjustMemoryLimit(ctx) })
-	running.Go(func() { a.Cache.Run(ctx) })
-	running.Go(func() { a.Stock.Listen(ctx, a.Cache.Forget) })
-	running.Go(func() { a.fleet.Run(ctx) })
-	running.Go(func() { a.unpaid.run(ctx) })
-	running.Go(func() { a.watchClocks(ctx) })
-	running.Go(func() {
-		a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })
-	})
-	running.Go(func() {
-		a.Reconciler.Run(ctx, order.Schedule{
-			Every: a.cfg.Order.BackgroundInterval, ReconcileAfter: a.cfg.Order.ReconcileAfter,
-			Loaded: a.loadedCoupons, OnPass: a.metrics.ObservePass,
-		})
-	})
-	running.Go(func() { a.freeEndedSales(ctx) })
-	a.onStop(func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	})
+	for _, job := range jobs {
+		running.Go(func() { job(ctx) })
+	}
+	return func() { cancel(); running.Wait() }
 }
 
 // every calls do at each tick of the interval until ctx ends. A tick that do outlasts is left out.
@@ -58,13 +62,8 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 
 // shareRates makes the rate limits those of the fleet.
 func (a *App) shareRates(limits []ratelimit.Shared) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { ratelimit.Run(ctx, ratelimit.NewRedis(a.redis, a.cfg.Redis.Prefix), a.log, limits...) })
-	a.onStop(func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
+	a.inBackground(context.Background(), func(ctx context.Context) {
+		ratelimit.Run(ctx, ratelimit.NewRedis(a.redis, a.cfg.Redis.Prefix), a.log, limits...)
 	})
 }
 
@@ -129,22 +128,16 @@ const workerConcurrency = 256
 // startWorkers starts the workers of the queues. They stop first, when the entries in hand are
 // finished.
 func (a *App) startWorkers(ctx context.Context) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() {
+	jobs := []func(context.Context){func(ctx context.Context) {
 		a.orders.RunWorkers(ctx, order.WorkerConfig{
 			Loaded: a.queuedCoupons, MaxAge: a.cfg.Order.QueueMaxAge, AttemptTimeout: a.cfg.HTTP.RequestTimeout,
 			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass, Begin: a.traces.Entry,
 		})
-	})
+	}}
 	if a.cfg.Order.QueueOrder == "lottery" {
-		running.Go(func() { a.runDraws(ctx) })
+		jobs = append(jobs, a.runDraws)
 	}
-	a.onStop(func(context.Context) error {
-		cancel()
-		running.Wait()
-		return nil
-	})
+	a.inBackground(ctx, jobs...)
 }
 
 // loadedCoupons returns the coupons whose stock is in Redis, by the time of most clocks.
@@ -167,3 +160,24 @@ func (a *App) queuedCoupons(ctx context.Context) ([]coupon.Coupon, error) {
 // restoreInterval is how soon an instance notices that Redis has lost data. A check is one
 // script a shard of each coupon that is on sale or paused.
 const restoreInterval = time.Second
+
+// loadWait is how long one load of a coupon waits for another, and loadLease how long it
+// waits at most for an instance that died while it loaded.
+const (
+	loadWait  = 5 * time.Second
+	loadLease = 3 * time.Second
+)
+
+// loadExclusively runs work while no other instance loads the coupon.
+func (a *App) loadExclusively(ctx context.Context, id int64, work func(context.Context) error) error {
+	err := a.leases.Do(ctx, "coupon:"+strconv.FormatInt(id, 10), func(ctx context.Context, _ *lock.Lease) error {
+		return work(ctx)
+	}, lock.WithWait(loadWait), lock.WithLease(min(loadLease, a.cfg.Lock.Lease)))
+	switch {
+	case errors.Is(err, lock.ErrNotAcquired):
+		return fmt.Errorf("%w: it is being loaded", coupon.ErrConflict)
+	case errors.Is(err, lock.ErrUnavailable):
+		return fmt.Errorf("%w: %w", order.ErrUnavailable, err)
+	}
+	return err
+}

@@ -117,9 +117,7 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 		if !d.JSON {
 			_, _ = fmt.Fprintf(d.Out, "open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
 		}
-		select {
-		case <-time.After(time.Until(begins)):
-		case <-ctx.Done():
+		if rest(ctx, time.Until(begins)) != nil {
 			return errors.New("stopped before the sale began")
 		}
 	}

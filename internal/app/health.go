@@ -42,9 +42,8 @@ func (h HealthCheck) Ask(ctx context.Context, cfg config.Config) (string, error)
 	url := h.URL
 	secure, err := TrustTLS(h.CA)
 	if url == "" {
-		url = "http://" + onThisMachine(addr)
+		url = scheme(encrypted) + onThisMachine(addr)
 		if encrypted {
-			url = "https://" + onThisMachine(addr)
 			secure, err = OwnTLS(cfg.HTTP)
 		}
 	}

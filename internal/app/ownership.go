@@ -29,10 +29,8 @@ func (a *App) takeOwnership(ctx context.Context) error {
 		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
 			return ownershipError(err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(restoreInterval / 4):
+		if err := rest(ctx, restoreInterval/4); err != nil {
+			return err
 		}
 	}
 }
@@ -45,16 +43,23 @@ func ownershipError(err error) error {
 	return err
 }
 
-// checkShards returns an error if a running sale was loaded over another number of shards
-// than stock.shards: the next publication would move its stock. A sale whose shards are
-// freed has none.
-func (a *App) checkShards(ctx context.Context) error {
+// checkLoaded returns an error if a newer version of the program has loaded a running sale, or one was loaded
+// over another number of shards than stock.shards: the next publication would move its stock. A sale whose
+// shards are freed has none. Whatever else is wrong with what is in Redis is mended while the program runs.
+func (a *App) checkLoaded(ctx context.Context) error {
 	loaded, err := a.loadedCoupons(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range loaded {
-		if c.StateAt(a.clock.Now()) == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
+		at := c.StateAt(a.clock.Now())
+		if at != coupon.OnSale && at != coupon.Paused {
+			continue
+		}
+		if _, err := a.Stock.Loaded(ctx, c.ID, c.Epoch, c.Shards); stock.IsNewerLayout(err) {
+			return Usage(fmt.Errorf("an older version cannot go on with what a newer one has loaded: %w", err))
+		}
+		if at == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
 			return Usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}

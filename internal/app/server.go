@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"seckill/internal/api"
 	"seckill/internal/audit"
 	"seckill/internal/config"
+	"seckill/internal/coupon"
 )
 
 // Server is the application with its two listeners.
@@ -68,17 +70,9 @@ func (l listeners) close() error {
 	return errors.Join(l.public.Close(), l.admin.Close())
 }
 
-// scheme of the page and the API.
-func scheme(cfg config.HTTP) string {
-	if cfg.TLSCert != "" {
-		return "https://"
-	}
-	return "http://"
-}
-
-// adminScheme is that of the second listener.
-func adminScheme(cfg config.Config) string {
-	if cfg.Admin.TLS {
+// scheme is that of a listener.
+func scheme(encrypted bool) string {
+	if encrypted {
 		return "https://"
 	}
 	return "http://"
@@ -87,9 +81,9 @@ func adminScheme(cfg config.Config) string {
 // newServer serves the app over HTTP. It takes ownership of the listeners.
 func newServer(a *App, l listeners, o Options) (*Server, error) {
 	cfg := a.cfg
-	s := &Server{app: a, URL: scheme(cfg.HTTP) + l.public.Addr().String(), failed: make(chan error, 2)}
+	s := &Server{app: a, URL: scheme(cfg.HTTP.TLSCert != "") + l.public.Addr().String(), failed: make(chan error, 2)}
 	if s.adminURL = s.URL; cfg.Admin.API {
-		s.adminURL = adminScheme(cfg) + l.admin.Addr().String()
+		s.adminURL = scheme(cfg.Admin.TLS) + l.admin.Addr().String()
 	}
 	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
 	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
@@ -225,4 +219,24 @@ func (r auditReports) Audit(ctx context.Context, id int64) (any, error) {
 
 func (r auditReports) Repair(ctx context.Context, id int64) (any, error) {
 	return r.Auditor.Repair(ctx, id)
+}
+
+// saleStatus implements api.SaleStatus: it shows how the app works at a sale.
+type saleStatus struct{ *App }
+
+// LiveStats reads the holds from Redis; the rest is known to this instance.
+func (s saleStatus) LiveStats(ctx context.Context, c coupon.Coupon) (api.LiveStats, error) {
+	holds, err := s.Stock.CountHolds(ctx, c.ID, c.Shards)
+	if err != nil {
+		return api.LiveStats{}, err
+	}
+	live := &s.metrics.Live
+	p := api.LiveStats{Holds: holds, Lent: live.Lent(c.ID, c.Shards), P99: live.P99()}
+	p.LocksHeld, p.LocksWaiting = live.Locks()
+	for _, i := range s.fleet.Peers() {
+		p.Instances = append(p.Instances, api.Instance{
+			Name: i.Name, SoldOut: slices.Contains(i.SoldOut, c.ID), Self: i.Name == s.fleet.Name(),
+		})
+	}
+	return p, nil
 }

@@ -38,21 +38,13 @@ func watch(log *slog.Logger, all ...watchedFiles) (stop func(), err error) {
 	if len(all) == 0 {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		keepWatching(ctx, all, log)
-	}()
-	return func() { cancel(); <-done }, nil
-}
-
-func keepWatching(ctx context.Context, all []watchedFiles, log *slog.Logger) {
-	every(ctx, watchInterval, func() {
-		for i := range all {
-			all[i].look(ctx, log)
-		}
-	})
+	return startJobs(context.Background(), func(ctx context.Context) {
+		every(ctx, watchInterval, func() {
+			for i := range all {
+				all[i].look(ctx, log)
+			}
+		})
+	}), nil
 }
 
 // look reads the files, and logs what has changed. What cannot be read or taken leaves the earlier
