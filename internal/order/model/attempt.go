@@ -146,7 +146,7 @@ func (m *Sale) conclude(s State, i int8, tell func(Action, State)) {
 	}
 	a := &s.tries[i]
 	said := "none"
-	o, found := m.answered(&s, i)
+	o, found := m.answered(&s.db, i)
 	switch {
 	case a.got == voided || a.got == sold:
 	case found && s.db.rows[o].status == void:
@@ -177,7 +177,7 @@ func (m *Sale) doubt(s State, i int8, tell func(Action, State)) {
 // would find.
 func (m *Sale) inquire(s State, i int8, tell func(Action, State)) {
 	a := s.tries[i]
-	if _, known := m.answered(&s, i); known || !a.ticket || m.has(DoubtStays) || m.claimed(&s, nobody, i, a.result, 0) {
+	if _, known := m.answered(&s.db, i); known || !a.ticket || m.has(DoubtStays) || m.claimed(&s, nobody, i, a.result, 0) {
 		return
 	}
 	s.db.rows[a.result] = row{status: void}

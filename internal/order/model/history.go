@@ -45,20 +45,10 @@ func (m *Sale) cutOff(s *State, i int8, lost *database) {
 	}
 	known, sure := a.result, a.told || a.got == sold
 	if a.got == voided {
-		known, sure = m.answeredIn(lost, i)
+		known, sure = m.answered(lost, i)
 	}
 	a.undone = a.undone || sure && s.db.rows[known].status.order() != lost.rows[known].status.order() ||
 		a.got == voided && sure && s.db.rows[known].status != void
-}
-
-// answeredIn is answered, of another state of the database.
-func (m *Sale) answeredIn(db *database, i int8) (o int8, found bool) {
-	for o := range m.wishes() {
-		if db.rows[o].status != absent && m.request(o) == m.request(i) {
-			return o, true
-		}
-	}
-	return 0, false
 }
 
 // heartbeat is the next one after the database was set back: Redis knows a later mark, and

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Versions of the program are numbered as the layouts that they write into a shard's meta when they
 // load it. Each works with its own layout and the one before. What differs is the text of a hold:
 //
@@ -57,21 +59,11 @@ func (m *Sale) refuses(sh *shard, v uint8) word {
 
 // tooOld reports whether a version has to load the shards again, and tooNew whether it must not.
 func (m *Sale) tooOld(s *State, v uint8) bool {
-	for _, sh := range s.redis {
-		if sh.layout < oldest(v) && !m.has(OlderUsed) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.redis[:], func(sh shard) bool { return sh.layout < oldest(v) && !m.has(OlderUsed) })
 }
 
 func (m *Sale) tooNew(s *State, v uint8) bool {
-	for _, sh := range s.redis {
-		if m.newer(&sh, v) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.redis[:], func(sh shard) bool { return m.newer(&sh, v) != "" })
 }
 
 // text is how a version writes a hold: 0 is the old one, 1 the new.

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // loader sets the shards from the database under a new epoch, as coupon.Publish and
 // stock.Fill and Open do it. One instance at a time does it.
 type loader struct {
@@ -33,12 +35,7 @@ const sealed = users + 1
 
 // unsound reports whether the shards are not as they were loaded.
 func (s *State) unsound() bool {
-	for _, sh := range s.redis {
-		if !sh.open || sh.moved || sh.epoch != s.db.epoch {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.redis[:], func(sh shard) bool { return !sh.open || sh.moved || sh.epoch != s.db.epoch })
 }
 
 // reload begins an epoch when Redis has lost something or when an administrator wants it,
@@ -106,7 +103,6 @@ func (d *database) units() (n int8) {
 // resume goes on: while no shard may be open, any of them may be filled again, because
 // the outbox has what came back since.
 func (m *Sale) resume(s State, v uint8, tell func(Action, State)) {
-	act := Action{Who: "the loader", Did: "goes on with the epoch"}
 	s.loader = loader{at: opening0, epoch: s.db.epoch, v: v}
 	if !s.db.opening || m.has(FilledAgain) {
 		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.units(), v: v}
@@ -116,7 +112,7 @@ func (m *Sale) resume(s State, v uint8, tell func(Action, State)) {
 			}
 		}
 	}
-	tell(act, s)
+	tell(Action{Who: "the loader", Did: "goes on with the epoch"}, s)
 }
 
 func (m *Sale) load(s State, tell func(Action, State)) {

@@ -160,7 +160,7 @@ func (m *Sale) AtRest(s State) bool {
 	}
 	for i := range m.wishes() {
 		a := &s.tries[i]
-		_, ended := m.answered(&s, i)
+		_, ended := m.answered(&s.db, i)
 		if a.at != idle && a.at < done || a.tx != noTx || a.late.at != 0 || a.ticket && !ended {
 			return false
 		}

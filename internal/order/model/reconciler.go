@@ -104,7 +104,7 @@ func (m *Sale) decide(s State, tell func(Action, State)) {
 		tell(act, s)
 		return
 	}
-	o, known := m.answered(&s, w.order)
+	o, known := m.answered(&s.db, w.order)
 	if w.sold = known && o == w.order && s.db.rows[o].status != void; w.sold {
 		act.Said = "there is an order"
 	} else {

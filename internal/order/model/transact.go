@@ -73,7 +73,7 @@ func (m *Sale) insert(s State, i int8, tell func(Action, State)) {
 // look4 reads what the request has led to, after a duplicate.
 func (m *Sale) look4(s *State, i int8, act *Action) {
 	a := &s.tries[i]
-	o, found := m.answered(s, i)
+	o, found := m.answered(&s.db, i)
 	switch {
 	case !found:
 		act.Said = "the id was given twice"

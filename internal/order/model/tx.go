@@ -71,9 +71,9 @@ func (m *Sale) anyRowLocked(s *State) bool {
 }
 
 // answered finds the order, or the void one, that the request of attempt i has.
-func (m *Sale) answered(s *State, i int8) (o int8, found bool) {
+func (m *Sale) answered(db *database, i int8) (o int8, found bool) {
 	for o := range m.wishes() {
-		if s.db.rows[o].status != absent && m.request(o) == m.request(i) {
+		if db.rows[o].status != absent && m.request(o) == m.request(i) {
 			return o, true
 		}
 	}
@@ -106,7 +106,7 @@ func (m *Sale) insertable(s *State, i, o, slot int8) word {
 			return again
 		}
 	}
-	if _, found := m.answered(s, i); found && !m.has(NoRequestIndex) {
+	if _, found := m.answered(&s.db, i); found && !m.has(NoRequestIndex) {
 		return duplicate
 	}
 	return okay
