@@ -109,7 +109,7 @@ func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (t
 // be read was not seen empty.
 func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, error) {
 	version := s.soldOut.version(c.CouponID)
-	left, err := s.left(ctx, c.CouponID, c.Shards)
+	left, err := s.Left(ctx, c.CouponID, c.Shards)
 	var with []int
 	for shard, units := range left {
 		if units > 0 {

@@ -12,15 +12,6 @@ import (
 	"seckill/internal/order"
 )
 
-// Left returns the units in each shard.
-func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
-	left, err := s.left(ctx, couponID, shards)
-	if err != nil {
-		return nil, err
-	}
-	return left, nil
-}
-
 // CountHolds returns what is open in each shard: holds, and the marks of buyers whose unit a
 // sibling lends.
 func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]int64, error) {
@@ -41,8 +32,8 @@ func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]i
 	return open, nil
 }
 
-// left returns the units in the shards that can be read; the others are 0, with an error.
-func (s *Stock) left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
+// Left returns the units in each shard; with an error those that cannot be read are 0.
+func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
 	cmds := make([]*redis.StringCmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range cmds {

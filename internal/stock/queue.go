@@ -103,7 +103,8 @@ func empty(err error) bool {
 func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
 	var all []order.Entry
 	var failed error
-	for _, shard := range firstOf(q.shardsOf(c, c.Shards)) {
+	shards, _ := q.shardsOf(c, c.Shards)
+	for _, shard := range shards {
 		if len(all) >= most {
 			break
 		}
@@ -115,8 +116,6 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) (
 	}
 	return all, failed
 }
-
-func firstOf(shards []int, _ int64) []int { return shards }
 
 // claim lists entries that have been pending for too long and takes them over with XCLAIM. One
 // consumer takes over each, because that restarts its time.
