@@ -2,6 +2,7 @@ package order
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -194,11 +195,8 @@ func (s *Service) rankAll(ctx context.Context, d Draw) ([]ranked, error) {
 		after = users[len(users)-1]
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
-		if a.rank != b.rank {
-			if a.rank < b.rank {
-				return -1
-			}
-			return 1
+		if by := cmp.Compare(a.rank, b.rank); by != 0 {
+			return by
 		}
 		x, y := d.Rank(a.user), d.Rank(b.user)
 		return bytes.Compare(x[:], y[:])

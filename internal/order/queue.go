@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"seckill/internal/coupon"
@@ -168,12 +169,11 @@ func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) erro
 // isRefusal reports whether err means that an entry was processed and is no order. Any other
 // error is either an unknown outcome or worth another attempt.
 func isRefusal(err error) bool {
-	for _, no := range []error{errTooLate, ErrLimitReached, ErrVoided, ErrKeyReused, ErrStaleEpoch, coupon.ErrSoldOut} {
-		if errors.Is(err, no) {
-			return true
-		}
-	}
-	return false
+	return isOneOf(err, errTooLate, ErrLimitReached, ErrVoided, ErrKeyReused, ErrStaleEpoch, coupon.ErrSoldOut)
+}
+
+func isOneOf(err error, all ...error) bool {
+	return slices.ContainsFunc(all, func(one error) bool { return errors.Is(err, one) })
 }
 
 // deadLetter gives up an entry that cannot be processed. Its unit goes back like that of any

@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -228,12 +227,7 @@ func backoff(ctx context.Context, try int) bool {
 
 // isTransient reports whether err may be gone at the next attempt, whatever the entry is.
 func isTransient(err error) bool {
-	for _, e := range []error{ErrBusy, ErrUnavailable, ErrCommitUnknown, context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return isOneOf(err, ErrBusy, ErrUnavailable, ErrCommitUnknown, context.DeadlineExceeded, context.Canceled)
 }
 
 // attempt makes one attempt at an entry, with a deadline of its own: it is finished even when
