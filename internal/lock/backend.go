@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -88,10 +89,14 @@ type Fencer interface {
 // RaiseBy is Raise of a Backend whose fences are f's; without a Fencer it is
 // errors.ErrUnsupported.
 func RaiseBy(ctx context.Context, f Fencer, key string, above uint64) error {
-	if f == nil {
-		return errors.ErrUnsupported
+	err := errors.ErrUnsupported
+	if f != nil {
+		err = f.RaiseFence(ctx, key, above)
 	}
-	return f.RaiseFence(ctx, key, above)
+	if err != nil {
+		return fmt.Errorf("raise the fence of %s: %w", key, err)
+	}
+	return nil
 }
 
 // Notifier is a Backend that can tell a waiter that a key was freed. A missed

@@ -157,7 +157,7 @@ func connections(info map[string]string, pool int, say func(Level, string, strin
 		"lower redis.pool_size or raise maxclients")
 }
 
-// room says whether a server that has so many connections, most at most, has room for those that an instance needs.
+// room judges the connections of a server: most are allowed, used are open, and an instance needs up to need more.
 func room(need, used, most int64) Level {
 	switch {
 	case need > most:

@@ -15,7 +15,8 @@ import (
 	"seckill/internal/lock"
 )
 
-// spy counts the calls that a Locker makes.
+// spy counts the calls that a Locker makes: renewals as they begin, since one that is under way when its lease
+// is lost ends after it, and the others as they end.
 type spy struct {
 	lock.Backend
 	acquires, renews, releases, failedRenews atomic.Int64
@@ -36,11 +37,11 @@ func (s *spy) AcquireInTurn(ctx context.Context, key, token string, lease time.D
 }
 
 func (s *spy) Renew(ctx context.Context, key, token string, lease time.Duration) error {
+	s.renews.Add(1)
 	err := s.Backend.Renew(ctx, key, token, lease)
 	if err != nil && !errors.Is(err, lock.ErrNotHeld) {
 		s.failedRenews.Add(1)
 	}
-	s.renews.Add(1)
 	return err
 }
 
