@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // round is one sale with one fault in it.
@@ -93,6 +95,9 @@ func (r *round) sale(ctx context.Context, stock, limit int) (id string, err erro
 func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	if err := r.arm(ctx); err != nil {
 		return false, err
+	}
+	if nodes, ok := r.env.rdb.(*redis.ClusterClient); ok {
+		defer r.closed.watchMachine(ctx, nodes)()
 	}
 	early := r.wishes[:len(r.wishes)*2/3]
 	go func() {
