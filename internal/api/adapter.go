@@ -95,10 +95,11 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 }
 
 // A body, of 4 KiB at most, must arrive in bodyWithin, and a time of up to bodyGrace that is another for
-// each: what came at once is not closed, and does not come again, at once.
+// each: what came at once is not closed, and does not come again, at once. A connection that waits costs
+// less than one that is closed and comes again.
 const (
 	bodyWithin = time.Second
-	bodyGrace  = 500 * time.Millisecond
+	bodyGrace  = 2 * time.Second
 )
 
 // readInTime reads a request with its body in its time. A response writer without a connection,
