@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"seckill/internal/lock/watchdog"
+	"seckill/internal/lock/deadpeer"
 )
 
 const dialWithin = time.Second
 
 // config returns the settings of a client whose connections conns watches. gRPC would notice
 // one that swallows everything after many seconds, for etcd forbids frequent pings.
-func config(conns *watchdog.Watchdog, endpoints []string, o Options) clientv3.Config {
+func config(conns *deadpeer.Detector, endpoints []string, o Options) clientv3.Config {
 	dial := func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 		if err != nil {

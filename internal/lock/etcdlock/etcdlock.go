@@ -15,7 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"seckill/internal/lock"
-	"seckill/internal/lock/watchdog"
+	"seckill/internal/lock/deadpeer"
 )
 
 // Options are the settings of a Backend. The zero value is good.
@@ -37,7 +37,7 @@ type Backend struct {
 	client *clientv3.Client
 	kv     clientv3.KV
 	leases pb.LeaseClient
-	conns  *watchdog.Watchdog
+	conns  *deadpeer.Detector
 	o      Options
 
 	ctx       context.Context // of the listeners; ends with Close
@@ -58,7 +58,7 @@ var (
 func Connect(endpoints []string, o Options) (*Backend, error) {
 	o.Prefix = cmp.Or(o.Prefix, "seckill/lock/")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	conns := watchdog.New()
+	conns := deadpeer.New()
 	client, err := clientv3.New(config(conns, endpoints, o))
 	if err != nil {
 		return nil, fmt.Errorf("etcdlock: %w", err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"seckill/internal/lock/watchdog"
+	"seckill/internal/lock/deadpeer"
 )
 
 const (
@@ -26,10 +26,10 @@ const (
 // connManager makes the connections of one session, one at a time. It chooses the server
 // (zk.HostProvider), so that a broken connection is made again at once; it reads
 // from the greeting what session timeout the server granted, which the library
-// keeps to itself; and a watchdog cuts a connection that does not answer, which the
+// keeps to itself; and a Detector cuts a connection that does not answer, which the
 // library would notice only after two thirds of the session.
 type connManager struct {
-	*watchdog.Watchdog
+	*deadpeer.Detector
 	away    func(error) // told when a server cannot be reached
 	secure  *tls.Config // nil: no TLS
 	granted atomic.Int64
@@ -47,7 +47,7 @@ type connManager struct {
 var _ zk.HostProvider = (*connManager)(nil)
 
 func newConnManager(servers []string, secure *tls.Config, away func(error)) *connManager {
-	return &connManager{Watchdog: watchdog.New(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
+	return &connManager{Detector: deadpeer.New(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
 }
 
 // timeout is the session timeout that the server granted last.
@@ -142,7 +142,7 @@ func (w *connManager) shut(mute bool) {
 
 // trackedConn reads the greeting, and holds an answer back while watches are set again.
 type trackedConn struct {
-	*watchdog.Conn
+	*deadpeer.Conn
 	manager  *connManager
 	greeting []byte // used by the one goroutine that reads
 	greeted  atomic.Bool

@@ -1,4 +1,4 @@
-package watchdog
+package deadpeer
 
 import (
 	"context"
@@ -16,8 +16,8 @@ func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
 	defer func() { _ = server.Close() }()
 	dialed, err := net.Dial("tcp", server.Addr().String())
 	require.NoError(t, err)
-	w := New()
-	conn := w.Track(dialed)
+	d := New()
+	conn := d.Track(dialed)
 	defer func() { _ = conn.Close() }()
 	silent, err := server.Accept()
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestASilentConnectionIsCutAlsoWhenTheCallNoticesItsEndFirst(t *testing.T) {
 	require.NoError(t, err)
 
 	ctx := late{Context: t.Context(), ended: make(chan struct{})}
-	done := w.Watch(ctx)
+	done := d.Watch(ctx)
 	close(ctx.ended)
 	done()
 	require.NoError(t, silent.SetReadDeadline(time.Now().Add(5*time.Second)))

@@ -1,4 +1,4 @@
-// Package watchdog cuts connections that have left a call unanswered.
+// Package deadpeer cuts connections that have left a call unanswered.
 //
 //	a call is given up ─┬─ silent for 250 ms: the connection is closed, and its client makes a new one
 //	                    └─ not for so long yet: looked at again then
@@ -6,7 +6,7 @@
 // The clients of etcd and ZooKeeper send all calls over one connection, and notice one that swallows
 // everything only after many seconds; until then what an abandoned call left could not be cleaned up
 // through it. It does not promise that a connection that is cut was dead.
-package watchdog
+package deadpeer
 
 import (
 	"context"
@@ -23,47 +23,47 @@ const (
 	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
 )
 
-// Watchdog knows the connections of a client.
-type Watchdog struct {
+// Detector knows the connections of a client.
+type Detector struct {
 	began time.Time
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
 }
 
-// New returns a Watchdog that knows no connection.
-func New() *Watchdog { return &Watchdog{began: time.Now(), conns: map[*Conn]struct{}{}} }
+// New returns a Detector that knows no connection.
+func New() *Detector { return &Detector{began: time.Now(), conns: map[*Conn]struct{}{}} }
 
-// Track returns conn, which the Watchdog knows until it is closed.
-func (w *Watchdog) Track(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, watchdog: w}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.conns[c] = struct{}{}
+// Track returns conn, which the Detector knows until it is closed.
+func (d *Detector) Track(conn net.Conn) *Conn {
+	c := &Conn{Conn: conn, detector: d}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conns[c] = struct{}{}
 	return c
 }
 
 // Watch guards one call: if ctx ends before the function returned is called, the
 // connections that are silent then are cut.
-func (w *Watchdog) Watch(ctx context.Context) (done func()) {
+func (d *Detector) Watch(ctx context.Context) (done func()) {
 	start := time.Now()
-	stop := context.AfterFunc(ctx, func() { w.cutSilent(start, checks) })
+	stop := context.AfterFunc(ctx, func() { d.cutSilent(start, checks) })
 	return func() {
 		// A caller that waits for ctx may learn of its end before the function does, and stop it.
 		if stop() && ctx.Err() != nil {
-			w.cutSilent(start, checks)
+			d.cutSilent(start, checks)
 		}
 	}
 }
 
 // cutSilent closes those that have left something unanswered for too long since
 // start, and looks again for what may become too long.
-func (w *Watchdog) cutSilent(start time.Time, again int) {
-	now, since := time.Since(w.began), start.Sub(w.began)
+func (d *Detector) cutSilent(start time.Time, again int) {
+	now, since := time.Since(d.began), start.Sub(d.began)
 	var silent []*Conn
 	soonest := time.Duration(0)
-	w.mu.Lock()
-	for c := range w.conns {
+	d.mu.Lock()
+	for c := range d.conns {
 		asked := time.Duration(c.asked.Load())
 		left := silence - (now - max(asked, since))
 		switch {
@@ -74,26 +74,26 @@ func (w *Watchdog) cutSilent(start time.Time, again int) {
 			soonest = left
 		}
 	}
-	w.mu.Unlock()
+	d.mu.Unlock()
 	for _, c := range silent {
 		_ = c.Close() // the client sees it and connects anew
 	}
 	if soonest > 0 && again > 0 {
-		time.AfterFunc(soonest, func() { w.cutSilent(start, again-1) })
+		time.AfterFunc(soonest, func() { d.cutSilent(start, again-1) })
 	}
 }
 
 // Conn remembers when it was first written to after it was last heard from, in
-// nanoseconds since the Watchdog was made.
+// nanoseconds since the Detector was made.
 type Conn struct {
 	net.Conn
-	watchdog *Watchdog
+	detector *Detector
 	asked    atomic.Int64 // 0 when everything was answered
 }
 
 // Write writes, and begins to wait for an answer.
 func (c *Conn) Write(p []byte) (int, error) {
-	c.asked.CompareAndSwap(0, max(1, time.Since(c.watchdog.began).Nanoseconds()))
+	c.asked.CompareAndSwap(0, max(1, time.Since(c.detector.began).Nanoseconds()))
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the client's net.Conn
 }
 
@@ -106,10 +106,10 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the client's net.Conn
 }
 
-// Close closes the connection, of which the Watchdog knows no more then.
+// Close closes the connection, of which the Detector knows no more then.
 func (c *Conn) Close() error {
-	c.watchdog.mu.Lock()
-	delete(c.watchdog.conns, c)
-	c.watchdog.mu.Unlock()
+	c.detector.mu.Lock()
+	delete(c.detector.conns, c)
+	c.detector.mu.Unlock()
 	return c.Conn.Close() //nolint:wrapcheck // it is the client's net.Conn
 }
