@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,24 @@ func TestStartIsTriedOnOtherPortsWhenOneWasTakenMeanwhile(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tried, portTries)
 	require.Equal(t, tried[portTries-1], got)
+}
+
+// The servers of another process may be down, and start again on their ports.
+func TestAPortThatAnotherProcessHasClaimedIsNotTaken(t *testing.T) {
+	ports, err := freePorts(t.Context(), 1)
+	require.NoError(t, err)
+	other, err := net.Listen("unix", claimOf(ports[0]))
+	require.ErrorIs(t, err, syscall.EADDRINUSE, "it is this process's, and nothing listens on it")
+	require.Nil(t, other)
+	other, err = net.Listen("unix", claimOf(1)) // as another process does
+	require.NoError(t, err)
+	claimed.Lock()
+	defer claimed.Unlock()
+	require.False(t, claim(t.Context(), 1))
+	require.NoError(t, other.Close())
+	require.True(t, claim(t.Context(), 1), "that process has ended")
+	require.NoError(t, claimed.ports[1].Close())
+	delete(claimed.ports, 1)
 }
 
 func TestPortTakenIsReadFromWhatTheServersPrint(t *testing.T) {

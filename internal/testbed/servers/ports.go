@@ -26,14 +26,28 @@ const (
 	programPorts     = 768
 )
 
-// claimed is shared by the process: two starts at once must not choose the same port.
+// claimed are the ports that this process has for as long as it lives, also while a server is down:
+// it is started again on its port.
 var claimed = struct {
 	sync.Mutex
-	ports map[int]bool
-}{ports: map[int]bool{}}
+	ports map[int]net.Listener // of claimOf
+}{ports: map[int]net.Listener{}}
+
+// claimOf names the abstract socket of a port, which one process can listen on, and which ends with it.
+func claimOf(port int) string { return fmt.Sprintf("@seckill-port-%d", port) }
+
+// claim reports whether the port is this process's from now on.
+func claim(ctx context.Context, port int) bool {
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", claimOf(port))
+	if err != nil {
+		return false
+	}
+	claimed.ports[port] = l
+	return true
+}
 
 // freePorts returns n different ports of the loopback address without a listener, on them or on
-// their bus ports. It returns no port twice in the life of the process.
+// their bus ports, that no other process has claimed. It returns no port twice in the life of the process.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	claimed.Lock()
 	defer claimed.Unlock()
@@ -43,10 +57,9 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 			return ports, nil
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // a port is no secret
-		if claimed.ports[port] || !free(ctx, port) || !free(ctx, port+busOffset) {
+		if claimed.ports[port] != nil || !free(ctx, port) || !free(ctx, port+busOffset) || !claim(ctx, port) {
 			continue
 		}
-		claimed.ports[port] = true
 		ports = append(ports, port)
 	}
 	return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
