@@ -100,7 +100,7 @@ type Deps struct {
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
-	Tokens         *Tokens
+	Tokens         *Tokens         // required: they make and verify the bearer tokens
 	PurchaseTokens *PurchaseTokens // required to buy; nil is none
 	DemoLogin      bool            // POST /sessions returns a user's token to any client
 	DemoAdmin      bool            // and an administrator's

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -54,12 +55,14 @@ func (m *MariaDB) with(do func(db *sql.DB) error) error {
 	return do(db)
 }
 
+var errBadDSN = errors.New("the DSN cannot be parsed") // the driver's error may quote the password
+
 // OpenDatabase opens a pool on a database whose driver logs nothing: a starting server refuses at first, and tests
 // break connections on purpose.
 func OpenDatabase(dsn string) (*sql.DB, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("parse the DSN: %w", err)
+		return nil, errBadDSN
 	}
 	config.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(config)

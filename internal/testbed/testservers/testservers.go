@@ -27,8 +27,8 @@ import (
 
 const startWithin = time.Minute
 
-// The process's shared servers. MariaDB has DSN for a database of the test's own; in the others are the keys of other
-// tests, and in ZooKeeper their nodes.
+// MariaDB and the others return the process's shared servers, each started when it is first asked for. DSN makes a
+// database of the test's own in MariaDB; in the others are the keys of other tests, and in ZooKeeper their nodes.
 var (
 	MariaDB   = shared(servers.StartMariaDB)
 	Redis     = shared(servers.StartRedis)
@@ -38,7 +38,7 @@ var (
 	ZooKeeper = shared(servers.StartZooKeeper)
 )
 
-// Each starts a server for one test alone.
+// NewMariaDB and the others start a server, with the settings, for one test alone; it ends with the test.
 var (
 	NewMariaDB   = private(servers.StartMariaDB)
 	NewRedis     = private(servers.StartRedis)
