@@ -83,11 +83,12 @@ func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p tes
 		return nil
 	}
 	began, verdict := time.Now(), "pass"
-	if err := execute(ctx, all, a, binary, p); err != nil {
+	processor, err := execute(ctx, all, a, binary, p)
+	if err != nil {
 		all <- event{Action: "output", Package: p.path, Output: err.Error()}
 		verdict = "fail"
 	}
-	all <- event{Action: verdict, Package: p.path, Elapsed: time.Since(began).Seconds()}
+	all <- event{Action: verdict, Package: p.path, Elapsed: time.Since(began).Seconds(), processor: processor}
 	return nil
 }
 
@@ -95,31 +96,32 @@ func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p tes
 const outputDelay = 5 * time.Second
 
 // execute runs a test binary as go test does: in the package's folder, with a call of os.Exit(0) taken for a failure,
-// and a minute after its own timeout it is killed. It sends all events but the package's last.
-func execute(ctx context.Context, all chan<- event, a arguments, binary string, p testPackage) error {
+// and a minute after its own timeout it is killed. It sends all events but the package's last, and returns the
+// processor time of the binary and of all processes that it waited for.
+func execute(ctx context.Context, all chan<- event, a arguments, binary string, p testPackage) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout+time.Minute)
 	defer cancel()
 	convert := exec.Command("go", "tool", "test2json", "-t", "-p", p.path) //nolint:gosec,noctx // it ends with its input
 	in, err := convert.StdinPipe()
 	if err != nil {
-		return fmt.Errorf("test2json: %w", err)
+		return 0, fmt.Errorf("test2json: %w", err)
 	}
 	out, err := convert.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("test2json: %w", err)
+		return 0, fmt.Errorf("test2json: %w", err)
 	}
 	if err := convert.Start(); err != nil {
-		return fmt.Errorf("test2json: %w", err)
+		return 0, fmt.Errorf("test2json: %w", err)
 	}
 	events := make(chan event)
 	go func() {
 		defer close(events)
 		send(out, events)
 	}()
+	args := append([]string{"-test.v=test2json", "-test.paniconexit0"}, a.run...)
+	cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // our own tests
 	ended := make(chan error, 1)
 	go func() {
-		args := append([]string{"-test.v=test2json", "-test.paniconexit0"}, a.run...)
-		cmd := exec.CommandContext(ctx, binary, args...) //nolint:gosec // our own tests
 		cmd.Dir, cmd.WaitDelay = p.dir, outputDelay
 		cmd.Stdout = struct{ io.Writer }{in} // no file, which a process that is left could hold for ever
 		cmd.Stderr = cmd.Stdout
@@ -132,10 +134,14 @@ func execute(ctx context.Context, all chan<- event, a arguments, binary string, 
 			all <- e
 		}
 	}
-	if err := errors.Join(<-ended, convert.Wait()); err != nil {
-		return fmt.Errorf("%s: %w", p.path, err)
+	err = errors.Join(<-ended, convert.Wait())
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p.path, err)
 	}
-	return nil
+	if cmd.ProcessState == nil {
+		return 0, err
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }
 
 // link returns what go said.

@@ -10,7 +10,8 @@
 // Packages named with -norace are tested without the race detector, one at a time beside the others:
 // those that only compute, where it finds nothing and takes eight times as long.
 //
-// With -keep the test binaries stay in a folder, and only those that have changed are linked again.
+// With -keep the test binaries stay in a folder, and only those that have changed are linked again; the processor
+// time of each package is told, too.
 //
 // It exits with 1 if a test failed, a package did not build, or a test was skipped
 // and -skips is not allow. What it does not do is run anything twice: a test that
@@ -85,6 +86,9 @@ func run(ctx context.Context, r *report, o options, args []string) error {
 	}
 	test := test
 	if o.keep != "" {
+		if _, err := parted(flags); err != nil {
+			return err
+		}
 		folder, err := filepath.Abs(o.keep)
 		if err != nil {
 			return fmt.Errorf("the folder of the test binaries: %w", err)

@@ -19,6 +19,9 @@ type event struct {
 	Test    string
 	Elapsed float64
 	Output  string
+
+	// processor is the processor time of a package that has ended, with its servers and programs; 0 is unknown.
+	processor time.Duration
 }
 
 // report is what is known of a run of go test.
@@ -36,6 +39,7 @@ type report struct {
 	skipped        map[string]int // tests by the reason that they gave
 	undrawn        int            // tests that the seed did not draw
 	tests          []timed
+	costs          []cost
 }
 
 // running is a package that is under test.
@@ -43,6 +47,12 @@ type running struct {
 	began  time.Time
 	tests  []timed // those that have begun, the last begun behind
 	output map[string]*strings.Builder
+}
+
+// cost is what a package has cost.
+type cost struct {
+	pkg       string
+	processor time.Duration
 }
 
 type timed struct {
@@ -144,6 +154,9 @@ func (r *report) packageEnded(e event) {
 		r.printFailures(e.Package)
 	}
 	delete(r.running, e.Package)
+	if e.processor > 0 {
+		r.costs = append(r.costs, cost{e.Package, e.processor})
+	}
 	r.say("%-4s  %-34s %6.1f s   %d of %d packages after %s", verdict, short(e.Package), e.Elapsed, r.done, r.total, r.since(r.began))
 }
 
@@ -181,12 +194,19 @@ func (r *report) breakSilence() {
 	r.say("…     %d of %d packages after %s; %s", r.done, r.total, r.since(r.began), strings.Join(doing, "; "))
 }
 
-// end prints the slowest tests, what was left out and why, and the sum.
+// end prints the slowest tests, the dearest packages, what was left out and why, and the sum.
 func (r *report) end() {
 	slices.SortFunc(r.tests, func(a, b timed) int { return cmp.Compare(b.took, a.took) })
 	r.say("\nthe slowest tests:")
 	for _, t := range r.tests[:min(r.slowest, len(r.tests))] {
 		r.say("%8.1f s  %s %s", t.took.Seconds(), short(t.pkg), t.test)
+	}
+	slices.SortFunc(r.costs, func(a, b cost) int { return cmp.Compare(b.processor, a.processor) })
+	if len(r.costs) > 0 {
+		r.say("\nprocessor time of the dearest packages, with their servers and programs:")
+	}
+	for _, c := range r.costs[:min(r.slowest, len(r.costs))] {
+		r.say("%8.1f s  %s", c.processor.Seconds(), short(c.pkg))
 	}
 	skips := 0
 	for _, why := range slices.Sorted(maps.Keys(r.skipped)) {

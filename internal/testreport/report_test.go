@@ -165,6 +165,17 @@ func TestWhatHasNotChangedIsNotLinkedAgain(t *testing.T) {
 	assert.True(t, os.SameFile(first[1], again[1]))
 }
 
+// TestWhatAPackageCostsIsToldWithItsProcesses has the work done by a process of the test.
+func TestWhatAPackageCostsIsToldWithItsProcesses(t *testing.T) {
+	works := "package x\n\nimport (\n\t\"os/exec\"\n\t\"testing\"\n)\n\nfunc TestIt(t *testing.T) {\n" +
+		"\t_ = exec.Command(\"sh\", \"-c\", \"i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done\").Run()\n}\n"
+	r, out := tried(t, t.TempDir(), false, map[string]string{"a/a_test.go": body(""), "b/b_test.go": works})
+	require.Len(t, r.costs, 2)
+	assert.Equal(t, "tiny/b", r.costs[0].pkg)
+	assert.Greater(t, r.costs[0].processor, r.costs[1].processor+100*time.Millisecond)
+	assert.Contains(t, out, "processor time of the dearest packages")
+}
+
 // TestAProcessThatIsLeftWithTheOutputFails leaves one that lives for longer than the output is waited for.
 func TestAProcessThatIsLeftWithTheOutputFails(t *testing.T) {
 	leaves := "package x\n\nimport (\n\t\"os\"\n\t\"os/exec\"\n\t\"testing\"\n)\n\n" +
