@@ -3,6 +3,7 @@ package harness
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // phrases are the words of a timeline, of actors, steps and answers. A {} stands for any text, in
@@ -86,18 +87,18 @@ var phrases = []Text{
 	NewText("redislock: {} of {} replicas have the grant", "redislock：{}/{} 个副本有此授权"),
 }
 
-// patterns match the phrases.
-var patterns = func() []*regexp.Regexp {
+// patterns match the phrases. They are compiled at the first use: a program that plays no experiment starts without.
+var patterns = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(phrases))
 	for i, p := range phrases {
 		all[i] = regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(p.EN), `\{\}`, `(.+?)`) + "$")
 	}
 	return all
-}()
+})
 
 // inChinese translates a phrase and reports whether text is one.
 func inChinese(text string) (string, bool) {
-	for i, p := range patterns {
+	for i, p := range patterns() {
 		found := p.FindStringSubmatch(text)
 		if found == nil {
 			continue

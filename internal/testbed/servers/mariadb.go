@@ -95,36 +95,6 @@ func mariaDBArgs(dir, data, pidFile string, port int, settings []Setting) []stri
 // it removes all temporary tables that it finds there, those of a running server too.
 func tmpOf(dir string) string { return filepath.Join(dir, "tmp") }
 
-// installMariaDB creates a data folder, unless there is one. It is created beside its place and
-// moved there, so that an incomplete one is never used.
-func installMariaDB(ctx context.Context, dir, data string) error {
-	installer, err := look("mariadb-install-db", mariaDBPackage)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(data); err == nil {
-		return nil
-	}
-	half := data + ".new"
-	if err := os.RemoveAll(half); err != nil {
-		return fmt.Errorf("clear %s: %w", half, err)
-	}
-	args := []string{
-		"--no-defaults", "--datadir=" + half, "--tmpdir=" + tmpOf(dir),
-		"--auth-root-authentication-method=normal", "--skip-test-db",
-	}
-	if os.Geteuid() == 0 {
-		args = append(args, "--user=root")
-	}
-	if err := run(ctx, filepath.Join(dir, "install.log"), installer, args...); err != nil {
-		return err
-	}
-	if err := os.Rename(half, data); err != nil {
-		return fmt.Errorf("move the data of MariaDB into place: %w", err)
-	}
-	return nil
-}
-
 // hasPID returns nil if MariaDB has written this process id. It does so after it has bound its
 // port, so the server that responds there is the one with this id.
 func hasPID(file string, pid int) error {

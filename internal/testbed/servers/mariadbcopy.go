@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,32 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // copyFiles'
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(holes{out}, in)
+	if err == nil {
+		err = endHere(out)
+	}
 	return errors.Join(err, out.Close())
+}
+
+// holes writes a file and leaves out what is zero, as most of a new redo log is: a file system stores nothing for it,
+// and reads it as zero.
+type holes struct{ file *os.File }
+
+var zeros [32 << 10]byte // as much as io.Copy writes at once
+
+func (h holes) Write(p []byte) (int, error) {
+	if len(p) <= len(zeros) && bytes.Equal(p, zeros[:len(p)]) {
+		_, err := h.file.Seek(int64(len(p)), io.SeekCurrent)
+		return len(p), err //nolint:wrapcheck // copyFiles'
+	}
+	return h.file.Write(p) //nolint:wrapcheck // copyFiles'
+}
+
+// endHere sets the size of a file whose end may be a hole.
+func endHere(f *os.File) error {
+	size, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err //nolint:wrapcheck // copyFiles'
+	}
+	return f.Truncate(size) //nolint:wrapcheck // copyFiles'
 }
