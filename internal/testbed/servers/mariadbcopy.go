@@ -91,7 +91,7 @@ var zeros [32 << 10]byte // as much as io.Copy writes at once
 func (h holes) Write(p []byte) (int, error) {
 	if len(p) <= len(zeros) && bytes.Equal(p, zeros[:len(p)]) {
 		_, err := h.file.Seek(int64(len(p)), io.SeekCurrent)
-		return len(p), err //nolint:wrapcheck // copyFiles'
+		return len(p), err
 	}
 	return h.file.Write(p) //nolint:wrapcheck // copyFiles'
 }

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +70,7 @@ func keptData(args []string, programs ...string) string {
 		}
 		_, _ = fmt.Fprintln(sum, program, info.Size(), info.ModTime().UnixNano())
 	}
-	return filepath.Join(cache, "seckill", "mariadb", fmt.Sprintf("%x", sum.Sum(nil)[:8]))
+	return filepath.Join(cache, "seckill", "mariadb", hex.EncodeToString(sum.Sum(nil)[:8]))
 }
 
 // unused is the age at which what else is in the cache is removed: of other versions, or of a process that was killed
