@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,12 +24,26 @@ type kept struct {
 	linking sync.Mutex // two at once would compile the same packages twice
 }
 
+// siblings are the packages below one folder. They are linked together: go takes half a second of a processor to find
+// that nothing has changed, of one package or of all.
+type siblings struct {
+	folder   string // of their binaries
+	packages []string
+	once     sync.Once
+	linked   bool // all of them
+}
+
+func (s *siblings) binary(p testPackage) string {
+	return filepath.Join(s.folder, path.Base(p.path)+".test")
+}
+
 // arguments are those of go test, told apart by what they are for.
 type arguments struct {
 	build   []string // go test -c
 	run     []string // the binary
 	workers int      // packages that are tested at once
 	timeout time.Duration
+	convert string // the path of test2json
 }
 
 // parted returns the flags of go test, each of which is one argument.
@@ -61,21 +78,33 @@ func (k *kept) test(ctx context.Context, all chan<- event, flags []string, packa
 	if err != nil {
 		return err
 	}
+	converter, err := exec.CommandContext(ctx, "go", "tool", "-n", "test2json").Output()
+	if err != nil {
+		return fmt.Errorf("find test2json: %w", err)
+	}
+	a.convert = strings.TrimSpace(string(converter))
+	families := map[string]*siblings{}
+	for _, p := range packages {
+		parent := path.Dir(p.path)
+		if families[parent] == nil {
+			families[parent] = &siblings{folder: filepath.Join(k.folder, filepath.FromSlash(parent))}
+		}
+		families[parent].packages = append(families[parent].packages, p.path)
+	}
 	var tests errgroup.Group
 	tests.SetLimit(a.workers)
 	for _, p := range packages {
-		tests.Go(func() error { return k.testOne(ctx, all, a, p) })
+		tests.Go(func() error { return k.testOne(ctx, all, a, families[path.Dir(p.path)], p) })
 	}
 	return tests.Wait() //nolint:wrapcheck // it was stopped
 }
 
 // testOne tells by events what becomes of a package: its error is that of ctx.
-func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p testPackage) error {
+func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, s *siblings, p testPackage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	binary := filepath.Join(k.folder, strings.ReplaceAll(p.path, "/", "_")+".test")
-	if told, err := k.link(ctx, binary, a.build, p); err != nil {
+	if told, err := k.link(ctx, s, a.build, p); err != nil {
 		for line := range strings.Lines(told) {
 			all <- event{Action: "build-output", Output: line}
 		}
@@ -83,7 +112,7 @@ func (k *kept) testOne(ctx context.Context, all chan<- event, a arguments, p tes
 		return nil
 	}
 	began, verdict := time.Now(), "pass"
-	processor, err := execute(ctx, all, a, binary, p)
+	processor, err := execute(ctx, all, a, s.binary(p), p)
 	if err != nil {
 		all <- event{Action: "output", Package: p.path, Output: err.Error()}
 		verdict = "fail"
@@ -101,7 +130,7 @@ const outputDelay = 5 * time.Second
 func execute(ctx context.Context, all chan<- event, a arguments, binary string, p testPackage) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout+time.Minute)
 	defer cancel()
-	convert := exec.Command("go", "tool", "test2json", "-t", "-p", p.path) //nolint:gosec,noctx // it ends with its input
+	convert := exec.Command(a.convert, "-t", "-p", p.path) //nolint:gosec,noctx // it ends with its input
 	in, err := convert.StdinPipe()
 	if err != nil {
 		return 0, fmt.Errorf("test2json: %w", err)
@@ -144,12 +173,25 @@ func execute(ctx context.Context, all chan<- event, a arguments, binary string, 
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }
 
-// link returns what go said.
-func (k *kept) link(ctx context.Context, binary string, flags []string, p testPackage) (string, error) {
+// link links a package's tests, with those of all its siblings if they can be, and returns what go said.
+func (k *kept) link(ctx context.Context, s *siblings, flags []string, p testPackage) (string, error) {
 	k.linking.Lock()
 	defer k.linking.Unlock()
-	args := append([]string{"test", "-c", "-o", binary}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, p.path)...) //nolint:gosec // our own tests
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	s.once.Do(func() {
+		_, err := link(ctx, s.folder, flags, s.packages...)
+		s.linked = err == nil
+	})
+	if s.linked {
+		return "", nil
+	}
+	return link(ctx, s.folder, flags, p.path) // whose fault it is, and what it is
+}
+
+func link(ctx context.Context, folder string, flags []string, packages ...string) (string, error) {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err.Error(), fmt.Errorf("the folder of the test binaries: %w", err)
+	}
+	args := slices.Concat([]string{"test", "-c", "-o", folder}, flags, packages)
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // our own tests
+	return string(out), err                                              //nolint:wrapcheck // out says more
 }

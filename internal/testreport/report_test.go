@@ -154,7 +154,7 @@ func TestWhatHasNotChangedIsNotLinkedAgain(t *testing.T) {
 		_, out := triedIn(t, dir, options{keep: keep}, false, []string{"-count=1", "-vet=off"},
 			map[string]string{"a/a_test.go": body(a), "b/b_test.go": body("")})
 		for _, pkg := range []string{"a", "b"} {
-			info, err := os.Stat(filepath.Join(keep, "tiny_"+pkg+".test"))
+			info, err := os.Stat(filepath.Join(keep, "tiny", pkg+".test"))
 			require.NoError(t, err, out)
 			files = append(files, info)
 		}
