@@ -83,7 +83,7 @@ func (c *closedShards) problems() (all []string) {
 		bound := c.bounds[shard]
 		switch {
 		case bound == 0 && c.refused[shard] > 0:
-			all = append(all, fmt.Sprintf("%d buyers of shard %d were refused, and another one was moved", c.refused[shard], shard))
+			all = append(all, fmt.Sprintf("%d buyers of shard %d were refused, and none may be", c.refused[shard], shard))
 		case bound > 0 && c.longest[shard] > bound+c.late:
 			all = append(all, fmt.Sprintf("shard %d was closed for %s, and may be for %s on a machine that is up to %s late: %d buyers were refused",
 				shard, c.longest[shard], bound, c.late, c.refused[shard]))

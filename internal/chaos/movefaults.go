@@ -94,7 +94,7 @@ const openFor = 5 * time.Second
 
 // slotOpen leaves a slot open of which no key is moved: no buyer may notice.
 func slotOpen(ctx context.Context, r *round) (bool, error) {
-	r.closed.within(closedWithin, 0, 1, 2, 3)
+	r.closed.within(0, 0, 1, 2, 3)
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
 	m, err := r.begin(ctx, r.rng.IntN(shards), 0)
 	if err != nil {
