@@ -18,7 +18,7 @@ func (m *MariaDB) Copy(dir string) error {
 	if err := m.Pause(); err != nil {
 		return err
 	}
-	err := copyFiles(m.data, dataOf(dir))
+	err := copyFiles(m.data, dataOf(dir), whole)
 	return errors.Join(err, m.Resume())
 }
 
@@ -42,7 +42,7 @@ func dataOf(dir string) string { return filepath.Join(dir, "my") }
 
 // copyFiles copies folders and files. Sockets are the server's own, and so are temporary
 // tables, which it makes anew.
-func copyFiles(from, to string) error {
+func copyFiles(from, to string, copyFile func(from, to string) error) error {
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -65,7 +65,24 @@ func copyFiles(from, to string) error {
 	return nil
 }
 
-func copyFile(from, to string) error {
+// whole copies a file with its zeros: to a redo log that is there a server writes as fast as to its own.
+func whole(from, to string) error {
+	return copyFile(from, to, func(out *os.File, in io.Reader) error {
+		_, err := io.Copy(out, in)
+		return err //nolint:wrapcheck // copyFiles'
+	})
+}
+
+// sparse copies a file and leaves out what is zero, as most of a new redo log is: the file system stores nothing for
+// it, and reads it as zero.
+func sparse(from, to string) error {
+	return copyFile(from, to, func(out *os.File, in io.Reader) error {
+		size, err := io.Copy(holes{out}, in)
+		return errors.Join(err, out.Truncate(size)) // what is last may be a hole
+	})
+}
+
+func copyFile(from, to string, write func(out *os.File, in io.Reader) error) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err //nolint:wrapcheck // copyFiles'
@@ -75,15 +92,10 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // copyFiles'
 	}
-	_, err = io.Copy(holes{out}, in)
-	if err == nil {
-		err = endHere(out)
-	}
-	return errors.Join(err, out.Close())
+	return errors.Join(write(out, in), out.Close())
 }
 
-// holes writes a file and leaves out what is zero, as most of a new redo log is: a file system stores nothing for it,
-// and reads it as zero.
+// holes is a file in which what is zero is passed over.
 type holes struct{ file *os.File }
 
 var zeros [32 << 10]byte // as much as io.Copy writes at once
@@ -94,13 +106,4 @@ func (h holes) Write(p []byte) (int, error) {
 		return len(p), err
 	}
 	return h.file.Write(p) //nolint:wrapcheck // copyFiles'
-}
-
-// endHere sets the size of a file whose end may be a hole.
-func endHere(f *os.File) error {
-	size, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return err //nolint:wrapcheck // copyFiles'
-	}
-	return f.Truncate(size) //nolint:wrapcheck // copyFiles'
 }

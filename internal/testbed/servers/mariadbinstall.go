@@ -37,7 +37,7 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("clear %s: %w", half, err)
 	}
-	if kept == "" || copyFiles(kept, half) != nil {
+	if kept == "" || copyFiles(kept, half, whole) != nil {
 		if err := os.RemoveAll(half); err != nil {
 			return fmt.Errorf("clear %s: %w", half, err)
 		}
@@ -89,8 +89,8 @@ func keepData(data, kept string) {
 		return
 	}
 	defer func() { _ = os.RemoveAll(own) }()
-	whole := filepath.Join(own, "data")
-	if copyFiles(data, whole) != nil || syncFiles(own) != nil {
+	complete := filepath.Join(own, "data")
+	if copyFiles(data, complete, sparse) != nil || syncFiles(own) != nil {
 		return
 	}
 	others, _ := os.ReadDir(cache)
@@ -99,7 +99,7 @@ func keepData(data, kept string) {
 			_ = os.RemoveAll(filepath.Join(cache, e.Name()))
 		}
 	}
-	_ = os.Rename(whole, kept) // another process may have been first
+	_ = os.Rename(complete, kept) // another process may have been first
 }
 
 // syncFiles writes to the disk what was written to the file system of dir.

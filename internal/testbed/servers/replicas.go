@@ -69,7 +69,7 @@ func sameData(ctx context.Context, dir string, n int) error {
 		if err := os.MkdirAll(tmpOf(folderOf(dir, k)), 0o700); err != nil {
 			return fmt.Errorf("make the folder of MariaDB: %w", err)
 		}
-		if err := copyFiles(dataOf(first), dataOf(folderOf(dir, k))); err != nil {
+		if err := copyFiles(dataOf(first), dataOf(folderOf(dir, k)), whole); err != nil {
 			return err
 		}
 	}
