@@ -193,5 +193,5 @@ func link(ctx context.Context, folder string, flags []string, packages ...string
 	}
 	args := slices.Concat([]string{"test", "-c", "-o", folder}, flags, packages)
 	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // our own tests
-	return string(out), err                                              //nolint:wrapcheck // out says more
+	return string(out), err
 }
