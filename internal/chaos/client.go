@@ -43,6 +43,7 @@ type orderJSON struct {
 type answer struct {
 	status int
 	code   string // of a problem
+	detail string // of a problem
 	place  string // Location
 	order  orderJSON
 	body   []byte
@@ -89,10 +90,11 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 	}
 	if a.status >= http.StatusBadRequest {
 		var p struct {
-			Code string `json:"code"`
+			Code   string `json:"code"`
+			Detail string `json:"detail"`
 		}
 		_ = json.Unmarshal(a.body, &p) // an answer without a code is judged by its status
-		a.code = p.Code
+		a.code, a.detail = p.Code, p.Detail
 		return a
 	}
 	_ = json.Unmarshal(a.body, &a.order) // an answer without an order is held against the server

@@ -20,6 +20,7 @@ type closedShards struct {
 	since   [shards]time.Time // of the first refusal; zero while the shard answers
 	longest [shards]time.Duration
 	refused [shards]int
+	told    [shards]string        // the detail of the first refusal
 	bounds  map[int]time.Duration // of the shards that are asked about
 	late    time.Duration         // how late the machine was at most
 }
@@ -65,7 +66,9 @@ func (c *closedShards) answered(user int64, a answer) {
 	since := &c.since[shard]
 	switch {
 	case a.code == "unavailable" || a.code == "not_loaded":
-		c.refused[shard]++
+		if c.refused[shard]++; c.refused[shard] == 1 {
+			c.told[shard] = a.detail
+		}
 		if since.IsZero() {
 			*since = a.asked
 		}
@@ -83,10 +86,10 @@ func (c *closedShards) problems() (all []string) {
 		bound := c.bounds[shard]
 		switch {
 		case bound == 0 && c.refused[shard] > 0:
-			all = append(all, fmt.Sprintf("%d buyers of shard %d were refused, and none may be", c.refused[shard], shard))
+			all = append(all, fmt.Sprintf("%d buyers of shard %d were refused, and none may be: %q", c.refused[shard], shard, c.told[shard]))
 		case bound > 0 && c.longest[shard] > bound+c.late:
-			all = append(all, fmt.Sprintf("shard %d was closed for %s, and may be for %s on a machine that is up to %s late: %d buyers were refused",
-				shard, c.longest[shard], bound, c.late, c.refused[shard]))
+			all = append(all, fmt.Sprintf("shard %d was closed for %s, and may be for %s on a machine that is up to %s late: %d were refused: %q",
+				shard, c.longest[shard], bound, c.late, c.refused[shard], c.told[shard]))
 		}
 	}
 	return all
