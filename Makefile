@@ -11,7 +11,7 @@ TAGS := nomsgpack
 
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.
 export TEST_SEED ?= $(shell date +%s)
-# What takes longest is begun first, what mostly waits beside what mostly computes. Three packages at
+# What takes longest is begun first, what mostly waits beside what mostly computes. Four packages at
 # once, and two tests in each: what waits beside what computes keeps two cores busy.
 FIRST := internal/e2e,internal/testbed/servers,internal/lock/mysqllock,internal/store,internal/bench,internal/chaos
 FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/scale
@@ -49,7 +49,7 @@ test: ## everything, on real servers, with the race detector; installs what is m
 	@.ci/install-servers
 	@.ci/k6 >/dev/null
 	@echo "TEST_SEED=$(TEST_SEED)"
-	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=3 -parallel=2 -timeout=30m -tags=$(TAGS) ./...
+	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=4 -parallel=2 -timeout=30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
