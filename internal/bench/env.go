@@ -38,7 +38,7 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.bare, err = h.build(ctx, root, "./internal/bench/cmd/bare"); err == nil {
+	if h.bare, err = build(ctx, root, h.Dir, "./internal/bench/cmd/bare"); err == nil {
 		err = h.openServers(ctx)
 	}
 	if err == nil {
@@ -52,7 +52,7 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 
 // watchLatency has the machine's own delays measured, if it lets a thread have the highest priority.
 func (h *env) watchLatency(ctx context.Context, root string) error {
-	program, err := h.build(ctx, root, schedlatency.Command)
+	program, err := build(ctx, root, h.Dir, schedlatency.Command)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	if h.Env, err = testbed.NewEnv("seckill-bench"); err != nil {
 		return nil, err
 	}
-	if h.program, err = h.build(ctx, root, "./cmd/seckill"); err != nil {
+	if h.program, err = build(ctx, root, h.Dir, "./cmd/seckill"); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
@@ -88,13 +88,11 @@ func (h *env) openServers(ctx context.Context) (err error) {
 	return nil
 }
 
-// buildFlags are those of a user. The tests add the race detector if they have it.
-var buildFlags = []string{testbed.Tags}
-
-// build compiles a program as a user would.
-func (h *env) build(ctx context.Context, root, pkg string) (string, error) {
-	program := filepath.Join(h.Dir, filepath.Base(pkg))
-	return program, testbed.Build(ctx, root, program, pkg, buildFlags...)
+// build compiles a program of the module at root into dir, as a user would, and returns its path. The tests
+// have one that adds the race detector if they have it, and links only what has changed.
+var build = func(ctx context.Context, root, dir, pkg string) (string, error) {
+	program := filepath.Join(dir, filepath.Base(pkg))
+	return program, testbed.Build(ctx, root, program, pkg, testbed.Tags)
 }
 
 // refuses reports whether the program refuses these settings.

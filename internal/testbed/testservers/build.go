@@ -2,12 +2,14 @@ package testservers
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"seckill/internal/testbed"
@@ -16,8 +18,9 @@ import (
 // built keeps the programs open for as long as the tests run, by what they were built from and how, and
 // sources lists the files that they were built from.
 var (
-	built   = map[string]*os.File{}
-	sources []string
+	building sync.Mutex
+	built    = map[string]*os.File{}
+	sources  []string
 )
 
 // BuildFlags returns the flags by which the tests were built, if they were by the Makefile: with
@@ -48,7 +51,7 @@ func BuildDrawn(pkg string, tags ...string) (path string, err error) {
 
 // Build compiles a program, with the race detector if the tests have it, and returns the path to
 // run it by. It is run through a descriptor: its file, in bin/tests, is there to be linked again only if
-// something has changed, and may be replaced by other tests meanwhile. It is for TestMain, before Main.
+// something has changed, and may be replaced by other tests meanwhile.
 func Build(pkg string, tags ...string) (path string, err error) {
 	return build(pkg, BuildFlags(tags...))
 }
@@ -63,6 +66,8 @@ func BuildPlain(pkg string) (path string, err error) {
 }
 
 func build(pkg string, flags []string) (path string, err error) {
+	building.Lock()
+	defer building.Unlock()
 	key := pkg + " " + strings.Join(flags, " ")
 	if open, again := built[key]; again {
 		return openPath(open), nil
@@ -72,8 +77,10 @@ func build(pkg string, flags []string) (path string, err error) {
 		return "", fmt.Errorf("build %s: %w", pkg, err)
 	}
 	built[key] = open
-	if err := addSources(pkg, flags[0]); err != nil {
-		return "", fmt.Errorf("build %s: %w", pkg, err)
+	if resultIsKept() {
+		if err := addSources(pkg, flags[0]); err != nil {
+			return "", fmt.Errorf("build %s: %w", pkg, err)
+		}
 	}
 	return openPath(open), nil
 }
@@ -105,6 +112,15 @@ func buildFile(pkg string, flags []string) (*os.File, error) {
 
 func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
+// resultIsKept reports whether go test may keep the result of this run: then it has a log written of what the
+// tests look at.
+func resultIsKept() bool {
+	if !flag.Parsed() {
+		flag.Parse() // in TestMain nobody has
+	}
+	return flag.Lookup("test.testlogfile").Value.String() != ""
+}
+
 // addSources lists the files of this module that a program is built from.
 func addSources(pkg, tags string) error {
 	const files = `{{$dir := .Dir}}{{if .Module}}{{if .Module.Main}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}` +
@@ -122,6 +138,8 @@ func addSources(pkg, tags string) error {
 // built: go test keeps the result of tests whose files did not change, and knows of no others
 // than those that the tests import or look at.
 func DependOnSources() {
+	building.Lock()
+	defer building.Unlock()
 	for _, file := range sources {
 		_, _ = os.Stat(file)
 	}
