@@ -160,7 +160,7 @@ func (t *together) binary(ctx context.Context, b binary) (string, error) {
 	if compiled == nil {
 		path := filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.binaries)))
 		compiled = sync.OnceValues(func() (string, error) {
-			args := slices.Concat([]string{"test", "-c", "-vet=off", "-o", path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})
+			args := slices.Concat([]string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", path}, t.o.buildFlags(t.overlay, b.race), []string{b.pkg})
 			if said, err := t.run(ctx, args...); err != nil {
 				return "", fmt.Errorf("mutation: compile the tests of %s: %w\n%s", b.pkg, err, said)
 			}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // tried writes a module with these test files, one a package, tests it and returns what was printed.
 func tried(t *testing.T, keep string, allowSkips bool, files map[string]string) (*report, string) {
 	t.Helper()
-	return triedWith(t, options{keep: keep}, allowSkips, []string{"-count=1", "-vet=off", "-p=1"}, files)
+	return triedWith(t, options{keep: keep}, allowSkips, []string{"-count=1", "-vet=off", "-ldflags=-w", "-p=1"}, files)
 }
 
 func triedWith(t *testing.T, o options, allowSkips bool, flags []string, files map[string]string) (*report, string) {
