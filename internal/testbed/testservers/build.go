@@ -116,7 +116,7 @@ func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpi
 // tests look at.
 func resultIsKept() bool {
 	if !flag.Parsed() {
-		flag.Parse() // in TestMain nobody has
+		flag.Parse() // TestMain comes before
 	}
 	return flag.Lookup("test.testlogfile").Value.String() != ""
 }
