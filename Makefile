@@ -47,14 +47,14 @@ quick: ## what can be known without servers and without root, in under a minute
 
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
-	@.ci/k6 >/dev/null
+	@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
 	@echo "TEST_SEED=$(TEST_SEED)"
 	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=4 -parallel=2 -timeout=30m -tags=$(TAGS) ./...
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
 	@.ci/install-servers
-	@.ci/k6 >/dev/null
+	@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
 	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout=90m -tags=$(TAGS) ./...
 
 lint: ## vet, gofmt and golangci-lint

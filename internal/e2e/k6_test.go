@@ -38,7 +38,7 @@ type loaded struct {
 	}
 }
 
-// buildK6 has `.ci/k6` build it once, as `make test` does before the tests.
+// buildK6 has `.ci/k6` build it once, or waits for the one of `make test`.
 var buildK6 = sync.OnceValues(func() ([]byte, error) { return exec.Command("../../.ci/k6").CombinedOutput() })
 
 // loadTest runs the k6 scripts as `make loadtest` does, small, against a shop that is there.
