@@ -34,6 +34,9 @@ func (b brisk) Do(ctx context.Context, key string, work func(context.Context, *l
 	return b.Locker.Do(ctx, key, work, append(opts, lock.WithWait(0))...)
 }
 
+// maxAge is the age at which an entry is refused: none gets so old by itself while a test is patient.
+const maxAge = 2 * patient
+
 // consuming lets instances work on the queues until until says so, and at most for as
 // long as a test is patient.
 func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) {
@@ -44,7 +47,7 @@ func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) 
 		running.Go(func() {
 			one.RunWorkers(ctx, order.WorkerConfig{
 				Loaded: func(ctx context.Context) ([]coupon.Coupon, error) { return s.db.Coupons().Loaded(ctx, time.Now()) },
-				MaxAge: 15 * time.Second, AttemptTimeout: patient, Concurrency: 32,
+				MaxAge: maxAge, AttemptTimeout: patient, Concurrency: 32,
 			})
 		})
 	}
@@ -188,7 +191,7 @@ func TestAskingAgainWhileARefusalIsNotOverIsNoOrder(t *testing.T) {
 	}}}
 	here := s.queueing("here", f.into)
 	queued(t, here, c, 7, "k")
-	s.later(16 * time.Second)
+	s.later(maxAge)
 	defer s.later(0)
 	consuming(t, s, s.drained(t, c), here)
 	require.ErrorIs(t, asked, order.ErrVoided)

@@ -128,7 +128,7 @@ func TestServedTogetherEveryEntryHasTheOutcomeThatItHasAlone(t *testing.T) {
 	c := s.sell(t, 60, 1)
 	here := s.queueing("here")
 	asked := map[int64]order.Order{}
-	s.later(-time.Minute)
+	s.later(-maxAge)
 	asked[old] = queued(t, here, c, old, "k")
 	s.later(0)
 	for user := int64(1); user <= 12; user++ {

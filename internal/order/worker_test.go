@@ -67,7 +67,7 @@ func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
 	f := failing("before done")
 	here := s.queueing("here", f.into)
 	o := queued(t, here, c, 7, "k")
-	s.later(16 * time.Second)
+	s.later(maxAge)
 	defer s.later(0)
 	consuming(t, s, func() bool { return len(f.left()) == 0 }, here)
 	s.later(0)
