@@ -147,7 +147,7 @@ func TestAPollOfWhatAnotherInstanceCommitsIsAnsweredByTheDatabase(t *testing.T) 
 	require.NoError(t, err)
 	require.Equal(t, order.Pending, shown.Status)
 	require.Equal(t, 1, here.PollsKnown())
-	s.later(time.Minute)
+	s.later(2*maxAge + time.Second)
 	defer s.later(0)
 	consuming(t, s, func() bool { return here.PollsKnown() == 0 }, here)
 }
