@@ -114,6 +114,7 @@ func TestABudgetThatIsSpentWaitingForAConnectionIsSpent(t *testing.T) {
 		other := session(t, s)
 		require.ErrorIs(t, place(t.Context(), s, c, wish(c, 1, 1)), order.ErrUnavailable)
 		require.NoError(t, other.Rollback())
+		s.txTimeout = patient
 		placed(t, s, c, 1, 1)
 	})
 }
