@@ -58,8 +58,8 @@ func (s *Service) reserveBatch(ctx context.Context, b batch) (held batch) {
 // that were committed. Of the others, those whose outcome is known close their hold
 // themselves, and those of which nothing was written are sold alone.
 //
-// An order that resolveBatch found committed is that of the hold: another one of the same
-// request would be of a later epoch, and the hold is gone with its own.
+// An order that resolveBatch found committed may be one that the request had before this epoch, under
+// another id: its unit is not that of the hold, which closeHold gives back.
 func (s *Service) sellBatch(ctx context.Context, held batch) (sold batch) {
 	keys := make([]string, len(held))
 	for i, m := range held {
@@ -71,7 +71,7 @@ func (s *Service) sellBatch(ctx context.Context, held batch) (sold batch) {
 	for i, m := range held {
 		err := errs[i]
 		switch {
-		case err == nil:
+		case err == nil && m.order.ID == m.hold.OrderID:
 			sold = append(sold, m)
 		case errors.Is(err, lock.ErrNotAcquired), errors.Is(err, ErrAlone):
 			m.leave(toSell, nil)

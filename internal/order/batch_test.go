@@ -205,6 +205,20 @@ func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
 	}
 }
 
+// A request may have had an order before the stock was loaded again: its unit is not that of the hold.
+func TestTheHoldOfARequestWithAnOrderOfAnEarlierEpochGoesBack(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 40, 2)
+		before, err := s.with(unaltered).Place(t.Context(), wish(c, 7, "k"))
+		require.NoError(t, err)
+		c = s.reload(t, c)
+		again, err := s.with(failing("before commit").into).Place(t.Context(), wish(c, 7, "k"))
+		require.NoError(t, err)
+		require.Equal(t, before.ID, again.ID)
+		s.atRest(t, c, 1)
+	})
+}
+
 // The fate of a batch is decided while its locks are held.
 func TestTheOutcomeIsKnownBeforeALockIsReleased(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
