@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -159,7 +158,7 @@ func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed 
 	const perAddress, hosts = 20, 250
 	block := a.n / perAddress
 	from := &net.TCPAddr{IP: net.IPv4(127, 1, byte(block/hosts), byte(1+block%hosts))} //nolint:gosec // below 256
-	conn, err := (&net.Dialer{LocalAddr: from, Timeout: time.Second}).DialContext(ctx, "tcp", a.host)
+	conn, err := (&net.Dialer{LocalAddr: from, Timeout: time.Second, KeepAlive: -1}).DialContext(ctx, "tcp", a.host)
 	if err != nil {
 		_ = sleep(ctx, healthEvery)
 		return nil, nil
@@ -176,7 +175,7 @@ func slowBody(ctx context.Context, a attacker) {
 	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.Coupon+"/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
 		"Authorization: Bearer "+a.Tokens[a.n%len(a.Tokens)]+"\r\nContent-Length: 2\r\n\r\n{")
 	if conn != nil {
-		_, _ = io.Copy(io.Discard, conn)
+		listen(conn)
 		closed()
 	}
 }
@@ -188,12 +187,23 @@ func takeStream(ctx context.Context, a attacker) {
 		return
 	}
 	defer closed()
-	from := bufio.NewReader(conn)
-	if line, _ := from.ReadString('\n'); !strings.Contains(line, "200") {
-		_ = sleep(ctx, comesLater) // it was told to, and comes
+	var begin [len("HTTP/1.1 200")]byte
+	if _, err := io.ReadFull(conn, begin[:]); err != nil || !strings.HasSuffix(string(begin[:]), "200") {
+		closed()
+		_ = sleep(ctx, rand.N(2*comesLater)) //nolint:gosec // it was told to, and comes at a moment of its own
 		return
 	}
-	_, _ = io.Copy(io.Discard, from)
+	listen(conn)
+}
+
+// listen reads what comes until the connection ends. Attackers are many, and their buffers small.
+func listen(conn net.Conn) {
+	var b [256]byte
+	for {
+		if _, err := conn.Read(b[:]); err != nil {
+			return
+		}
+	}
 }
 
 // lookAtNothing asks for coupons that there are not, at its pace.
@@ -204,25 +214,43 @@ func lookAtNothing(ctx context.Context, a attacker) {
 	}
 	defer closed()
 	from := bufio.NewReader(conn)
-	for sleep(ctx, time.Duration(rand.Int64N(2*int64(a.Pace)+1))) { //nolint:gosec // any moment will do
-		id := 1_000_000 + rand.Int64N(1<<50) //nolint:gosec // any id
-		if _, err := fmt.Fprintf(conn, "GET /api/v1/coupons/%d HTTP/1.1\r\nHost: x\r\n\r\n", id); err != nil {
+	var text []byte
+	for sleep(ctx, rand.N(2*a.Pace+1)) { //nolint:gosec // any moment will do
+		text = append(text[:0], "GET /api/v1/coupons/"...)
+		text = strconv.AppendInt(text, 1_000_000+rand.Int64N(1<<50), 10) //nolint:gosec // any id
+		text = append(text, " HTTP/1.1\r\nHost: x\r\n\r\n"...)
+		if _, err := conn.Write(text); err != nil || !readAnswer(from) {
 			return
 		}
-		resp, err := http.ReadResponse(from, nil)
-		if err != nil {
-			return
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
 		a.up.Add(1)
+	}
+}
+
+// readAnswer reads an answer with a length, and reports whether there was one. What an attacker does is taken
+// from the cores of the sale that is measured, so that it does no more than it must.
+func readAnswer(from *bufio.Reader) bool {
+	const length = "content-length: "
+	size := -1
+	for {
+		line, err := from.ReadSlice('\n')
+		switch {
+		case err != nil:
+			return false
+		case len(line) > len(length) && strings.EqualFold(string(line[:len(length)]), length):
+			if size, err = strconv.Atoi(string(bytes.TrimSpace(line[len(length):]))); err != nil {
+				return false
+			}
+		case len(bytes.TrimSpace(line)) == 0:
+			_, err := from.Discard(size)
+			return err == nil
+		}
 	}
 }
 
 // holdSilently connects and says nothing.
 func holdSilently(ctx context.Context, a attacker) {
 	if conn, closed := a.open(ctx, ""); conn != nil {
-		_, _ = io.Copy(io.Discard, conn)
+		listen(conn)
 		closed()
 	}
 }

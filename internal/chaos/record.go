@@ -18,6 +18,7 @@ type purchase struct {
 	ids   []int64
 	gone  bool      // it was answered that this request will never be an order
 	since time.Time // when that was asked
+	late  bool      // an answer took as long as a commit may: its order may have been given up for that
 	place string    // of a 202 that is not ended
 	told  time.Time // when that was answered
 

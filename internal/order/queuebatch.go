@@ -83,10 +83,8 @@ func (s *Service) serveBatch(ctx context.Context, entries []Entry, attempts []co
 	var holds []Hold
 	began := time.Now()
 	for _, m := range s.sellBatch(ctx, b) {
-		if m.order.ID == m.hold.OrderID {
-			s.polls.end(m.order, began)
-			sold, holds = append(sold, at[m]), append(holds, m.hold)
-		}
+		s.polls.end(m.order, began)
+		sold, holds = append(sold, at[m]), append(holds, m.hold)
 	}
 	var confirmed []int
 	var done []Entry
