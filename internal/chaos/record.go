@@ -154,11 +154,12 @@ func (r *record) count(n *int) {
 	*n++
 }
 
-// took records how long an answer took, to a tap's first request or to a later one.
-func (r *record) took(d time.Duration, first bool) {
+// took records how long an answer to the wish took, to a tap's first request or to a later one.
+func (r *record) took(w *purchase, d time.Duration, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slowest = max(r.slowest, d)
+	w.late = w.late || d >= txTimeout
 	if first {
 		r.span.took = append(r.span.took, d)
 	}

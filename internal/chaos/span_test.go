@@ -9,12 +9,12 @@ import (
 )
 
 func TestASpanSaysHowBuyersWereAnswered(t *testing.T) {
-	r := newRecord()
+	r, w := newRecord(), purchase{}
 	for n := range 200 {
-		r.took(time.Duration(n+1)*time.Millisecond, true)
+		r.took(&w, time.Duration(n+1)*time.Millisecond, true)
 	}
 	r.repeat()
-	r.took(time.Hour, false) // of a request that was sent again
+	r.took(&w, time.Hour, false) // of a request that was sent again
 	r.repeat()
 	s := r.turn()
 	require.Len(t, s.took, 200)
@@ -22,6 +22,7 @@ func TestASpanSaysHowBuyersWereAnswered(t *testing.T) {
 	require.Equal(t, 198*time.Millisecond, s.p99())
 	require.Equal(t, time.Hour, r.slowest)
 	require.Equal(t, 2, r.repeats)
+	require.True(t, w.late, "an answer took as long as a commit may")
 
 	next := r.turn()
 	require.Empty(t, next.took, "a span begins with nothing")

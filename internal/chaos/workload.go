@@ -119,13 +119,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 		}
 		began := time.Now()
 		a := c.buy(ctx, w)
-		took := time.Since(began)
-		c.rec.took(took, try == 0)
-		if took >= txTimeout {
-			c.rec.mu.Lock()
-			w.late = true
-			c.rec.mu.Unlock()
-		}
+		c.rec.took(w, time.Since(began), try == 0)
 		c.closed.answered(w.user, a)
 		switch {
 		case a.status == http.StatusCreated:
