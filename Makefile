@@ -18,7 +18,7 @@ FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock
 FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
 FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/app,internal/audit
 # The race detector without what it brings along: internal/testbed says why.
-RACE := -race -gcflags=all=-d=checkptr=0
+RACE := '-race' '-gcflags=all=-d=checkptr=0 -dwarf=false'
 # These binaries are run and not debugged: without DWARF each of the fifty links in three quarters of the time.
 NODWARF := -ldflags=-w
 # What only computes, where the race detector finds nothing and takes eight times as long.

@@ -92,10 +92,10 @@ func theSteps() []step {
 	const long = "it takes minutes, and has tests of its own"
 	return []step{
 		{command: "go run ./cmd/seckill demo", do: demo},
-		{command: "make test", why: "this is a part of it", do: made(strings.Join(testbed.RaceFlags(), " "), "./...")},
+		{command: "make test", why: "this is a part of it", do: made("'"+strings.Join(testbed.RaceFlags(), "' '")+"'", "./...")},
 		{command: "make quick", why: "these tests run in make test", do: made("-short", "./...")},
 		{command: "make lint", why: "style is apart from whether it works", do: made("go vet", `run --build-tags nomsgpack ./...`)},
-		{command: "make test-all", why: "make test is a sample of it", do: made(strings.Join(testbed.RaceFlags(), " "), "./...")},
+		{command: "make test-all", why: "make test is a sample of it", do: made("'"+strings.Join(testbed.RaceFlags(), "' '")+"'", "./...")},
 		{command: "make release", why: "it compiles everything for two kinds of machine", do: made(".ci/release nomsgpack")},
 		{command: "go test ./...", why: "these tests run in make test", do: nothing},
 		{command: "go run ./internal/bench/cmd/bench", why: long, do: aBenchmark},

@@ -62,7 +62,7 @@ type testCommand struct {
 }
 
 // raceFlags are testbed.RaceFlags, which this package, a part of the program, cannot ask.
-var raceFlags = []string{"-race", "-gcflags=all=-d=checkptr=0"}
+var raceFlags = []string{"-race", "-gcflags=all=-d=checkptr=0 -dwarf=false"}
 
 // buildFlags are those of `make test`, so that the cache is shared.
 func (o Options) buildFlags(overlay string, race bool) []string {
