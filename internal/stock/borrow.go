@@ -89,13 +89,13 @@ func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, e
 	return h, nil
 }
 
-// unmarkTimeout bounds taking a mark away, which is done for a buyer that has gone, too.
-const unmarkTimeout = time.Second
+// defaultUnmarkTimeout bounds taking a mark away, which is done for a buyer that has gone, too.
+const defaultUnmarkTimeout = time.Second
 
 // unmark takes the mark away, once every sibling that was asked has refused; twice
 // says that it was sent a second time.
 func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (twice bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.unmarkTimeout)
 	defer cancel()
 	answers, twice, err := s.runWithRetry(ctx, releaseScript, c.CouponID, home, c.Epoch, c.OrderID, c.OrderID)
 	if err != nil {

@@ -42,12 +42,15 @@ func everywhere(t *testing.T, test func(t *testing.T, o redisconn.Options)) {
 	}
 }
 
-// dial opens a client that ends with the test. Its patience is longer than in
-// production, because the machine that runs the tests may be slow.
+// patience is how long a call to Redis may take here. It is longer than in production, because
+// the machine that runs the tests may be slow.
+const patience = 5 * time.Second
+
+// dial opens a client that ends with the test.
 func dial(t testing.TB, o redisconn.Options) redis.UniversalClient {
 	t.Helper()
 	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+		o.Timeout = patience
 	}
 	c, err := redisconn.Open(context.Background(), o)
 	require.NoError(t, err)
@@ -88,7 +91,9 @@ func open(t testing.TB, client redis.UniversalClient, units int64, shards int) *
 // closed is open before the load.
 func closed(t testing.TB, client redis.UniversalClient, units int64, shards int) *shop {
 	l := coupon.Load{CouponID: lastID.Add(1), Epoch: 1, Shards: shards, Units: units}
-	return &shop{t: t, client: client, Stock: New(client, longFlag), load: l, limit: 1}
+	s := New(client, longFlag)
+	s.unmarkTimeout = patience
+	return &shop{t: t, client: client, Stock: s, load: l, limit: 1}
 }
 
 // claim is a new attempt of the user's request.

@@ -104,6 +104,8 @@ type Stock struct {
 	prefix   string // begins every key and channel
 	cooldown time.Duration
 
+	unmarkTimeout time.Duration
+
 	log        *slog.Logger
 	halfMoved  halfMoved
 	newer      atomic.Pointer[newerLayout]
@@ -123,6 +125,7 @@ func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
 	return &Stock{
 		client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
 		log: slog.New(slog.DiscardHandler), halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}},
+		unmarkTimeout: defaultUnmarkTimeout,
 	}
 }
 
