@@ -80,8 +80,12 @@ func (i *instance) end() error {
 	return nil
 }
 
-// admins asks the second listener. It answers at once or is not there.
-var admins = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+// admins asks the second listener. It answers at once or is not there. What tells an instance of its faults
+// is more patient, since a round without them proves nothing.
+var (
+	admins = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	tells  = &http.Client{Timeout: 5 * admins.Timeout, Transport: admins.Transport}
+)
 
 // arm replaces the faults of the instance.
 func (i *instance) arm(ctx context.Context, spec string) error {
@@ -99,7 +103,7 @@ func (i *instance) tell(ctx context.Context, method, path, body string) (s fault
 	if l == nil || l.Ended() {
 		return s, errors.New("it does not run")
 	}
-	status, text, err := servers.Ask(ctx, admins, method, l.Admin+path, "", body)
+	status, text, err := servers.Ask(ctx, tells, method, l.Admin+path, "", body)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("%d: %s", status, text)
 	}
