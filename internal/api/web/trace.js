@@ -31,6 +31,8 @@ export function trace(o) {
   return box;
 }
 
+const thinnest = 2; // a bar, in pixels
+
 const ms = (us) => (us / 1000).toLocaleString(app.language, { maximumFractionDigits: 2 }) + " ms";
 
 function draw(steps) {
@@ -40,7 +42,8 @@ function draw(steps) {
   const list = make("ol", undefined, "lanes");
   const bar = (begin, until, kind) => {
     const i = make("i", undefined, kind);
-    i.style.left = `${(100 * begin) / all}%`;
+    i.style.minWidth = `${thinnest}px`;
+    i.style.left = `min(${(100 * begin) / all}%, 100% - ${thinnest}px)`; // what was short, at the very end, is seen, too
     i.style.width = `${(100 * Math.max(0, until - begin)) / all}%`;
     return i;
   };
