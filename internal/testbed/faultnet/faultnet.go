@@ -100,10 +100,9 @@ func (p *Proxy) Cut() {
 // later still: a client that asks in between is cut in the middle of a call, and not between two.
 func awaitEnds(addr string) {
 	port := netip.MustParseAddrPort(addr).Port()
-	for until := time.Now().Add(time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
-		if !established(port) {
-			return
-		}
+	pause := time.Millisecond // longer and longer: a look costs as much
+	for until := time.Now().Add(time.Second); established(port) && time.Now().Before(until); pause = min(2*pause, 50*time.Millisecond) {
+		time.Sleep(pause)
 	}
 }
 

@@ -79,7 +79,7 @@ func startZooKeeper(ctx context.Context, java, dir string, port int, settings []
 	z := &ZooKeeper{&Process{
 		path: java,
 		args: []string{
-			"-Xmx256m",
+			"-Xmx256m", "-XX:TieredStopAtLevel=1", // it does not live for long enough to be compiled twice
 			"-Dzookeeper.forceSync=no",
 			"-Dznode.container.checkIntervalMs=1000", // empty containers go soon, so that tests see them go
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
