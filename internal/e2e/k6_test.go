@@ -79,7 +79,7 @@ func loadTest(t *testing.T, shop, scenarios string, env ...string) (l loaded) {
 // unhurried are settings by which a busy machine refuses nothing: its calls may take long.
 var unhurried = []string{
 	"SECKILL_HTTP__REQUEST_TIMEOUT=12s", "SECKILL_HTTP__READ_TIMEOUT=12s", "SECKILL_HTTP__WRITE_TIMEOUT=20s", "SECKILL_REDIS__TIMEOUT=9s",
-	"SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_LOCK__LEASE=13s", "SECKILL_ORDER__RECONCILE_AFTER=15s", "SECKILL_ORDER__QUEUE_MAX_AGE=10s",
+	"SECKILL_ORDER__TX_TIMEOUT=6s", "SECKILL_LOCK__LEASE=13s", "SECKILL_ORDER__RECONCILE_AFTER=15s", "SECKILL_ORDER__QUEUE_MAX_AGE=12s",
 }
 
 func TestEveryScenarioOfK6PassesOnAShopThatWorks(t *testing.T) {

@@ -55,7 +55,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 
 func TestAnUnpaidOrderExpiresAndItsUnitIsSoldAgain(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=1s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
+	s := newShop(t, "SECKILL_ORDER__PAYMENT_TIMEOUT=3s", "SECKILL_ORDER__BACKGROUND_INTERVAL=100ms")
 	i := s.instance(t)
 	id := i.sale(t, 2, 1)
 	late := i.as(t, 1).buy(id, "late").sold(t, http.StatusCreated)

@@ -3,6 +3,8 @@ package order
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"seckill/internal/coupon"
@@ -22,11 +24,13 @@ import (
 // goroutine of its request: only a sibling of its shard has units, another holder has its
 // lock, its request has an order already. A reply that was lost is lost for each order that
 // it was for. None of them asks again alone, because what was asked for may have been done.
+// A panic, too, is no answer for those that have a hold.
 //
 // A batch is not waited for until it is full (batchqueue.go).
 
 // placeBatch does for many orders what placeAlone does for one.
 func (s *Service) placeBatch(b batch) {
+	defer s.leaveAfterPanic(b)
 	ctx, cancel := b.context()
 	defer cancel()
 	if b = s.reserveBatch(ctx, b); len(b) > 0 {
@@ -150,6 +154,29 @@ func (s *Service) confirmBatch(ctx context.Context, sold batch) {
 			s.leftOpen(ctx, holds[i], err)
 		}
 		sold[i].leave(toAnswer, nil)
+	}
+}
+
+// leaveAfterPanic is deferred by what a batch does: a panic must not end the instance, and then every other one
+// that its client asks. Whose it is, is not known. Orders without a hold go on alone, where a request that made its
+// batch panic panics itself. Those with one are in doubt: they may be committed, and to sell them again would take
+// an order of its own for that of another request, and give its unit back.
+func (s *Service) leaveAfterPanic(b batch) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.log.Error("batch panicked", "orders", len(b), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	for _, m := range b {
+		select {
+		case <-m.left:
+		default:
+			if m.hold.OrderID == 0 {
+				m.leave(toReserve, nil)
+			} else {
+				m.leave(toClose, fmt.Errorf("%w: the batch panicked", ErrCommitUnknown))
+			}
+		}
 	}
 }
 

@@ -35,10 +35,10 @@ func (b brisk) Do(ctx context.Context, key string, work func(context.Context, *l
 }
 
 // maxAge is the age at which an entry is refused: none gets so old by itself while a test is patient.
-const maxAge = 2 * patient
+const maxAge = 3 * patient
 
-// consuming lets instances work on the queues until until says so, and at most for as
-// long as a test is patient.
+// consuming lets instances work on the queues until until says so, and at most for twice as
+// long as a test is patient: a draw has hundreds of winners.
 func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) 
 	}
 	defer running.Wait()
 	defer stop()
-	require.Eventually(t, until, patient, soon)
+	require.Eventually(t, until, 2*patient, soon)
 }
 
 // drained reports whether nothing is left in the queues of the coupon.

@@ -36,6 +36,7 @@ func (s *Service) enqueueInBatch(ctx context.Context, sale coupon.Coupon, o Orde
 // enqueueBatch does for many requests what enqueueAlone does for one. A request that was made
 // before goes alone: its order may be among the unresolved ones already.
 func (s *Service) enqueueBatch(b batch) {
+	defer s.leaveAfterPanic(b)
 	ctx, cancel := b.context()
 	defer cancel()
 	var queued batch

@@ -191,3 +191,18 @@ func couponOf(t *testing.T, s *subject, o order.Order) coupon.Coupon {
 	require.NoError(t, err)
 	return found[0]
 }
+
+// A panic in a group ends no program, and leaves its orders in doubt: it may come after the commit.
+func TestAPanicInAGroupLeavesItsOrdersInDoubt(t *testing.T) {
+	h := newHall(t, onMariaDB(t), GroupOptions{})
+	c := onSale(t, h.subject, 10)
+	answers := h.comeTogether(t.Context(), five(c)...)
+	h.at(stepCommit, func(context.Context) error { panic("of one order") })
+	h.open()
+	for _, p := range <-answers {
+		require.ErrorIs(t, p.Err, order.ErrCommitUnknown)
+	}
+	stock, live := left(t, h.subject, c)
+	require.Equal(t, []int64{10, 0}, []int64{stock, live}, "it is rolled back")
+	placed(t, h.subject, c, 6, 6)
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -111,6 +112,7 @@ func (l *orderLoader) nextBatch() []*orderQuery {
 }
 
 func (l *orderLoader) process(of []*orderQuery) {
+	defer answerAfterPanic(of)
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
 	defer cancel()
 	rows, err := l.read(ctx, of)
@@ -129,6 +131,22 @@ func (l *orderLoader) process(of []*orderQuery) {
 			q.order = o
 		}
 		close(q.done)
+	}
+}
+
+// answerAfterPanic is deferred by what answers queries: those that it has not answered fail with the panic.
+func answerAfterPanic(of []*orderQuery) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	for _, q := range of {
+		select {
+		case <-q.done:
+		default:
+			q.err = fmt.Errorf("read an order: panic: %v\n%s", p, debug.Stack())
+			close(q.done)
+		}
 	}
 }
 

@@ -151,3 +151,13 @@ func TestAStatementThatFailsFailsForAllWhoAskedInIt(t *testing.T) {
 	_, err = s.Get(t.Context(), 1, 1)
 	require.NoError(t, err)
 }
+
+func TestAPanicOfALookupIsToldToItsCallers(t *testing.T) {
+	s := onMariaDB(t)
+	c := onSale(t, s, 10)
+	o := placed(t, s, c, 1, 1)
+	watch(s, func([]*orderQuery) { panic("of one query") }, nothing)
+	_, err := s.Get(t.Context(), o.ID, o.UserID)
+	require.ErrorContains(t, err, "of one query")
+	watch(s, nothing, nothing)
+}

@@ -1,0 +1,147 @@
+package order_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"seckill/internal/coupon"
+	"seckill/internal/order"
+)
+
+// poison panics wherever one user comes to a step, as a fault of the program may do that not every request meets.
+type poison struct {
+	user int64
+	step string
+}
+
+func (p poison) at(step string, users ...int64) {
+	if step == p.step && slices.Contains(users, p.user) {
+		panic(fmt.Sprint("poison at ", step))
+	}
+}
+
+func (p poison) into(deps *order.Deps) {
+	deps.Stock = poisonedStock{deps.Stock, p}
+	deps.Committer = poisonedCommitter{deps.Committer.(order.BatchCommitter), p} //nolint:forcetypeassert // of these tests it is one
+}
+
+type poisonedStock struct {
+	order.Stock
+
+	p poison
+}
+
+func (s poisonedStock) Reserve(ctx context.Context, r order.ReserveRequest) (order.Hold, error) {
+	s.p.at("reserve", r.UserID)
+	return s.Stock.Reserve(ctx, r)
+}
+
+func (s poisonedStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	done := s.Stock.ReserveMany(ctx, requests)
+	for _, r := range requests {
+		s.p.at("reserve", r.UserID)
+	}
+	return done
+}
+
+func (s poisonedStock) Confirm(ctx context.Context, h order.Hold) error {
+	s.p.at("confirm", h.UserID)
+	return s.Stock.Confirm(ctx, h)
+}
+
+func (s poisonedStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+	for _, h := range holds {
+		s.p.at("confirm", h.UserID)
+	}
+	return s.Stock.ConfirmMany(ctx, holds)
+}
+
+type poisonedCommitter struct {
+	order.BatchCommitter
+
+	p poison
+}
+
+func (c poisonedCommitter) Place(ctx context.Context, p order.Placement) (int, error) {
+	c.p.at("commit", p.Order.UserID)
+	return c.BatchCommitter.Place(ctx, p)
+}
+
+func (c poisonedCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+	for _, p := range many {
+		c.p.at("commit", p.Order.UserID)
+	}
+	return c.BatchCommitter.PlaceMany(ctx, many)
+}
+
+// A request that makes its batch panic before any has a unit panics alone, in its own goroutine, where it is
+// answered, and the others have their orders. Later all are in doubt. The instance goes on, and nothing is lost.
+func TestAPanicInABatchEndsNoInstance(t *testing.T) {
+	s := open(t)
+	for step, want := range map[string]struct {
+		err  error
+		sold int64
+	}{
+		"reserve": {nil, 4},
+		"commit":  {order.ErrCommitUnknown, 0},
+		"confirm": {order.ErrCommitUnknown, 5},
+	} {
+		t.Run(step, func(t *testing.T) {
+			c := s.sell(t, 40, 1)
+			w := s.crowd(t, poison{poisoned, step}.into)
+			for _, a := range poisonedBatch(t, w, c, step) {
+				require.ErrorIs(t, a.err, want.err)
+			}
+			s.settled(t, c, want.sold)
+			_, err := w.Place(t.Context(), wish(c, 20, step))
+			require.NoError(t, err)
+			s.atRest(t, c, want.sold+1)
+		})
+	}
+}
+
+// A request that is queued may have its entry already.
+func TestAPanicInABatchThatIsQueuedIsThatOfOneRequest(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 40, 1)
+	w := s.crowd(t, func(p *order.Deps) {
+		p.Queue, p.QueueCapacity, p.HeldPolls = s.stock.Queue("here", 0), 1000, 16
+		poison{poisoned, "reserve"}.into(p)
+	})
+	for _, a := range poisonedBatch(t, w, c, "k") {
+		require.NoError(t, a.err)
+		require.Equal(t, order.Queued, a.order.Status)
+	}
+	consuming(t, s, s.drained(t, c), s.queueing("here"))
+	s.settled(t, c, 5)
+}
+
+const poisoned = 12 // a user
+
+// poisonedBatch lets five users ask together, one of whom is poisoned, and returns the answers of the others.
+func poisonedBatch(t *testing.T, w *crowd, c coupon.Coupon, key string) (told []*answer) {
+	t.Helper()
+	for _, user := range []int64{10, 11, 13, 14} {
+		told = append(told, w.ask(t.Context(), wish(c, user, key)))
+	}
+	var panicked any
+	var err error
+	w.asks.Go(func() {
+		defer func() { panicked = recover() }()
+		_, err = w.Place(t.Context(), wish(c, poisoned, key))
+	})
+	require.Eventually(t, func() bool { return w.WaitingForABatch() == 5 }, patient, time.Millisecond)
+	w.serve()
+	require.Equal(t, []int{5}, w.sizes, "they were together")
+	if err == nil {
+		require.Contains(t, panicked, "poison")
+	} else {
+		require.ErrorIs(t, err, order.ErrCommitUnknown)
+	}
+	return told
+}
