@@ -18,21 +18,9 @@ import (
 // written, or all of them before. The transaction is rolled back and the others run again.
 var errRefused = errors.New("store: some of the group are refused")
 
-// process commits a group and sends each request its outcome. After a panic, which may be any one's, it is unknown
-// of those that have none yet.
+// process commits a group and sends each request its outcome.
 func (g *GroupCommitter) process(group []*commitRequest) {
-	defer func(group []*commitRequest) {
-		p := recover()
-		if p == nil {
-			return
-		}
-		g.store.log.Error("group commit panicked", "orders", len(group), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		for _, m := range group {
-			if m.state.Load() != answered {
-				m.finish(fmt.Errorf("%w: the group panicked", order.ErrCommitUnknown))
-			}
-		}
-	}(group)
+	defer g.finishAfterPanic(group)
 	var waited []*commitRequest
 	for _, m := range group {
 		if time.Since(m.enqueuedAt) > g.store.txTimeout {
@@ -62,6 +50,21 @@ func (g *GroupCommitter) process(group []*commitRequest) {
 			m.finish(requestError(err, len(group)))
 		}
 		return
+	}
+}
+
+// finishAfterPanic is deferred by what commits a group. After a panic, which may be any one's, the outcome of those
+// that have none yet is unknown.
+func (g *GroupCommitter) finishAfterPanic(group []*commitRequest) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	g.store.log.Error("group commit panicked", "orders", len(group), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	for _, m := range group {
+		if m.state.Load() != answered {
+			m.finish(fmt.Errorf("%w: the group panicked", order.ErrCommitUnknown))
+		}
 	}
 }
 
