@@ -44,24 +44,30 @@ func (s suite) fair(t *testing.T) {
 	})
 
 	t.Run("17 a free key is not given to somebody whose turn it is not", func(t *testing.T) {
-		b, key := s.Dial(t, s.Server).(lock.Queuer), aKey()
-		h := mustAcquire(t, s.locker(t), key)
-		_, err := b.AcquireInTurn(t.Context(), key, "first", time.Minute)
-		require.ErrorIs(t, err, lock.ErrHeld)
-		_, err = b.AcquireInTurn(t.Context(), key, "second", time.Minute)
-		require.ErrorIs(t, err, lock.ErrHeld)
-		require.NoError(t, h.Release(t.Context()))
-
-		_, err = s.locker(t).Acquire(t.Context(), key)
-		require.ErrorIs(t, err, lock.ErrNotAcquired)
-		_, err = b.AcquireInTurn(t.Context(), key, "second", time.Minute)
-		var held *lock.HeldError
-		require.ErrorAs(t, err, &held)
-		require.Positive(t, held.Remaining, "so long may the first still come")
-		require.LessOrEqual(t, held.Remaining, s.PlaceTTL+time.Millisecond, "a server's milliseconds are rounded up")
-		_, err = b.AcquireInTurn(t.Context(), key, "first", time.Minute)
-		require.NoError(t, err)
-		s.Delete(t, key)
+		b := s.Dial(t, s.Server).(lock.Queuer)
+		for {
+			key := aKey()
+			h, began := mustAcquire(t, s.locker(t), key), time.Now()
+			_, first := b.AcquireInTurn(t.Context(), key, "first", time.Minute)
+			_, second := b.AcquireInTurn(t.Context(), key, "second", time.Minute)
+			require.NoError(t, h.Release(t.Context()))
+			_, stranger := s.locker(t).Acquire(t.Context(), key)
+			_, early := b.AcquireInTurn(t.Context(), key, "second", time.Minute)
+			_, inTurn := b.AcquireInTurn(t.Context(), key, "first", time.Minute)
+			s.Delete(t, key)
+			if time.Since(began) >= s.PlaceTTL {
+				continue // on a busy machine the place of the first may have run out
+			}
+			require.ErrorIs(t, first, lock.ErrHeld)
+			require.ErrorIs(t, second, lock.ErrHeld)
+			require.ErrorIs(t, stranger, lock.ErrNotAcquired)
+			var held *lock.HeldError
+			require.ErrorAs(t, early, &held)
+			require.Positive(t, held.Remaining, "so long may the first still come")
+			require.LessOrEqual(t, held.Remaining, s.PlaceTTL+time.Millisecond, "a server's milliseconds are rounded up")
+			require.NoError(t, inTurn)
+			return
+		}
 	})
 
 	t.Run("18 a waiter that died holds up the others no longer than its place lasts", func(t *testing.T) {
