@@ -159,8 +159,8 @@ func (s *Service) confirmBatch(ctx context.Context, sold batch) {
 
 // leaveAfterPanic is deferred by what a batch does: a panic must not end the instance, and then every other one
 // that its client asks. Whose it is, is not known. Orders without a hold go on alone, where a request that made its
-// batch panic panics itself. Those with one are in doubt: they may be committed, and to sell them again would take
-// an order of its own for that of another request, and give its unit back.
+// batch panic panics itself. Those with one are in doubt. They may be committed: sold again, they would be refused as
+// above the limit, and their unit given back.
 func (s *Service) leaveAfterPanic(b batch) {
 	p := recover()
 	if p == nil {
