@@ -23,6 +23,10 @@ type closedShards struct {
 	told    [shards]string        // the detail of the first refusal
 	bounds  map[int]time.Duration // of the shards that are asked about
 	late    time.Duration         // how late the machine was at most
+
+	// overtaken: requests of one user do not exclude each other, and the fence refuses one that another one has
+	// overtaken as if a store were away.
+	overtaken bool
 }
 
 const plainEvery = 20 * time.Millisecond
@@ -46,12 +50,15 @@ func (c *closedShards) watchMachine(ctx context.Context, nodes *redis.ClusterCli
 	return func() { cancel(); running.Wait() }
 }
 
-// within says for how long shards may be closed; 0: not one buyer may be refused.
+// within says for how long shards may be closed; 0: not one buyer may be refused, but by the fence.
 func (c *closedShards) within(most time.Duration, which ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bounds == nil {
 		c.bounds = map[int]time.Duration{}
+	}
+	if most == 0 && c.overtaken {
+		most = closedWithin
 	}
 	for _, shard := range which {
 		c.bounds[shard] = most

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -24,6 +25,19 @@ func TestAShardMayBeClosedForAsMuchLongerAsTheMachineIsLate(t *testing.T) {
 	c.within(0, 1)
 	c.refused[1] = 1
 	require.Len(t, c.problems(), 2, "of a shard that may not be closed no buyer is refused, however late the machine is")
+}
+
+func TestTheFenceMayRefuseWhomNoLockKeepsApart(t *testing.T) {
+	c := closedShards{overtaken: true}
+	c.within(0, 0, 1, 2, 3)
+	began := time.Now()
+	c.answered(1, answer{code: "unavailable", asked: began})
+	c.answered(1, answer{status: http.StatusCreated, asked: began.Add(1)})
+	require.Empty(t, c.problems())
+
+	c.answered(1, answer{code: "unavailable", asked: began.Add(-2 * closedWithin)})
+	c.answered(1, answer{status: http.StatusCreated, asked: began})
+	require.Len(t, c.problems(), 1, "a shard that was closed was not closed by the fence")
 }
 
 func TestTheMachineIsAsLateAsAPlainCommand(t *testing.T) {

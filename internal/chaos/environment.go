@@ -40,6 +40,7 @@ type environment struct {
 	program string
 	before  string // an earlier build, or the same
 	mode    string // one of Modes
+	lock    string // lock.backend
 	tokens  bool   // buying needs a purchase token
 	rows    string // stock.rows
 	secret  string
@@ -60,6 +61,7 @@ type environment struct {
 }
 
 const (
+	unlocked  = "none" // the backend without exclusion
 	instances = 2
 	shards    = 4
 	places    = 100 // for requests in an instance: fewer than a flood has attackers there
@@ -69,19 +71,20 @@ const (
 func openEnvironment(ctx context.Context, o Options, k kind) (*environment, error) {
 	var err error
 	b := &environment{
-		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, tokens: o.Tokens, rows: cmp.Or(o.Rows, "coupon"),
+		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, lock: o.Lock, tokens: o.Tokens,
+		rows:   cmp.Or(o.Rows, "coupon"),
 		secret: rand.Text() + rand.Text(),
 	}
 	if b.Env, err = testbed.NewEnv("seckill-chaos"); err != nil {
 		return nil, err
 	}
-	if err := b.open(ctx, o.Lock); err != nil {
+	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *environment) open(ctx context.Context, lock string) error {
+func (b *environment) open(ctx context.Context) error {
 	program := b.program
 	if b.kind == upgraded {
 		program = b.before
@@ -89,7 +92,7 @@ func (b *environment) open(ctx context.Context, lock string) error {
 	if err := b.openStores(ctx); err != nil {
 		return err
 	}
-	env, err := b.environ(lock)
+	env, err := b.environ()
 	if err != nil {
 		return err
 	}

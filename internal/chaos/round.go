@@ -45,6 +45,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	}
 	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began, attackers: attackers}
 	r.workload = &workload{client: newClient(b), rec: newRecord(), turnstile: make(chan struct{}, 1), races: cell.races, once: cell.once}
+	r.closed.overtaken = b.lock == unlocked
 	defer r.http.CloseIdleConnections()
 	var err error
 	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {

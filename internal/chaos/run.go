@@ -41,7 +41,7 @@ type Options struct {
 // Check refuses options that make no sense, by their flags' names, and finds the earlier build.
 func (o *Options) Check() error {
 	switch {
-	case o.Lock != "redis" && o.Lock != "none":
+	case o.Lock != "redis" && o.Lock != unlocked:
 		return fmt.Errorf("--lock: %q is neither redis nor none", o.Lock)
 	case !slices.Contains(Modes, o.Mode):
 		return fmt.Errorf("--mode: %q is none of %s", o.Mode, strings.Join(Modes, ", "))

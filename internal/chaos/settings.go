@@ -25,7 +25,7 @@ const (
 )
 
 // environ is the configuration of the fleet.
-func (b *environment) environ(lock string) ([]string, error) {
+func (b *environment) environ() ([]string, error) {
 	cfg, err := mysql.ParseDSN(b.MariaDB.DSN(b.dbase))
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN: %w", err)
@@ -52,7 +52,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 		"SECKILL_AUTH__SECRET=" + b.secret, "SECKILL_RATE__PER_USER=0", "SECKILL_HTTP__MAX_IN_FLIGHT=" + strconv.Itoa(places),
 		"SECKILL_STOCK__SHARDS=" + strconv.Itoa(shards), "SECKILL_ORDER__TX_TIMEOUT=" + budget.String(), "SECKILL_LOCK__LEASE=" + held.String(),
 		"SECKILL_ORDER__RECONCILE_AFTER=" + old.String(), "SECKILL_ORDER__BACKGROUND_INTERVAL=" + workEvery.String(),
-		"SECKILL_LOCK__BACKEND=" + lock, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
+		"SECKILL_LOCK__BACKEND=" + b.lock, "SECKILL_ORDER__QUEUE_MAX_AGE=" + queueWait.String(),
 	}
 	if b.mode == Lottery {
 		env = append(env, "SECKILL_ORDER__MODE="+Queue,
@@ -69,7 +69,7 @@ func (b *environment) environ(lock string) ([]string, error) {
 	if b.tokens {
 		env = append(env, "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__TOKEN_TTL=10m")
 	}
-	if lock == "none" {
+	if b.lock == unlocked {
 		env = append(env, "SECKILL_ALLOW_UNSAFE_LOCK=1")
 	}
 	if b.kind == expiring {

@@ -110,7 +110,7 @@ func (w Row) name() string {
 	if w.Mode != Sync && w.Mode != "" {
 		name += " (mode: " + w.Mode + ")"
 	}
-	if w.Lock == "none" {
+	if w.Lock == unlocked {
 		name += " (lock: none)"
 	}
 	return name
