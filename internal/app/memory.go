@@ -54,8 +54,8 @@ func (m memory) manage(ctx context.Context) {
 
 // mapHeap has the kernel map so many bytes of pages for the heap, before a sale needs them. The runtime takes them
 // first, and collects before it needs more. Of a heap that grows for the first time, or again after quiet minutes in
-// which the runtime gave its memory back, each page costs a page fault. In the first second of a sale these took 40 %
-// of what the program took besides, batches grew with it, and orders took five times as long.
+// which the runtime gave its memory back, each page costs a page fault. In the first second of a sale these took some
+// 40 % of what the program took besides, and batches of 30 orders became 90 and more.
 func mapHeap(bytes int) {
 	pages := make([]byte, bytes)
 	adviseHugePages(pages)

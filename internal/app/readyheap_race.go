@@ -2,5 +2,5 @@
 
 package app
 
-// readyHeap is less here, because the race detector maps four bytes more for each.
+// readyHeap is less here, because the race detector has shadow memory for each byte.
 const readyHeap = 4 << 20
