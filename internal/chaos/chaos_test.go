@@ -125,7 +125,7 @@ func TestEveryCell(t *testing.T) {
 	pattern := wanted("TestEveryCell")
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Sync, sample(t, 12, pattern, cells))
+	play(t, "redis", chaos.Sync, sample(t, 8, pattern, cells))
 }
 
 // What was acknowledged outlives the machine that has acknowledged it.
@@ -148,7 +148,7 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	}
 	cells, err := chaos.Faults(chaos.Sync, pattern)
 	require.NoError(t, err)
-	play(t, "none", chaos.Sync, sample(t, 3, named, cells))
+	play(t, "none", chaos.Sync, sample(t, 2, named, cells))
 }
 
 // In queue mode a request is answered before it is sold, by whichever instance comes to
@@ -161,7 +161,7 @@ func TestAFleetThatQueues(t *testing.T) {
 	}
 	cells, err := chaos.Faults(chaos.Queue, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Queue, sample(t, 3, named, cells))
+	play(t, "redis", chaos.Queue, sample(t, 2, named, cells))
 }
 
 // The first two thirds of the crowd have tickets, of which some are drawn.
@@ -173,5 +173,5 @@ func TestAFleetThatDraws(t *testing.T) {
 	}
 	cells, err := chaos.Faults(chaos.Lottery, pattern)
 	require.NoError(t, err)
-	play(t, "redis", chaos.Lottery, sample(t, 2, named, cells))
+	play(t, "redis", chaos.Lottery, sample(t, 1, named, cells))
 }

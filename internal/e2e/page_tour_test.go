@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
+
+	"seckill/internal/testbed/testservers"
 )
 
 // TestTheTour is a kept demonstration as it is seen by somebody who opens its address at
@@ -20,6 +22,7 @@ import (
 //
 //	go test ./internal/e2e -run TestTheTour -pictures $PWD/internal/api/pictures
 func TestTheTour(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	b, looks := theBrowser(t), []look{{language: "en"}}
 	if *pictures != "" {

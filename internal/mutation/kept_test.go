@@ -56,6 +56,7 @@ func TestRacesAreLookedForAsInMakeTest(t *testing.T) {
 
 // The others are tried by `make mutants`.
 func TestTheQuickMutantsAreKilled(t *testing.T) {
+	testservers.OneOf(t, 2)
 	testservers.Need(t, testservers.Servers)
 	var quick []Mutant
 	for _, m := range kept(t) {

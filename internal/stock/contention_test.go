@@ -112,7 +112,7 @@ func (s *shop) total(ctx context.Context) (left, held int64, err error) {
 }
 
 func TestACrowdGetsEachUnitOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, o redisconn.Options) {
+	somewhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), onSale, 8)
 		seen := make(chan struct{})
 		var watching sync.WaitGroup
@@ -142,7 +142,7 @@ func TestACrowdGetsEachUnitOnce(t *testing.T) {
 }
 
 func TestACrowdThatGivesUnitsBackLosesNone(t *testing.T) {
-	everywhere(t, func(t *testing.T, o redisconn.Options) {
+	somewhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), onSale, 8)
 		sold := rush(t, s, func(ctx context.Context, n int64, h order.Hold) (bool, error) {
 			switch n % 4 {

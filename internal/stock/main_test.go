@@ -2,6 +2,8 @@ package stock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -39,6 +41,13 @@ var backends = map[string]func(t testing.TB) redisconn.Options{
 func everywhere(t *testing.T, test func(t *testing.T, o redisconn.Options)) {
 	for name, backend := range backends {
 		t.Run(name, func(t *testing.T) { test(t, backend(t)) })
+	}
+}
+
+// somewhere is everywhere, but for one of the backends that is drawn, for crowds.
+func somewhere(t *testing.T, test func(t *testing.T, o redisconn.Options)) {
+	for _, name := range testservers.Sample(t, len(backends)-1, slices.Sorted(maps.Keys(backends))) {
+		t.Run(name, func(t *testing.T) { test(t, backends[name](t)) })
 	}
 }
 

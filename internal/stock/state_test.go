@@ -9,6 +9,7 @@ import (
 
 	"seckill/internal/coupon"
 	"seckill/internal/order"
+	"seckill/internal/testbed/testservers"
 )
 
 const (
@@ -142,6 +143,7 @@ func (x *machine) check(t *rapid.T) {
 
 func TestTheScriptsDoWhatTheModelDoes(t *testing.T) {
 	client := dial(t, backends["a server"](t))
+	testservers.Checks(t, 40)
 	rapid.Check(t, func(r *rapid.T) {
 		shards := rapid.IntRange(1, 3).Draw(r, "shards")
 		s := open(t, client, modelUnits, shards)

@@ -20,11 +20,13 @@ func TestInFairModeOnAStandaloneServer(t *testing.T) {
 }
 
 func TestInFairModeOnTheEmbeddedServer(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	locktest.RunWaiting(t, fair(t, startMini(t)))
 }
 
 func TestInFairModeOnACluster(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	h, dial := clusterHarness(t)
 	locktest.RunWaiting(t, fairly(t, h, dial))

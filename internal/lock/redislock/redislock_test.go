@@ -33,6 +33,7 @@ func TestOnAStandaloneServer(t *testing.T) {
 // a reply that does not come waits for as long as the client does, so that must be less
 // than the second within which a key has to be gone.
 func TestInCommonPipelinesOnAStandaloneServer(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	h := harness(t, testservers.NewRedis(t).Addr())
 	h.Dial = func(t testing.TB, addr string) lock.Backend {
@@ -54,6 +55,7 @@ func TestOnAServerWhoseClockIsMoved(t *testing.T) {
 }
 
 func TestOnTheEmbeddedServer(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	h := harness(t, startMini(t))
 	h.FenceOutlivesData = true
@@ -61,6 +63,7 @@ func TestOnTheEmbeddedServer(t *testing.T) {
 }
 
 func TestOnACluster(t *testing.T) {
+	testservers.OneOf(t, 2)
 	t.Parallel()
 	h, _ := clusterHarness(t)
 	locktest.Run(t, h)
