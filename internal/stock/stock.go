@@ -41,16 +41,21 @@ var files embed.FS
 // script is one atomic step on a shard.
 type script struct {
 	*redis.Script
-	keys int // it uses so many of the shard's keys, from the first
+	together *redis.Script // the same on several shards of one server
+	keys     int           // it uses so many of the shard's keys, from the first
 }
 
 // lua makes a script of a file, after others with functions that it uses.
 func lua(name string, keys int, after ...string) script {
-	var text strings.Builder
-	for _, file := range append(after, name) {
-		text.WriteString(source(file))
+	var before strings.Builder
+	for _, file := range after {
+		before.WriteString(source(file))
 	}
-	return script{redis.NewScript(text.String()), keys}
+	one := source(name)
+	return script{
+		redis.NewScript(before.String() + one),
+		redis.NewScript(before.String() + "local function one(KEYS, ARGV)\n" + one + "end\n" + source("together")), keys,
+	}
 }
 
 // ScriptName is the name of the script with this SHA-1, or empty: servers tell of a script by
@@ -61,7 +66,7 @@ func ScriptName(sha string) string {
 		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
 		"holds": holdsScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
 	} {
-		if sc.Hash() == sha {
+		if sc.Hash() == sha || sc.together.Hash() == sha {
 			return name
 		}
 	}
@@ -77,11 +82,11 @@ func source(name string) string {
 }
 
 var (
-	reserveScript    = lua("reserve", 10, "layout", "counter", "enqueue", "many")
-	lendScript       = lua("lend", 10, "layout", "counter", "enqueue")
+	reserveScript    = lua("reserve", 10, "layout", "counter", "clock", "enqueue", "many")
+	lendScript       = lua("lend", 10, "layout", "counter", "clock", "enqueue")
 	confirmScript    = lua("confirm", 10, "layout", "many")
 	releaseScript    = lua("release", 10, "layout", "counter")
-	restockScript    = lua("restock", 7, "layout", "counter")
+	restockScript    = lua("restock", 7, "layout", "counter", "clock")
 	clearScript      = lua("clear", 10, "layout", "server", "exist")
 	noteScript       = lua("note", 5, "layout", "counter")
 	openScript       = lua("open", 2, "layout", "server", "counter")

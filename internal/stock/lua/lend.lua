@@ -27,8 +27,7 @@ if redis.call('HGET', requests, request) == order then return {'DUPLICATE', orde
 if left <= 0 then return {'EMPTY'} end
 if entry ~= '' and redis.call('XLEN', queue) >= room then return {'FULL'} end
 
-local time = redis.call('TIME')
-local since = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
+local since = clock()
 local text = {'lent', request, user, since, ',' .. order .. ','}
 if entry ~= '' then text[6] = tostring(redis.call('HINCRBY', meta, 'queued', 1)) end
 redis.call('DECR', stock)

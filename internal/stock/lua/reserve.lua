@@ -28,13 +28,13 @@ local left = counter(stock)
 local current, served, queued, written, cools = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout', 'cools'))
 local newer = unknown(written)
 if newer then return newer end
-local orderOf = read(requests, column(2, fields))
-local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
+local orderOf = read(requests, column(ARGV, 2, fields))
+local bought, opened = read(buyers, column(ARGV, 4, fields)), read(open, column(ARGV, 4, fields))
 
 -- Until when buyers are refused who have given a unit back (restock.lua), if there are such buyers.
 local cooling = {}
 if cools then
-  local users = column(4, fields)
+  local users = column(ARGV, 4, fields)
   for i, user in ipairs(users) do users[i] = 'cool:' .. user end
   cooling = read(meta, users)
 end
@@ -54,15 +54,6 @@ end
 local function enter(id, order, entry)
   entries[#entries + 1] = {id, order, entry}
   return string.format('%d', tonumber(queued or '0') + #entries)
-end
-
-local now
-local function clock()
-  if not now then
-    local time = redis.call('TIME')
-    now = string.format('%d%03d', tonumber(time[1]), math.floor(tonumber(time[2]) / 1000))
-  end
-  return now
 end
 
 -- rest returns for how many ms a user is refused: 0 is not at all.

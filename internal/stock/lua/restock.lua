@@ -24,9 +24,7 @@ else
   redis.call('HDEL', buyers, user)
 end
 if ARGV[4] ~= '0' then
-  local time = redis.call('TIME')
-  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-  redis.call('HSET', meta, 'cools', '1', 'cool:' .. user, string.format('%.0f', now + tonumber(ARGV[4])))
+  redis.call('HSET', meta, 'cools', '1', 'cool:' .. user, string.format('%.0f', tonumber(clock()) + tonumber(ARGV[4])))
 end
 redis.call('HINCRBY', meta, 'ops', 1)
 return {'OK', tostring(left)}
