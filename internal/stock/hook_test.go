@@ -34,7 +34,7 @@ type meddler struct {
 func meddle(client redis.UniversalClient, before func(name string)) *meddler {
 	m := &meddler{before: before, calls: map[string]int{}, names: map[string]string{}}
 	for name, sc := range scripts {
-		m.names[sc.Hash()], m.names[sc.together.Hash()] = name, name
+		m.names[sc.Hash()] = name
 	}
 	m.names[""] = readAll
 	client.AddHook(m)

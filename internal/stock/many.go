@@ -20,10 +20,10 @@ const maxMembers = 100
 
 // ReserveMany implements order.Stock:
 //
-//	requests ─▶ by home shard ─▶ one script, on a Cluster one each in one pipeline ─▶ held
-//	                                                                               ─▶ refused
-//	                                                                               ─▶ empty ─▶ read all counters ─▶ sold out
-//	                                                                                                             ─▶ alone
+//	requests ─▶ by home shard ─▶ a script each, all in one pipeline ─▶ held
+//	                                                                ─▶ refused
+//	                                                                ─▶ empty ─▶ read all counters ─▶ sold out
+//	                                                                                              ─▶ alone
 func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	all := make([]order.Reservation, len(requests))
 	var b batch
@@ -138,9 +138,9 @@ func (b *batch) addHold(member int, h order.Hold, args ...any) {
 // run that the member is in: order.ErrUnavailable without one, and order.ErrAlone if the
 // server would not run the script, as while a slot of a Cluster is moved.
 func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(member, shard int, answer []string, err error)) {
-	s.send(ctx, b, sc, (*redis.Script).EvalSha)
+	s.send(ctx, b, sc.keys, sc.EvalSha)
 	if lost := slices.DeleteFunc(slices.Clone(b), func(r *runOf) bool { return !r.unanswered() }); len(lost) > 0 && ctx.Err() == nil {
-		s.send(ctx, lost, sc, (*redis.Script).Eval) // which a server understands that has forgotten the script, too
+		s.send(ctx, lost, sc.keys, sc.Eval) // which a server understands that has forgotten the script, too
 	}
 	for _, r := range b {
 		if r.err != nil {
@@ -156,77 +156,22 @@ func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(m
 	}
 }
 
-// eval is a way to run a script.
-type eval = func(sc *redis.Script, ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd
-
 // send makes runs in one pipeline.
-func (s *Stock) send(ctx context.Context, b batch, sc script, how eval) {
-	scripts := b.scripts(s.client)
-	cmds := make([]*redis.Cmd, len(scripts))
+func (s *Stock) send(
+	ctx context.Context, b batch, keys int,
+	eval func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd,
+) {
+	cmds := make([]*redis.Cmd, len(b))
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, runs := range scripts {
-			cmds[i] = s.runTogether(ctx, p, runs, sc, how)
+		for i, r := range b {
+			cmds[i] = eval(ctx, p, s.keys(r.couponID, r.shard, keys), r.args...)
 		}
 		return nil
 	})
-	for i, runs := range scripts {
-		said, err := cmds[i].Slice()
-		if len(runs) == 1 {
-			said = []any{said}
+	for i, r := range b {
+		if r.answers, r.err = cmds[i].StringSlice(); r.err == nil && len(r.answers) != len(r.members) {
+			r.err = fmt.Errorf("%d answers for %d members", len(r.answers), len(r.members))
 		}
-		if err == nil && len(said) != len(runs) {
-			err = fmt.Errorf("%d answers for %d shards", len(said), len(runs))
-		}
-		for n, r := range runs {
-			if r.err = err; err == nil {
-				r.read(said[n])
-			}
-		}
-	}
-}
-
-// scripts parts the runs by the script that makes them: on one server it is one for several, with
-// no more than maxMembers.
-func (b batch) scripts(client redis.UniversalClient) (all []batch) {
-	_, isCluster := client.(*redis.ClusterClient)
-	members := maxMembers
-	for _, r := range b {
-		if members += len(r.members); members > maxMembers || isCluster {
-			all, members = append(all, nil), len(r.members)
-		}
-		all[len(all)-1] = append(all[len(all)-1], r)
-	}
-	return all
-}
-
-// runTogether makes runs of a script that are on one server.
-func (s *Stock) runTogether(ctx context.Context, p redis.Pipeliner, runs batch, sc script, how eval) *redis.Cmd {
-	if len(runs) == 1 {
-		return how(sc.Script, ctx, p, s.keys(runs[0].couponID, runs[0].shard, sc.keys), runs[0].args...)
-	}
-	var keys []string
-	args := []any{sc.keys}
-	for _, r := range runs {
-		keys = append(keys, s.keys(r.couponID, r.shard, sc.keys)...)
-		args = append(append(args, len(r.args)), r.args...)
-	}
-	return how(sc.together, ctx, p, keys, args...)
-}
-
-// read takes what the script has said of a run.
-func (r *runOf) read(said any) {
-	switch said := said.(type) {
-	case error:
-		r.err = said
-		return
-	case []any:
-		r.answers = make([]string, len(said))
-		for i, answer := range said {
-			r.answers[i], _ = answer.(string)
-		}
-	}
-	if len(r.answers) != len(r.members) {
-		r.err = fmt.Errorf("%d answers for %d members", len(r.answers), len(r.members))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/coupon"
@@ -144,9 +143,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 		const each = 3*maxMembers + 1
 		one, two := open(t, client, 2*each, 2), open(t, client, each-7, 1)
 		two.Stock = one.Stock
-		m, sent := meddle(client, func(string) {}), &sizes{}
-		client.AddHook(sent)
-		require.NoError(t, reserveScript.together.Load(t.Context(), client).Err())
+		m := meddle(client, func(string) {})
 		require.NoError(t, reserveScript.Load(t.Context(), client).Err())
 		var all []order.ReserveRequest
 		for user := range int64(each) {
@@ -154,7 +151,6 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 		}
 		got := one.ReserveMany(t.Context(), all)
 		require.Equal(t, 2, m.calls["reserve"]+m.calls[readAll], "one pipeline, and one to see that all is sold")
-		require.Less(t, sent.longest, (maxMembers+10)*len(reserveArgs(order.ReserveRequest{}, refuseIfEmpty)), "no script has more members")
 		var held []order.Hold
 		for i, r := range got {
 			if i/2 >= each-7 && i%2 == 1 {
@@ -174,59 +170,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 	})
 }
 
-// On one server a batch is one script, whatever shards and coupons it is for; on a Cluster one for each shard.
-func TestABatchIsOneScriptOnOneServer(t *testing.T) {
-	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		client := dial(t, o)
-		one, two := open(t, client, 40, 4), open(t, client, 40, 4)
-		var all []order.ReserveRequest
-		for shard := range 4 {
-			all = append(all, one.claim(one.at(shard, 0), "a"), two.claim(two.at(shard, 0), "a"), one.claim(one.at(shard, 1), "b"))
-		}
-		sent := &sizes{}
-		client.AddHook(sent)
-		held := one.holdsOf(one.ReserveMany(t.Context(), all)) // which has to send it twice if it is not known
-		sent.commands = nil
-		require.NoError(t, errors.Join(one.ReleaseMany(t.Context(), held)...))
-		held = one.holdsOf(one.ReserveMany(t.Context(), all))
-		require.NoError(t, errors.Join(one.ConfirmMany(t.Context(), held)...))
-		each := 1
-		if o.Mode == redisconn.Cluster {
-			each = 8
-		}
-		for _, n := range sent.commands {
-			require.Equal(t, each, n)
-		}
-		require.LessOrEqual(t, len(sent.commands), 5)
-		for i, h := range held {
-			require.Equal(t, hold(all[i], all[i].OrderID, coupon.Home(all[i].UserID, 4)), h)
-		}
-		one.wants(0, 8, 8, 8, 8)
-		two.wants(0, 9, 9, 9, 9)
-	})
-}
-
-// sizes counts the commands of each pipeline, and the arguments of the longest of all.
-type sizes struct {
-	redis.Hook
-	commands []int
-	longest  int
-}
-
-func (s *sizes) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (s *sizes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (s *sizes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		s.commands = append(s.commands, len(cmds))
-		for _, cmd := range cmds {
-			s.longest = max(s.longest, len(cmd.Args()))
-		}
-		return next(ctx, cmds)
-	}
-}
-
-// What goes wrong on one shard is told to its members and no others, also where all are one script.
+// What goes wrong on one shard is told to its members and no others.
 func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 30, 3)
@@ -235,7 +179,6 @@ func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 		require.NoError(t, s.client.Rename(t.Context(), requests, requests+"-away").Err())
 		require.NoError(t, s.client.Set(t.Context(), requests, "no hash", 0).Err())
 		s.requireOutcomes(s.ConfirmMany(t.Context(), held), nil, order.ErrAlone, nil)
-		require.True(t, s.isHalfDone(s.load.CouponID, s.load.Epoch), "of what it wrote before nobody knows")
 		require.NoError(t, s.client.Rename(t.Context(), requests+"-away", requests).Err())
 		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held)...))
 		require.Empty(t, s.openHolds(3))

@@ -41,21 +41,16 @@ var files embed.FS
 // script is one atomic step on a shard.
 type script struct {
 	*redis.Script
-	together *redis.Script // the same on several shards of one server
-	keys     int           // it uses so many of the shard's keys, from the first
+	keys int // it uses so many of the shard's keys, from the first
 }
 
 // lua makes a script of a file, after others with functions that it uses.
 func lua(name string, keys int, after ...string) script {
-	var before strings.Builder
-	for _, file := range after {
-		before.WriteString(source(file))
+	var text strings.Builder
+	for _, file := range append(after, name) {
+		text.WriteString(source(file))
 	}
-	one := source(name)
-	return script{
-		redis.NewScript(before.String() + one),
-		redis.NewScript(before.String() + "local function one(KEYS, ARGV)\n" + one + "end\n" + source("together")), keys,
-	}
+	return script{redis.NewScript(text.String()), keys}
 }
 
 // ScriptName is the name of the script with this SHA-1, or empty: servers tell of a script by
@@ -66,7 +61,7 @@ func ScriptName(sha string) string {
 		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
 		"holds": holdsScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
 	} {
-		if sc.Hash() == sha || sc.together.Hash() == sha {
+		if sc.Hash() == sha {
 			return name
 		}
 	}

@@ -1,7 +1,7 @@
 -- Comes before the scripts that note when something happened.
 local now
 
--- clock returns the server's time in ms, as a text: the same one in all of a script.
+-- clock returns the server's time in ms, as a text: the same one throughout a script.
 local function clock()
   if not now then
     local time = redis.call('TIME')

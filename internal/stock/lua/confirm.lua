@@ -4,7 +4,7 @@
 -- KEYS: stock meta holds open buyers requests returned queue dead ages   ARGV: epoch, orders
 -- Gives for each OK, NONE (no such hold, nothing written) or STALE.
 local meta, holds, open, buyers, ages = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[10]
-local answers, orders = {}, column(ARGV, 2, 1)
+local answers, orders = {}, column(2, 1)
 local current, written = unpack(redis.call('HMGET', meta, 'epoch', 'layout'))
 local newer = unknown(written)
 if newer then return newer end

@@ -1,9 +1,9 @@
 -- Comes before the scripts for many: each command to Redis is sent once for all of them.
 
--- column returns every step-th of the arguments, from the one at first.
-local function column(arguments, first, step)
+-- column returns every step-th argument from the one at first.
+local function column(first, step)
   local values = {}
-  for i = first, #arguments, step do values[#values + 1] = arguments[i] end
+  for i = first, #ARGV, step do values[#values + 1] = ARGV[i] end
   return values
 end
 

@@ -28,13 +28,13 @@ local left = counter(stock)
 local current, served, queued, written, cools = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout', 'cools'))
 local newer = unknown(written)
 if newer then return newer end
-local orderOf = read(requests, column(ARGV, 2, fields))
-local bought, opened = read(buyers, column(ARGV, 4, fields)), read(open, column(ARGV, 4, fields))
+local orderOf = read(requests, column(2, fields))
+local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
 
 -- Until when buyers are refused who have given a unit back (restock.lua), if there are such buyers.
 local cooling = {}
 if cools then
-  local users = column(ARGV, 4, fields)
+  local users = column(4, fields)
   for i, user in ipairs(users) do users[i] = 'cool:' .. user end
   cooling = read(meta, users)
 end
