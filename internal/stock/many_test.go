@@ -175,11 +175,11 @@ func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 30, 3)
 		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0), s.at(2, 0)))
-		requests := tag(s.load.CouponID, 1) + "holds"
-		require.NoError(t, s.client.Rename(t.Context(), requests, requests+"-away").Err())
-		require.NoError(t, s.client.Set(t.Context(), requests, "no hash", 0).Err())
+		holds := tag(s.load.CouponID, 1) + "holds"
+		require.NoError(t, s.client.Rename(t.Context(), holds, holds+"-away").Err())
+		require.NoError(t, s.client.Set(t.Context(), holds, "no hash", 0).Err())
 		s.requireOutcomes(s.ConfirmMany(t.Context(), held), nil, order.ErrAlone, nil)
-		require.NoError(t, s.client.Rename(t.Context(), requests+"-away", requests).Err())
+		require.NoError(t, s.client.Rename(t.Context(), holds+"-away", holds).Err())
 		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held)...))
 		require.Empty(t, s.openHolds(3))
 	})

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -33,12 +34,21 @@ func slotOf(tag string) int {
 
 const slots = 16384
 
-// spread counts a coupon's shards on each of so many masters that share the slots out
-// in equal ranges.
+// masterOf is the master that has a slot, of so many among which redis-cli --cluster create shares the
+// slots out: each has those up to its end, which is rounded.
+func masterOf(slot, masters int) int {
+	master := 0
+	for slot >= int(math.Round(float64(master+1)*slots/float64(masters))) {
+		master++
+	}
+	return master
+}
+
+// spread counts a coupon's shards on each of so many masters.
 func spread(couponID int64, shards, masters int) []int {
 	n := make([]int, masters)
 	for shard := range shards {
-		n[slotOf(strconv.FormatInt(couponID, 10)+":"+strconv.Itoa(shard))*masters/slots]++
+		n[masterOf(slotOf(strconv.FormatInt(couponID, 10)+":"+strconv.Itoa(shard)), masters)]++
 	}
 	return n
 }
@@ -86,6 +96,14 @@ func TestShardsLieWhereTheClusterSaysAndEachMasterHasSome(t *testing.T) {
 	masters, err := cluster.Masters(t.Context())
 	require.NoError(t, err)
 	o := redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()}
+	ranges, err := dial(t, o).ClusterSlots(t.Context()).Result()
+	require.NoError(t, err)
+	require.Len(t, ranges, len(masters))
+	for _, r := range ranges {
+		first, last := masterOf(r.Start, len(masters)), masterOf(r.End, len(masters))
+		require.Equal(t, first, last, "slots %d to %d", r.Start, r.End)
+		require.True(t, r.Start == 0 || masterOf(r.Start-1, len(masters)) != first, "slot %d is the first of its master", r.Start)
+	}
 	const shards = 16
 	total := map[string]int{}
 	for range 20 {
