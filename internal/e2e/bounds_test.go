@@ -142,6 +142,13 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 	s = s.with("SECKILL_REDIS__ADDRS=" + r.Addr()).on(migratedDSN(t))
 	i := s.instance(t)
 	b := &tries{instance: i, coupon: i.sale(t, 1000, 1)}
+	// Up to a third of its lease later than the data, the worker number is known to be lost, and
+	// until another is leased there is no id for an order.
+	sell := func(n int) {
+		for range n {
+			b.until(t, http.StatusCreated, 5*time.Second)
+		}
+	}
 	restart := func() error {
 		if err := r.Kill(); err != nil {
 			return err
@@ -158,15 +165,11 @@ func TestARedisThatLostItsDataIsRebuiltWithoutAPerson(t *testing.T) {
 			if err := s.redis.Save(t.Context()).Err(); err != nil {
 				return err
 			}
-			for range 5 {
-				require.Equal(t, http.StatusCreated, b.buy(t).status)
-			}
+			sell(5)
 			return restart()
 		}},
 	} {
-		for range 3 {
-			require.Equal(t, http.StatusCreated, b.buy(t).status)
-		}
+		sell(3)
 		require.NoError(t, harm.steps())
 		began := time.Now()
 		i.restored(t, n+1)
