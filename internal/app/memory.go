@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -26,66 +25,30 @@ const (
 	memoryInterval = 500 * time.Millisecond
 )
 
-// memory manages the memory of the process.
-type memory struct {
-	ready int // bytes of the heap that are kept mapped
-}
-
-// manage keeps the limit, and the heap mapped, until ctx ends. It does nothing if GOGC or GOMEMLIMIT is set.
-func (m memory) manage(ctx context.Context) {
+// adjustMemoryLimit keeps the limit until ctx ends. It does nothing if GOGC or GOMEMLIMIT
+// is set.
+func adjustMemoryLimit(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	debug.SetGCPercent(gcPercent)
 	limit := int64(softLimit)
 	debug.SetMemoryLimit(limit)
-	mapHeap(m.ready)
 	every(ctx, memoryInterval, func() {
 		// Setting it stops the world: a change below a twentieth is not worth that.
 		if next := memoryLimit(inUse()); next > limit+limit/20 || next < limit-limit/20 {
 			limit = next
 			debug.SetMemoryLimit(limit)
 		}
-		if mappedHeap() < int64(m.ready/4*3) {
-			mapHeap(m.ready)
-		}
 	})
-}
-
-// mapHeap has the kernel map so many bytes of pages for the heap, before a sale needs them. The runtime takes them
-// first, and collects before it needs more. Of a heap that grows for the first time, or again after quiet minutes in
-// which the runtime gave its memory back, each page costs a page fault. In the first second of a sale these took some
-// 40 % of what the program took besides, and batches of 30 orders became 90 and more.
-func mapHeap(bytes int) {
-	pages := make([]byte, bytes)
-	adviseHugePages(pages)
-	for i := 0; i < len(pages); i += os.Getpagesize() {
-		pages[i] = 1
-	}
-	runtime.KeepAlive(pages)
-	runtime.GC() // which frees them, and has the runtime keep as much as was in use before it
 }
 
 // memoryLimit returns the soft limit, at least a sixth above what is in use.
 func memoryLimit(used int64) int64 { return max(softLimit, used+used/6+overhead) }
 
 // inUse returns the live heap of the last collection plus the stacks.
-func inUse() int64 { return sumOf("/gc/heap/live:bytes", "/memory/classes/heap/stacks:bytes") }
-
-// mappedHeap returns how much of the heap has pages, in use or free.
-func mappedHeap() int64 {
-	return sumOf("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes", "/memory/classes/heap/free:bytes")
-}
-
-// sumOf returns the sum of metrics of the runtime.
-func sumOf(names ...string) (sum int64) {
-	all := make([]metrics.Sample, len(names))
-	for i, name := range names {
-		all[i].Name = name
-	}
+func inUse() int64 {
+	all := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(all)
-	for _, s := range all {
-		sum += int64(s.Value.Uint64()) //nolint:gosec // bytes of memory
-	}
-	return sum
+	return int64(all[0].Value.Uint64() + all[1].Value.Uint64()) //nolint:gosec // bytes of memory
 }

@@ -66,8 +66,6 @@ func launchBuild(t testing.TB, build string, log *os.File, env []string, args ..
 	p.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
 		"GORACE=atexit_sleep_ms=0", // the race detector would let every end take a second longer
-		// With it no heap is mapped before a sale, which is a third of what a start takes of a processor.
-		"GOGC=1000",
 	}, env...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
