@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,8 @@ type Admission struct {
 	o       Options
 	limiter adaptivelimiter.AdaptiveLimiter[any]
 	waiting atomic.Int64
-	pace    *rate.Limiter // of refusals
+	turns   sync.Mutex
+	pace    *rate.Limiter // of refusals, guarded by turns
 }
 
 // How refusals are paced. The rates are of each processor: 500 refusals take some twentieth of its time.
@@ -147,13 +149,7 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 // refuse returns the refusal when its turn has come, or ctx has ended.
 func (a *Admission) refuse(ctx context.Context, reason string) error {
 	a.o.OnRefused(reason)
-	turn := a.pace.Reserve()
-	wait := turn.Delay()
-	if wait > maxHold {
-		turn.Cancel()                        // or the next would wait for turns that are not taken
-		wait = maxHold/2 + rand.N(maxHold/2) //nolint:gosec // not a secret
-	}
-	if wait > 0 {
+	if wait := a.nextTurn(); wait > 0 {
 		held := time.NewTimer(wait)
 		defer held.Stop()
 		select {
@@ -162,6 +158,21 @@ func (a *Admission) refuse(ctx context.Context, reason string) error {
 		}
 	}
 	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
+}
+
+// nextTurn takes the next turn to be told of a refusal, and returns how long that is to be waited for. If that is
+// longer than maxHold it takes none, or the next would wait for turns that are not used, and returns a part of maxHold.
+// The limiter takes back all of a turn only if it was the last one to be taken: hence the lock.
+func (a *Admission) nextTurn() time.Duration {
+	a.turns.Lock()
+	defer a.turns.Unlock()
+	turn := a.pace.Reserve()
+	wait := turn.Delay()
+	if wait > maxHold {
+		turn.Cancel()
+		wait = maxHold/2 + rand.N(maxHold/2) //nolint:gosec // not a secret
+	}
+	return wait
 }
 
 // Limit returns how many orders may be made at once now.

@@ -80,7 +80,7 @@ func TestTheProgramAndItsAuditReachStoresThatSpeakTLSAndNoOthers(t *testing.T) {
 	assert.Contains(t, p.out.String(), "clean")
 	for _, key := range []string{"MYSQL", "REDIS"} {
 		for _, command := range []string{"audit", "serve"} {
-			p := run(t, s.with("SECKILL_"+key+"__TLS_CA="+stranger).env, command)
+			p := run(t, s.with("SECKILL_"+key+"__TLS_CA="+stranger, "SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0").env, command)
 			assert.Equal(t, 1, p.code(), "%s %s", key, command)
 			assert.Contains(t, p.err.String(), "cannot be trusted", command)
 			assert.Contains(t, p.err.String(), strings.ToLower(key)+".tls", command)

@@ -28,7 +28,7 @@ type process struct {
 func newProcess(t testing.TB, addr string) process {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
-	l, err := lock.New(redislock.New(client, redislock.Options{}), lock.Options{Lease: 5 * time.Second})
+	l, err := lock.New(redislock.New(client, redislock.Options{}), lock.Options{Lease: 5 * time.Second, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
