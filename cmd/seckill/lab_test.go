@@ -40,7 +40,7 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 	environ := []string{"SECKILL_MYSQL__DSN=" + testservers.MariaDB(t).DSN(""), "SECKILL_REDIS__ADDRS=" + testservers.Redis(t).Addr()}
 	page := filepath.Join(t.TempDir(), "lab.html")
 	code, out, complaint := play(t, environ, "run", "unlock-before-commit", "--html", page, "--json")
-	require.Equal(t, cli.ExitOK, code, complaint)
+	require.Equal(t, cli.ExitOK, code, complaint+out)
 	var r harness.Result
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.True(t, r.AsExpected())

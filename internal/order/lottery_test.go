@@ -173,7 +173,7 @@ func TestSeveralInstancesDrawAtOnce(t *testing.T) {
 
 // While there are units for all of them, many winners are queued at once.
 func TestManyWinnersAreDrawnBySeveralInstances(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 400, 75*shards) })
+	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 300, 65*shards) })
 }
 
 func drawnByThree(t *testing.T, s *shop, entrants, units int) {

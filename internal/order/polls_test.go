@@ -117,6 +117,31 @@ func TestAPollThatBeginsAfterTheCommitIsNotToldOfTheOrderAsItWas(t *testing.T) {
 	})
 }
 
+// An entry that comes again is of an order that may have been paid long ago.
+func TestAPollIsToldOfThePaymentThoughTheEntryOfItsOrderComesAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here := s.queueing("here")
+		o := queued(t, here, c, 7, "k")
+		f := failing("after commit", "before void")
+		consuming(t, s, func() bool { return len(f.left()) == 0 }, s.queueing("dying", f.into))
+		s.runOut(t, 7)
+		_, err := s.Pay(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		polled := make(chan answer, 1)
+		go func() {
+			var a answer
+			a.order, a.err = here.Get(context.WithoutCancel(t.Context()), o.ID, 7)
+			polled <- a
+		}()
+		require.Eventually(t, func() bool { return here.PollsHeld() > 0 || len(polled) > 0 }, patient, time.Millisecond)
+		consuming(t, s, s.drained(t, c), here)
+		a := <-polled
+		require.NoError(t, a.err)
+		require.Equal(t, order.Paid, a.order.Status)
+	})
+}
+
 func TestAPollOfAnothersOrderIsNotHeld(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)

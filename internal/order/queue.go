@@ -155,7 +155,7 @@ func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) erro
 	if err != nil && !isRefusal(err) {
 		return err
 	}
-	committed, err := s.closeEntry(ctx, e, o, err)
+	committed, err := s.closeEntry(ctx, e, &o, err)
 	switch {
 	case err != nil:
 		return err
@@ -187,7 +187,7 @@ func (s *Service) deadLetter(ctx context.Context, e Entry, reason error) error {
 	if o.CreatedAt.IsZero() {
 		o.CreatedAt, o.ExpiresAt = s.now(), s.now()
 	}
-	if _, err := s.closeEntry(ctx, e, o, reason); err != nil {
+	if _, err := s.closeEntry(ctx, e, &o, reason); err != nil {
 		return err
 	}
 	return s.queue.DeadLetter(ctx, e, reason)
@@ -195,10 +195,11 @@ func (s *Service) deadLetter(ctx context.Context, e Entry, reason error) error {
 
 // closeEntry ends the hold of an entry with the given outcome, and reports whether the order
 // of that hold is committed. A refusal is resolved like an unknown outcome: by a void order,
-// which also decides it.
-func (s *Service) closeEntry(ctx context.Context, e Entry, o Order, err error) (committed bool, _ error) {
+// which also decides it, or by the order that an earlier delivery has committed, which o becomes as
+// it is by now: it may be paid.
+func (s *Service) closeEntry(ctx context.Context, e Entry, o *Order, err error) (committed bool, _ error) {
 	if err != nil {
-		if err = s.resolveOutcome(ctx, &o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
+		if err = s.resolveOutcome(ctx, o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
 			return false, err
 		}
 	}

@@ -124,13 +124,14 @@ func at(t testing.TB, dsn, addr string) string {
 
 func TestALeaseThatRanOutIsTakenOverWithALargerFenceAndNotRevived(t *testing.T) {
 	b := NewLeaseRow(pool(t, migrated(t), 4))
-	first, err := b.Acquire(t.Context(), "user:1", "first", 300*time.Millisecond)
+	first, err := b.Acquire(t.Context(), "user:1", "first", time.Minute)
 	require.NoError(t, err)
 	_, err = b.Acquire(t.Context(), "user:1", "second", time.Minute)
 	var held *lock.HeldError
 	require.ErrorAs(t, err, &held)
-	require.LessOrEqual(t, held.Remaining, 300*time.Millisecond)
+	require.LessOrEqual(t, held.Remaining, time.Minute)
 	require.Positive(t, held.Remaining)
+	require.NoError(t, b.Renew(t.Context(), "user:1", "first", 50*time.Millisecond))
 	var second lock.Grant
 	require.Eventually(t, func() bool {
 		second, err = b.Acquire(t.Context(), "user:1", "second", time.Minute)
