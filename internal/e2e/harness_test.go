@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/testbed/servers"
@@ -80,8 +79,8 @@ func launchBuild(t testing.TB, build string, log *os.File, env []string, args ..
 		close(p.gone)
 	}()
 	t.Cleanup(func() {
-		if !p.ended() {
-			assert.Zero(t, p.stop(t), "exit code of %v", args)
+		if !p.ended() && p.stop(t) != 0 && !p.leftByAStore() {
+			t.Errorf("exit code %d of %v", p.code(), args)
 		}
 		p.check(t)
 	})
@@ -94,6 +93,14 @@ func run(t testing.TB, env []string, args ...string) *process {
 	p := launch(t, env, args...)
 	p.await(t, busy)
 	return p
+}
+
+// leftByAStore reports whether what it said last is that a store did not respond when it stopped, as on a busy
+// machine: then it could not give back its worker number, and says so.
+func (p *process) leftByAStore() bool {
+	said := strings.Split(strings.TrimSpace(p.err.String()), "\n")
+	last := said[len(said)-1]
+	return strings.HasPrefix(last, "seckill: idworker: ") && strings.Contains(last, "backend not responding")
 }
 
 // check looks for what no run of the program may ever write.

@@ -191,7 +191,7 @@ func Test33ValidityIsTheLeaseLessWhatElapsedLessTheDrift(t *testing.T) {
 
 func Test34ANodeThatRestartedEmptyDoesNotJoinByRenewal(t *testing.T) {
 	nodes, clients, _ := startNodes(t, 5)
-	b := backend(t, clients, Options{NodeTimeout: time.Second})
+	b := backend(t, clients, Options{NodeTimeout: 10 * time.Second})
 	_, err := b.Acquire(t.Context(), "user:1", "token", minute)
 	require.NoError(t, err)
 	for i, node := range nodes[:3] {
