@@ -144,8 +144,8 @@ func (s suite) work(t *testing.T) {
 
 	t.Run("work that succeeded stays a success when the lease was lost, which is counted once", func(t *testing.T) {
 		var lost atomic.Int32
-		l := s.locker(t, lease(length), hooks(lock.Hooks{Lost: func() { lost.Add(1) }}))
 		key := aKey()
+		l := s.connected(t, key, lease(length), hooks(lock.Hooks{Lost: func() { lost.Add(1) }}))
 		require.NoError(t, l.Do(t.Context(), key, func(ctx context.Context, _ *lock.Lease) error {
 			s.Delete(t, key)
 			assert.ErrorIs(t, ends(t, ctx, maxWait), lock.ErrLost)
