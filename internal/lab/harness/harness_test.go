@@ -264,3 +264,21 @@ func TestAConfiguredServerIsLeftAsItWas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
+
+func TestAServerThatIsSilentForAWhileFailsNoStep(t *testing.T) {
+	all := harness.NewServers(harness.Config{Redis: testservers.NewRedis(t).Addr()})
+	r := harness.RunExperiment(t.Context(), all, harness.Experiment{
+		Name: "test", Needs: []harness.Server{harness.Redis},
+		Cases: []harness.Case{harness.Right(rule, func(run *harness.Run) {
+			run.AtMost(rule, 0, func() int64 { return 0 })
+			a := run.Actor("a", func(a *harness.Actor) {
+				a.Lock("user:1")
+				a.Unlock("user:1")
+			})
+			require.NoError(t, run.Redis().ClientPause(run.Ctx(), 1200*time.Millisecond).Err())
+			run.Schedule(a.ToTheEnd())
+		})},
+	})
+	require.NoError(t, all.Close())
+	require.True(t, r.AsExpected(), r.Failed)
+}

@@ -43,7 +43,7 @@ func (run *Run) Client(addr string) *redis.Client {
 
 // forget deletes the keys that a case left.
 func forget(client *redis.Client, patterns ...string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
 	defer cancel()
 	for _, pattern := range patterns {
 		for keys := client.Scan(ctx, 0, pattern, 1000).Iterator(); keys.Next(ctx); {
@@ -155,9 +155,10 @@ func (a *Actor) Leave() {
 	})
 }
 
-// NewLocker returns a locker of this program, as each process has one.
+// NewLocker returns a locker of this program, as each process has one. A call of it may take as long as a step: a
+// busy server shows no anomaly.
 func (run *Run) NewLocker(backend lock.Backend, o lock.Options) *Locker {
-	o.Logger, o.Poll = quiet, 5*time.Millisecond
+	o.Logger, o.Poll, o.Timeout = quiet, 5*time.Millisecond, stepLimit
 	w := &observedBackend{Backend: backend, run: run}
 	l, err := lock.New(w, o)
 	run.Must(err)
