@@ -128,15 +128,16 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	return struck, nil
 }
 
-// pause is between two buyers of the same lane, so that the crowd comes for as long as the fault lasts.
-func (r *round) pause(buyers int) func(ctx context.Context) {
+// pause is between two buyers of the same lane, so that the crowd comes for as long as the fault lasts; a part of it
+// is before the first, so that lanes do not come together, with seconds between in which nobody meets the fault.
+func (r *round) pause(buyers int) func(ctx context.Context, part float64) {
 	if r.fault.lasts == 0 {
 		return nil
 	}
 	each := r.fault.lasts * buyersAtOnce / time.Duration(buyers)
-	return func(ctx context.Context) {
+	return func(ctx context.Context, part float64) {
 		const look = 50 * time.Millisecond
-		for until := time.Now().Add(each); r.last.Load() == 0 && time.Now().Before(until); {
+		for until := time.Now().Add(time.Duration(part * float64(each))); r.last.Load() == 0 && time.Now().Before(until); {
 			if !sleep(ctx, look) {
 				return
 			}

@@ -61,12 +61,16 @@ func (c *workload) plan(rng *rand.Rand, taps int) {
 }
 
 // run sends the purchases and returns when each has its answer, or until has passed. A lane that has
-// served a buyer makes a pause, which may be nil.
-func (c *workload) run(ctx context.Context, wishes []*purchase, pause func(context.Context), until func() time.Time) {
+// served a buyer makes a pause, which may be nil, and a part of one before its first.
+func (c *workload) run(ctx context.Context, wishes []*purchase, pause func(ctx context.Context, part float64), until func() time.Time) {
 	var next atomic.Int64
 	var lanes sync.WaitGroup
-	for range min(buyersAtOnce, len(wishes)) {
+	most := min(buyersAtOnce, len(wishes))
+	for lane := range most {
 		lanes.Go(func() {
+			if pause != nil {
+				pause(ctx, float64(lane)/float64(most))
+			}
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if n >= len(wishes) {
@@ -78,7 +82,7 @@ func (c *workload) run(ctx context.Context, wishes []*purchase, pause func(conte
 				}
 				c.buyer(ctx, wishes[n], until)
 				if pause != nil {
-					pause(ctx)
+					pause(ctx, 1)
 				}
 			}
 		})
