@@ -129,7 +129,7 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 }
 
 // pause is between two buyers of the same lane, so that the crowd comes for as long as the fault lasts; a part of it
-// is before the first, so that lanes do not come together, with seconds between in which nobody meets the fault.
+// is before the first, so that lanes do not come together and each second of the fault meets some.
 func (r *round) pause(buyers int) func(ctx context.Context, part float64) {
 	if r.fault.lasts == 0 {
 		return nil
