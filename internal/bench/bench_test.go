@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,29 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.InDelta(t, taps, got.figures[accepted], 0)
 			assert.InDelta(t, taps, got.figures[committed], 0, "the orders of both, and once")
 			assert.Less(t, got.figures[busiest], 0.9)
+		}},
+		{"the bare route is asked what the program is", func(t *testing.T) {
+			b := &bench{house: h, sizes: sizes{rounds: 1, taps: taps}, report: &Report{}}
+			b.Log = io.Discard
+			require.NoError(t, b.bareFleets(t.Context()))
+			require.Len(t, b.report.BareFleets, 2)
+			for _, row := range b.report.BareFleets {
+				assert.InDelta(t, taps, row.figures[refused], 0)
+				assert.Positive(t, row.figures[cpuProgram])
+			}
+			s, err := h.openFleet(t.Context(), pathCalled(bare), cluster{instances: 2})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, s.close()) })
+			assert.Len(t, s.fleet, 2)
+
+			var peak figures
+			peak[rate] = 1000
+			rows, err := b.ofPeak(t.Context(), pathCalled(bare), peak, 8, 0.2, judged)
+			require.NoError(t, err)
+			require.Len(t, rows, 1)
+			assert.Equal(t, "bare route: 800/s, 80 % of the peak", rows[0].Name)
+			assert.InDelta(t, 160, rows[0].figures[refused], 0)
+			assert.Positive(t, rows[0].figures[p99])
 		}},
 		{"an audit that is not clean is told", func(t *testing.T) {
 			s, err := h.open(t.Context(), pathCalled(group))
@@ -279,6 +303,28 @@ func TestAQuickRunJudgesNoTarget(t *testing.T) {
 	require.NotEmpty(t, r.Targets())
 	r.Quick = true
 	require.Empty(t, r.Targets())
+}
+
+// What the program is held to stands beside what the machine leaves to a route that does nothing.
+func TestATargetShowsTheBareRoute(t *testing.T) {
+	row := func(perSecond, late, mib, cpu float64) []Row {
+		var f figures
+		f[rate], f[p99], f[memory], f[cpuAll] = perSecond, late, mib, cpu
+		return []Row{{figures: f}}
+	}
+	r := report()
+	r.Peak, r.BarePeak = row(1000, 0, 100, 0)[0].figures, row(20_000, 0, 50, 0)[0].figures
+	r.Overload, r.BareOverload, r.BareLoad = row(600, 0, 200, 0), row(14_000, 0, 110, 0), row(16_000, 39, 0, 0)
+	r.Fleets = slices.Concat(row(0, 0, 0, 200), row(0, 0, 0, 250))
+	r.Fleets[0].Name, r.Fleets[1].Name = layouts[0].String(), layouts[3].String()
+	r.BareFleets = slices.Concat(row(0, 0, 0, 50), row(0, 0, 0, 55))
+	var text bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	assert.Contains(t, text.String(), "| p99 at 80 % of the peak, ms | 9 | ≤ 25 | 39 | met |")
+	assert.Contains(t, text.String(), "| goodput at 10 times the peak, of the peak | 0.6 | ≥ 0.9 | 0.7 | not met |")
+	assert.Contains(t, text.String(), "| memory at 10 times the peak, of that at the peak | 2 | ≤ 1.2 | 2.2 | not met |")
+	assert.Contains(t, text.String(), "| CPU of an order of two instances, of one's | 1.25 | ≤ 1.1 | 1.1 | not met |")
+	assert.Contains(t, text.String(), "| memory at the peak, MiB | 100 | ≤ 150 | – | met |")
 }
 
 func TestTargetsThatWereMissedAreSaid(t *testing.T) {

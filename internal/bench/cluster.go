@@ -78,12 +78,24 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 	for i, l := range layouts {
 		b.report.Fleets = append(b.report.Fleets, Row{Name: l.String(), At: float64(l.instances), figures: all[i]})
 	}
-	return nil
+	return b.bareFleets(ctx)
+}
+
+// bareFleets measures what it costs a route that does nothing to be served by two processes.
+func (b *bench) bareFleets(ctx context.Context) error {
+	names := []string{"bare route, instances: 1", "bare route, instances: 2"}
+	all, err := b.inRounds(ctx, names, func(i int) (taken, error) {
+		return b.inFleet(ctx, pathCalled(bare), cluster{instances: i + 1})
+	})
+	for i, f := range all {
+		b.report.BareFleets = append(b.report.BareFleets, Row{Name: names[i], At: float64(i + 1), figures: f})
+	}
+	return err
 }
 
 // inFleet spreads a workload of one coupon over the instances.
 func (b *bench) inFleet(ctx context.Context, p path, f cluster) (taken, error) {
 	return b.inShop(ctx, p, f, b.taps, func(s *deployment, t *taken) error {
-		return s.takeNew(ctx, t, workload{taps: b.taps, lanes: conns})
+		return s.takeNew(ctx, t, workload{taps: b.taps, lanes: conns, counts: p.counts()})
 	})
 }

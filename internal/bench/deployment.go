@@ -43,7 +43,12 @@ func (h *env) openFleet(ctx context.Context, p path, f cluster) (_ *deployment, 
 		}
 	}()
 	if p.sale == bareRoute {
-		return s, s.serve(ctx, h, h.bare, nil)
+		for range f.instances {
+			if err := s.serve(ctx, h, h.bare, nil); err != nil {
+				return nil, err
+			}
+		}
+		return s, nil
 	}
 	for _, node := range f.nodes {
 		rdb := redis.NewClient(&redis.Options{Addr: node.Addr()})

@@ -9,7 +9,8 @@ import (
 var loads = []float64{0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.5}
 
 const (
-	tenfold = 10 // of the peak, in the overload
+	judged  = 0.8 // of the peak, where the latency is judged
+	tenfold = 10  // of the peak, in the overload
 	// openLanes is how many buyers may wait for an answer at once in an open loop: enough that the
 	// generator does not hold back what is offered below the peak.
 	openLanes = 512
@@ -20,7 +21,8 @@ const (
 
 // offered measures throughput and latency against arrivals that do not wait for answers, and the
 // throughput left when ten times as many arrive as can be served. Latency counts from when a buyer
-// was due, so a queue in front of the program is part of it.
+// was due, so a queue in front of the program is part of it. The bare route is offered the same
+// share of its own peak, where there is a target.
 func (b *bench) offered(ctx context.Context) error {
 	load, overload := b.wanted("offered load"), b.wanted("overload")
 	if !load && !overload {
@@ -30,31 +32,29 @@ func (b *bench) offered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peak, err := b.peak(ctx, p)
-	if err != nil {
+	r, reference := b.report, pathCalled(bare)
+	r.Ordering = p.name
+	if r.Peak, err = b.peak(ctx, p); err != nil {
 		return err
 	}
-	b.report.Peak, b.report.Ordering = peak, p.name
+	if r.BarePeak, err = b.peak(ctx, reference); err != nil {
+		return err
+	}
 	if load {
-		for _, share := range loads {
-			row, err := b.arrivals(ctx, p, share*peak[rate], b.seconds, openLanes)
-			if err != nil {
-				return err
-			}
-			row.Name = fmt.Sprintf("%s/s, %.0f %% of the peak", grouped(int64(row.At)), share*100)
-			b.report.Load = append(b.report.Load, row)
+		if r.Load, err = b.ofPeak(ctx, p, r.Peak, openLanes, b.seconds, loads...); err != nil {
+			return err
+		}
+		if r.BareLoad, err = b.ofPeak(ctx, reference, r.BarePeak, openLanes, b.seconds, judged); err != nil {
+			return err
 		}
 	}
-	if !overload {
-		return nil
+	if overload {
+		if r.Overload, err = b.ofPeak(ctx, p, r.Peak, crush, b.overload, tenfold); err != nil {
+			return err
+		}
+		r.BareOverload, err = b.ofPeak(ctx, reference, r.BarePeak, crush, b.overload, tenfold)
 	}
-	row, err := b.arrivals(ctx, p, tenfold*peak[rate], b.overload, crush)
-	if err != nil {
-		return err
-	}
-	row.Name = grouped(int64(row.At)) + "/s, 10 times the peak"
-	b.report.Overload = append(b.report.Overload, row)
-	return nil
+	return err
 }
 
 // peak returns the path's median, measured again if it is missing.
@@ -69,12 +69,28 @@ func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	return all[0], nil
 }
 
+// ofPeak offers a path shares of its peak, each for so many seconds.
+func (b *bench) ofPeak(ctx context.Context, p path, peak figures, lanes int, seconds float64, shares ...float64) (rows []Row, err error) {
+	for _, share := range shares {
+		row, err := b.arrivals(ctx, p, share*peak[rate], seconds, lanes)
+		if err != nil {
+			return nil, err
+		}
+		row.Name = fmt.Sprintf("%s/s, %.0f %% of the peak", grouped(int64(row.At)), share*100)
+		if p.sale == bareRoute {
+			row.Name = bare + ": " + row.Name
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
 // arrivals offers perSecond buyers a second for so many seconds.
 func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
 	taps := max(1, int(perSecond*seconds))
-	all, err := b.inRounds(ctx, []string{fmt.Sprintf("%.0f/s offered", perSecond)}, func(int) (taken, error) {
+	all, err := b.inRounds(ctx, []string{fmt.Sprintf("%s, %.0f/s offered", p.name, perSecond)}, func(int) (taken, error) {
 		return b.inShop(ctx, p, b.house.alone(), taps, func(s *deployment, t *taken) error {
-			return s.takeNew(ctx, t, workload{taps: taps, lanes: lanes, rate: perSecond})
+			return s.takeNew(ctx, t, workload{taps: taps, lanes: lanes, rate: perSecond, counts: p.counts()})
 		})
 	})
 	if err != nil {

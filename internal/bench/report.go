@@ -22,11 +22,17 @@ type Report struct {
 	Load        []Row    `json:"load,omitempty"`     // At: arrivals per second
 	Overload    []Row    `json:"overload,omitempty"` // At: the same
 
+	// The bare route under the same conditions: what the machine, the generator and net/http leave possible.
+	BareFleets   []Row `json:"bare_fleets,omitempty"`
+	BareLoad     []Row `json:"bare_load,omitempty"`
+	BareOverload []Row `json:"bare_overload,omitempty"`
+
 	Audits     int      `json:"audits"`     // measurements that were audited
 	Violations []string `json:"violations"` // what the audits found
 
-	// Peak holds the figures of the path Ordering, on which loads are based.
-	Peak figures `json:"-"`
+	// Peak and BarePeak hold the figures of the path Ordering and of the bare route, on which their loads are based.
+	Peak     figures `json:"-"`
+	BarePeak figures `json:"-"`
 }
 
 // Row is one line of a table.

@@ -8,6 +8,7 @@ type Target struct {
 	Is     float64
 	Least  float64 // 0 = there is none
 	Most   float64 // 0 = there is none
+	Bare   float64 // what the bare route does; 0 = it was not asked, because the figure is a ratio to it or only the program has one
 	exists bool
 }
 
@@ -28,6 +29,13 @@ func (t Target) limit() string {
 	return fmt.Sprintf("≥ %.3g", t.Least)
 }
 
+func (t Target) reference() string {
+	if t.Bare == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g", t.Bare)
+}
+
 // Targets returns the targets that a whole run can judge; what was not measured is left out, and a
 // quick run judges nothing.
 func (r *Report) Targets() (all []Target) {
@@ -44,25 +52,25 @@ func (r *Report) Targets() (all []Target) {
 	looks, hasLooks := r.called(look)
 	bareRate := over(queued[rate], queued[ofBare])
 	for _, t := range []Target{
-		{"CPU of an order in batches, all processes, in bare requests", fast[costOfBare], 0, 3.3, hasFast && hasBare},
-		{"orders/s in batches, of the bare route", fast[ofBare], 0.25, 0, hasFast && hasBare},
-		{"the same, of single commit", fast[ofSingle], 8, 0, hasFast && hasSingle},
-		{"queued orders/s (202), of the bare route", over(queued[queuedRate], bareRate), 0.28, 0, hasQueue && hasBare},
-		{"rows reaching SQL/s from the queue, of the bare route", queued[ofBare], 0.2, 0, hasQueue && hasBare},
-		{"sold_out answers/s, of the bare route", none[ofBare], 0.9, 0, hasNone && hasBare},
-		{"the same to taps with a key", keyed[ofBare], 0.6, 0, hasKeyed && hasBare},
-		{"limit_reached answers/s, of the bare route", limit[ofBare], 0.9, 0, hasLimit && hasBare},
-		{"Redis calls and SQL statements per sold_out", none[redisScripts] + none[statements], 0, 0.01, hasNone},
-		{"Redis commands an order in batches", fast[redisCommands], 0, 4, hasFast},
-		{"looks/s, of the bare route", looks[ofBare], 0.8, 0, hasLooks && hasBare},
-		{"SQL statements per look", looks[statements], 0, 0.01, hasLooks},
-		{"memory at the peak, MiB", r.Peak[memory], 0, 150, r.Peak[memory] > 0},
-		{"CPU of an order of two instances, of one's", r.ofOneInstance(cpuAll), 0, 1.1, r.ofOneInstance(cpuAll) > 0},
-		{"orders/s, the slowest number of coupons of the fastest", flatness(r.Coupons), 0.9, 0, len(r.Coupons) > 1},
-		{"orders/s, the slowest number of earlier buyers of the fastest", flatness(r.Buyers), 0.9, 0, len(r.Buyers) > 1},
-		{"p99 at 80 % of the peak, ms", r.at(0.8)[p99], 0, 25, len(r.Load) > 0},
-		{"goodput at 10 times the peak, of the peak", r.crushed(rate), 0.9, 0, len(r.Overload) > 0},
-		{"memory at 10 times the peak, of that at the peak", r.crushed(memory), 0, 1.2, len(r.Overload) > 0},
+		{"CPU of an order in batches, all processes, in bare requests", fast[costOfBare], 0, 3.3, 0, hasFast && hasBare},
+		{"orders/s in batches, of the bare route", fast[ofBare], 0.25, 0, 0, hasFast && hasBare},
+		{"the same, of single commit", fast[ofSingle], 8, 0, 0, hasFast && hasSingle},
+		{"queued orders/s (202), of the bare route", over(queued[queuedRate], bareRate), 0.28, 0, 0, hasQueue && hasBare},
+		{"rows reaching SQL/s from the queue, of the bare route", queued[ofBare], 0.2, 0, 0, hasQueue && hasBare},
+		{"sold_out answers/s, of the bare route", none[ofBare], 0.9, 0, 0, hasNone && hasBare},
+		{"the same to taps with a key", keyed[ofBare], 0.6, 0, 0, hasKeyed && hasBare},
+		{"limit_reached answers/s, of the bare route", limit[ofBare], 0.9, 0, 0, hasLimit && hasBare},
+		{"Redis calls and SQL statements per sold_out", none[redisScripts] + none[statements], 0, 0.01, 0, hasNone},
+		{"Redis commands an order in batches", fast[redisCommands], 0, 4, 0, hasFast},
+		{"looks/s, of the bare route", looks[ofBare], 0.8, 0, 0, hasLooks && hasBare},
+		{"SQL statements per look", looks[statements], 0, 0.01, 0, hasLooks},
+		{"memory at the peak, MiB", r.Peak[memory], 0, 150, 0, r.Peak[memory] > 0},
+		{"CPU of an order of two instances, of one's", r.ofOneInstance(cpuAll), 0, 1.1, r.bareOfOneInstance(cpuAll), r.ofOneInstance(cpuAll) > 0},
+		{"orders/s, the slowest number of coupons of the fastest", flatness(r.Coupons), 0.9, 0, 0, len(r.Coupons) > 1},
+		{"orders/s, the slowest number of earlier buyers of the fastest", flatness(r.Buyers), 0.9, 0, 0, len(r.Buyers) > 1},
+		{"p99 at 80 % of the peak, ms", r.at(judged)[p99], 0, 25, first(r.BareLoad)[p99], len(r.Load) > 0},
+		{"goodput at 10 times the peak, of the peak", crushed(r.Overload, r.Peak, rate), 0.9, 0, crushed(r.BareOverload, r.BarePeak, rate), len(r.Overload) > 0},
+		{"memory at 10 times the peak, of that at the peak", crushed(r.Overload, r.Peak, memory), 0, 1.2, crushed(r.BareOverload, r.BarePeak, memory), len(r.Overload) > 0},
 	} {
 		if t.exists {
 			all = append(all, t)
@@ -97,6 +105,14 @@ func (r *Report) ofOneInstance(m metric) float64 {
 	return over(is[1], is[0])
 }
 
+// bareOfOneInstance is ofOneInstance for the bare route.
+func (r *Report) bareOfOneInstance(m metric) float64 {
+	if len(r.BareFleets) < 2 {
+		return 0
+	}
+	return over(r.BareFleets[1].figures[m], r.BareFleets[0].figures[m])
+}
+
 // at returns the figures at a share of the peak.
 func (r *Report) at(share float64) figures {
 	for i, row := range r.Load {
@@ -108,9 +124,12 @@ func (r *Report) at(share float64) figures {
 }
 
 // crushed compares a figure under overload with the same at the peak.
-func (r *Report) crushed(m metric) float64 {
-	if len(r.Overload) == 0 {
-		return 0
+func crushed(rows []Row, peak figures, m metric) float64 { return over(first(rows)[m], peak[m]) }
+
+// first returns the figures of the first row, if there is one.
+func first(rows []Row) figures {
+	if len(rows) == 0 {
+		return figures{}
 	}
-	return over(r.Overload[0].figures[m], r.Peak[m])
+	return rows[0].figures
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,15 +103,15 @@ func (r *Report) WriteText(w io.Writer) error {
 		t.WriteString("\nWhat follows is measured on: " + r.Ordering + "\n")
 	}
 	peak := []column{{"memory of the program, MiB", memory, one}}
-	table(&t, "Instances and masters of a Redis Cluster", "fleet", r.Fleets, speeds, spread)
+	table(&t, "Instances and masters of a Redis Cluster", "fleet", slices.Concat(r.Fleets, r.BareFleets), speeds, spread)
 	table(&t, "Growth with coupons", "on sale at once", r.Coupons, speeds)
 	table(&t, "Growth with buyers", "who bought the coupon before", r.Buyers, speeds)
-	table(&t, "Offered load", "arrivals", r.Load, speeds, peak)
-	table(&t, "Overload", "arrivals", r.Overload, speeds, peak)
+	table(&t, "Offered load", "arrivals", slices.Concat(r.Load, r.BareLoad), speeds, peak)
+	table(&t, "Overload", "arrivals", slices.Concat(r.Overload, r.BareOverload), speeds, peak)
 	if targets := r.Targets(); len(targets) > 0 {
-		t.WriteString("\n## Targets\n\n| what | is | target | |\n|---|--:|--:|---|\n")
+		t.WriteString("\n## Targets\n\n| what | is | target | the bare route | |\n|---|--:|--:|--:|---|\n")
 		for _, x := range targets {
-			fmt.Fprintf(&t, "| %s | %.3g | %s | %s |\n", x.What, x.Is, x.limit(), x.verdict())
+			fmt.Fprintf(&t, "| %s | %.3g | %s | %s | %s |\n", x.What, x.Is, x.limit(), x.reference(), x.verdict())
 		}
 	}
 	r.writeVerdict(&t)
