@@ -70,7 +70,6 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			f := measure(t, "sold out")
 			assert.InDelta(t, taps, f[refused], 0)
 			assert.Positive(t, f[ofBare], "both took turns")
-			assert.Positive(t, f[costOfBare])
 			assert.Zero(t, f[committed])
 			assert.Less(t, f[redisScripts]+f[statements], 0.5)
 		}},
@@ -119,7 +118,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			require.Len(t, b.report.BareFleets, 2)
 			for _, row := range b.report.BareFleets {
 				assert.InDelta(t, taps, row.figures[refused], 0)
-				assert.Positive(t, row.figures[cpuProgram])
+				assert.Positive(t, row.figures[rate]) // the CPU of so few taps may be less than a tick of its clock
 			}
 			s, err := h.openFleet(t.Context(), pathCalled(bare), cluster{instances: 2})
 			require.NoError(t, err)
@@ -134,6 +133,18 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.Equal(t, "bare route: 800/s, 80 % of the peak", rows[0].Name)
 			assert.InDelta(t, 160, rows[0].figures[refused], 0)
 			assert.Positive(t, rows[0].figures[p99])
+		}},
+		{"overload is ten times of each one's own peak", func(t *testing.T) {
+			peaks := []Row{{Name: bare}, {Name: batch}}
+			peaks[0].figures[rate], peaks[1].figures[rate] = 400, 200
+			b := &bench{house: h, sizes: sizes{rounds: 1, overload: 0.05}, report: &Report{Paths: peaks}}
+			b.Log, b.Only = io.Discard, []string{"overload"}
+			require.NoError(t, b.offered(t.Context()))
+			require.Empty(t, b.report.Violations)
+			assert.InDelta(t, 2000, b.report.Overload[0].At, 0)
+			assert.InDelta(t, 4000, b.report.BareOverload[0].At, 0)
+			assert.InDelta(t, 200, b.report.BareOverload[0].figures[refused], 0)
+			assert.Empty(t, b.report.Load)
 		}},
 		{"an audit that is not clean is told", func(t *testing.T) {
 			s, err := h.open(t.Context(), pathCalled(group))
@@ -315,9 +326,10 @@ func TestATargetShowsTheBareRoute(t *testing.T) {
 	r := report()
 	r.Peak, r.BarePeak = row(1000, 0, 100, 0)[0].figures, row(20_000, 0, 50, 0)[0].figures
 	r.Overload, r.BareOverload, r.BareLoad = row(600, 0, 200, 0), row(14_000, 0, 110, 0), row(16_000, 39, 0, 0)
-	r.Fleets = slices.Concat(row(0, 0, 0, 200), row(0, 0, 0, 250))
-	r.Fleets[0].Name, r.Fleets[1].Name = layouts[0].String(), layouts[3].String()
+	r.Fleets = slices.Concat(row(0, 0, 0, 200), row(0, 0, 0, 300), row(0, 0, 0, 250), row(0, 0, 0, 400)) // the others have more masters
 	r.BareFleets = slices.Concat(row(0, 0, 0, 50), row(0, 0, 0, 55))
+	r.Fleets[0].At, r.Fleets[1].At, r.Fleets[2].At, r.Fleets[3].At = 1, 1, 2, 2
+	r.BareFleets[0].At, r.BareFleets[1].At = 1, 2
 	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
 	assert.Contains(t, text.String(), "| p99 at 80 % of the peak, ms | 9 | ≤ 25 | 39 | met |")

@@ -83,7 +83,7 @@ func (b *bench) fleets(ctx context.Context) (err error) {
 
 // bareFleets measures what it costs a route that does nothing to be served by two processes.
 func (b *bench) bareFleets(ctx context.Context) error {
-	names := []string{"bare route, instances: 1", "bare route, instances: 2"}
+	names := []string{bare + ": instances: 1", bare + ": instances: 2"}
 	all, err := b.inRounds(ctx, names, func(i int) (taken, error) {
 		return b.inFleet(ctx, pathCalled(bare), cluster{instances: i + 1})
 	})

@@ -65,7 +65,7 @@ func (r *Report) Targets() (all []Target) {
 		{"looks/s, of the bare route", looks[ofBare], 0.8, 0, 0, hasLooks && hasBare},
 		{"SQL statements per look", looks[statements], 0, 0.01, 0, hasLooks},
 		{"memory at the peak, MiB", r.Peak[memory], 0, 150, 0, r.Peak[memory] > 0},
-		{"CPU of an order of two instances, of one's", r.ofOneInstance(cpuAll), 0, 1.1, r.bareOfOneInstance(cpuAll), r.ofOneInstance(cpuAll) > 0},
+		{"CPU of an order of two instances, of one's", ofOneInstance(r.Fleets, cpuAll), 0, 1.1, ofOneInstance(r.BareFleets, cpuAll), len(r.Fleets) > 0},
 		{"orders/s, the slowest number of coupons of the fastest", flatness(r.Coupons), 0.9, 0, 0, len(r.Coupons) > 1},
 		{"orders/s, the slowest number of earlier buyers of the fastest", flatness(r.Buyers), 0.9, 0, 0, len(r.Buyers) > 1},
 		{"p99 at 80 % of the peak, ms", r.at(judged)[p99], 0, 25, first(r.BareLoad)[p99], len(r.Load) > 0},
@@ -91,26 +91,16 @@ func flatness(rows []Row) float64 {
 	return over(low, high)
 }
 
-// ofOneInstance compares a figure of two instances with that of one, both on one master; 0 if one of them was not
-// measured.
-func (r *Report) ofOneInstance(m metric) float64 {
-	var is [2]float64
-	for n := range is {
-		for _, row := range r.Fleets {
-			if row.Name == (layout{instances: n + 1, masters: 1}).String() {
-				is[n] = row.figures[m]
-			}
+// ofOneInstance compares a figure of two instances with that of one, of the first row that has so many: those on one
+// master come first. It is 0 if one of them was not measured.
+func ofOneInstance(fleets []Row, m metric) float64 {
+	var is [3]float64
+	for _, row := range fleets {
+		if n := int(row.At); n < len(is) && is[n] == 0 {
+			is[n] = row.figures[m]
 		}
 	}
-	return over(is[1], is[0])
-}
-
-// bareOfOneInstance is ofOneInstance for the bare route.
-func (r *Report) bareOfOneInstance(m metric) float64 {
-	if len(r.BareFleets) < 2 {
-		return 0
-	}
-	return over(r.BareFleets[1].figures[m], r.BareFleets[0].figures[m])
+	return over(is[2], is[1])
 }
 
 // at returns the figures at a share of the peak.
