@@ -48,6 +48,9 @@ type bench struct {
 // Run measures everything that is asked for and closes what it opened. An error means that the run
 // could not be finished; that an audit was not clean is in the report: see Report.Verdict.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	if o.Connections < 0 {
+		return nil, fmt.Errorf("connections: %d are fewer than none", o.Connections)
+	}
 	b := &bench{Options: o, sizes: full, report: &Report{}}
 	if o.Quick {
 		b.sizes = brief

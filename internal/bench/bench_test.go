@@ -309,6 +309,11 @@ func TestThePlotIsWholeXML(t *testing.T) {
 	assert.Equal(t, 3*len(loads), points, "committed, p50 and p99")
 }
 
+func TestANegativeNumberOfConnectionsIsRefused(t *testing.T) {
+	_, err := Run(t.Context(), Options{Connections: -5})
+	require.EqualError(t, err, "connections: -5 are fewer than none")
+}
+
 func TestAQuickRunJudgesNoTarget(t *testing.T) {
 	r := report()
 	require.NotEmpty(t, r.Targets())

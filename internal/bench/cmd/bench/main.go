@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -30,6 +31,9 @@ func run(ctx context.Context) error {
 	svg := flag.String("svg", "", "draw the offered load into this file")
 	flag.StringVar(&o.Profiles, "profiles", "", "write a CPU profile of the program on each path into this folder")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
 	if *only != "" {
 		o.Only = strings.Split(*only, ",")
 	}
