@@ -36,7 +36,7 @@ var _ lock.Queuer = (*Backend)(nil)
 // AcquireInTurn is Acquire for a caller that waits, and is to be woken by the release.
 // In fair mode, token gets a place in line, or keeps the one it has.
 func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	return b.acquire(ctx, key, token, lease, b.o.PlaceTTL)
+	return b.acquire(ctx, key, token, lease, b.o.PlaceTTL, false)
 }
 
 // ask runs the script that acquires. place is how long a refused token has one in

@@ -2,13 +2,14 @@ package redislock
 
 import (
 	"context"
-	_ "embed" // the script
-	"errors"
+	_ "embed" // the scripts
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"seckill/internal/lock"
 )
@@ -17,41 +18,47 @@ import (
 // counters are those of single keys: a program that knows no batches is excluded by
 // them and excludes them.
 //
-//	keys ─▶ by master ─▶ at most perScript at a time ─▶ for each key: what the script for one does
+//	keys ─▶ by master ─▶ at most perScript at a time ─▶ one script ─▶ done
+//	                                                               └▶ left ─▶ the script for one key
+//
+// The scripts for many do what is plain: they take a key that is free, and free one of the token's that
+// is not waited for. They leave everything else: a key that is another's, a repeat after a lost reply, waiters, a value
+// of another type. So what is rare is written once, in the scripts for one key.
 //
 // On a Cluster a script may use several slots, as long as all of them are on its node
-// (allow-cross-slot-keys, Redis 7). A key whose slot has just moved is asked for alone.
+// (allow-cross-slot-keys, Redis 7). A key whose slot has just moved is left, too.
 var (
-	//go:embed shared.lua
-	sharedSource string
-	//go:embed standalone.lua
-	standaloneSource string
-	//go:embed cluster.lua
-	clusterSource string
 	//go:embed many.lua
 	manySource string
+	//go:embed acquiremany.lua
+	acquireManySource string
+	//go:embed renewmany.lua
+	renewManySource string
+	//go:embed releasemany.lua
+	releaseManySource string
 
-	acquireMany     = newManyScript(acquireSource)
-	acquireManyFair = newManyScript(turnSource + acquireSource)
-	renewMany       = newManyScript(renewSource)
-	releaseMany     = newManyScript(releaseSource)
-	releaseManyFair = newManyScript(leaveSource + releaseSource)
+	acquireMany = newManyScript(countSource + manySource + acquireManySource)
+	renewMany   = newManyScript(manySource + renewManySource)
+	releaseMany = newManyScript(manySource + releaseManySource)
 )
 
-// perScript is how many keys one script serves at most: a Redis does nothing else
-// meanwhile, and that may be 5 ms, on a machine several times as slow as this one.
-const perScript = 128
+const (
+	// perScript is how many keys one script serves at most: a Redis does nothing else
+	// meanwhile, and that may be 5 ms, on a machine several times as slow as this one.
+	perScript = 128
+	// leftAtOnce is how many of the keys that a script has left are asked for at a time.
+	leftAtOnce = 16
+)
 
 var _ lock.Batcher = (*Backend)(nil)
 
-// manyScript does for many keys what another does for one.
+// manyScript does for many keys what is plain.
 type manyScript struct{ standalone, cluster *redis.Script }
 
-func newManyScript(one string) manyScript {
-	many := "local function one(KEYS, ARGV)\n" + one + "\nend\n" + manySource
+func newManyScript(source string) manyScript {
 	return manyScript{
-		standalone: redis.NewScript(sharedSource + standaloneSource + many),
-		cluster:    redis.NewScript("#!lua flags=allow-cross-slot-keys\n" + sharedSource + clusterSource + many),
+		standalone: redis.NewScript(source),
+		cluster:    redis.NewScript("#!lua flags=allow-cross-slot-keys\n" + source),
 	}
 }
 
@@ -75,145 +82,138 @@ type batched struct {
 func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
 	answers := make([]lock.Answer, len(keys))
 	b.inParts(ctx, keys, func(part []batched, err error) {
+		left, again := part, false
 		if err == nil && len(part) > 1 {
-			b.acquirePart(ctx, part, token, lease, answers)
-			return
+			left, again, err = b.acquirePlain(ctx, part, token, lease, answers)
 		}
-		for _, m := range part {
+		eachLeft(left, func(m batched) {
 			a := &answers[m.index]
 			if a.Err = err; err == nil {
-				a.Grant, a.Err = b.Acquire(ctx, m.key, token, lease)
+				a.Grant, a.Err = b.acquire(ctx, m.key, token, lease, 0, again)
 			}
-		}
+		})
 	})
 	return answers
 }
 
-func (b *Backend) acquirePart(ctx context.Context, part []batched, token string, lease time.Duration, answers []lock.Answer) {
-	ask := func() ([]any, error) {
-		if !b.o.Fair {
-			return b.forMany(ctx, acquireMany, part, []any{token, millis(lease), 0},
-				func(m batched) []any { return []any{m.lock, m.fence} }, 0, 2)
-		}
-		return b.forMany(ctx, acquireManyFair, part, []any{token, millis(lease), 0, millis(b.o.PlaceTTL)},
-			func(m batched) []any { return []any{m.lock, m.fence, m.waitQueue(), m.places()} }, 0, 2)
+// acquirePlain takes what is free, and returns what it has left, which is all of the part with an error.
+// again reports whether the script was asked for more than once.
+func (b *Backend) acquirePlain(
+	ctx context.Context, part []batched, token string, lease time.Duration, answers []lock.Answer,
+) (left []batched, again bool, err error) {
+	ask := func() ([]string, error) {
+		return b.forMany(ctx, acquireMany, part, []any{token, millis(lease)},
+			func(m batched) []string { return []string{m.lock, m.fence, b.lineOf(m)} })
 	}
-	said, err := ask()
-	again := isNetwork(err) && ctx.Err() == nil
-	if again {
-		said, err = ask()
+	fences, err := ask()
+	if again = isNetwork(err) && ctx.Err() == nil; again {
+		fences, err = ask()
 	}
-	alone := redis.IsTryAgainError(err) // the slot of the first is being moved
+	if err != nil {
+		return part, again, fmt.Errorf("redislock: acquire: %w", err)
+	}
 	var given []batched
 	for i, m := range part {
-		a := &answers[m.index]
-		if alone {
-			a.Grant, a.Err = b.Acquire(ctx, m.key, token, lease)
+		if fences[i] == "" {
+			left = append(left, m)
 			continue
 		}
-		if err != nil {
-			a.Err = fmt.Errorf("redislock: acquire: %w", err)
-			continue
-		}
-		r, elsewhere, err := one(said[i])
-		switch {
-		case elsewhere || b.isApart(r, err):
-			a.Grant, a.Err = b.Acquire(ctx, m.key, token, lease)
-		default:
-			if a.Grant, a.Err = granted(m.key, r, again, err); a.Err == nil {
-				given = append(given, m)
-			}
-		}
+		answers[m.index].Grant, answers[m.index].Err = grantOf(fences[i], again)
+		given = append(given, m)
 	}
 	if err := b.replicated(ctx, token, given...); err != nil {
 		for _, m := range given {
 			answers[m.index] = lock.Answer{Err: err}
 		}
 	}
+	return left, again, nil
 }
 
 // RenewMany is Renew of each key.
 func (b *Backend) RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error {
 	return b.eachOwned(ctx, keys, "renew", renewMany, []any{token, millis(lease)},
-		func(m batched) []any { return []any{m.lock} }, 0,
+		func(m batched) []string { return []string{m.lock} },
 		func(key string) error { return b.Renew(ctx, key, token, lease) })
 }
 
 // ReleaseMany is Release of each key.
 func (b *Backend) ReleaseMany(ctx context.Context, keys []string, token string) []error {
-	alone := func(key string) error { return b.Release(ctx, key, token) }
-	if !b.o.Fair {
-		return b.eachOwned(ctx, keys, "release", releaseMany, []any{token},
-			func(m batched) []any { return []any{m.lock, m.channel} }, 1, alone)
-	}
-	return b.eachOwned(ctx, keys, "release", releaseManyFair, []any{token},
-		func(m batched) []any { return []any{m.lock, m.waitQueue(), m.places(), m.channel} }, 1, alone)
+	return b.eachOwned(ctx, keys, "release", releaseMany, []any{token},
+		func(m batched) []string { return []string{m.lock, b.lineOf(m)} },
+		func(key string) error { return b.Release(ctx, key, token) })
 }
 
 // eachOwned runs a script that compares the owner for each key.
 func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, script manyScript, common []any,
-	args func(batched) []any, own int, alone func(key string) error,
+	args func(batched) []string, alone func(key string) error,
 ) []error {
 	errs := make([]error, len(keys))
 	b.inParts(ctx, keys, func(part []batched, err error) {
-		var said []any
+		left := part
 		if err == nil && len(part) > 1 {
-			said, err = b.forMany(ctx, script, part, common, args, own, 1)
-			if redis.IsTryAgainError(err) { // the slot of the first is being moved
-				said, err = nil, nil
+			var said []string
+			if said, err = b.forMany(ctx, script, part, common, args); err == nil {
+				left = nil
+				for i, m := range part {
+					if said[i] == "" {
+						left = append(left, m)
+					}
+				}
 			}
 		}
-		for i, m := range part {
-			var r []any
-			elsewhere, err := said == nil, err // alone by itself
-			if said != nil {
-				r, elsewhere, err = one(said[i])
-			}
-			if elsewhere && err == nil {
+		eachLeft(left, func(m batched) {
+			if err != nil {
+				errs[m.index] = fmt.Errorf("redislock: %s: %w", doing, err)
+			} else {
 				errs[m.index] = alone(m.key)
-				continue
 			}
-			errs[m.index] = owned(doing, m.key, r, err)
-		}
+		})
 	})
 	return errs
 }
 
-// forMany runs a script once. args are the names of a member, of which the first leads to
-// the node, and as many arguments of its own behind them. The script wants the values of so
-// many names, from the first.
-func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched, common []any,
-	args func(batched) []any, own, values int,
-) ([]any, error) {
-	argv := []any{len(common), len(args(part[0])) - own, own, values}
-	argv = append(argv, common...)
-	for _, m := range part {
-		argv = append(argv, args(m)...)
+// lineOf returns the name of the line for a key, which is "" but in fair mode.
+func (b *Backend) lineOf(m batched) string {
+	if !b.o.Fair {
+		return ""
 	}
-	var keys []string // with all of the first, or a part of them would be made where its slot is moved to
-	for _, name := range args(part[0])[:len(args(part[0]))-own] {
-		keys = append(keys, fmt.Sprint(name))
-	}
-	said, err := script.of(b.client).Run(ctx, b.run, keys, argv...).Slice()
-	if err == nil && len(said) != len(part) {
-		err = fmt.Errorf("%d answers for %d keys", len(said), len(part))
-	}
-	return said, err
+	return m.waitQueue()
 }
 
-// one reads what a script for many says of one key, and reports whether nothing was done
-// because it is on another node.
-func one(said any) (r []any, elsewhere bool, err error) {
-	r, _ = said.([]any)
-	switch {
-	case len(r) == 0:
-		return nil, false, fmt.Errorf("unexpected answer %v", said)
-	case r[0] == int64(-2):
-		return nil, true, nil
-	case r[0] == int64(-3):
-		return nil, false, errors.New(fmt.Sprint(r[1:]...))
+// forMany runs a script once, and returns what it says of each member: "" of one that it has left.
+// args are the arguments of a member, of which the first leads to the node.
+func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched, common []any,
+	args func(batched) []string,
+) ([]string, error) {
+	argv := slices.Grow(slices.Clone(common), 3*len(part))
+	for _, m := range part {
+		for _, arg := range args(m) {
+			argv = append(argv, arg)
+		}
 	}
-	return r, false, nil
+	// With all names of the first, or a part of them would be made where its slot is moved to.
+	keys := slices.DeleteFunc(args(part[0]), func(name string) bool { return name == "" })
+	said, err := script.of(b.client).Run(ctx, b.run, keys, argv...).StringSlice()
+	switch {
+	case redis.IsTryAgainError(err): // the slot of the first is being moved
+		return make([]string, len(part)), nil
+	case err == nil && len(said) != len(part):
+		return nil, fmt.Errorf("%d answers for %d keys", len(said), len(part))
+	}
+	return said, err //nolint:wrapcheck // the caller says what it was for
+}
+
+// eachLeft calls do for each key that was left, some at a time.
+func eachLeft(left []batched, do func(m batched)) {
+	var all errgroup.Group
+	all.SetLimit(leftAtOnce)
+	for _, m := range left {
+		all.Go(func() error {
+			do(m)
+			return nil
+		})
+	}
+	_ = all.Wait() // nothing returns an error
 }
 
 // inParts calls do for the keys of each master, at most perScript of them at a time, and

@@ -3,6 +3,7 @@ package redislock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,7 +104,7 @@ func TestABatchIsOneScriptForEachMaster(t *testing.T) {
 
 func TestAScriptForManyKeepsRedisBusyForLessThanFiveMilliseconds(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
-	b, keys := New(c, Options{Fair: true}), users(perScript) // the dearest
+	b, keys := New(c, Options{Fair: true}), users(perScript) // the dearer
 	least := time.Hour
 	for i := range 20 { // a busy machine may stop the server in the midst of it
 		token := strconv.Itoa(i)
@@ -129,10 +130,20 @@ func TestAMemberWhoseSlotIsElsewhereGoesAlone(t *testing.T) {
 		part = append(part, batched{index: i, key: key, names: namesOf(key)})
 	}
 	answers := make([]lock.Answer, len(keys))
-	b.acquirePart(t.Context(), part, "token", time.Minute, answers)
+	left, _, err := b.acquirePlain(t.Context(), part, "token", time.Minute, answers)
+	require.NoError(t, err)
+	require.NotEmpty(t, left)
+	require.Less(t, len(left), len(keys))
 	for i, a := range answers {
 		require.NoError(t, a.Err)
-		require.Contains(t, client.Get(t.Context(), part[i].lock).Val(), fmt.Sprintf("token %d", a.Grant.Fence))
+		value := client.Get(t.Context(), part[i].lock).Val()
+		if slices.ContainsFunc(left, func(m batched) bool { return m.index == i }) {
+			require.Empty(t, value)
+			a.Grant, err = b.Acquire(t.Context(), keys[i], "token", time.Minute)
+			require.NoError(t, err)
+		} else {
+			require.Equal(t, fmt.Sprintf("token %d", a.Grant.Fence), value)
+		}
 	}
 	for _, err := range b.ReleaseMany(t.Context(), keys, "token") {
 		require.NoError(t, err)
@@ -152,6 +163,77 @@ func TestWhatGoesWrongWithOneMemberIsItsOwn(t *testing.T) {
 	require.ErrorContains(t, errs[1], "WRONGTYPE")
 	require.NotErrorIs(t, errs[1], lock.ErrNotHeld)
 	require.NoError(t, errs[2])
+}
+
+func TestWhatABatchDoesNotOwnItDoesNotTouch(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b, keys := New(c, Options{}), users(4)
+	_, err := b.Acquire(t.Context(), keys[1], "another", time.Minute)
+	require.NoError(t, err)
+	_, err = b.Acquire(t.Context(), keys[2], "token", time.Minute)
+	require.NoError(t, err)
+	mine, err := b.Acquire(t.Context(), keys[2], "token", time.Minute)
+	require.NoError(t, err)
+	answers := b.AcquireMany(t.Context(), keys, "token", time.Minute)
+	var held *lock.HeldError
+	require.ErrorAs(t, answers[1].Err, &held)
+	require.InDelta(t, time.Minute, held.Remaining, float64(30*time.Second))
+	require.Equal(t, mine, answers[2].Grant, "a repeat is the same grant")
+	for i, renewed := range b.RenewMany(t.Context(), keys, "token", 2*time.Hour) {
+		if i == 1 {
+			require.ErrorIs(t, renewed, lock.ErrNotHeld)
+			continue
+		}
+		require.NoError(t, renewed)
+		require.Greater(t, c.PTTL(t.Context(), namesOf(keys[i]).lock).Val(), time.Hour)
+	}
+	require.Less(t, c.PTTL(t.Context(), namesOf(keys[1]).lock).Val(), time.Hour)
+	for range 2 {
+		errs := b.ReleaseMany(t.Context(), keys, "token")
+		require.ErrorIs(t, errs[1], lock.ErrNotHeld)
+		require.NotEmpty(t, c.Get(t.Context(), namesOf(keys[1]).lock).Val())
+	}
+	require.ErrorIs(t, b.ReleaseMany(t.Context(), keys, "token")[0], lock.ErrNotHeld)
+	require.NoError(t, b.Release(t.Context(), keys[1], "another"))
+}
+
+func TestABatchTellsOfItsReleaseIfSomebodyWaits(t *testing.T) {
+	for name, o := range map[string]Options{"plain": {}, "in fair mode": {Fair: true}} {
+		t.Run(name, func(t *testing.T) {
+			c := dialed(t, testservers.NewRedis(t).Addr())
+			b, keys := New(c, o), users(3)
+			for _, waits := range []bool{false, true} {
+				for _, a := range b.AcquireMany(t.Context(), keys, "token", time.Minute) {
+					require.NoError(t, a.Err)
+				}
+				if waits {
+					_, err := b.AcquireInTurn(t.Context(), keys[1], "waiter", time.Minute)
+					require.ErrorIs(t, err, lock.ErrHeld)
+				}
+				before := messages(t, c)
+				for _, err := range b.ReleaseMany(t.Context(), keys, "token") {
+					require.NoError(t, err)
+				}
+				require.Equal(t, waits, messages(t, c) != before)
+			}
+		})
+	}
+}
+
+func TestABatchTakesNobodysTurn(t *testing.T) {
+	c := dialed(t, testservers.NewRedis(t).Addr())
+	b, keys := New(c, Options{Fair: true}), users(3)
+	_, err := b.Acquire(t.Context(), keys[1], "holder", time.Minute)
+	require.NoError(t, err)
+	_, err = b.AcquireInTurn(t.Context(), keys[1], "first", time.Minute)
+	require.ErrorIs(t, err, lock.ErrHeld)
+	require.NoError(t, b.Release(t.Context(), keys[1], "holder"))
+	answers := b.AcquireMany(t.Context(), keys, "token", time.Minute)
+	require.NoError(t, answers[0].Err)
+	require.ErrorIs(t, answers[1].Err, lock.ErrHeld, "it is free, but not its turn")
+	require.NoError(t, answers[2].Err)
+	_, err = b.AcquireInTurn(t.Context(), keys[1], "first", time.Minute)
+	require.NoError(t, err)
 }
 
 // scriptsRun counts the scripts that all masters have run.

@@ -90,14 +90,15 @@ func New(client redis.UniversalClient, o Options) *Backend {
 // Acquire takes key. After a network error it asks once more with the same
 // token, because the answer may have been lost and the key be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
-	return b.acquire(ctx, key, token, lease, 0)
+	return b.acquire(ctx, key, token, lease, 0, false)
 }
 
-func (b *Backend) acquire(ctx context.Context, key, token string, lease, place time.Duration) (lock.Grant, error) {
+// acquire takes key. again reports whether it was asked for before, by the token.
+func (b *Backend) acquire(ctx context.Context, key, token string, lease, place time.Duration, again bool) (lock.Grant, error) {
 	n := b.namesOf(key)
 	r, err := b.ask(ctx, n, token, lease, place)
-	again := isNetwork(err) && ctx.Err() == nil
-	if again {
+	if isNetwork(err) && ctx.Err() == nil {
+		again = true
 		r, err = b.ask(ctx, n, token, lease, place)
 	}
 	grant, err := granted(key, r, again, err)
@@ -124,6 +125,10 @@ func granted(key string, r []any, again bool, err error) (lock.Grant, error) {
 		return lock.Grant{}, held
 	}
 	text, _ := r[1].(string)
+	return grantOf(text, again)
+}
+
+func grantOf(text string, again bool) (lock.Grant, error) {
 	fence, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return lock.Grant{}, fmt.Errorf("redislock: acquire: fence %q: %w", text, err)

@@ -57,6 +57,18 @@ func TestAReleaseIsToldOfOnlyIfSomebodyWaits(t *testing.T) {
 // In fair mode a waiter may be refused a free key, whose turn it is not. The next
 // holder's value has no mark of it, but there is a line.
 func TestTheLineIsToldOfAReleaseThatItsWaitersDidNotMark(t *testing.T) {
+	for name, release := range map[string]func(b *Backend, key, token string) error{
+		"alone": func(b *Backend, key, token string) error { return b.Release(t.Context(), key, token) },
+		"of many": func(b *Backend, key, token string) error {
+			return b.ReleaseMany(t.Context(), []string{key, "user:other"}, token)[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) { toldUnmarked(t, release) })
+	}
+}
+
+func toldUnmarked(t *testing.T, release func(b *Backend, key, token string) error) {
+	t.Helper()
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, key := New(c, Options{Fair: true}), "user:line"
 	_, err := b.Acquire(t.Context(), key, "holder", time.Minute)
@@ -71,11 +83,11 @@ func TestTheLineIsToldOfAReleaseThatItsWaitersDidNotMark(t *testing.T) {
 	_, err = b.AcquireInTurn(t.Context(), key, "first", time.Minute)
 	require.NoError(t, err)
 	before := messages(t, c)
-	require.NoError(t, b.Release(t.Context(), key, "first"))
+	require.NoError(t, release(b, key, "first"))
 	require.NotEqual(t, before, messages(t, c))
 	_, err = b.AcquireInTurn(t.Context(), key, "second", time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, b.Release(t.Context(), key, "second"))
+	require.NoError(t, release(b, key, "second"))
 }
 
 func TestAMarkLeavesTheGrantAsItIs(t *testing.T) {
