@@ -183,20 +183,19 @@ func (s *Service) leaveAfterPanic(b batch) {
 // placeInBatch places the order of a request with others.
 func (s *Service) placeInBatch(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	m := &member{ctx: ctx, sale: sale, order: o, left: make(chan struct{})}
-	if err := s.batches.join(m); err != nil {
-		return Order{}, err
-	}
-	switch m.next {
-	case toReserve:
-		return s.placeAlone(ctx, sale, o)
-	case toSell:
-		return s.sellHold(ctx, sale, m.hold, m.order)
-	case toClose:
-		return s.closeHold(ctx, m.hold, m.order, m.err)
-	case toAnswer:
-	}
-	if m.err != nil {
+	s.batches.join(m)
+	switch {
+	case m.next == toAnswer && m.err != nil:
 		return Order{}, m.err
+	case m.next == toAnswer:
+		return m.order, nil
+	case m.next == toReserve:
+		return s.placeAlone(ctx, sale, o)
 	}
-	return m.order, nil
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
+	if m.next == toSell {
+		return s.sellHold(ctx, sale, m.hold, m.order)
+	}
+	return s.closeHold(ctx, m.hold, m.order, m.err)
 }

@@ -326,6 +326,31 @@ func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
 	s.atRest(t, c, 2)
 }
 
+// However long the workers are kept busy: it has no timer of its own.
+func TestARequestThatWaitsForABatchHearsWhenItsTimeIsOver(t *testing.T) {
+	const takes = 3 * time.Second
+	s := open(t)
+	c := s.sell(t, 40, 1)
+	w := s.crowd(t, func(p *order.Deps) { p.Cleanup = takes / 3 })
+	ctx, cancel := context.WithTimeout(t.Context(), takes)
+	defer cancel()
+	began, answered := time.Now(), make(chan error, 1)
+	w.asks.Go(func() {
+		_, err := w.Place(ctx, wish(c, 7, ""))
+		answered <- err
+	})
+	select {
+	case err := <-answered:
+		require.ErrorIs(t, err, order.ErrUnavailable)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Greater(t, time.Since(began), takes/2)
+	case <-ctx.Done():
+		t.Error("what may follow its work has no time left")
+	}
+	w.serve()
+	s.atRest(t, c, 0)
+}
+
 // It would end the time of the others.
 func TestARequestWithLittleTimeLeftGoesAlone(t *testing.T) {
 	s := open(t)

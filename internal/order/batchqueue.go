@@ -30,6 +30,9 @@ type Placed struct {
 // while another is committed. When the second begins, mayBegin says.
 const batchesAtOnce = 2
 
+// lookEvery is how late an order that waits for a batch may hear that its time is over.
+const lookEvery = 20 * time.Millisecond
+
 // batch is orders that are placed together.
 type batch []*member
 
@@ -98,7 +101,8 @@ type batcher struct {
 	mu       sync.Mutex
 	waiting  batch
 	workers  int
-	underWay int // orders in batches
+	underWay int  // orders in batches
+	looking  bool // at those that wait, from time to time
 }
 
 // takes reports whether an order with this context may share a batch. One with little time
@@ -111,41 +115,41 @@ func (b *batcher) takes(ctx context.Context) bool {
 	return !bounded || time.Until(until) >= b.least
 }
 
-// join blocks until m has left its batch. It returns an error if the context of m ended
-// before a batch took it.
-func (b *batcher) join(m *member) error {
+// join blocks until m has left its batch, or those that wait for one: with ErrUnavailable, if its
+// context has ended.
+func (b *batcher) join(m *member) {
 	b.mu.Lock()
 	b.waiting = append(b.waiting, m)
 	begins := b.mayBegin()
 	if begins {
 		b.workers++
 	}
+	if !b.looking {
+		b.looking = true
+		time.AfterFunc(lookEvery, b.look)
+	}
 	b.mu.Unlock()
 	if begins {
 		go b.work()
 	}
-	select {
-	case <-m.left:
-		return nil
-	case <-m.ctx.Done():
-	}
-	if b.withdraw(m) {
-		return fmt.Errorf("%w: waiting for a batch: %w", ErrUnavailable, m.ctx.Err())
-	}
-	<-m.left // the steps end with the time of the batch, which is not later
-	return nil
+	<-m.left // in a batch the steps end with its time, which is not later than that of m
 }
 
-// withdraw removes m from those that wait, and reports whether it was among them.
-func (b *batcher) withdraw(m *member) bool {
+// look lets go those that wait and whose context has ended, and looks again while any wait. A batch takes some
+// milliseconds, and a timer for each order would cost more than all of its waiting.
+func (b *batcher) look() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.Index(b.waiting, m)
-	if at < 0 {
-		return false
+	b.waiting = slices.DeleteFunc(b.waiting, func(m *member) bool {
+		err := m.ctx.Err()
+		if err != nil {
+			m.leave(toAnswer, fmt.Errorf("%w: waiting for a batch: %w", ErrUnavailable, err))
+		}
+		return err != nil
+	})
+	if b.looking = len(b.waiting) > 0; b.looking {
+		time.AfterFunc(lookEvery, b.look)
 	}
-	b.waiting = slices.Delete(b.waiting, at, at+1)
-	return true
 }
 
 // mayBegin reports whether one more worker may begin a batch: the first always, and the second when as many

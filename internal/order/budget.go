@@ -19,19 +19,48 @@ const cleanups = 2
 // cleanupShare is the time that each of them has at least: an eighth of Parts.Cleanup.
 func (s *Service) cleanupShare() time.Duration { return s.cleanupIn / 8 }
 
-// withWorkDeadline returns the context in which an order is made: it ends early enough to
-// leave time for the cleanups.
-func (s *Service) withWorkDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+// working is a context that is over at the work deadline, and says so when it is asked. Its Done is
+// that of the request: a timer for each order costs more than a look at the clock, and most wait for others, which
+// have one. withTimer is for those that wait by themselves.
+type working struct {
+	context.Context //nolint:containedctx // it is the request's, with another deadline
+
+	until time.Time
+}
+
+// Deadline implements context.Context.
+func (w working) Deadline() (time.Time, bool) { return w.until, true }
+
+// Err implements context.Context.
+func (w working) Err() error {
+	err := w.Context.Err()
+	if err == nil && !time.Now().Before(w.until) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// workContext returns the context in which an order is made: it is over early enough to leave time for
+// the cleanups.
+func (s *Service) workContext(ctx context.Context) context.Context {
 	until, bounded := ctx.Deadline()
 	if !bounded {
-		return context.WithCancel(ctx)
+		return ctx
 	}
 	// Of a short budget, cleaning up gets a quarter.
-	return context.WithDeadline(ctx, until.Add(-min(cleanups*s.cleanupShare(), time.Until(until)/4)))
+	return working{ctx, until.Add(-min(cleanups*s.cleanupShare(), time.Until(until)/4))}
+}
+
+// withTimer returns a context that ends at the deadline of ctx.
+func withTimer(ctx context.Context) (context.Context, context.CancelFunc) {
+	if until, bounded := ctx.Deadline(); bounded {
+		return context.WithDeadline(ctx, until)
+	}
+	return context.WithCancel(ctx)
 }
 
 // withCleanupDeadline returns the context of what must be done even if the client is gone.
-// ctx is that of withWorkDeadline.
+// ctx is that of workContext.
 func (s *Service) withCleanupDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	in := s.cleanupIn
 	if until, bounded := ctx.Deadline(); bounded {

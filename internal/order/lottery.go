@@ -91,6 +91,8 @@ func (s *Service) drawsAt(sale coupon.Coupon) time.Time {
 // enter answers with a ticket, or queues the request once the draw has ended. While tickets are drawn a
 // request without one is refused, and may be repeated.
 func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
 	d, err := s.draw(ctx, sale)
 	if err != nil {
 		return Order{}, err

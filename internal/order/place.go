@@ -91,8 +91,7 @@ func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
 
 // placeIn does the steps that take something, if it is only a place among those that are admitted.
 func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request) (o Order, err error) {
-	ctx, cancel := s.withWorkDeadline(ctx)
-	defer cancel()
+	ctx = s.workContext(ctx)
 	release, err := s.admission.Admit(ctx)
 	if err != nil {
 		return Order{}, err
@@ -115,6 +114,8 @@ func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request) (o
 
 // placeAlone does what costs something, for one order.
 func (s *Service) placeAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
 	hold, err := s.stock.Reserve(ctx, reserveRequest(o, sale))
 	if err != nil {
 		return Order{}, err

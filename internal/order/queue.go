@@ -69,6 +69,8 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 
 // enqueueAlone does what costs something, for one request.
 func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
 	hold, err := s.stock.Reserve(ctx, s.enqueueRequest(o, sale))
 	if err != nil {
 		return Order{}, err

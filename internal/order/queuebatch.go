@@ -21,9 +21,7 @@ import (
 // enqueueInBatch queues the request of o with others.
 func (s *Service) enqueueInBatch(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	m := &member{ctx: ctx, sale: sale, order: o, left: make(chan struct{})}
-	if err := s.batches.join(m); err != nil {
-		return Order{}, err
-	}
+	s.batches.join(m)
 	switch {
 	case m.next == toReserve:
 		return s.enqueueAlone(ctx, sale, o)

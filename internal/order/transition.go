@@ -21,7 +21,7 @@ func (s *Service) Pay(ctx context.Context, id, userID int64) (Order, error) {
 // Unlike Pay it has something to do after the commit, restockNow, and so it leaves time for
 // that.
 func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
-	ctx, cancel := s.withWorkDeadline(ctx)
+	ctx, cancel := withTimer(s.workContext(ctx))
 	defer cancel()
 	var back *Restock
 	o, err := s.transition(ctx, id, userID, Cancelled, func(ctx context.Context, tx Tx, o Order) (bool, error) {
