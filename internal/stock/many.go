@@ -32,7 +32,8 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 			all[i].Err = fmt.Errorf("%w: %w", order.ErrUnavailable, c.Context.Err())
 			continue
 		}
-		b.add(i, run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch}, reserveArgs(c, refuseIfEmpty)...)
+		on := run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch, rules: rulesOf(c, refuseIfEmpty)}
+		b.add(i, on, requestArgs(c)...)
 	}
 	s.runMany(ctx, reserveScript, b, func(i, shard int, answer []string, err error) {
 		if err == nil {
@@ -95,11 +96,12 @@ func (s *Stock) ReleaseMany(ctx context.Context, holds []order.Hold) []error {
 	return all
 }
 
-// run says on which shard a script runs, and for which epoch.
+// run says on which shard a script runs, for which epoch and by which rules.
 type run struct {
 	couponID int64
 	shard    int
 	epoch    int64
+	rules
 }
 
 // runOf is one run of a script with its members, in the order of their answers.
@@ -119,7 +121,7 @@ func (b *batch) add(member int, on run, args ...any) {
 	at := slices.IndexFunc(*b, func(r *runOf) bool { return r.run == on && len(r.members) < maxMembers })
 	if at < 0 {
 		at = len(*b)
-		*b = append(*b, &runOf{run: on, args: []any{on.epoch}})
+		*b = append(*b, &runOf{run: on, args: append([]any{on.epoch}, on.common()...)})
 	}
 	r := (*b)[at]
 	r.members, r.args = append(r.members, member), append(r.args, args...)

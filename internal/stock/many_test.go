@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,25 @@ func TestNothingIsAskedForAMemberWhoseContextHasEnded(t *testing.T) {
 	s.requireOutcomes(got, nil, order.ErrUnavailable, nil)
 	require.ErrorIs(t, got[1], context.Canceled)
 	s.wants(2, 2)
+}
+
+// While the limit of a coupon is being raised, instances and requests know different ones.
+func TestMembersOfABatchHaveTheirOwnLimits(t *testing.T) {
+	for _, first := range []int{1, 2} {
+		s := open(t, dial(t, backends["a server"](t)), 9, 1)
+		s.limit = 2
+		bought := []order.Hold{s.buy(s.at(0, 0)), s.buy(s.at(0, 1))}
+		for _, err := range s.ConfirmMany(t.Context(), bought) {
+			require.NoError(t, err)
+		}
+		all := []order.ReserveRequest{s.claim(bought[0].UserID, "third"), s.claim(bought[1].UserID, "fourth")}
+		all[0].Limit, all[1].Limit = first, 3-first
+		want := []error{nil, order.ErrLimitReached}
+		if first == 1 {
+			slices.Reverse(want)
+		}
+		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), all)), want...)
+	}
 }
 
 func TestABatchOfNoneAsksNothing(t *testing.T) {

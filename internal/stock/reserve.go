@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,16 +43,36 @@ const (
 
 // reserve asks the home shard. marked reports whether it has marked the buyer.
 func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, empty emptyShard) (h order.Hold, marked bool, err error) {
-	answers, err := s.run(ctx, reserveScript, c.CouponID, home, append([]any{c.Epoch}, reserveArgs(c, empty)...)...)
+	answers, err := s.run(ctx, reserveScript, c.CouponID, home, slices.Concat([]any{c.Epoch}, rulesOf(c, empty).common(), requestArgs(c))...)
 	if err != nil {
 		return order.Hold{}, false, err
 	}
 	return reserved(c, home, strings.Fields(answers[0]))
 }
 
-// reserveArgs is what reserve.lua is given for a request.
-func reserveArgs(c order.ReserveRequest, empty emptyShard) []any {
-	return []any{c.RequestID, c.OrderID, c.UserID, c.Limit, string(empty), encodeEntry(c), c.QueueCapacity, c.QueueMaxAge.Milliseconds()}
+// rules are what reserve.lua is told once for all requests of a run. Other scripts have none: the zero value.
+type rules struct {
+	limit    int
+	empty    emptyShard
+	capacity int
+	maxAge   time.Duration
+}
+
+func rulesOf(c order.ReserveRequest, empty emptyShard) rules {
+	return rules{limit: c.Limit, empty: empty, capacity: c.QueueCapacity, maxAge: c.QueueMaxAge}
+}
+
+// common are the arguments of reserve.lua that are the same for all.
+func (r rules) common() []any {
+	if r == (rules{}) {
+		return nil
+	}
+	return []any{r.limit, string(r.empty), r.capacity, r.maxAge.Milliseconds()}
+}
+
+// requestArgs is what reserve.lua is told of each request.
+func requestArgs(c order.ReserveRequest) []any {
+	return []any{c.RequestID, c.OrderID, c.UserID, encodeEntry(c)}
 }
 
 // reserved reads what reserve.lua answers a request.

@@ -1,10 +1,10 @@
 -- Takes units of this shard for requests of users whose home it is, for one after the other.
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages
--- ARGV: epoch, then for each: request, order (names this attempt), user, limit, borrow (1: when
---       the shard is empty, mark the buyer here, because a sibling will lend the unit), entry
---       (what goes into the queue with the hold; empty: nothing does), room, wait (for how many
---       ms an entry may wait; 0 without one)
+-- ARGV: epoch, limit (of a user), borrow (1: when the shard is empty, mark the buyer here, because
+--       a sibling will lend the unit), room (of the queue), wait (for how many ms an entry
+--       may wait; 0 without one), then for each: request, order (names this attempt), user, entry
+--       (what goes into the queue with the hold; empty: nothing does)
 -- Gives for each HELD <order> or MARKED <order>, with its number in the queue and how many
 --       have left that, if it is in one; or a refusal that has written nothing of it:
 --       NOTLOADED, STALE, DUPLICATE <order>, LIMIT, COOLING <ms that are left>, BUSY, EMPTY, FULL.
@@ -21,22 +21,23 @@
 -- there is none without its hold.
 local stock, meta, holds, open, buyers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local requests, queue, ages = KEYS[6], KEYS[8], KEYS[10]
-local epoch = ARGV[1]
-local fields = 8 -- of each request
+local epoch, limit, borrow, room, wait = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4]), tonumber(ARGV[5])
+local first, fields = 6, 4 -- of the requests
+local users = column(first + 2, fields)
 
 local left = counter(stock)
 local current, served, queued, written, cools = unpack(redis.call('HMGET', meta, 'epoch', 'served', 'queued', 'layout', 'cools'))
 local newer = unknown(written)
 if newer then return newer end
-local orderOf = read(requests, column(2, fields))
-local bought, opened = read(buyers, column(4, fields)), read(open, column(4, fields))
+local orderOf = read(requests, column(first, fields))
+local bought, opened = read(buyers, users), read(open, users)
 
 -- Until when buyers are refused who have given a unit back (restock.lua), if there are such buyers.
 local cooling = {}
 if cools then
-  local users = column(4, fields)
-  for i, user in ipairs(users) do users[i] = 'cool:' .. user end
-  cooling = read(meta, users)
+  local until_ = {}
+  for i, user in ipairs(users) do until_[i] = 'cool:' .. user end
+  cooling = read(meta, until_)
 end
 
 -- What is to be written. A later request of the same user, or the same request again, sees it.
@@ -44,10 +45,10 @@ local texts, listed, asked, opens, entries = {}, {}, {}, {}, {}
 local taken, ops = 0, 0
 
 local length
-local function full(entry, room)
+local function full(entry)
   if entry == '' then return false end
   length = length or redis.call('XLEN', queue)
-  return length + #entries >= tonumber(room)
+  return length + #entries >= room
 end
 
 -- enter puts an entry into the queue, and returns its number.
@@ -62,8 +63,8 @@ local function rest(user)
   return until_ and math.max(0, tonumber(until_) - tonumber(clock())) or 0
 end
 
-local function list(id, since, wait)
-  listed[#listed + 1] = wait == '0' and since or string.format('%d', since + wait)
+local function list(id, since)
+  listed[#listed + 1] = wait == 0 and since or string.format('%d', since + wait)
   listed[#listed + 1] = id
 end
 
@@ -73,7 +74,7 @@ local function held(word, id, number)
 end
 
 -- again answers a request that is known: another attempt shares its hold.
-local function again(known, request, order, entry, room, wait)
+local function again(known, request, order, entry)
   local hold = texts[known] or redis.call('HGET', holds, known)
   if not hold then return 'DUPLICATE ' .. known end
   local kind, who, since, attempts, number = string.match(hold, '^(%a+) %S+ (%d+) (%d+) (%S+) ?(%d*)$')
@@ -84,11 +85,11 @@ local function again(known, request, order, entry, room, wait)
   end
   -- Another attempt of the request is at a sibling: only it knows at which.
   if kind == 'mark' then return 'BUSY' end
-  if full(entry, room) then return 'FULL' end
+  if full(entry) then return 'FULL' end
   local text = {kind, request, who, since, attempts .. order .. ','}
   if entry ~= '' then
     number = enter(known, order, entry)
-    list(known, since, wait)
+    list(known, since)
   end
   if number ~= '' then text[6] = number end
   texts[known] = table.concat(text, ' ')
@@ -96,21 +97,21 @@ local function again(known, request, order, entry, room, wait)
   return held('HELD', known, entry ~= '' and number or nil)
 end
 
-local function reserve(request, order, user, limit, borrow, entry, room, wait)
+local function reserve(request, order, user, entry)
   if not left or not current then return 'NOTLOADED' end
   if current ~= epoch then return 'STALE' end
-  if orderOf[request] then return again(orderOf[request], request, order, entry, room, wait) end
+  if orderOf[request] then return again(orderOf[request], request, order, entry) end
 
   local has, holding = tonumber(bought[user] or '0'), tonumber(opened[user] or '0')
-  if has >= tonumber(limit) then return 'LIMIT' end
+  if has >= limit then return 'LIMIT' end
   local waits = rest(user)
   if waits > 0 then return string.format('COOLING %.0f', waits) end
-  if has + holding >= tonumber(limit) then return 'BUSY' end
+  if has + holding >= limit then return 'BUSY' end
   local kind = 'own'
   if left - taken <= 0 then
-    if borrow ~= '1' then return 'EMPTY' end
+    if not borrow then return 'EMPTY' end
     kind = 'mark'
-  elseif full(entry, room) then
+  elseif full(entry) then
     return 'FULL'
   end
 
@@ -120,7 +121,7 @@ local function reserve(request, order, user, limit, borrow, entry, room, wait)
   end
   if kind == 'own' then taken = taken + 1 end
   texts[order] = kind .. ' ' .. request .. ' ' .. user .. ' ' .. clock() .. ' ,' .. order .. ',' .. (number and ' ' .. number or '')
-  list(order, clock(), wait)
+  list(order, clock())
   orderOf[request], asked[request] = order, order
   opened[user] = holding == 0 and '1' or string.format('%d', holding + 1)
   opens[user] = opened[user]
@@ -129,7 +130,7 @@ local function reserve(request, order, user, limit, borrow, entry, room, wait)
 end
 
 local answers = {}
-for i = 2, #ARGV, fields do answers[#answers + 1] = reserve(unpack(ARGV, i, i + fields - 1)) end
+for i = first, #ARGV, fields do answers[#answers + 1] = reserve(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) end
 if ops == 0 then return answers end
 
 if taken > 0 then redis.call('DECRBY', stock, taken) end
