@@ -29,16 +29,20 @@ end
 if #gone == 0 then return answers end
 
 local opened, bought = read(open, users), read(buyers, users)
-local none = {} -- users without an open hold
+local none, opens, buys = {}, {}, {} -- none: users without an open hold
 for user, n in pairs(closed) do
-  bought[user] = string.format('%d', (bought[user] or 0) + n)
-  opened[user] = tonumber(opened[user] or '0') - n
-  if opened[user] <= 0 then none[#none + 1], opened[user] = user, nil end
+  append(buys, user, string.format('%d', (bought[user] or 0) + n))
+  local left = (opened[user] or 0) - n
+  if left > 0 then
+    append(opens, user, string.format('%d', left))
+  else
+    none[#none + 1] = user
+  end
 end
 redis.call('HDEL', holds, unpack(gone))
 redis.call('ZREM', ages, unpack(gone))
 if #none > 0 then redis.call('HDEL', open, unpack(none)) end
-write(open, opened)
-write(buyers, bought)
+set(open, opens)
+set(buyers, buys)
 redis.call('HINCRBY', meta, 'ops', #gone)
 return answers

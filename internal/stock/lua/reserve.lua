@@ -40,8 +40,9 @@ if cools then
   cooling = read(meta, until_)
 end
 
--- What is to be written. A later request of the same user, or the same request again, sees it.
-local texts, listed, asked, opens, entries = {}, {}, {}, {}, {}
+-- What is to be written: lists of fields and values. What a later request of the same user, or the same request
+-- again, must see of it is in orderOf, texts and opened.
+local texts, holdsOf, listed, asked, opens, entries = {}, {}, {}, {}, {}, {}
 local taken, ops = 0, 0
 
 local length
@@ -64,8 +65,12 @@ local function rest(user)
 end
 
 local function list(id, since)
-  listed[#listed + 1] = wait == 0 and since or string.format('%d', since + wait)
-  listed[#listed + 1] = id
+  append(listed, wait == 0 and since or string.format('%d', since + wait), id)
+end
+
+local function keep(id, text)
+  texts[id] = text
+  append(holdsOf, id, text)
 end
 
 -- held answers with the number in the queue, if there is one.
@@ -92,7 +97,7 @@ local function again(known, request, order, entry)
     list(known, since)
   end
   if number ~= '' then text[6] = number end
-  texts[known] = table.concat(text, ' ')
+  keep(known, table.concat(text, ' '))
   ops = ops + 1
   return held('HELD', known, entry ~= '' and number or nil)
 end
@@ -102,7 +107,7 @@ local function reserve(request, order, user, entry)
   if current ~= epoch then return 'STALE' end
   if orderOf[request] then return again(orderOf[request], request, order, entry) end
 
-  local has, holding = tonumber(bought[user] or '0'), tonumber(opened[user] or '0')
+  local has, holding = tonumber(bought[user] or 0), tonumber(opened[user] or 0)
   if has >= limit then return 'LIMIT' end
   local waits = rest(user)
   if waits > 0 then return string.format('COOLING %.0f', waits) end
@@ -120,11 +125,11 @@ local function reserve(request, order, user, entry)
     number = kind == 'own' and enter(order, order, entry) or '0'
   end
   if kind == 'own' then taken = taken + 1 end
-  texts[order] = kind .. ' ' .. request .. ' ' .. user .. ' ' .. clock() .. ' ,' .. order .. ',' .. (number and ' ' .. number or '')
+  keep(order, kind .. ' ' .. request .. ' ' .. user .. ' ' .. clock() .. ' ,' .. order .. ',' .. (number and ' ' .. number or ''))
   list(order, clock())
-  orderOf[request], asked[request] = order, order
-  opened[user] = holding == 0 and '1' or string.format('%d', holding + 1)
-  opens[user] = opened[user]
+  orderOf[request], opened[user] = order, holding == 0 and '1' or string.format('%d', holding + 1)
+  append(asked, request, order)
+  append(opens, user, opened[user])
   ops = ops + 1
   return held(kind == 'own' and 'HELD' or 'MARKED', order, number)
 end
@@ -134,13 +139,14 @@ for i = first, #ARGV, fields do answers[#answers + 1] = reserve(ARGV[i], ARGV[i 
 if ops == 0 then return answers end
 
 if taken > 0 then redis.call('DECRBY', stock, taken) end
-write(holds, texts)
+set(holds, holdsOf)
 if #listed > 0 then redis.call('ZADD', ages, unpack(listed)) end
-write(requests, asked)
-write(open, opens)
+set(requests, asked)
+set(open, opens)
 local over = {} -- cooldowns of users who have bought since
-for user in pairs(opens) do
-  if cooling['cool:' .. user] then over[#over + 1] = 'cool:' .. user end
+for i = 1, #opens, 2 do
+  local cool = 'cool:' .. opens[i]
+  if cooling[cool] then over[#over + 1] = cool end
 end
 if #over > 0 then redis.call('HDEL', meta, unpack(over)) end
 redis.call('HINCRBY', meta, 'ops', ops)
