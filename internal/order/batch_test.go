@@ -328,10 +328,10 @@ func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
 
 // However long the workers are kept busy: it has no timer of its own.
 func TestARequestThatWaitsForABatchHearsWhenItsTimeIsOver(t *testing.T) {
-	const takes = 3 * time.Second
+	const takes = 4 * time.Second // of which a quarter is left for what may follow
 	s := open(t)
 	c := s.sell(t, 40, 1)
-	w := s.crowd(t, func(p *order.Deps) { p.Cleanup = takes / 3 })
+	w := s.crowd(t, func(p *order.Deps) { p.Cleanup = takes })
 	ctx, cancel := context.WithTimeout(t.Context(), takes)
 	defer cancel()
 	began, answered := time.Now(), make(chan error, 1)

@@ -118,8 +118,10 @@ func (b *Backend) acquirePlain(
 			left = append(left, m)
 			continue
 		}
-		answers[m.index].Grant, answers[m.index].Err = grantOf(fences[i], again)
-		given = append(given, m)
+		a := &answers[m.index]
+		if a.Grant, a.Err = grantOf(fences[i], again); a.Err == nil {
+			given = append(given, m)
+		}
 	}
 	if err := b.replicated(ctx, token, given...); err != nil {
 		for _, m := range given {
