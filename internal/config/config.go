@@ -124,9 +124,9 @@ type Auth struct {
 
 // Stock is how the units are split.
 type Stock struct {
-	Shards     int           `key:"shards" min:"1" max:"1024"`       // counters per coupon
-	Rows       string        `key:"rows" oneof:"coupon shard"`       // how many the database keeps it in
-	SoldOutTTL time.Duration `key:"sold_out_ttl" min:"1ms" max:"1s"` // how stale the local flag may be
+	Shards     int           `key:"shards" min:"1" max:"1024"`      // counters per coupon
+	Rows       string        `key:"rows" oneof:"coupon shard"`      // how many the database keeps it in
+	RefusalTTL time.Duration `key:"refusal_ttl" min:"1ms" max:"1s"` // how old what is refused without I/O may be
 }
 
 // Coupon is the local cache of what is on sale.
@@ -232,7 +232,7 @@ func Default() Config {
 			DialTimeout: time.Second,
 		},
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
-		Stock:  Stock{Shards: 8, Rows: "coupon", SoldOutTTL: time.Second},
+		Stock:  Stock{Shards: 8, Rows: "coupon", RefusalTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{

@@ -4,7 +4,8 @@ package config
 // refused with the new one and not accepted as an alias, so that no file depends on a
 // name that the documentation no longer has.
 var renamed = map[string]string{
-	"stock.sold_out_for": "stock.sold_out_ttl",
+	"stock.sold_out_for": "stock.refusal_ttl",
+	"stock.sold_out_ttl": "stock.refusal_ttl",
 	"coupon.refresh":     "coupon.cache_refresh",
 	"order.queue_length": "order.queue_capacity",
 	"order.queue_wait":   "order.queue_max_age",

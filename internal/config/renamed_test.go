@@ -17,7 +17,8 @@ func TestAnOldNameIsRefusedWithTheNewOne(t *testing.T) {
 		known[k.Path] = k
 	}
 	for old, now := range map[string]string{
-		"stock.sold_out_for": "stock.sold_out_ttl",
+		"stock.sold_out_for": "stock.refusal_ttl",
+		"stock.sold_out_ttl": "stock.refusal_ttl",
 		"coupon.refresh":     "coupon.cache_refresh",
 		"order.queue_length": "order.queue_capacity",
 		"order.queue_wait":   "order.queue_max_age",

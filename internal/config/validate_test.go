@@ -35,7 +35,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		"no shard":                      {func(c *config.Config) { c.Stock.Shards = 0 }, "stock.shards", "from 1 to 1024"},
 		"too many shards":               {func(c *config.Config) { c.Stock.Shards = 1025 }, "stock.shards", ""},
-		"a stale flag":                  {func(c *config.Config) { c.Stock.SoldOutTTL = time.Second + 1 }, "stock.sold_out_ttl", ""},
+		"stale refusals":                {func(c *config.Config) { c.Stock.RefusalTTL = time.Second + 1 }, "stock.refusal_ttl", ""},
 		"a stale cache":                 {func(c *config.Config) { c.Coupon.CacheRefresh = time.Second + 1 }, "coupon.cache_refresh", ""},
 		"a negative wait":               {func(c *config.Config) { c.Lock.Wait = -1 }, "lock.wait", ""},
 		"a wait beyond the request":     {func(c *config.Config) { c.Lock.Wait = 3*time.Second + 1 }, "lock.wait", "http.request_timeout"},

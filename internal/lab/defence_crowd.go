@@ -80,7 +80,7 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 		Committer: order.Single{Tx: &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}},
 		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
 		Loading:   func(s coupon.Shards) coupon.Shards { return loader{s, slices.Contains(off, counter)} },
-		Shards:    4, SoldOutTTL: time.Hour, CacheRefresh: time.Hour, PayWithin: time.Hour, Cleanup: longWait,
+		Shards:    4, RefusalTTL: time.Hour, CacheRefresh: time.Hour, PayWithin: time.Hour, Cleanup: longWait,
 	})
 	now := time.Now()
 	draft, err := path.Coupons.Create(run.Ctx(), coupon.Coupon{

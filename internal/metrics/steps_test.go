@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/metrics"
 	"seckill/internal/order"
@@ -19,6 +20,8 @@ type steps struct{ err error }
 func (steps) Left(context.Context, int64, int) ([]int64, error) { return nil, nil }
 
 func (s steps) SoldOut(int64, int64) bool { return true }
+
+func (s steps) LimitReached(coupon.Coupon, int64) bool { return true }
 
 func (s steps) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {
 	return order.Hold{OrderID: c.OrderID}, s.err
@@ -74,6 +77,7 @@ func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 			h, err := stock.Reserve(t.Context(), order.ReserveRequest{OrderID: 7})
 			require.Equal(t, int64(7), h.OrderID)
 			require.True(t, stock.SoldOut(1, 1))
+			require.True(t, stock.LimitReached(coupon.Coupon{}, 1))
 			worked := 0
 			for _, err := range []error{
 				err, stock.Confirm(t.Context(), h), stock.Release(t.Context(), h),

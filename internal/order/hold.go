@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"seckill/internal/coupon"
 )
 
 // ReserveRequest asks the shards for one unit.
@@ -56,6 +58,9 @@ type Stock interface {
 	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
 	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
+	// LimitReached reports whether the user was last seen with as many units as the sale
+	// allows. It does no I/O either.
+	LimitReached(sale coupon.Coupon, userID int64) bool
 	// Left returns the units in each shard, or coupon.ErrNotLoaded.
 	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
 	// Reserve takes one unit, from the user's home shard or else from a sibling. It returns

@@ -83,8 +83,11 @@ func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
 	if err := r.Permit.admits(sale, now); err != nil {
 		return coupon.Coupon{}, err
 	}
-	if s.stock.SoldOut(sale.ID, sale.Epoch) {
+	switch {
+	case s.stock.SoldOut(sale.ID, sale.Epoch):
 		return coupon.Coupon{}, coupon.ErrSoldOut
+	case s.stock.LimitReached(sale, r.UserID):
+		return coupon.Coupon{}, ErrLimitReached
 	}
 	return sale, nil
 }

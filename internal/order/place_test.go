@@ -83,6 +83,34 @@ func stepsInTheirOrder(t *testing.T, s *shop) {
 	require.Empty(t, f.seen, "what is known to be sold out costs nothing")
 }
 
+func TestWhoIsKnownToBeAtTheLimitCostsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 10, 1)
+		f := failing()
+		instance := s.with(f.into)
+		first, err := instance.Place(t.Context(), wish(c, 7, "k"))
+		require.NoError(t, err)
+		f.seen = nil
+		_, err = instance.Place(t.Context(), wish(c, 7, ""))
+		require.ErrorIs(t, err, order.ErrLimitReached)
+		require.Equal(t, []string{"before admit", "before id", "after id", "before reserve", "leave, bought: false"}, f.seen)
+
+		f.seen = nil
+		_, err = instance.Place(t.Context(), wish(c, 7, ""))
+		require.ErrorIs(t, err, order.ErrLimitReached)
+		require.Empty(t, f.seen)
+		again, err := instance.Place(t.Context(), wish(c, 7, "k"))
+		require.NoError(t, err, "the order of the key is shown all the same")
+		require.Equal(t, first.ID, again.ID)
+
+		_, err = s.Cancel(t.Context(), first.ID, 7)
+		require.NoError(t, err)
+		_, err = instance.Place(t.Context(), wish(c, 7, ""))
+		require.NoError(t, err, "once its unit is back")
+		s.atRest(t, c, 1)
+	})
+}
+
 func TestAUserGetsAsManyAsTheLimitAllowsEachInASlotOfItsOwn(t *testing.T) {
 	onAll(t, func(t *testing.T, s *shop) {
 		for _, limit := range []int{1, 3} {

@@ -195,7 +195,7 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 	s.Core = core.New(core.Options{
 		DB: db, Redis: client, Locker: s.Locker(t, Patient), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
 		Shards: Shards, CacheRefresh: time.Second, PayWithin: PayWithin, Cleanup: Patient,
-		SoldOutTTL: time.Hour, // no flag falls by itself
+		RefusalTTL: time.Hour, // nothing that is refused without I/O is forgotten by itself
 		Reconciler: func(d order.ReconcilerDeps) order.ReconcilerDeps {
 			d.Locker = s.Locker(t, 0)
 			return d

@@ -16,37 +16,53 @@ const channel = "events"
 const (
 	changedEvent   = "changed"
 	restockedEvent = "returned"
+	belowEvent     = "below" // the limit is a user, who is named after the coupon; restock.lua says so
 )
 
 // AnnounceChange tells every instance that the coupon has changed.
 func (s *Stock) AnnounceChange(ctx context.Context, couponID int64) error {
-	return s.announce(ctx, changedEvent, couponID)
+	return s.announce(ctx, event{what: changedEvent, couponID: couponID})
 }
 
 // AnnounceRestock tells every instance that a sold-out coupon has a unit again.
 func (s *Stock) AnnounceRestock(ctx context.Context, couponID int64) error {
-	return s.announce(ctx, restockedEvent, couponID)
+	return s.announce(ctx, event{what: restockedEvent, couponID: couponID})
 }
 
-func (s *Stock) announce(ctx context.Context, event string, couponID int64) error {
-	err := s.client.Publish(ctx, s.prefix+channel, encodeEvent(event, couponID)).Err()
-	if err != nil {
+// event is what is announced of a coupon.
+type event struct {
+	what     string
+	couponID int64
+	userID   int64 // 0 if it is of no user
+}
+
+func (s *Stock) announce(ctx context.Context, e event) error {
+	if err := s.client.Publish(ctx, s.prefix+channel, e.String()).Err(); err != nil {
 		return fmt.Errorf("%w: announce: %w", order.ErrUnavailable, err)
 	}
 	return nil
 }
 
-func encodeEvent(event string, couponID int64) string {
-	return event + " " + strconv.FormatInt(couponID, 10)
+// String returns what parseEvent reads.
+func (e event) String() string {
+	text := e.what + " " + strconv.FormatInt(e.couponID, 10)
+	if e.userID != 0 {
+		text += " " + strconv.FormatInt(e.userID, 10)
+	}
+	return text
 }
 
-// parseEvent reads what encodeEvent wrote.
-func parseEvent(text string) (event string, couponID int64, err error) {
-	event, id, _ := strings.Cut(text, " ")
-	if couponID, err = strconv.ParseInt(id, 10, 64); err != nil {
-		return "", 0, fmt.Errorf("event %q: %w", text, err)
+func parseEvent(text string) (e event, err error) {
+	what, ids, _ := strings.Cut(text, " ")
+	couponID, userID, of := strings.Cut(ids, " ")
+	e.what = what
+	if e.couponID, err = strconv.ParseInt(couponID, 10, 64); err == nil && of {
+		e.userID, err = strconv.ParseInt(userID, 10, 64)
 	}
-	return event, couponID, nil
+	if err != nil {
+		return event{}, fmt.Errorf("event %q: %w", text, err)
+	}
+	return e, nil
 }
 
 // clearSoldOut removes the coupon from the sold-out cache here, and in every instance if the
@@ -76,15 +92,17 @@ func (s *Stock) Listen(ctx context.Context, changed func(couponID int64)) {
 			if !ok {
 				return
 			}
-			event, couponID, err := parseEvent(m.Payload)
+			e, err := parseEvent(m.Payload)
 			if err != nil {
 				continue // not of this program, or of a later one
 			}
-			switch event {
+			switch e.what {
 			case changedEvent:
-				changed(couponID)
+				changed(e.couponID)
 			case restockedEvent:
-				s.soldOut.clear(couponID)
+				s.soldOut.clear(e.couponID)
+			case belowEvent:
+				s.limited.remove(buyer{e.couponID, e.userID})
 			}
 		}
 	}

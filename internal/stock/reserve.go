@@ -17,7 +17,9 @@ import (
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := coupon.Home(c.UserID, c.Shards)
+	version := s.limited.currentVersion()
 	h, err := unmarked(s.reserve(ctx, c, home, refuseIfEmpty))
+	s.limited.add(c, err, version)
 	if errors.Is(err, errEmpty) {
 		return s.borrow(ctx, c, home)
 	}
@@ -175,12 +177,15 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 		return err
 	}
 	home := coupon.Home(r.UserID, r.Shards)
-	answer, err := s.run(ctx, restockScript, r.CouponID, home, r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds())
+	below := event{belowEvent, r.CouponID, r.UserID}
+	answer, err := s.run(ctx, restockScript, r.CouponID, home,
+		r.Epoch, r.OrderID, r.UserID, s.cooldown.Milliseconds(), s.prefix+channel, below.String())
 	if err != nil {
 		return err
 	}
 	if err := refusals[answer[0]]; err != nil {
 		return err
 	}
+	s.limited.remove(buyer{r.CouponID, r.UserID})
 	return s.clearSoldOut(ctx, r.CouponID, answer)
 }

@@ -101,6 +101,7 @@ type Stock struct {
 	client   redis.UniversalClient
 	scripter Scripter // for the calls of every order: the client, or pipelines of it
 	soldOut  *soldOutCache
+	limited  *limitCache
 	prefix   string // begins every key and channel
 	cooldown time.Duration
 
@@ -119,11 +120,12 @@ type Scripter interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// New returns a Stock. A coupon that was seen empty counts as sold out for soldOutFor without I/O,
-// unless a restock is announced.
-func New(client redis.UniversalClient, soldOutFor time.Duration) *Stock {
+// New returns a Stock. For refusalTTL a coupon that was seen empty counts as sold out without I/O, and a buyer
+// who was refused for the limit as one who is at it, unless a restock is announced.
+func New(client redis.UniversalClient, refusalTTL time.Duration) *Stock {
 	return &Stock{
-		client: client, scripter: client, soldOut: newSoldOutCache(soldOutFor), prefix: DefaultPrefix,
+		client: client, scripter: client, prefix: DefaultPrefix,
+		soldOut: newSoldOutCache(refusalTTL), limited: newLimitCache(refusalTTL),
 		log: slog.New(slog.DiscardHandler), halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}},
 		unmarkTimeout: defaultUnmarkTimeout,
 	}

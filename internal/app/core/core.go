@@ -39,7 +39,7 @@ type Options struct {
 	OnHeartbeat func(err error) // is told of each heartbeat, which writes into both stores; may be nil
 
 	Shards         int // of a new publication
-	SoldOutTTL     time.Duration
+	RefusalTTL     time.Duration
 	Cooldown       time.Duration // after an order was cancelled or has expired
 	CacheRefresh   time.Duration
 	PayWithin      time.Duration
@@ -71,7 +71,7 @@ func New(o Options) *Core {
 		o.Log = slog.Default()
 	}
 	c := &Core{
-		Stock: stock.New(o.Redis, o.SoldOutTTL).WithLog(o.Log).WithCooldown(o.Cooldown),
+		Stock: stock.New(o.Redis, o.RefusalTTL).WithLog(o.Log).WithCooldown(o.Cooldown),
 		Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log),
 	}
 	if o.Scripter != nil {

@@ -1,7 +1,8 @@
 -- Puts the unit of an ended order back, once, on its buyer's home shard.
 --
 -- KEYS: stock meta holds open buyers requests returned
--- ARGV: epoch, order, user, for how many ms that user is refused from now on (0: not at all)
+-- ARGV: epoch, order, user, for how many ms that user is refused from now on (0: not at all), and the channel and the
+--       message that tell every instance that the user has a unit less
 -- Returns OK <units left>, NONE (it is back already), CONTAINED (a newer epoch was
 -- loaded with it) or NOTLOADED (the epoch is not there, or not there yet).
 local stock, meta, buyers, returned = KEYS[1], KEYS[2], KEYS[5], KEYS[7]
@@ -27,4 +28,5 @@ if ARGV[4] ~= '0' then
   redis.call('HSET', meta, 'cools', '1', 'cool:' .. user, string.format('%.0f', tonumber(clock()) + tonumber(ARGV[4])))
 end
 redis.call('HINCRBY', meta, 'ops', 1)
+redis.pcall('PUBLISH', ARGV[5], ARGV[6]) -- if that fails, a refusal is too old for a moment, and nothing half done
 return {'OK', tostring(left)}
