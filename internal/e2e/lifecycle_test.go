@@ -23,7 +23,8 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 	paid := fleet[0].as(t, 1).buy(id, "").sold(t, http.StatusCreated)
 	ended := fleet[0].as(t, 2).buy(id, "").sold(t, http.StatusCreated)
 	assert.Equal(t, "pending", paid.Status)
-	fleet[1].as(t, 2).buy(id, "").isProblem(t, http.StatusConflict, "limit_reached") // which it remembers
+	fleet[1].as(t, 2).buy(id, "").isProblem(t, http.StatusConflict, "limit_reached") // it remembers
+
 	for _, i := range fleet { // on any instance, and as often as one likes
 		assert.Equal(t, "paid", i.as(t, 1).pay(paid.ID).sold(t, http.StatusOK).Status)
 		assert.Equal(t, "cancelled", i.as(t, 2).cancel(ended.ID).sold(t, http.StatusOK).Status)
