@@ -23,7 +23,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 	paid := fleet[0].as(t, 1).buy(id, "").sold(t, http.StatusCreated)
 	ended := fleet[0].as(t, 2).buy(id, "").sold(t, http.StatusCreated)
 	assert.Equal(t, "pending", paid.Status)
-	fleet[1].as(t, 2).buy(id, "").isProblem(t, http.StatusConflict, "limit_reached") // it remembers
+	fleet[1].as(t, 2).buy(id, "").isProblem(t, http.StatusConflict, "limit_reached") // it remembers that for a moment
 
 	for _, i := range fleet { // on any instance, and as often as one likes
 		assert.Equal(t, "paid", i.as(t, 1).pay(paid.ID).sold(t, http.StatusOK).Status)
@@ -32,7 +32,7 @@ func TestAnOrderIsPaidCancelledOrExpiredAndOnlyOneOfThem(t *testing.T) {
 		i.as(t, 2).pay(ended.ID).isProblem(t, http.StatusConflict, "conflict")
 	}
 	fleet[1].as(t, 1).buy(id, "").isProblem(t, http.StatusConflict, "limit_reached")
-	within(t, 10*time.Second, func() error { // the slot is free again, as the instance hears
+	within(t, 10*time.Second, func() error { // the slot is free again, also where a refusal was remembered
 		if r := fleet[1].as(t, 2).buy(id, ""); r.status != http.StatusCreated {
 			return errors.New(r.body)
 		}
