@@ -67,8 +67,8 @@ func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
 
 	table, err := Table(o, []Mutant{m, other})
 	require.NoError(t, err)
-	require.Contains(t, table, "The 2 planted bugs")
-	require.Contains(t, table, "1 killed\n(1 of them since their last change), 1 not, 0 never tried")
+	require.Contains(t, table, "The tests are held against 2 planted bugs.")
+	require.Contains(t, table, "At the last try 1 were killed\n(1 of them since their last change) and 1 were not; 0 were never tried")
 	require.Contains(t, table, "| it | something. | 2 of 2 | `TestTwice/of_one`: `tiny_test.go:8: odd` |")
 	require.Contains(t, table, `| other | something. | SURVIVED, 0 of 1 \* |`)
 

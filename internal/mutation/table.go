@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// tableHead is what the document says of itself. It names its own command.
+// tableHead explains the table and names the command that writes it.
 const tableHead = `# Mutants
 
-The %d planted bugs that the tests are held against, and what became of each when it was last tried: %d killed
-(%d of them since their last change), %d not, %d never tried. How they are kept and tried is in [TESTING](TESTING.md#mutants). Written by
+The tests are held against %d planted bugs. At the last try %d were killed
+(%d of them since their last change) and %d were not; %d were never tried. docs/TESTING.md says how the bugs are
+kept and tried. This command tries the changed bugs and writes this table:
 
 ` + "```sh\n%s\n```" + `
 
-which tries what has changed since and writes the results into this file. "killed" is in how many tries of how
-many all the tests that the mutant names turned red, and "by" is the first of them, with what it said. A star is
-a result of before the last change of the mutant, of the file's package or of the tests', when the table was
-written.
+The column "killed" counts the tries in which every test that the mutant names turned red. The column "by" has
+the first of these tests with its message. A star marks a result from before the last change of the mutant, of
+the mutated package or of the tests.
 `
 
 const (
-	// ResultsFile keeps the results, below the root, so that every copy of the source
-	// has them, too.
+	// ResultsFile keeps the results below the root, because the gallery shows the tests that it names.
 	ResultsFile = "internal/mutation/testdata/results.jsonl"
-	// TableFile is the document that is written from them.
-	TableFile = "docs/MUTANTS.md"
+	// TableFile is the table that is written from the results. It is not part of the repository.
+	TableFile = "bin/mutants.md"
 
 	command = "go run ./internal/mutation/cmd/mutants -table " + TableFile
 )
