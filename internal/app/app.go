@@ -46,7 +46,6 @@ type App struct {
 	scripts  redisconn.Pipelined // of redis, for the order path
 	store    *store.Store
 	locker   *lock.Locker // of users and jobs, by lock.backend
-	batches  int          // the size of them, by order.commit and lock.backend
 	leases   *lock.Locker // of worker numbers and loadings, always in Redis
 	orders   *order.Service
 	fleet    *stock.Instances
@@ -133,7 +132,6 @@ func (a *App) openLocks(ctx context.Context) (err error) {
 		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
-	a.batches = batchSize(a.cfg.Order, backend)
 	if a.locker, err = lock.New(faultyBackend(backend), o); err != nil {
 		return Usage(err)
 	}
@@ -211,7 +209,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
 	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, coupon.Home)
 	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg, a.store, a.metrics, a.traces)
-	d.BatchSize = a.batches
+	if cfg.Order.BatchSize > 1 { // of one there is nothing to share
+		d.BatchSize = cfg.Order.BatchSize
+	}
 	a.orders = order.NewService(faultyService(d))
 	for of := range causes {
 		a.metrics.StartUnavailable(of)

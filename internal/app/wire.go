@@ -76,29 +76,16 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	return store.Open(ctx, o)
 }
 
-// newCommitter returns what order.commit names: one transaction for the orders of many
-// requests, or, as single, groups of one, at a time as many as half of the connections: the
-// others are for reads.
+// newCommitter returns the committer of order.batch_size. With 1 each order has a transaction of its
+// own, and half of the connections commit at once: the other half is for reads.
 func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
 	o := store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()}
-	if cfg.Order.Commit == "single" {
-		o.MaxOrders, o.Committers = 1, max(1, cfg.MySQL.MaxOpen/2)
+	o.MaxOrders = cfg.Order.BatchSize
+	if cfg.Order.BatchSize == 1 {
+		o.Committers = max(1, cfg.MySQL.MaxOpen/2)
 	}
 	return m.Committer(t.Committer(db.GroupCommitter(o)))
 }
-
-// batchSize is how many orders are placed together at most. A batch is worth its while
-// with a lock that takes many keys in one trip.
-func batchSize(cfg config.Order, b lock.Backend) int {
-	if _, batches := b.(lock.Batcher); !batches || cfg.Commit != "batch" {
-		return 0
-	}
-	return maxBatch
-}
-
-// maxBatch is so many that the stores' part of the cost of an order hardly becomes less, and
-// so few that no script of a batch keeps a server busy for more than 5 ms.
-const maxBatch = 256
 
 // newAdmission returns the limit on orders that are placed at once, or nil in mode queue,
 // where a request is answered before the commit and workerConcurrency bounds the load.
@@ -107,7 +94,7 @@ func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {
 		return nil
 	}
 	most, least := cfg.Admission.MaxConcurrent, cfg.Admission.MaxConcurrent/2
-	if cfg.Order.Commit == "single" {
+	if cfg.Order.BatchSize == 1 {
 		// Each order takes a connection to the database, and payments need some too.
 		most = min(most, cfg.MySQL.MaxOpen*3/4)
 		least = most / 4

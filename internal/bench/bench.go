@@ -226,7 +226,7 @@ func (b *bench) measured(ctx context.Context, name string, round int, measure fu
 // ordering returns the path on which growth and load are measured: the first that sells and that
 // this build has.
 func (b *bench) ordering(ctx context.Context) (path, error) {
-	for _, name := range []string{batch, group, single} {
+	for _, name := range []string{batch, single} {
 		p := pathCalled(name)
 		absent, err := b.house.refuses(ctx, p.env)
 		if err != nil || !absent {

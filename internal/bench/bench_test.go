@@ -62,7 +62,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.Greater(t, f[redisScripts], 1.9)
 		}},
 		{"many orders share a commit", func(t *testing.T) {
-			f := measure(t, group)
+			f := measure(t, batch)
 			bought(t, f)
 			assert.Less(t, f[commits], 0.9)
 		}},
@@ -90,7 +90,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.Zero(t, f[accepted])
 		}},
 		{"coupons of one crowd begin together and are added up", func(t *testing.T) {
-			s, err := h.open(t.Context(), pathCalled(group))
+			s, err := h.open(t.Context(), pathCalled(batch))
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.close()) })
 			var got taken
@@ -104,7 +104,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, c.Stop()) })
 			b := &bench{house: h, sizes: sizes{taps: taps}}
-			got, err := b.inFleet(t.Context(), pathCalled(group), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
+			got, err := b.inFleet(t.Context(), pathCalled(batch), cluster{instances: 2, cluster: true, nodes: c.Nodes()})
 			require.NoError(t, err)
 			require.Empty(t, got.violations)
 			assert.InDelta(t, taps, got.figures[accepted], 0)
@@ -147,7 +147,7 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			assert.Empty(t, b.report.Load)
 		}},
 		{"an audit that is not clean is told", func(t *testing.T) {
-			s, err := h.open(t.Context(), pathCalled(group))
+			s, err := h.open(t.Context(), pathCalled(batch))
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.close()) })
 			id, err := s.sell(t.Context(), 10, time.Now().Add(-time.Second))
@@ -166,10 +166,10 @@ func TestThePathsOfTheRealProgram(t *testing.T) {
 			require.ErrorIs(t, r.Verdict(), ErrNoSpeed)
 		}},
 		{"a setting that the program refuses is a path that is absent", func(t *testing.T) {
-			absent, err := h.refuses(t.Context(), []string{"SECKILL_ORDER__COMMIT=wishes"})
+			absent, err := h.refuses(t.Context(), []string{"SECKILL_ORDER__BATCH_SIZE=wishes"})
 			require.NoError(t, err)
 			assert.True(t, absent)
-			absent, err = h.refuses(t.Context(), []string{commitSingle})
+			absent, err = h.refuses(t.Context(), []string{batchOfOne})
 			require.NoError(t, err)
 			assert.False(t, absent)
 		}},
@@ -249,13 +249,13 @@ func TestAPathIsComparedWithTheBareRouteBeforeAndAfterIt(t *testing.T) {
 }
 
 func report() *Report {
-	r := &Report{Environment: []string{"today", "a <machine> & more"}, Ordering: group, Audits: 2}
+	r := &Report{Environment: []string{"today", "a <machine> & more"}, Ordering: batch, Audits: 2}
 	for i, share := range loads {
 		row := Row{Name: "some", At: share * 1000}
 		row.figures[rate], row.figures[p99], row.figures[p50] = min(row.At, 1000), float64(i*i), float64(i)
 		r.Load = append(r.Load, row)
 	}
-	r.Paths = []Row{{Name: group}}
+	r.Paths = []Row{{Name: batch}}
 	r.Paths[0].figures[ofSingle], r.Paths[0].figures[asked] = 12, 12345
 	return r
 }
@@ -265,7 +265,7 @@ func TestTheTableHasItsColumnsAndItsVerdict(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, r.WriteText(&text))
 	assert.Contains(t, text.String(), "| path | CPU of all processes, µs | of a bare request's | asked | accepted | committed | refused | failed |")
-	assert.Contains(t, text.String(), "| group commit | 0.0 | 0.00 | 12,345 |")
+	assert.Contains(t, text.String(), "| batch | 0.0 | 0.00 | 12,345 |")
 	assert.Contains(t, text.String(), "audit: clean after every one of 2 measurements")
 	require.NoError(t, r.Verdict())
 	r.Violations = []string{"a unit was sold twice"}
@@ -287,7 +287,7 @@ func TestScriptsReadTheSame(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text.Bytes(), &read))
 	assert.NotNil(t, read.Violations)
-	assert.Equal(t, group, read.Paths[0].Name)
+	assert.Equal(t, batch, read.Paths[0].Name)
 	assert.InDelta(t, 12345, read.Paths[0].Figures["asked"], 0)
 	assert.Len(t, read.Paths[0].Figures, int(metrics), "each has a name of its own")
 }

@@ -22,7 +22,7 @@ const (
 	p50         // ms, of those answers
 	p99         // ms
 	ofBare      // rate, over the bare route's just before and after
-	ofSingle    // rate, over single commit's in the same round
+	ofSingle    // rate, over that of batches of one in the same round
 	cpuAll      // µs each, of all processes
 	costOfBare  // the same, over the bare route's just before and after
 

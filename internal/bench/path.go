@@ -47,13 +47,11 @@ func (p path) counts() string {
 func (p path) inTurn() bool { return p.counts() != "" && p.sale != bareRoute }
 
 const (
-	commitBatch  = "SECKILL_ORDER__COMMIT=batch"
-	commitGroup  = "SECKILL_ORDER__COMMIT=group"
-	commitSingle = "SECKILL_ORDER__COMMIT=single"
-	rowsByShard  = "SECKILL_STOCK__ROWS=shard"
-	withTokens   = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
-	modeQueue    = "SECKILL_ORDER__MODE=queue"
-	noLock       = "SECKILL_LOCK__BACKEND=none"
+	batchOfOne  = "SECKILL_ORDER__BATCH_SIZE=1"
+	rowsByShard = "SECKILL_STOCK__ROWS=shard"
+	withTokens  = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
+	modeQueue   = "SECKILL_ORDER__MODE=queue"
+	noLock      = "SECKILL_LOCK__BACKEND=none"
 	// A whole row may be in the queue at once: refusals are not what is measured.
 	queueLength = "SECKILL_ORDER__QUEUE_CAPACITY=60000"
 )
@@ -62,8 +60,7 @@ const (
 const (
 	bare   = "bare route"
 	batch  = "batch"
-	group  = "group commit"
-	single = "single commit"
+	single = "batches of one"
 	queue  = "queue"
 	look   = "look"
 
@@ -77,14 +74,13 @@ const (
 // reported.
 var paths = []path{
 	{bare, "a gin route that only answers JSON", nil, bareRoute, 80_000, 4000, false},
-	{batch, "201 after the commit, every step once for many orders", []string{commitBatch}, enough, 60_000, 1500, false},
-	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{commitBatch, withTokens}, enough, 60_000, 1500, false},
-	{group, "201 after the commit, many orders a transaction", []string{commitGroup}, enough, 60_000, 1500, false},
-	{single, "201 after the commit, one order a transaction", []string{commitSingle}, enough, 8000, 500, false},
-	{"batch, rows", "batch, with the coupon's stock in a row for each shard", []string{commitBatch, rowsByShard}, enough, 60_000, 1500, false},
-	{"single, rows", "single commit, with the coupon's stock in a row for each shard", []string{commitSingle, rowsByShard}, enough, 8000, 500, false},
-	{"group, no lock", "the same without the users' locks", []string{commitGroup, noLock}, enough, 60_000, 1500, false},
-	{"single, no lock", "the same without the users' locks", []string{commitSingle, noLock}, enough, 8000, 500, false},
+	{batch, "201 after the commit, every step once for many orders", nil, enough, 60_000, 1500, false},
+	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{withTokens}, enough, 60_000, 1500, false},
+	{single, "201 after the commit, each order by itself", []string{batchOfOne}, enough, 8000, 500, false},
+	{"batch, rows", "batch, with the coupon's stock in a row for each shard", []string{rowsByShard}, enough, 60_000, 1500, false},
+	{"single, rows", "batches of one, with the coupon's stock in a row for each shard", []string{batchOfOne, rowsByShard}, enough, 8000, 500, false},
+	{"batch, no lock", "the same without the users' locks", []string{noLock}, enough, 60_000, 1500, false},
+	{"single, no lock", "the same without the users' locks", []string{batchOfOne, noLock}, enough, 8000, 500, false},
 	{queue, "202, polled until the row is committed", []string{modeQueue, queueLength}, enough, 60_000, 1500, false},
 	{soldOutPath, "409 sold_out", nil, soldOut, 120_000, 4000, false},
 	{soldOutKeys, "the same to taps with a key, whose earlier orders are looked for", nil, soldOut, 120_000, 4000, true},

@@ -54,7 +54,7 @@ func (r *Report) Targets() (all []Target) {
 	for _, t := range []Target{
 		{"CPU of an order in batches, all processes, in bare requests", fast[costOfBare], 0, 3.3, 0, hasFast && hasBare},
 		{"orders/s in batches, of the bare route", fast[ofBare], 0.25, 0, 0, hasFast && hasBare},
-		{"the same, of single commit", fast[ofSingle], 8, 0, 0, hasFast && hasSingle},
+		{"the same, of batches of one", fast[ofSingle], 8, 0, 0, hasFast && hasSingle},
 		{"queued orders/s (202), of the bare route", over(queued[queuedRate], bareRate), 0.28, 0, 0, hasQueue && hasBare},
 		{"rows reaching SQL/s from the queue, of the bare route", queued[ofBare], 0.2, 0, 0, hasQueue && hasBare},
 		{"sold_out answers/s, of the bare route", none[ofBare], 0.9, 0, 0, hasNone && hasBare},

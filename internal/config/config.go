@@ -149,7 +149,7 @@ type Lock struct {
 
 // Order is the order path.
 type Order struct {
-	Commit             string        `key:"commit" oneof:"single group batch"`
+	BatchSize          int           `key:"batch_size" min:"1" max:"1024"` // orders that are made together at most
 	Mode               string        `key:"mode" oneof:"sync queue"`
 	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard
 	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
@@ -236,7 +236,7 @@ func Default() Config {
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{
-			Commit:             "batch",
+			BatchSize:          256,
 			Mode:               "sync",
 			QueueCapacity:      2000,
 			QueueMaxAge:        15 * time.Second,

@@ -20,6 +20,7 @@ func TestAnOldNameIsRefusedWithTheNewOne(t *testing.T) {
 		"stock.sold_out_for": "stock.refusal_ttl",
 		"stock.sold_out_ttl": "stock.refusal_ttl",
 		"coupon.refresh":     "coupon.cache_refresh",
+		"order.commit":       "order.batch_size",
 		"order.queue_length": "order.queue_capacity",
 		"order.queue_wait":   "order.queue_max_age",
 		"order.pay_within":   "order.payment_timeout",

@@ -43,7 +43,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"an unknown lock":               {func(c *config.Config) { c.Lock.Backend = "hunter2" }, "lock.backend", "must be one of redis, redlock"},
 		"no lock":                       {func(c *config.Config) { c.Lock.Backend = "none" }, "lock.backend", "SECKILL_ALLOW_UNSAFE_LOCK=1"},
 		"an empty lock":                 {func(c *config.Config) { c.Lock.Backend = "" }, "lock.backend", ""},
-		"an unknown commit":             {func(c *config.Config) { c.Order.Commit = "hunter2" }, "order.commit", "must be one of single, group"},
+		"a batch of none":               {func(c *config.Config) { c.Order.BatchSize = 0 }, "order.batch_size", "must be from 1 to 1024"},
 		"an unknown way to answer":      {func(c *config.Config) { c.Order.Mode = "hunter2" }, "order.mode", "must be one of sync, queue"},
 		"no room in the queue":          {func(c *config.Config) { c.Order.QueueCapacity = 0 }, "order.queue_capacity", "from 1 to 1000000"},
 		"a queue that is not settled":   {func(c *config.Config) { c.Order.Mode, c.Order.QueueMaxAge = "queue", 19*time.Second }, "order.queue_max_age", "28s together"},

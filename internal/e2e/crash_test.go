@@ -20,7 +20,7 @@ func TestAnInstanceThatDiesOrStopsInMidRushLosesNothing(t *testing.T) {
 		harm          func(t *testing.T, i *instance)
 	}
 	var ways []way
-	for _, setting := range []string{"SECKILL_ORDER__COMMIT=group", "SECKILL_ORDER__COMMIT=single", "SECKILL_ORDER__MODE=queue"} {
+	for _, setting := range []string{"SECKILL_ORDER__BATCH_SIZE=256", "SECKILL_ORDER__BATCH_SIZE=1", "SECKILL_ORDER__MODE=queue"} {
 		ways = append(ways, way{"kill -9 and a restart", setting, func(t *testing.T, i *instance) {
 			i.kill(t)
 			i.restart(t)

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -17,16 +18,16 @@ func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {
 	for _, c := range testservers.Sample(t, 2, []struct {
 		name                           string
 		users, stock, limit, doubleTap int
-		commit, mode                   string
+		batch                          int
+		mode                           string
 	}{
-		{name: "one unit per user", users: 4_000, stock: 1_000, limit: 1, doubleTap: 20, commit: "batch"},
-		{name: "two units per user", users: 800, stock: 300, limit: 2, doubleTap: 4, commit: "batch"},
-		{name: "one transaction for many", users: 400, stock: 200, limit: 2, doubleTap: 4, commit: "group"},
-		{name: "one transaction an order", users: 400, stock: 200, limit: 2, doubleTap: 4, commit: "single"},
-		{name: "through the queues", users: 1_500, stock: 500, limit: 1, doubleTap: 10, commit: "group", mode: "queue"},
+		{name: "one unit per user", users: 4_000, stock: 1_000, limit: 1, doubleTap: 20, batch: 256},
+		{name: "two units per user", users: 800, stock: 300, limit: 2, doubleTap: 4, batch: 256},
+		{name: "each order by itself", users: 400, stock: 200, limit: 2, doubleTap: 4, batch: 1},
+		{name: "through the queues", users: 1_500, stock: 500, limit: 1, doubleTap: 10, batch: 256, mode: "queue"},
 	}) {
 		t.Run(c.name, func(t *testing.T) {
-			s := newShop(t, "SECKILL_ORDER__COMMIT="+c.commit, "SECKILL_ORDER__MODE="+cmp.Or(c.mode, "sync"))
+			s := newShop(t, "SECKILL_ORDER__BATCH_SIZE="+strconv.Itoa(c.batch), "SECKILL_ORDER__MODE="+cmp.Or(c.mode, "sync"))
 			fleet := s.fleet(t)
 			id := fleet[0].sale(t, c.stock, c.limit)
 			sum := total(rushEach(t, fleet, rush.Options{

@@ -10,17 +10,15 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
-// With order.commit: batch every step is done once for many orders, and each is answered
-// with an outcome of its own (batch.go):
+// Every step is done once for many orders, and each is answered with an outcome of its own (batch.go):
 //
 //	place ─▶ ┐ RESERVE many ─▶ LOCK many
 //	place ─▶ ┤   BEGIN  all fences ─▶ all slots ─▶ all orders ─▶ all units  COMMIT
 //	place ─▶ ┘ UNLOCK many ─▶ CONFIRM many
 //
-// What BEGIN … COMMIT is depends on the Committer (placement.go), which takes the order as a
-// value: what is to be placed, its fence, limit and epoch. With order.commit: single it is a
-// transaction of this order. With order.commit: group it is that of a batch, and all other steps
-// are the order's own.
+// The Committer (placement.go) does what stands between BEGIN and COMMIT. It takes each order as a
+// value: the order to be placed, its fence, limit and epoch. With order.batch_size: 1 each order is
+// made by itself.
 //
 // With order.mode: queue the answer comes after RESERVE, which also writes an entry into
 // the shard's queue, and a worker does the rest (queue.go, worker.go). With order.queue_order:

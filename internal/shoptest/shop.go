@@ -59,14 +59,14 @@ type Shop struct {
 	stores *stores
 }
 
-// Commit is what order.commit chooses between.
+// Commit says how a shop commits its orders.
 type Commit string
 
-// The ways to commit. What a shop does that was not told otherwise is Batch.
+// The ways to commit. The default is Batch, as in the program.
 const (
 	Batch  Commit = "batch"  // every step once for many orders
 	Group  Commit = "group"  // one transaction for many
-	Single Commit = "single" // a transaction each, of order.Single
+	Single Commit = "single" // a transaction each, of order.Single, as the fallback of a batch
 )
 
 // Commits are all of them.
