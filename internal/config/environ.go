@@ -3,14 +3,17 @@ package config
 import "strings"
 
 // variables reads the environment into a Config. It refuses a name that begins with
-// SECKILL_ and is not known: it is nearly always a key with a single underscore.
+// SECKILL_ and is not known: it is nearly always a key with a single underscore. It ignores a
+// name that is not a key and that an orchestrator has set.
 type variables struct {
 	into  *Config
 	wrong *problems
+	links links
 }
 
 // read sets the keys whose variables are in environ; of two with one name the last wins.
 func (v variables) read(environ []string) {
+	v.links = linksIn(environ)
 	for _, entry := range environ {
 		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, Prefix) {
 			v.take(name, value)
@@ -41,6 +44,9 @@ func (v variables) take(name, value string) {
 			v.wrong.add(name+" is called "+variable(now)+" now", now)
 			return
 		}
+	}
+	if v.links.has(name, value) {
+		return
 	}
 	text := "unknown variable " + shown(name) + ": "
 	if near, ok := Nearest(strings.TrimPrefix(name, Prefix), paths()); ok {
