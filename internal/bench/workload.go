@@ -53,7 +53,11 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 		o.Ready, o.Done = b.ready, b.done
 		all.Go(func() {
 			var err error
-			if reports[i], err = rush.Run(ctx, o); err != nil {
+			reports[i], err = rush.Run(ctx, o)
+			if err == nil && reports[i].GaveUp != "" {
+				err = errors.New(reports[i].GaveUp)
+			}
+			if err != nil {
 				cancel(err)
 			}
 		})

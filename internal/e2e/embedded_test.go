@@ -27,7 +27,7 @@ func isReport(t testing.TB, text string, committed int) {
 	want := []string{
 		"accepted", "asked", "audit", "committed", "duplicates", "failed", "inversions",
 		"inversions_by_path", "inversions_by_shard", "orders_per_second", "oversold", "overtaken", "p50_ms", "p99_ms",
-		"refused", "requests_per_second", "seconds", "violations",
+		"refused", "requests_per_second", "seconds", "selling_seconds", "violations",
 	}
 	var got []string
 	for name := range fields {

@@ -74,7 +74,9 @@ func (r *run) fetchAuditAtRest(ctx context.Context) (auditReport, error) {
 	for {
 		var in auditReport
 		asked := time.Now()
-		if in, err = r.fetchAudit(ctx); err == nil {
+		in, err = r.fetchAudit(ctx)
+		r.noteAudit(asked, err)
+		if err == nil {
 			seen = in
 			if in.atRest() {
 				return in, nil
@@ -89,6 +91,17 @@ func (r *run) fetchAuditAtRest(ctx context.Context) (auditReport, error) {
 		if time.Now().After(last) || !sleep(ctx, auditEvery) {
 			return seen, err
 		}
+	}
+}
+
+// noteAudit ends the run if the server is gone.
+func (r *run) noteAudit(asked time.Time, err error) {
+	var a answer
+	if no := (*refusal)(nil); errors.As(err, &no) {
+		a, err = answer{status: no.status, code: no.code}, nil
+	}
+	if gone := r.silence.note(asked, a, err); gone != nil {
+		r.abandon(gone)
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 		key:    r.keyOf(t),
 	}
 	for try := 1; ; try++ {
-		a, err := r.sendTap(work, &q)
+		a, err := r.sendTap(work, t, &q)
 		v := classify(a, err)
 		switch v.kind {
 		case accepted:
@@ -39,7 +39,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 				r.countQueued()
 			}
 			if place := r.pollPath(a); place != "" {
-				r.polling.Go(func() { r.pollInDoubt(ctx, work, t, place, a.after) })
+				r.behind.Go(func() { r.pollInDoubt(ctx, work, t, place, a.after) })
 				return
 			}
 		case refused:
@@ -53,7 +53,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 			return
 		case retryable, unknown: // below, if there are tries left
 		}
-		if try == r.Tries || !t.backoff(ctx, try, a.after) {
+		if try == r.Tries || !r.backoff(ctx, &t, try, a.after) {
 			r.giveUp(t, v)
 			return
 		}
@@ -92,7 +92,11 @@ func (r *run) giveUp(t tap, v verdict) {
 
 // sendTap sends a purchase request, and asks for its purchase token before, where one is needed. A
 // token is asked for once, so that every try has the same. A refusal of the token is one of the tap.
-func (r *run) sendTap(work context.Context, q *request) (answer, error) {
+func (r *run) sendTap(work context.Context, t tap, q *request) (answer, error) {
+	if t.late { // it is none of the workers' requests
+		r.polls <- struct{}{}
+		defer func() { <-r.polls }()
+	}
 	if r.permits && q.permit == "" {
 		path := r.prefix + "/api/v1/coupons/" + r.Coupon + "/purchase-tokens"
 		a, err := r.send(work, request{method: http.MethodPost, path: path, token: q.token})
@@ -106,11 +110,21 @@ func (r *run) sendTap(work context.Context, q *request) (answer, error) {
 
 // send sends one request and counts it if it was answered.
 func (r *run) send(work context.Context, q request) (answer, error) {
-	a, err := r.transport.call(work, q)
+	a, err := r.call(work, q)
 	if err == nil {
 		r.requests.Add(1)
 	}
 	return a, err
+}
+
+// call sends one request. It ends the run if the server is gone.
+func (r *run) call(ctx context.Context, q request) (answer, error) {
+	sent := time.Now()
+	a, err := r.transport.call(ctx, q)
+	if gone := r.silence.note(sent, a, err); gone != nil {
+		r.abandon(gone)
+	}
+	return a, err //nolint:wrapcheck // it is the transport's own error
 }
 
 // acknowledge records an order of this buyer, and pays or cancels it if this buyer does.

@@ -13,7 +13,7 @@ import (
 func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after time.Duration) {
 	q := request{method: http.MethodGet, path: place, token: r.tokens[t.buyer]}
 	last := time.Now().Add(r.InDoubt)
-	t.path = waited
+	t.path, t.together = waited, nil // its outcome is no longer the worker's
 	for try := 1; ; try++ {
 		if !t.backoff(ctx, try, min(after, maxRetryAfter)) {
 			r.countFailure("in_doubt")

@@ -81,6 +81,8 @@ type timeouts struct {
 	audit  time.Duration // for one audit
 	grace  time.Duration // for requests in flight after Ctrl-C
 	wrapUp time.Duration // for reading back and auditing after Ctrl-C
+
+	silence time.Duration // without an answer, after which the run ends
 }
 
 // The server promises to resolve whatever is open within 30 s. The audit gets a little
@@ -90,6 +92,8 @@ var defaultTimeouts = timeouts{
 	audit:  10 * time.Minute,
 	grace:  2 * time.Second,
 	wrapUp: 5 * time.Second,
+
+	silence: 5 * time.Second,
 }
 
 // withDefaults returns o with its defaults, or an ErrOptions.

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// readBackTries bounds how often one order is read before it counts as lost:
-// with the pauses between them, about five seconds without an answer.
-const readBackTries = 10
+// readBackTries bounds how often one order is read before it counts as lost. With the pauses between
+// the tries that is more than five seconds: a server that is gone ends the run before.
+const readBackTries = 16
 
 // sampleSize returns the number of acknowledged orders to read back.
 func (r *run) sampleSize() int {
@@ -51,7 +51,7 @@ func (r *run) readBack(ctx context.Context) int {
 func (r *run) readOne(ctx context.Context, a *ack) bool {
 	q := request{method: http.MethodGet, path: r.pathOf(a.id), token: r.tokens[a.user-r.FirstUser]}
 	for try := 1; ; try++ {
-		got, err := r.transport.call(ctx, q)
+		got, err := r.call(ctx, q)
 		if err == nil && got.status == http.StatusOK {
 			r.compare(a, got.order)
 			return true

@@ -27,14 +27,19 @@ type Report struct {
 	Audit      string   `json:"audit"`      // AuditClean, AuditViolated or AuditNotRun
 	Violations []string `json:"violations"` // every broken promise that was found
 
-	Seconds           float64 `json:"seconds"`             // from the first tap to the last outcome
-	OrdersPerSecond   float64 `json:"orders_per_second"`   // accepted
+	// SellingSeconds is the time in which the buyers of this run got units: from the first tap that got
+	// one to the last acknowledged order. Waiting for refusals is not in it.
+	SellingSeconds    float64 `json:"selling_seconds"`
+	OrdersPerSecond   float64 `json:"orders_per_second"`   // accepted, in SellingSeconds
+	Seconds           float64 `json:"seconds"`             // from the first tap to the last outcome, waiting included
 	RequestsPerSecond float64 `json:"requests_per_second"` // answered requests of buyers: taps, repeats, polls, payments, cancellations
 	P50Millis         float64 `json:"p50_ms"`              // latency of accepted orders, repeats and polling included,
 	P99Millis         float64 `json:"p99_ms"`              // from the tap, or in an open loop from its place in the schedule
 
 	Paid      int `json:"paid,omitempty"`      // orders whose payment was confirmed
 	Cancelled int `json:"cancelled,omitempty"` // orders whose cancellation was confirmed
+
+	GaveUp string `json:"gave_up,omitempty"` // why the run ended early, "" if the server answered to the end
 
 	// The rest is for people and is not in the JSON.
 	Failures map[string]int `json:"-"` // Failed, by reason
@@ -72,7 +77,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		InversionsByShard []float64          `json:"inversions_by_shard"`
 		InversionsByPath  map[string]float64 `json:"inversions_by_path"`
 	}{plain(r), r.Fairness.Overtaken, round(r.Fairness.Inversions, 10000), []float64{}, map[string]float64{}}
-	out.Seconds = round(r.Seconds, 1000)
+	out.Seconds, out.SellingSeconds = round(r.Seconds, 1000), round(r.SellingSeconds, 1000)
 	out.OrdersPerSecond, out.RequestsPerSecond = round(r.OrdersPerSecond, 10), round(r.RequestsPerSecond, 10)
 	out.P50Millis, out.P99Millis = round(r.P50Millis, 1000), round(r.P99Millis, 1000)
 	for _, part := range r.Fairness.ByShard {
@@ -111,7 +116,7 @@ func (r Report) With(later Report, note string) Report {
 	r.Queued += later.Queued
 	r.Repeats += later.Repeats
 	r.ReadBack += later.ReadBack
-	r.Stopped = r.Stopped || later.Stopped
+	r.Stopped, r.GaveUp = r.Stopped || later.Stopped, cmp.Or(r.GaveUp, later.GaveUp)
 	r.Notes = slices.Concat(r.Notes, later.Notes, []string{note})
 	return r
 }
@@ -160,8 +165,11 @@ func (r *run) report(f findings, seconds float64) Report {
 	if r.queued > 0 {
 		rep.QueuedIn = r.queuedAt.Sub(r.start).Seconds()
 	}
+	rep.SellingSeconds = r.selling()
+	if rep.SellingSeconds > 0 {
+		rep.OrdersPerSecond = float64(r.accepted) / rep.SellingSeconds
+	}
 	if seconds > 0 {
-		rep.OrdersPerSecond = float64(r.accepted) / seconds
 		rep.RequestsPerSecond = float64(r.requests.Load()) / seconds
 	}
 	return rep

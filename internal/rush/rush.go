@@ -3,6 +3,7 @@ package rush
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,8 +31,10 @@ type run struct {
 	before auditReport
 	start  time.Time
 
-	polling sync.WaitGroup // answers 202 that are being polled
-	polls   chan struct{}  // one place for every poll that may be under way
+	behind  sync.WaitGroup // taps that no worker waits for: a 202 that is polled, a second tap that is told to wait
+	polls   chan struct{}  // one place for each of their requests that may be under way
+	silence silence
+	abandon context.CancelCauseFunc // ends the run
 }
 
 // tap is one purchase of one unit that one buyer attempts.
@@ -41,6 +44,9 @@ type tap struct {
 	due   time.Time     // from when its latency counts
 	told  time.Duration // how long it has waited because the server said so
 	path  string        // "" is atOnce
+
+	together *together // the buyer's taps at once; nil: it is the only one
+	late     bool      // the worker has gone on without it
 }
 
 // Run sends all buyers and returns the report.
@@ -48,7 +54,8 @@ type tap struct {
 // An error means that there was no run: options that make no sense, no server,
 // no such coupon, no token. What the server does wrong is never an error, it is
 // in the report. When ctx ends, the requests in flight get two seconds, no more
-// are sent, and the report of what was done comes back, with Stopped set.
+// are sent, and the report of what was done comes back, with Stopped set. If the
+// server answers no request for five seconds, the run ends in the same way, and GaveUp says why.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -56,6 +63,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	r := newRun(o)
 	defer r.close()
+	ctx, r.abandon = context.WithCancelCause(ctx)
+	defer r.abandon(nil)
 	if err := r.prepare(ctx); err != nil {
 		if ctx.Err() != nil {
 			return Report{Audit: AuditNotRun, Stopped: true}, nil
@@ -67,6 +76,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 			return Report{}, err
 		}
 	}
+	r.silence.began, r.silence.limit = time.Now(), r.timeouts.silence
 	r.sell(ctx)
 	if r.Done != nil {
 		r.Done()
@@ -159,7 +169,7 @@ func (r *run) sell(ctx context.Context) {
 func (r *run) wrapUp(ctx context.Context) Report {
 	seconds := r.seconds()
 	stopped := ctx.Err() != nil
-	if stopped {
+	if stopped && !errors.Is(context.Cause(ctx), errSilent) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.timeouts.wrapUp)
 		defer cancel()
@@ -172,6 +182,9 @@ func (r *run) wrapUp(ctx context.Context) Report {
 	}
 	rep.ReadBack = r.readBack(ctx)
 	r.audit(ctx, &rep, f)
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+		rep.GaveUp, rep.Stopped = cause.Error(), true
+	}
 	rep.Violations = r.wrong.all()
 	if len(rep.Violations) > 0 {
 		rep.Audit = AuditViolated
@@ -181,7 +194,7 @@ func (r *run) wrapUp(ctx context.Context) Report {
 
 // audit adds the server's own audit to the report.
 func (r *run) audit(ctx context.Context, rep *Report, f findings) {
-	if r.AdminToken == "" {
+	if r.AdminToken == "" || errors.Is(context.Cause(ctx), errSilent) {
 		return
 	}
 	in, err := r.fetchAuditAtRest(ctx)

@@ -25,7 +25,7 @@ func TestCountsEveryTapUnderItsOutcome(t *testing.T) {
 			require.True(t, rep.Clean())
 			require.Positive(t, rep.P50Millis)
 			require.GreaterOrEqual(t, rep.P99Millis, rep.P50Millis)
-			require.InDelta(t, float64(30)/rep.Seconds, rep.OrdersPerSecond, 0.01)
+			require.InDelta(t, float64(30)/rep.SellingSeconds, rep.OrdersPerSecond, 0.01)
 			require.InDelta(t, float64(200)/rep.Seconds, rep.RequestsPerSecond, 0.01)
 			require.LessOrEqual(t, s.peak, 16, "no more at once than were allowed")
 		})

@@ -28,6 +28,8 @@ type tally struct {
 	toldTaps  int                     // accepted orders whose tap was told to wait
 	refusals  *hdrhistogram.Histogram // of refusals, in µs
 	last      time.Time               // when the latest outcome was known
+	soldFrom  time.Time               // from when the first tap counts that got an order
+	soldUntil time.Time               // when the latest order was acknowledged
 	queuedAt  time.Time               // when the latest 202 was answered
 	acks      []*ack
 	arrived   arrivals
@@ -127,6 +129,10 @@ func (t *tally) countAccepted(a *ack, since time.Time, told time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = time.Now()
+	t.soldUntil = t.last
+	if t.accepted == 0 || since.Before(t.soldFrom) {
+		t.soldFrom = since
+	}
 	t.accepted++
 	t.arrived.got = append(t.arrived.got, since.Sub(t.began))
 	t.acks = append(t.acks, a)
@@ -137,6 +143,9 @@ func (t *tally) countAccepted(a *ack, since time.Time, told time.Duration) int {
 	}
 	return t.accepted
 }
+
+// selling returns the seconds in which units were sold.
+func (t *tally) selling() float64 { return t.soldUntil.Sub(t.soldFrom).Seconds() }
 
 // countFollowUp counts a payment or cancellation that the server confirmed.
 func (t *tally) countFollowUp(a *ack) {

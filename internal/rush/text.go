@@ -62,7 +62,9 @@ func (r Report) writeTable(b *bytes.Buffer) {
 }
 
 func (r Report) writeFigures(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n%10.1f orders/s     %10.1f requests/s   in %.2f s\n", r.OrdersPerSecond, r.RequestsPerSecond, r.Seconds)
+	fmt.Fprintf(b, "\n%10.1f orders/s     in the %.2f s from the first tap that got a unit to the last order\n",
+		r.OrdersPerSecond, r.SellingSeconds)
+	fmt.Fprintf(b, "%10.1f requests/s   in the %.2f s of the whole run, waiting included\n", r.RequestsPerSecond, r.Seconds)
 	fmt.Fprintf(b, "%10.1f ms p50       %10.1f ms p99       of accepted orders\n", r.P50Millis, r.P99Millis)
 	if r.Told > 0 {
 		fmt.Fprintf(b, "%10.1f ms p50       %10.1f ms p99       without the waiting that the server told %d of them (Retry-After)\n",
@@ -90,7 +92,10 @@ func (r Report) writeFigures(b *bytes.Buffer) {
 
 func (r Report) writeVerdict(b *bytes.Buffer) {
 	b.WriteByte('\n')
-	if r.Stopped {
+	switch {
+	case r.GaveUp != "":
+		fmt.Fprintf(b, "given up: %s\n", r.GaveUp)
+	case r.Stopped:
 		b.WriteString("stopped before all buyers were sent\n")
 	}
 	for _, n := range r.Notes {

@@ -14,6 +14,8 @@ func (r Report) Verdict(audited bool) error {
 	switch {
 	case len(r.Violations) > 0 || r.Audit == AuditViolated:
 		return ErrViolated
+	case r.GaveUp != "":
+		return errors.New("given up: " + r.GaveUp)
 	case r.Stopped:
 		return errors.New("stopped before all buyers were sent")
 	case audited && r.Audit == AuditNotRun:

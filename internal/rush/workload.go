@@ -31,7 +31,7 @@ func (r *run) sendAll(ctx, work context.Context) {
 		})
 	}
 	workers.Wait()
-	r.polling.Wait()
+	r.behind.Wait()
 }
 
 // due waits until it is the i-th buyer's turn and returns the moment from which
@@ -45,24 +45,27 @@ func (r *run) due(ctx context.Context, i int) (time.Time, bool) {
 	return due, sleep(ctx, time.Until(due))
 }
 
-// buyer taps once, or several times at once.
+// buyer taps once, or several times at once. It returns when the worker may go on: a tap that waits
+// then ends behind it.
 func (r *run) buyer(ctx, work context.Context, i int, due time.Time) {
 	n := r.tapsOf(i)
 	if n == 1 {
 		r.tap(ctx, work, tap{buyer: i, due: due})
 		return
 	}
-	var taps, ready sync.WaitGroup
+	all := newTogether(n)
+	var ready sync.WaitGroup
 	gate := make(chan struct{})
 	ready.Add(n)
 	for nth := range n {
-		taps.Go(func() {
+		r.behind.Go(func() {
+			defer all.end()
 			ready.Done()
 			<-gate
-			r.tap(ctx, work, tap{buyer: i, nth: nth, due: due})
+			r.tap(ctx, work, tap{buyer: i, nth: nth, due: due, together: all})
 		})
 	}
 	ready.Wait()
 	close(gate)
-	taps.Wait()
+	<-all.free
 }

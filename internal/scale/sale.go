@@ -188,6 +188,9 @@ func (s *sale) rush(ctx context.Context, r *Row) error {
 		if err != nil {
 			return fmt.Errorf("buyers from %d on: %w", first, err)
 		}
+		if rep.GaveUp != "" {
+			return fmt.Errorf("buyers from %d on: %s; the program says: %s", first, rep.GaveUp, s.program.Tail())
+		}
 		if rep.Stopped {
 			return context.Cause(ctx)
 		}
