@@ -193,7 +193,8 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if a.traces, err = openTraces(ctx, a); err != nil {
 		return nil, err
 	}
-	a.onStop(a.traces.Close)
+	// First in the order of building: all others stop before it.
+	a.stops = slices.Insert(a.stops, 0, func(ctx context.Context) error { a.traces.Close(ctx); return nil })
 	ids, err := newIDs(ctx, cfg.ID, a.redis, cfg.Redis.Prefix, a.leases, log)
 	if err != nil {
 		return nil, err
@@ -228,15 +229,24 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 
 func (a *App) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }
 
-// Close stops everything from the top down. It continues after an error, and joins them.
+// Close stops everything from the top down, and the traces last. It continues after an error, and
+// joins them. All stops together have http.shutdown_timeout.
 func (a *App) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.HTTP.ShutdownTimeout)
-	defer cancel()
-	var err error
-	for _, stop := range slices.Backward(a.stops) {
-		err = errors.Join(err, stop(ctx))
-	}
+	stops := a.stops
 	a.stops = nil
+	return stopAll(ctx, stops, a.cfg.HTTP.ShutdownTimeout)
+}
+
+// stopAll calls the last stop first. No stop may use the share of time that those after it may need: one that
+// hangs would otherwise make the locks and stores fail as well.
+func stopAll(ctx context.Context, stops []func(context.Context) error, within time.Duration) (err error) {
+	end := time.Now().Add(within)
+	share := within / time.Duration(2*max(1, len(stops)))
+	for after, stop := range slices.Backward(stops) {
+		own, cancel := context.WithDeadline(ctx, end.Add(-time.Duration(after)*share))
+		err = errors.Join(err, stop(own))
+		cancel()
+	}
 	return err
 }
 

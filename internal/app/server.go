@@ -198,8 +198,15 @@ func (s *Server) Stop(ctx context.Context) error {
 		err = errors.Join(err, s.admin.Shutdown(ctx))
 	}
 	err = errors.Join(err, s.app.Close(context.WithoutCancel(ctx)))
-	return errors.Join(err, s.admin.Shutdown(ctx), s.public.Close(), s.admin.Close())
+	// A scraper or a profile that is still read has no say in when and how the program ends.
+	ctx, cancelScrapes := context.WithTimeout(context.WithoutCancel(ctx), scrapeTimeout)
+	defer cancelScrapes()
+	_ = s.admin.Shutdown(ctx)
+	return errors.Join(err, s.public.Close(), s.admin.Close())
 }
+
+// scrapeTimeout is how long a request for metrics or a profile may go on after all else has stopped.
+const scrapeTimeout = time.Second
 
 // Undone returns what an end of the process at once would leave undone, for people.
 func (s *Server) Undone() string {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -150,4 +151,23 @@ func TestSIGTERMEndsEventStreams(t *testing.T) {
 	asked := time.Now()
 	assert.Zero(t, i.stop(t))
 	assert.Less(t, time.Since(asked), 12*time.Second, "it does not wait for the whole of its 15 s")
+}
+
+// A collector of traces that takes a connection and never answers costs a second of the end at most.
+// Stopping without a collector takes milliseconds, and waiting for the collector took all 15 s.
+func TestServe_SIGTERMWithASilentCollector_EndsCleanlyAndInTime(t *testing.T) {
+	t.Parallel()
+	collector, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = collector.Close() }()
+	s := newShop(t, "SECKILL_OTEL__ENDPOINT=http://"+collector.Addr().String(), "SECKILL_OTEL__SAMPLE=1")
+	i := s.instance(t)
+	id := i.sale(t, 5, 1)
+	require.Equal(t, http.StatusCreated, i.as(t, 1).do(http.MethodPost, "/api/v1/coupons/"+id+"/orders", "").status)
+	asked := time.Now()
+	assert.Zero(t, i.stop(t))
+	assert.Less(t, time.Since(asked), 8*time.Second, "a second to drain, a second for the spans, and a busy machine")
+	assert.Contains(t, i.err.String(), "the last spans were not sent")
+	assert.NotContains(t, i.err.String(), "leases still held")
+	assert.Empty(t, s.keys(t, "seckill:{lock:*}:worker:*"), "the locks and stores had their time")
 }

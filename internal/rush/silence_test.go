@@ -171,4 +171,3 @@ func TestRush_ServerOnlyRefuses_IsPlayedToTheEnd(t *testing.T) {
 	require.Equal(t, map[string]int{"unavailable": 8}, rep.Refused)
 	require.Empty(t, rep.GaveUp)
 }
-

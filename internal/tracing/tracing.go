@@ -23,6 +23,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -52,9 +54,11 @@ type Options struct {
 type Traces struct {
 	tracer   trace.Tracer
 	provider *sdk.TracerProvider
-	unasked  bool    // requests are traced that did not ask for it
-	kept     *memory // nil keeps none
+	unasked  bool                // requests are traced that did not ask for it
+	exporter *otlptrace.Exporter // nil sends nothing
+	kept     *memory             // nil keeps none
 	held     holds
+	log      *slog.Logger
 }
 
 // New returns nil if the options send, keep and hand on nothing.
@@ -62,7 +66,7 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 	if o.Endpoint == "" && o.Keep == 0 && o.Spans == nil {
 		return nil, nil //nolint:nilnil // nil is traces that are off
 	}
-	t := &Traces{unasked: o.Sample > 0}
+	t := &Traces{unasked: o.Sample > 0, log: o.Log}
 	with := []sdk.TracerProviderOption{
 		sdk.WithSampler(newSampler(o.Sample)),
 		sdk.WithResource(resource.NewWithAttributes(semconv.SchemaURL,
@@ -76,6 +80,7 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 			o.Log.Warn("spans could not be sent: look at otel.endpoint", "error", err)
 		}))
+		t.exporter = exporter
 		with = append(with, sdk.WithBatcher(exporter))
 	}
 	if o.Keep > 0 {
@@ -90,15 +95,24 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 	return t, nil
 }
 
-// Close sends what is left.
-func (t *Traces) Close(ctx context.Context) error {
+// closeTimeout is how long the collector may take for the last spans.
+const closeTimeout = time.Second
+
+// Close sends the last spans. It waits for a second at most, and logs a failure: a collector that does
+// not answer neither delays nor fails the end of the program.
+func (t *Traces) Close(ctx context.Context) {
 	if t == nil {
-		return nil
+		return
 	}
-	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("the last spans: %w", err)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	err := t.provider.Shutdown(ctx)
+	if t.exporter != nil { // a request that is still under way ends
+		err = errors.Join(err, t.exporter.Shutdown(ctx))
 	}
-	return nil
+	if err != nil && t.log != nil {
+		t.log.Warn("the last spans were not sent: look at otel.endpoint", "error", err)
+	}
 }
 
 // traced reports whether ctx is of a request that is traced.
