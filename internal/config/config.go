@@ -211,7 +211,7 @@ func Default() Config {
 			Addr:            "127.0.0.1:8080",
 			ReadTimeout:     5 * time.Second,
 			WriteTimeout:    15 * time.Second,
-			IdleTimeout:     time.Minute,
+			IdleTimeout:     100 * time.Second, // Go and Traefik keep one for 90 s
 			RequestTimeout:  3 * time.Second,
 			ShutdownTimeout: 15 * time.Second,
 			DrainDelay:      6 * time.Second,

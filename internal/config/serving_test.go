@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,5 +29,18 @@ func TestADemonstrationIsNotServedToStrangers(t *testing.T) {
 		c = real(t)
 		c.HTTP.Addr = addr
 		require.NoError(t, c.ValidateServing(), "with real stores there is no such administrator")
+	}
+}
+
+// A server that closes an idle connection first can meet a request that is on its way.
+func TestDefault_IdleTimeout_IsLongerThanThatOfBalancers(t *testing.T) {
+	for balancer, keeps := range map[string]time.Duration{
+		"AWS ALB": 60 * time.Second, "nginx upstream": 60 * time.Second, "Traefik, Go's net/http": 90 * time.Second,
+	} {
+		require.Greater(t, config.Default().HTTP.IdleTimeout, keeps+5*time.Second, balancer)
+	}
+	for _, behind := range []string{"620s", "130s"} {
+		_, err := config.Load("", []string{"SECKILL_HTTP__IDLE_TIMEOUT=" + behind})
+		require.NoError(t, err, behind)
 	}
 }

@@ -38,7 +38,7 @@ const (
 
 	readTimeout  = 5 * time.Second
 	writeTimeout = 15 * time.Second
-	idleTimeout  = 60 * time.Second
+	idleTimeout  = 100 * time.Second
 	maxHeader    = 16 << 10
 )
 
