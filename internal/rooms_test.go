@@ -59,6 +59,7 @@ var rooms = map[string][]string{
 	"internal/testbed/cmd/schedlatency": {"internal/testbed/schedlatency"},
 	"internal/testbed/testservers":      {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":        {},
+	"internal/testbed/mysql84":          {},
 	"internal/testbed/failpoint":        {}, // it breaks calls and knows no instance
 
 	"internal/app/core": {"internal/audit", "internal/coupon", "internal/order", "internal/stock", "internal/store"},
