@@ -26,12 +26,12 @@ var rooms = map[string][]string{
 	"internal/lock/nolock":     {"internal/lock"},
 	"internal/lock/redislock":  {"internal/lock"},
 	"internal/lock/redlock":    {"internal/lock"},
-	"internal/lock/mysqllock":  {"internal/lock"},
+	"internal/lock/mysqllock":  {"internal/lock", "internal/mysqlconn"},
 	"internal/lock/etcdlock":   {"internal/lock", "internal/lock/deadpeer"},
 	"internal/lock/zklock":     {"internal/lock", "internal/lock/deadpeer"},
 	"internal/lock/deadpeer":   {},
 	"internal/stock":           {"internal/coupon", "internal/order"},
-	"internal/store":           {"internal/breaker", "internal/certs", "internal/coupon", "internal/order", "sql"},
+	"internal/store":           {"internal/breaker", "internal/certs", "internal/coupon", "internal/mysqlconn", "internal/order", "sql"},
 	"internal/idworker":        {"internal/lock"},
 	"internal":                 {}, // the planted bugs of all rooms, as they are
 	"internal/gallery":         {"internal"},
@@ -51,7 +51,8 @@ var rooms = map[string][]string{
 	"internal/testbed":         {"internal/testbed/servers"},
 	"internal/testbed/servers": {},
 	"internal/clock":           {},
-	"internal/preflight":       {"internal/clock"},
+	"internal/mysqlconn":       {},
+	"internal/preflight":       {"internal/clock", "internal/mysqlconn"},
 	"sql":                      {},
 
 	"internal/testbed/faultnet":         {},
@@ -67,7 +68,7 @@ var rooms = map[string][]string{
 		"internal/admission", "internal/api", "internal/app/core", "internal/audit", "internal/certs", "internal/clock", "internal/config", "internal/coupon",
 		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
 		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
-		"internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
+		"internal/mysqlconn", "internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
 		"internal/tracing",
 	},
 

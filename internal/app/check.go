@@ -14,6 +14,7 @@ import (
 
 	"seckill/internal/clock"
 	"seckill/internal/config"
+	"seckill/internal/mysqlconn"
 	"seckill/internal/preflight"
 	"seckill/internal/redisconn"
 )
@@ -30,8 +31,8 @@ func Check(ctx context.Context, cfg config.Config, log *slog.Logger, found *pref
 	return errors.Join(check(ctx, cfg, client, clock.New(nil), found), client.Close())
 }
 
-// check looks at Redis and the database, and sets the clock by them. Its error is that
-// one of them did not answer; what is wrong with them is found.
+// check looks at Redis and the database, and sets the clock by them. It returns an error if one of them does not
+// answer. The findings have the rest.
 func check(ctx context.Context, cfg config.Config, client redis.UniversalClient, own *clock.Clock, found *preflight.Findings) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin)
 	defer cancel()
@@ -55,24 +56,30 @@ func check(ctx context.Context, cfg config.Config, client redis.UniversalClient,
 	return nil
 }
 
-// openCheck opens a connection that is the check's alone.
+// openCheck opens a connection for the check.
 func openCheck(cfg config.Config) (*sql.DB, error) {
 	dsn, err := mysql.ParseDSN(cfg.MySQL.DSN.Reveal())
 	if err != nil {
 		return nil, Usage(errors.New("mysql.dsn cannot be parsed")) // the driver's error may quote the password
 	}
-	dsn.ParseTime, dsn.Loc, dsn.Logger = true, time.UTC, &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(dsn)
+	secure, err := clientTLS("mysql", cfg.MySQL.ClientTLS)
 	if err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
+		return nil, err
+	}
+	if secure != nil {
+		dsn.TLS = secure
+	}
+	dsn.ParseTime, dsn.Loc, dsn.Logger = true, time.UTC, &mysql.NopLogger{}
+	connector, err := mysqlconn.NewConnector(dsn)
+	if err != nil {
+		return nil, err
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
 	return db, nil
 }
 
-// longReads is how many connections an instance has for audits and loadings, beside the
-// pool of orders.
+// longReads is how many connections an instance has for audits and loadings, in addition to the pool of orders.
 const longReads = 2
 
 // connections is how many an instance may have to the database.

@@ -41,7 +41,8 @@ func FuzzADataSourceNameIsSafeOrRefused(f *testing.F) {
 		}
 		for name := range read.Params {
 			switch strings.ToLower(name) {
-			case "autocommit", "foreign_key_checks", "unique_checks", "sql_mode", "tx_isolation", "transaction_isolation":
+			case "autocommit", "foreign_key_checks", "unique_checks", "sql_mode", "tx_isolation", "transaction_isolation",
+				"completion_type", "sql_safe_updates", "sql_select_limit", "sql_big_selects", "tx_read_only", "transaction_read_only":
 				t.Fatalf("%q was taken with %s", dsn, name)
 			}
 		}

@@ -130,6 +130,12 @@ var unsafeParams = map[string]string{
 	"foreign_key_checks":       "the schema decides that",
 	"unique_checks":            "that no order is made twice rests on them",
 	"sql_mode":                 "what is too long or out of range must be refused and not cut",
+	"completion_type":          "a commit would begin the next transaction, or end the session",
+	"sql_safe_updates":         "the server would refuse statements of the program",
+	"sql_select_limit":         "the server would cut results short",
+	"sql_big_selects":          "the server would refuse to read a whole sale",
+	"tx_read_only":             "the server would take no orders",
+	"transaction_read_only":    "the server would take no orders",
 }
 
 // checkParams refuses parameters that mysql.Config does not show, and character sets in

@@ -126,6 +126,9 @@ func TestWhatIsRefused(t *testing.T) {
 		"a DSN that commits or not":     {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&autocommit=0") }, "mysql.dsn", "must not have autocommit"},
 		"a DSN without checks":          {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&unique_checks=0") }, "mysql.dsn", "must not have unique_checks"},
 		"a DSN that cuts":               {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&sql_mode=%27%27") }, "mysql.dsn", "must not have sql_mode"},
+		"a DSN that chains commits":     {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&completion_type=1") }, "mysql.dsn", "must not have completion_type"},
+		"a DSN that cuts results":       {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&SQL_select_limit=1") }, "mysql.dsn", "must not have SQL_select_limit"},
+		"a DSN that takes no orders":    {func(c *config.Config) { c.MySQL.DSN = dsn(times + "&tx_read_only=1") }, "mysql.dsn", "must not have tx_read_only"},
 		"a DSN without a database":      {func(c *config.Config) { c.MySQL.DSN = config.Secret("shop:hunter2@tcp(db:1)/?" + times) }, "mysql.dsn", "names no database"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
+
+	"seckill/internal/mysqlconn"
 )
 
 // A whole sale is read over connections of their own, two at most, so that no order waits
@@ -21,16 +23,17 @@ const (
 )
 
 // openBulk opens the pool for long reads. It connects when it is first used.
-func openBulk(orders *driver.Config, log *slog.Logger) (*gorm.DB, *sql.DB, error) {
+func openBulk(orders *driver.Config, mariaDB bool, log *slog.Logger) (*gorm.DB, *sql.DB, error) {
 	dsn := orders.Clone()
+	liftTimeLimits(dsn, mariaDB)
 	if dsn.ReadTimeout > 0 {
 		dsn.ReadTimeout = max(dsn.ReadTimeout, pageTimeout)
 	}
-	connector, err := driver.NewConnector(dsn)
+	connector, err := mysqlconn.NewConnector(dsn)
 	if err != nil {
-		return nil, nil, fmt.Errorf("mysql.dsn: %w", err)
+		return nil, nil, err //nolint:wrapcheck // it names the key
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(deadlineConnector{connector})
 	pool.SetMaxOpenConns(maxBulkConns)
 	pool.SetMaxIdleConns(1)
 	pool.SetConnMaxIdleTime(bulkIdleTime)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+
+	"seckill/internal/mysqlconn"
 )
 
 // An instance that is stopped inside its transaction holds the coupon's row, and with
@@ -25,29 +26,39 @@ const (
 	mysqlPoolIdleTime   = 500 * time.Millisecond // on MySQL
 )
 
-// limitIdleTx asks once which of the two the server is, has the DSN set the variable on
-// every new connection, and gives the time that the pool may keep one idle; 0 is any.
-func limitIdleTx(ctx context.Context, dsn *driver.Config) (time.Duration, error) {
-	connector, err := driver.NewConnector(dsn)
+// isMariaDB asks the server which of the two it is.
+func isMariaDB(ctx context.Context, dsn *driver.Config) (bool, error) {
+	connector, err := mysqlconn.NewConnector(dsn)
 	if err != nil {
-		return 0, fmt.Errorf("mysql.dsn: %w", err)
+		return false, err //nolint:wrapcheck // it names the key
 	}
 	pool := sql.OpenDB(connector)
 	var version string
 	if err := errors.Join(pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version), pool.Close()); err != nil {
-		return 0, awayError(dsn.Addr, err)
+		return false, awayError(dsn.Addr, err)
 	}
-	return setIdleLimit(dsn, version), nil
+	return strings.Contains(version, "MariaDB"), nil
 }
 
-func setIdleLimit(dsn *driver.Config, version string) time.Duration {
-	if dsn.Params == nil {
-		dsn.Params = map[string]string{}
-	}
-	if strings.Contains(version, "MariaDB") {
+// setIdleLimit sets the variable for each new session, and returns the time that the pool may keep a session
+// idle; 0 is any.
+func setIdleLimit(dsn *driver.Config, mariaDB bool) time.Duration {
+	if mariaDB {
 		dsn.Params[mariaDBIdleVariable] = idleLimitSeconds
 		return 0
 	}
 	dsn.Params[mysqlIdleVariable] = idleLimitSeconds
 	return mysqlPoolIdleTime
+}
+
+// liftTimeLimits takes away the limits that an administrator may have set for statements and transactions in
+// general: a migration or a page of a whole sale takes longer than an order.
+func liftTimeLimits(dsn *driver.Config, mariaDB bool) {
+	limits := []string{"max_execution_time"}
+	if mariaDB {
+		limits = []string{"max_statement_time", "idle_transaction_timeout", "idle_readonly_transaction_timeout"}
+	}
+	for _, name := range limits {
+		dsn.Params[name] = "0"
+	}
 }

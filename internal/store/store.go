@@ -6,8 +6,8 @@
 //	               │          timeout the whole of it again, twice at most
 //	               └ a failed commit is unknown, and is said to be
 //
-// On MySQL and MariaDB it relies on row locks at READ COMMITTED. SQLite has none:
-// there one connection writes, and each of its transactions is alone from its begin.
+// On MySQL and MariaDB it relies on row locks at READ COMMITTED. SQLite has none. There one connection writes, and
+// its transactions run one after the other.
 package store
 
 import (
@@ -27,6 +27,8 @@ import (
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"seckill/internal/mysqlconn"
 )
 
 // Options say which database, and how it is used.
@@ -39,7 +41,7 @@ type Options struct {
 	MaxLife   time.Duration
 	TxTimeout time.Duration // the budget of one transaction
 	Log       *slog.Logger  // nil is slog.Default
-	// OnBreakerChange is told when the database is found to be away and when it answers again; may be nil.
+	// OnBreakerChange is called when the database goes away and when it answers again. It may be nil.
 	OnBreakerChange func(server string, away bool)
 	Now             func() time.Time // of epochs and heartbeats; nil is time.Now
 	// StockRows has each new epoch keep its stock in a row for each shard, and not in one: see stockRow.
@@ -92,14 +94,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// utf8mb4 is the character set of every connection: parameters are escaped for it, and in
-// others, such as GBK, a character may end in what it takes for an escaped quote.
-var utf8mb4 = driver.Charset("utf8mb4", "utf8mb4_general_ci")
-
-// openMySQL sets what this program relies on, whatever the DSN says: times in UTC,
-// and affected rows that count the rows found and not only those changed.
-// Interpolated parameters save a round trip per statement, and several statements in one
-// trip most of the others; what is in them is parameters, here as everywhere.
+// openMySQL overrides the DSN where this program relies on a value: times in UTC, and affected rows that count the
+// rows found and not only those changed. Interpolated parameters save a round trip per statement. Several statements
+// in one trip save most of the others. They contain values as parameters only.
 func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn, err := driver.ParseDSN(o.MySQL)
 	if err != nil {
@@ -111,25 +108,26 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 	dsn.ParseTime, dsn.Loc, dsn.ClientFoundRows = true, time.UTC, true
 	dsn.InterpolateParams, dsn.MultiStatements = true, true
 	dsn.Logger = debugLogger{o.Log}
-	if err := dsn.Apply(utf8mb4); err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
+	if dsn.Params == nil {
+		dsn.Params = map[string]string{}
 	}
-	patient, err := unlimitedConnector(dsn)
+	mariaDB, err := isMariaDB(ctx, dsn)
 	if err != nil {
 		return nil, err
 	}
-	long, longPool, err := openBulk(dsn, o.Log)
+	patient, err := unlimitedConnector(dsn, mariaDB)
+	if err != nil {
+		return nil, err
+	}
+	long, longPool, err := openBulk(dsn, mariaDB, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	setLockWaitTimeout(dsn, o.TxTimeout)
-	idle, err := limitIdleTx(ctx, dsn)
+	idle := setIdleLimit(dsn, mariaDB)
+	connector, err := mysqlconn.NewConnector(dsn)
 	if err != nil {
 		return nil, errors.Join(err, longPool.Close())
-	}
-	connector, err := driver.NewConnector(dsn)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mysql.dsn: %w", err), longPool.Close())
 	}
 	pool := sql.OpenDB(deadlineConnector{connector})
 	pool.SetMaxOpenConns(o.MaxOpen)
@@ -149,14 +147,11 @@ func openMySQL(ctx context.Context, o Options) (*Store, error) {
 }
 
 // unlimitedConnector connects as the DSN says, and waits for an answer for as long as it takes.
-func unlimitedConnector(dsn *driver.Config) (sqldriver.Connector, error) {
+func unlimitedConnector(dsn *driver.Config, mariaDB bool) (sqldriver.Connector, error) {
 	dsn = dsn.Clone()
 	dsn.ReadTimeout, dsn.WriteTimeout = 0, 0
-	connector, err := driver.NewConnector(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("mysql.dsn: %w", err)
-	}
-	return connector, nil
+	liftTimeLimits(dsn, mariaDB)
+	return mysqlconn.NewConnector(dsn) //nolint:wrapcheck // it names the key
 }
 
 // setLockWaitTimeout lets the server give up waiting for a row within half of the transaction's
@@ -165,9 +160,6 @@ func unlimitedConnector(dsn *driver.Config) (sqldriver.Connector, error) {
 // all the rows that it has locked.
 func setLockWaitTimeout(dsn *driver.Config, budget time.Duration) {
 	const variable = "innodb_lock_wait_timeout"
-	if dsn.Params == nil {
-		dsn.Params = map[string]string{}
-	}
 	if dsn.Params[variable] == "" {
 		dsn.Params[variable] = strconv.Itoa(max(1, int(budget/2/time.Second)))
 	}
@@ -217,8 +209,8 @@ func openGorm(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	db, err := gorm.Open(d, &gorm.Config{
 		SkipDefaultTransaction: true, // only InTx begins and commits
 		DisableAutomaticPing:   true,
-		// Errors are not translated: the translation drops the name of the index that
-		// refused a row. errors.go knows them. The caller logs what failed, with what it asked for.
+		// Errors are not translated: the translation drops the name of the index that refused a row. errors.go knows
+		// them. The caller logs the failure, with the request.
 		Logger: logger.NewSlogLogger(log, logger.Config{LogLevel: logger.Silent}),
 	})
 	if err != nil {
@@ -227,8 +219,8 @@ func openGorm(d gorm.Dialector, log *slog.Logger) (*gorm.DB, error) {
 	return db, nil
 }
 
-// debugLogger sends what the driver says of broken connections to the debug log: each of
-// them reaches a caller as an error too.
+// debugLogger sends the driver's lines about broken connections to the debug log. Each of them also reaches a caller
+// as an error.
 type debugLogger struct{ log *slog.Logger }
 
 func (q debugLogger) Print(v ...any) { q.log.Debug("mysql", "said", fmt.Sprint(v...)) }
@@ -241,8 +233,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool returns the connection pool that orders are written through, for its statistics
-// alone: a statement of the caller's own would pass the breaker by.
+// Pool returns the connection pool that orders are written through. Use it for statistics only: a statement on it
+// would pass the breaker by.
 func (s *Store) Pool() *sql.DB { return s.pools[0] }
 
 // Close closes all connections.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"seckill/internal/mysqlconn"
 )
 
 const (
@@ -43,11 +45,7 @@ func parse(dsn string) (*mysql.Config, error) {
 func open(c *mysql.Config, conns int) (*sql.DB, error) {
 	c.ParseTime, c.Loc, c.InterpolateParams, c.ClientFoundRows = true, time.UTC, true, false
 	c.Logger = &mysql.NopLogger{} // what fails is an error too
-	// In another character set an interpolated parameter could end early.
-	if err := c.Apply(mysql.Charset("utf8mb4", "utf8mb4_general_ci")); err != nil {
-		return nil, fmt.Errorf("mysqllock: use the DSN: %w", err)
-	}
-	connector, err := mysql.NewConnector(c)
+	connector, err := mysqlconn.NewConnector(c)
 	if err != nil {
 		return nil, fmt.Errorf("mysqllock: use the DSN: %w", err)
 	}
