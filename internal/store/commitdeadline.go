@@ -18,7 +18,7 @@ import (
 //	│                         └ stalled ─▶│ the connection is closed, the outcome unknown
 //	└───────── the deadline ──────────────┘
 //
-// A connection whose commit is on its way never returns to the pool, and nothing waits
+// A connection whose commit is on its way, or has failed, never returns to the pool, and nothing waits
 // on after the deadline. The server may still commit, or may not. A context
 // that is cancelled ends no commit: the client may be gone, and the order is made.
 type deadlineConnector struct{ driver.Connector }
@@ -52,8 +52,8 @@ func (b deadlineConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &deadlineConn{driverConn: all}, nil
 }
 
-// deadlineConn begins a transaction with its first statement, in the same round trip: begin is
-// what is yet to be sent.
+// deadlineConn begins a transaction with its first statement, in the same round trip. begin is the text that it has
+// not sent.
 type deadlineConn struct {
 	driverConn
 
@@ -86,8 +86,8 @@ func (c *deadlineConn) ExecContext(ctx context.Context, query string, args []dri
 	return done, err
 }
 
-// QueryContext runs a query, after the begin if that is yet to be sent. The driver passes over
-// results without rows, which is what the begin answers.
+// QueryContext runs a query, after the begin if that is yet to be sent. The driver passes over results without rows,
+// such as that of the begin.
 //
 //nolint:wrapcheck // as above
 func (c *deadlineConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
@@ -98,7 +98,7 @@ func (c *deadlineConn) QueryContext(ctx context.Context, query string, args []dr
 	return rows, err
 }
 
-// PrepareContext prepares a statement, and begins before: a prepared one is sent alone.
+// PrepareContext prepares a statement, and begins before: a prepared one cannot share a round trip.
 //
 //nolint:wrapcheck // as above
 func (c *deadlineConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
@@ -155,8 +155,9 @@ func (t deadlineTx) end(statement string) error {
 	if err == nil {
 		_, err = t.conn.ExecContext(ctx, statement, nil)
 	}
-	if err != nil && ctx.Err() != nil {
-		// A connection in a transaction is not for the pool: ErrBadConn says so.
+	if err != nil {
+		// The connection may still be in the transaction, as after KILL QUERY or max_statement_time. Its next user
+		// would read and write in it. ErrBadConn keeps it from the pool.
 		_ = t.conn.Close()
 		return fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 	}

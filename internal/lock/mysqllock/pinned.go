@@ -3,7 +3,6 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"sync"
 	"time"
@@ -48,19 +47,19 @@ func newPinned(conn *sql.Conn, name string, lease time.Duration) *pinned {
 func (p *pinned) unpin(clean bool) {
 	p.cut()
 	if !clean {
-		_ = p.conn.Raw(func(any) error { return driver.ErrBadConn })
+		discard(p.conn)
 	}
 	_ = p.conn.Close() // it goes back, or is gone
 }
 
-// find is what this process holds.
+// find returns a lease that this process holds, or nil.
 func (n *Named) find(h holder) *pinned {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.held[h]
 }
 
-// keep starts the clock of a lease and the watch over what is held.
+// keep starts the clock of a lease and the watch over all leases.
 func (n *Named) keep(h holder, p *pinned, lease time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,9 +88,8 @@ func (n *Named) prolong(h holder, p *pinned, lease time.Duration) bool {
 	return true
 }
 
-// drop ends a lease that is over or lost: the holder is told first, and then the
-// connection is closed, by which the server frees the name if it still has it. The
-// mutex is held.
+// drop ends a lease that is over or lost. It tells the holder first. Then it closes the connection, and the server
+// frees the name if it still has it. The mutex is held.
 func (n *Named) drop(h holder) {
 	p := n.held[h]
 	delete(n.held, h)
@@ -130,9 +128,8 @@ func (n *Named) confirm(ctx context.Context, p *pinned, lease time.Duration) err
 	}
 }
 
-// quiet waits until no question is under way and lets none begin: the connection
-// answers one at a time, and a second would wait behind the first whatever its
-// context says.
+// quiet waits until no question is under way, and lets none begin. The connection answers one question at a time. A
+// second one would wait behind the first, even after its context has ended.
 func (p *pinned) quiet(ctx context.Context) error {
 	p.mu.Lock()
 	p.last = true

@@ -3,6 +3,7 @@ package mysqllock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -58,11 +59,20 @@ func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Cont
 	if err := r.makeRow(ctx, key); err != nil {
 		return notAcquired(ctx, key, fmt.Errorf("mysqllock: make the row of %q: %w", key, err))
 	}
-	begun, err := r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	conn, err := r.db.Conn(ctx)
+	if err != nil {
+		return notAcquired(ctx, key, fmt.Errorf("mysqllock: connect: %w", err))
+	}
+	defer func() { _ = conn.Close() }() // it goes back, or is gone
+	begun, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return notAcquired(ctx, key, fmt.Errorf("mysqllock: begin: %w", err))
 	}
-	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
+	defer func() {
+		if err := begun.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+			discard(conn)
+		}
+	}()
 	tx := &Tx{tx: begun}
 	fence, err := r.lockRow(ctx, tx, key)
 	if err != nil {
@@ -79,10 +89,14 @@ func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Cont
 		return fmt.Errorf("mysqllock: not committed: %w", err)
 	}
 	if err := begun.Commit(); err != nil {
+		discard(conn)
 		return fmt.Errorf("%w: commit: %w", lock.ErrOutcomeUnknown, err)
 	}
 	return nil
 }
+
+// discard keeps a connection from the pool that may still be in a transaction.
+func discard(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // makeRow asks first, without a lock: the insert would wait for the present holder.
 func (r *RowLock) makeRow(ctx context.Context, key string) error {
