@@ -24,9 +24,12 @@ const (
 var causes = map[string]string{
 	store.CauseReadOnly:    "the database is read-only",
 	store.CauseFull:        "the database's disk is full",
+	store.CauseMemory:      "the database's machine is out of memory",
 	store.CauseConnections: "the database takes no more connections",
 	store.CauseNoMajority:  "the database's node is not with the majority of its Galera cluster",
+	store.CauseInterrupted: "the database breaks statements off",
 	store.CauseAway:        "the database does not answer",
+	store.CauseRejected:    "the database rejects a statement",
 
 	redisconn.CauseOutOfMemory: "Redis is at maxmemory and takes no writes",
 	redisconn.CauseReadOnly:    "Redis is a read-only replica",
@@ -60,11 +63,15 @@ func cause(err error) string {
 	return causeOther
 }
 
-// observeUnavailable counts a request that a store has refused, and logs it, which calmHandler does once
-// a cause and minute.
+// observeUnavailable counts a request that a store has refused, and logs it. calmHandler logs warnings once per
+// cause and minute. A statement that the database rejects may be a fault of the program, and is an error each time.
 func (a *App) observeUnavailable(ctx context.Context, route string, err error) {
 	of := cause(err)
 	a.metrics.ObserveUnavailable(of)
+	if of == store.CauseRejected {
+		a.log.ErrorContext(ctx, "database rejected a statement", "route", route, "error", err)
+		return
+	}
 	a.log.WarnContext(ctx, "requests refused because of a store", "cause", of, "route", route, "error", err)
 }
 
@@ -110,7 +117,7 @@ func (w *writes) check(partial bool) error {
 		if partial || time.Since(w.last) < staleAfter {
 			return nil
 		}
-	case store.CauseAway, causeSlow, causeOther:
+	case store.CauseAway, store.CauseInterrupted, store.CauseRejected, causeSlow, causeOther:
 		if time.Since(w.last) < staleAfter {
 			return nil
 		}

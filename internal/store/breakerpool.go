@@ -39,7 +39,7 @@ func newBreakerPool(
 // GetDBConn returns the pool itself, for gorm.
 func (p breakerPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
-// errNotAsked is the outcome of a begin that has a connection: the server was asked nothing.
+// errNotAsked is the outcome of a begin that has a connection: it sent nothing to the server.
 var errNotAsked = errors.New("store: nothing was asked")
 
 // BeginTx begins a transaction, unless the circuit is open.
@@ -114,16 +114,19 @@ func (p breakerPool) QueryContext(ctx context.Context, query string, args ...any
 func (p breakerPool) do(ctx context.Context, call func() error) error {
 	err := p.breaker.Do(ctx, call)
 	if errors.Is(err, breaker.ErrOpen) {
-		return &unavailableError{err}
+		return &unavailableError{CauseAway, err}
 	}
 	return err
 }
 
-// outcomeOf classifies the error of a statement. A deadlock, or a row that is there
-// already, is an answer too.
+// outcomeOf classifies the error of a statement. A deadlock, a row that is there already, or a statement that the
+// server rejects or breaks off, is an answer of a server that responds.
 func outcomeOf(err error) breaker.Outcome {
+	err = classify(err)
 	switch {
-	case errors.Is(classify(err), order.ErrUnavailable):
+	case errors.Is(err, errRetry), Cause(err) == CauseRejected:
+		return breaker.Responsive
+	case errors.Is(err, order.ErrUnavailable):
 		return breaker.Unresponsive
 	case errors.Is(err, context.Canceled), errors.Is(err, errNotAsked):
 		return breaker.Inconclusive

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/breaker"
@@ -108,4 +109,30 @@ func TestADatabaseThatRefusesIsNotAway(t *testing.T) {
 		require.ErrorIs(t, s.Void(t.Context(), wish(c, 1, 1)), order.ErrDuplicate)
 	}
 	placed(t, s, c, 2, 2)
+}
+
+// The server answers a statement that it rejects or breaks off, so it is not away.
+func TestBreaker_RejectedOrInterruptedStatement_StaysClosed(t *testing.T) {
+	for number, want := range map[uint16]breaker.Outcome{
+		1064: breaker.Responsive, 1054: breaker.Responsive, 1317: breaker.Responsive, 1969: breaker.Responsive,
+		1213: breaker.Responsive, 1062: breaker.Responsive, 1040: breaker.Unresponsive, 1053: breaker.Unresponsive,
+	} {
+		require.Equal(t, want, outcomeOf(&mysql.MySQLError{Number: number}), number)
+	}
+}
+
+// One order that the database rejects leaves the others of its group theirs.
+func TestGroup_OneRejectedOrder_CommitsTheOthers(t *testing.T) {
+	h := newHall(t, onMariaDB(t), GroupOptions{})
+	c := onSale(t, h.subject, 10)
+	h.come(t.Context(), c, wish(c, 1, 1))
+	tooLong := wish(c, 2, 2)
+	tooLong.RequestID = strings.Repeat("r", 99)
+	h.come(t.Context(), c, tooLong)
+	got := h.open()
+	require.NoError(t, got[1])
+	require.ErrorIs(t, got[2], order.ErrUnavailable)
+	require.Equal(t, CauseRejected, Cause(got[2]))
+	stock, live := left(t, h.subject, c)
+	require.Equal(t, []int64{9, 1}, []int64{stock, live})
 }

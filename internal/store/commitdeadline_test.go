@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
@@ -86,4 +88,28 @@ func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {
 	var open int
 	require.NoError(t, s.write.Raw("SELECT @@in_transaction").Scan(&open).Error)
 	require.Zero(t, open)
+}
+
+// interrupted is a connection whose transaction cannot be ended.
+type interrupted struct {
+	driverConn
+
+	closed bool
+}
+
+func (*interrupted) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	return nil, &mysql.MySQLError{Number: queryInterrupted}
+}
+
+func (c *interrupted) Close() error { c.closed = true; return nil }
+
+// The next user of the connection would be in the transaction of another, and might read there an order that is
+// not committed.
+func TestTransaction_EndInterrupted_ConnectionLeavesThePool(t *testing.T) {
+	for name, end := range map[string]func(deadlineTx) error{"commit": deadlineTx.Commit, "rollback": deadlineTx.Rollback} {
+		server := &interrupted{}
+		err := end(deadlineTx{conn: &deadlineConn{driverConn: server}})
+		require.ErrorIs(t, err, driver.ErrBadConn, name)
+		require.True(t, server.closed, name)
+	}
 }

@@ -85,8 +85,8 @@ func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	return all, nil
 }
 
-// Change alters a coupon while its rows are locked. On SQLite, which drops the locking
-// clause, the transaction as a whole is alone.
+// Change alters a coupon while its rows are locked. On SQLite, which drops the locking clause, no other transaction
+// runs at the same time.
 func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
 	var changed coupon.Coupon
 	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
@@ -122,12 +122,12 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 	return changed, err
 }
 
-// inUpdateTx runs an administrator's change. It may be asked for again, so an unknown
-// commit is an unavailable database.
+// inUpdateTx runs an administrator's change. The administrator may repeat it, so an unknown commit is an unavailable
+// database.
 func (s *Store) inUpdateTx(ctx context.Context, work func(ctx context.Context, db *gorm.DB) error) error {
 	err := s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, work)
-	if errors.Is(err, errRetry) || errors.Is(err, order.ErrCommitUnknown) {
-		return &unavailableError{err}
+	if errors.Is(err, order.ErrCommitUnknown) {
+		return &unavailableError{CauseAway, err}
 	}
 	return err
 }

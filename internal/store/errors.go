@@ -17,46 +17,45 @@ import (
 	"seckill/internal/order"
 )
 
-// errRetry: the transaction is rolled back, or must be, and may be run again.
-var errRetry = errors.New("store: run the transaction again")
+// errRetry: the transaction is rolled back, or must be, and may be run again. For a caller that does not run it
+// again, the database is unavailable.
+var errRetry = fmt.Errorf("%w: run the transaction again", order.ErrUnavailable)
 
-// The numbers are those of the manuals of MySQL and MariaDB. After any of the first
-// group the transaction is poisoned: 1213 has rolled it back already, so that the
-// next statement would commit by itself, and after 1205 a statement is missing.
-var (
-	retryCodes = []uint16{
-		1205, // lock wait timeout
-		1213, // deadlock
-		1020, // the record has changed since the snapshot (MariaDB, snapshot isolation)
-		3572, // NOWAIT and the row is locked
-	}
-	unavailableCodes = []uint16{
-		1021, // the disk is full
-		1026, // a file cannot be written
-		1040, // too many connections
-		1047, // a node of a Galera cluster without the majority
-		1053, // server shutdown in progress
-		1114, // the table has no room: the disk is full
-		1152, // aborted connection
-		1159, // the connection was idle too long in a transaction (MariaDB)
-		1290, // read only
-		1836, // read only
-		1927, // connection was killed (MariaDB)
-		3169, // session was killed
-		4031, // disconnected by the server because of inactivity
-	}
+// retryCodes are numbers of the manuals of MySQL and MariaDB. After any of them the transaction is poisoned: 1213
+// has rolled it back already, so that the next statement would commit by itself, and after the others a
+// statement is missing.
+var retryCodes = []uint16{
+	1205,             // lock wait timeout
+	1213,             // deadlock
+	1020,             // the record has changed since the snapshot (MariaDB, snapshot isolation)
+	3572,             // NOWAIT and the row is locked
+	1615,             // a prepared statement has to be prepared again
+	1637,             // too many transactions
+	1689,             // an ALTER TABLE waits for the same table
+	sortAborted,      // by KILL QUERY
+	queryInterrupted, // by KILL QUERY
+	maxStatementTime,
+	maxExecutionTime,
+}
+
+// The errors that mean something to a single statement: see isDuplicate and isSmallerFence.
+const (
+	duplicateKey = 1062
+	outOfRange   = 1690
 )
 
 // The result codes of SQLite, without what extends them.
 const (
-	sqliteBusy   = 5 // another connection writes
-	sqliteLocked = 6 // another connection writes
-	sqliteIO     = 10
-	sqliteFull   = 13 // the disk is full
+	sqliteBusy       = 5 // another connection writes
+	sqliteLocked     = 6 // another connection writes
+	sqliteIO         = 10
+	sqliteFull       = 13 // the disk is full
+	sqliteConstraint = 19
 )
 
-// classify is the one place that knows the databases' error numbers. It wraps an
-// error in errRetry or order.ErrUnavailable where it is one of those.
+// classify is the one place that knows the databases' error numbers. It wraps an error of the database in
+// errRetry or order.ErrUnavailable, but for those that a statement is written to provoke. An unknown number is
+// order.ErrUnavailable as well: a buyer cannot mend it, and the same request may succeed later.
 func classify(err error) error {
 	if err == nil || errors.Is(err, errRetry) || errors.Is(err, order.ErrUnavailable) {
 		return err
@@ -66,35 +65,45 @@ func classify(err error) error {
 	var fromNet net.Error
 	switch {
 	case errors.As(err, &fromMySQL):
-		if slices.Contains(retryCodes, fromMySQL.Number) {
+		switch {
+		case fromMySQL.Number == duplicateKey, fromMySQL.Number == outOfRange:
+			return err
+		case slices.Contains(retryCodes, fromMySQL.Number):
 			return fmt.Errorf("%w: %w", errRetry, err)
 		}
-		if slices.Contains(unavailableCodes, fromMySQL.Number) {
-			return &unavailableError{err}
-		}
+		return &unavailableError{causeOfNumber(fromMySQL), err}
 	case errors.As(err, &fromSQLite):
-		switch fromSQLite.Code() & 0xff {
-		case sqliteBusy, sqliteLocked:
-			return fmt.Errorf("%w: %w", errRetry, err)
-		case sqliteIO, sqliteFull:
-			return &unavailableError{err}
-		}
+		return classifySQLite(fromSQLite.Code()&0xff, err)
 	case errors.As(err, &fromNet), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, sql.ErrConnDone),
 		errors.Is(err, sql.ErrTxDone), errors.Is(err, context.DeadlineExceeded):
-		return &unavailableError{err}
+		return &unavailableError{CauseAway, err}
 	}
 	return err
 }
 
+func classifySQLite(code int, err error) error {
+	switch code {
+	case sqliteConstraint:
+		return err
+	case sqliteBusy, sqliteLocked:
+		return fmt.Errorf("%w: %w", errRetry, err)
+	case sqliteIO:
+		return &unavailableError{CauseAway, err}
+	case sqliteFull:
+		return &unavailableError{CauseFull, err}
+	}
+	return &unavailableError{CauseRejected, err}
+}
+
 // isDuplicate reports whether a unique index refused a row.
 func isDuplicate(err error) bool {
-	return isError(err, 1062, "UNIQUE constraint failed")
+	return isError(err, duplicateKey, "UNIQUE constraint failed")
 }
 
 // isSmallerFence reports whether raiseFenceSQL found a larger fence.
 func isSmallerFence(err error) bool {
-	return isError(err, 1690, "NOT NULL constraint failed: fences.fence") // MySQL: a number is out of range
+	return isError(err, outOfRange, "NOT NULL constraint failed: fences.fence")
 }
 
 // isError reports whether err is MySQL's with this number, or SQLite's with this text.

@@ -33,6 +33,19 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 		"a server that shuts down":      {numbered(1053), order.ErrUnavailable},
 		"a server that is read only":    {numbered(1290), order.ErrUnavailable},
 		"a session that was killed":     {numbered(1927), order.ErrUnavailable},
+		"a killed statement":            {numbered(1317), errRetry},
+		"a killed sort":                 {numbered(1028), errRetry},
+		"max_statement_time":            {numbered(1969), errRetry},
+		"max_execution_time":            {numbered(3024), errRetry},
+		"too many transactions":         {numbered(1637), errRetry},
+		"a pending ALTER TABLE":         {numbered(1689), errRetry},
+		"what is run again":             {numbered(1213), order.ErrUnavailable},
+		"a check that MariaDB refused":  {numbered(4025), order.ErrUnavailable},
+		"a check that MySQL refused":    {numbered(3819), order.ErrUnavailable},
+		"a mistake in a statement":      {numbered(1064), order.ErrUnavailable},
+		"a column that is not there":    {numbered(1054), order.ErrUnavailable},
+		"a right that was taken":        {numbered(1142), order.ErrUnavailable},
+		"an error of a later version":   {numbered(9999), order.ErrUnavailable},
 		"a disk that is full":           {numbered(1021), order.ErrUnavailable},
 		"a file that cannot be written": {numbered(1026), order.ErrUnavailable},
 		"a table that has no room":      {numbered(1114), order.ErrUnavailable},
@@ -51,12 +64,11 @@ func TestEveryErrorHasItsMeaning(t *testing.T) {
 		})
 	}
 	for name, err := range map[string]error{
-		"a check that failed":      numbered(4025),
-		"a check that failed, too": numbered(3819),
-		"a refusal":                coupon.ErrSoldOut,
-		"a caller that left":       context.Canceled,
-		"a mistake in a statement": numbered(1064),
-		"no error":                 nil,
+		"a row that is there already": numbered(1062),
+		"a smaller fence":             numbered(1690),
+		"a refusal":                   coupon.ErrSoldOut,
+		"a caller that left":          context.Canceled,
+		"no error":                    nil,
 	} {
 		require.Equal(t, err, classify(err), name)
 	}

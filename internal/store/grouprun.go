@@ -76,21 +76,21 @@ func placementsOf(group []*commitRequest) []order.Placement {
 	return all
 }
 
-// requestError returns what a transaction's error means for one of its n requests. An
-// error that another request may have caused is errRetry: each is to run alone.
+// requestError translates a transaction's error for one of its n requests. An error that another request may have
+// caused is errRetry: each request runs in a transaction of its own.
 func requestError(err error, n int) error {
 	switch {
 	case err == nil, errors.Is(err, order.ErrCommitUnknown):
 		return err
-	case n > 1 && errors.Is(err, context.DeadlineExceeded):
+	case n > 1 && (errors.Is(err, context.DeadlineExceeded) || Cause(err) == CauseRejected):
 	case errors.Is(err, order.ErrUnavailable), errors.Is(err, errRetry):
 		return err
 	}
 	return fmt.Errorf("%w: %w", errRetry, err)
 }
 
-// A step is what a group's transaction does in one round trip. stepFence and stepInsert come in
-// this order, or stepAtOnce in their place.
+// A step is one round trip of a group's transaction. stepFence and stepInsert come in this order, or stepAtOnce
+// instead of both.
 type step uint8
 
 const (
@@ -103,9 +103,9 @@ const (
 // commitOnce commits the group in one transaction. It sets the outcome of the requests that are
 // refused on the way, and returns the error of the others.
 //
-// A group of users of one slot each has nothing to look for: it is written at once, in one round
-// trip between BEGIN and COMMIT. If a fence or a unique index refuses that, it is rolled back,
-// and what is read in another transaction tells whose refusal it was. All other groups look first.
+// A group of users of one slot each has nothing to look for: it is written at once, in one round trip between BEGIN
+// and COMMIT. If a fence or a unique index refuses that, it is rolled back. A read in another transaction then finds
+// the request that was refused. All other groups look first.
 func (g *GroupCommitter) commitOnce(group []*commitRequest) error {
 	err := errLook
 	if !slices.ContainsFunc(group, func(m *commitRequest) bool { return m.Limit > 1 }) {

@@ -16,18 +16,17 @@ import (
 // maxAttempts is the first run of a transaction and at most two more.
 const maxAttempts = 3
 
-// InTx runs work in a transaction at READ COMMITTED: a snapshot from before the
-// lock was held could not be trusted. The level is asked for with the begin, because
-// MySQL and MariaDB have different names for the session's variable.
+// InTx runs work in a transaction at READ COMMITTED: a snapshot from before the lock was held could not be trusted.
+// The begin sets the level, because MySQL and MariaDB have different names for the session's variable.
 //
-// An error of work rolls back. After a deadlock or a lock-wait timeout the whole of
-// work is run again. A failed commit is order.ErrCommitUnknown and is never run again.
+// An error of work rolls back. After a deadlock, a lock-wait timeout or an interrupted
+// statement the whole of work is run again. A failed commit is order.ErrCommitUnknown and is never run again.
 func (s *Store) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	return giveUp(retry(ctx, func() error {
+	return retry(ctx, func() error {
 		return s.runTx(ctx, s.write, &sql.TxOptions{Isolation: s.isolation}, func(ctx context.Context, db *gorm.DB) error {
 			return work(ctx, tx{db})
 		})
-	}))
+	})
 }
 
 // retry runs what fails with errRetry again, while there is budget left.
@@ -39,14 +38,6 @@ func retry(ctx context.Context, run func() error) (err error) {
 		if err = run(); !errors.Is(err, errRetry) {
 			break
 		}
-	}
-	return err
-}
-
-// giveUp returns the error of what is not run again here, but by the next request.
-func giveUp(err error) error {
-	if errors.Is(err, errRetry) {
-		return &unavailableError{err}
 	}
 	return err
 }

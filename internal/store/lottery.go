@@ -60,7 +60,7 @@ func (s *Store) Draw(ctx context.Context, couponID int64, seed []byte) (order.Dr
 	if len(rows) == 0 {
 		row := drawRow{CouponID: couponID, Seed: hex.EncodeToString(seed)}
 		if err := s.write.WithContext(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
-			return order.Draw{}, giveUp(wrap(err, "make the draw of coupon %d", couponID))
+			return order.Draw{}, wrap(err, "make the draw of coupon %d", couponID)
 		}
 		if err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error; err != nil || len(rows) == 0 {
 			return order.Draw{}, wrap(err, "read the draw of coupon %d", couponID) // of another instance, perhaps
@@ -82,7 +82,7 @@ var enterSQL = map[dialect]string{
 func (s *Store) Enter(ctx context.Context, o order.Order) (order.Order, error) {
 	given := s.write.WithContext(ctx).Exec(enterSQL[s.dialect], o.UserID, o.ID, o.RequestID, dbTime(o.CreatedAt), o.CouponID)
 	if given.Error != nil {
-		return order.Order{}, giveUp(wrap(given.Error, "give user %d a ticket for coupon %d", o.UserID, o.CouponID))
+		return order.Order{}, wrap(given.Error, "give user %d a ticket for coupon %d", o.UserID, o.CouponID)
 	}
 	if given.RowsAffected == 1 {
 		return o, nil
@@ -115,7 +115,7 @@ func (s *Store) Entrant(ctx context.Context, id, userID int64) (order.Order, err
 func (s *Store) Begin(ctx context.Context, couponID int64, now time.Time) error {
 	err := s.write.WithContext(ctx).Model(&drawRow{}).Where("coupon_id = ? AND begun_at IS NULL", couponID).
 		Update("begun_at", dbTime(now)).Error
-	return giveUp(wrap(err, "begin the draw of coupon %d", couponID))
+	return wrap(err, "begin the draw of coupon %d", couponID)
 }
 
 // EntrantIDs implements order.Lottery.
@@ -170,7 +170,7 @@ func withDecided(db *gorm.DB, rows []entrantRow) ([]order.Entrant, error) {
 func (s *Store) End(ctx context.Context, d order.Draw) error {
 	err := s.write.WithContext(ctx).Model(&drawRow{}).Where("coupon_id = ? AND ended_at IS NULL", d.CouponID).
 		Updates(map[string]any{"ended_at": dbTime(d.EndedAt), "entrants": d.Entrants, "winners": d.Winners, "last_rank": d.LastRank}).Error
-	return giveUp(wrap(err, "end the draw of coupon %d", d.CouponID))
+	return wrap(err, "end the draw of coupon %d", d.CouponID)
 }
 
 // deleteDraw deletes the draw of an archived sale and up to most of its tickets, and returns how many: the

@@ -53,7 +53,7 @@ func ordersOf(rows []orderRow) []order.Order {
 func (s *Store) Void(ctx context.Context, o order.Order) error {
 	o.Status = order.Void
 	row := rowOfOrder(o)
-	return giveUp(insertError(s.write.WithContext(ctx).Create(&row).Error, o))
+	return insertError(s.write.WithContext(ctx).Create(&row).Error, o)
 }
 
 // Overdue reports whether there are pending orders whose time had run out at now.

@@ -8,13 +8,15 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// poisonous are the errors after which a transaction is rolled back, or must be. After
-// 1213 the server has done so, and the next statement would commit by itself; after
-// 1205 one statement is missing.
+// poisonous are the errors after which a transaction is rolled back, or must be. After 1213 the server has rolled
+// it back, and the next statement would commit by itself. After the others one statement is missing.
 var poisonous = []uint16{
 	1205, // lock wait timeout
 	1213, // deadlock
 	1020, // the record has changed since the snapshot (MariaDB)
+	1317, // KILL QUERY
+	1969, // max_statement_time (MariaDB)
+	3024, // max_execution_time (MySQL)
 }
 
 func poisons(err error) bool {
