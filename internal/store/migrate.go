@@ -39,10 +39,9 @@ func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
 	return p, nil
 }
 
-// Migrate brings the schema up to date and names what it applied. Two at once wait
-// for each other, and the next resumes one that was killed. It has a connection of its
-// own, without the limits of those that orders are made on: to alter a large table
-// takes as long as it takes.
+// Migrate brings the schema up to date and names the migrations that it applied. Two at once wait for each other, and
+// the next resumes one that was killed. It has a connection of its own, without the limits of those that orders are
+// made on: to alter a large table takes as long as it takes.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	pool := s.pools[0]
 	if s.migrationConnector != nil {
@@ -76,11 +75,14 @@ func latest(p *goose.Provider) int64 {
 // so that one connection is enough. SQLite needs none: it is this process's own.
 type migrationLock struct{ log *slog.Logger }
 
-// SessionLock waits for the lock until ctx ends, and tells so: to alter a large table takes long, and
-// what a killed migration has begun the server ends before it lets the next one in. It waits in short
-// turns, because the driver would give up reading before the server gives up waiting.
+// migrationLockName is the name in SQL. A name may have 64 characters, and so may that of a database.
+const migrationLockName = "IF(CHAR_LENGTH(DATABASE()) > 56, CONCAT('seckill.', SHA2(DATABASE(), 224)), CONCAT(DATABASE(), '.seckill'))"
+
+// SessionLock waits for the lock until ctx ends, and logs that it waits. Altering a large table takes long. The
+// server also finishes the statement of a killed migration before it lets the next one in. It waits in short turns,
+// because the driver would give up reading before the server gives up waiting.
 func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	const lock = "SELECT GET_LOCK(CONCAT(DATABASE(), '.seckill'), 1), IS_USED_LOCK(CONCAT(DATABASE(), '.seckill'))"
+	const lock = "SELECT GET_LOCK(" + migrationLockName + ", 1), IS_USED_LOCK(" + migrationLockName + ")"
 	for told := false; ; told = true {
 		var got, holder sql.NullInt64
 		if err := conn.QueryRowContext(ctx, lock).Scan(&got, &holder); err != nil {
@@ -98,7 +100,7 @@ func (l migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 
 // SessionUnlock lets the next one migrate.
 func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(CONCAT(DATABASE(), '.seckill'))"); err != nil {
+	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK("+migrationLockName+")"); err != nil {
 		return fmt.Errorf("unlock the migrations: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/order"
+	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 	files "seckill/sql"
 )
@@ -241,4 +243,26 @@ func TestAMigrationMayTakeLongerThanAnyOrder(t *testing.T) {
 	require.NoError(t, reading.Rollback())
 	require.NoError(t, <-done)
 	require.NoError(t, hurried.CheckSchema(t.Context()))
+}
+
+func TestMigrate_DatabaseNameOf64Characters_IsLocked(t *testing.T) {
+	m := testservers.MariaDB(t)
+	root, err := servers.OpenDatabase(m.DSN(""))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	name := strings.Repeat("d", 64)
+	_, err = root.ExecContext(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.DropDatabase(t.Context(), name)) }()
+	s := opened(t, Options{MySQL: m.DSN(name)})
+	conn, err := s.pools[0].Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	require.NoError(t, migrationLock{s.log}.SessionLock(t.Context(), conn))
+	var length int
+	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT CHAR_LENGTH("+migrationLockName+")").Scan(&length))
+	require.LessOrEqual(t, length, 64, "MySQL refuses longer names (3057)")
+	require.NoError(t, migrationLock{s.log}.SessionUnlock(t.Context(), conn))
+	_, err = s.Migrate(t.Context())
+	require.NoError(t, err)
 }
