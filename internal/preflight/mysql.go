@@ -1,17 +1,19 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Database is the name of the database's server in what is found.
+// Database is the name of the database's server in the findings.
 const Database = "database"
 
-// MySQL looks at the server that should take the orders, over so many connections of one instance. The error is
+// MySQL looks at the server that should take the orders. An instance opens that many connections to it. The error is
 // that it did not answer.
 func (f *Findings) MySQL(ctx context.Context, db *sql.DB, connections int) error {
 	say := f.about(Database)
@@ -25,6 +27,9 @@ func (f *Findings) MySQL(ctx context.Context, db *sql.DB, connections int) error
 	}
 	durability(is, say)
 	semiSync(is, say)
+	if err := sessionSettings(ctx, db, say); err != nil {
+		return err
+	}
 	if err := sessions(ctx, db, is, connections, say); err != nil || !primary {
 		return err
 	}
@@ -84,25 +89,40 @@ func mayWrite(ctx context.Context, db *sql.DB, is map[string]string, say func(Le
 			return false, nil
 		}
 	}
-	from := ""
-	err := each(ctx, db, "SHOW SLAVE STATUS", func(row map[string]string) {
-		if row["slave_sql_running"] != "No" {
-			from = row["master_host"] + ":" + row["master_port"]
-		}
-	})
+	from, err := replicaOf(ctx, db)
+	number, answered := code(err)
 	switch {
-	case err != nil && !said(err):
+	case err != nil && !answered:
 		return false, err
+	case slices.Contains([]uint16{lacksPrivilege, tableDenied}, number):
+		say(Fine, name, "read_only is OFF; the user lacks the right to see whether it is a replica", "")
 	case err != nil:
-		say(Fine, name, "read_only is OFF; whether it is a replica the user may not ask", "")
+		say(Warning, name, "read_only is OFF; whether it is a replica is unknown: "+firstLine(err),
+			"run SHOW REPLICA STATUS on the server: on a replica that runs orders would be lost")
 	case from != "":
 		say(Refused, name, "it is a replica of "+from+": what is written here is not there",
-			"set mysql.dsn to the primary, or STOP SLAVE and RESET SLAVE ALL if this is it now")
+			"set mysql.dsn to the primary, or STOP REPLICA and RESET REPLICA ALL if this is it now")
 		return false, nil
 	default:
 		say(Fine, name, "read_only is OFF, and it is no replica", "")
 	}
 	return true, nil
+}
+
+// replicaOf returns the server that this one applies changes of, or "". MySQL 8.4 knows the new words only, MariaDB
+// before 10.5.1 and MySQL before 8.0.22 the old ones. MariaDB answers both questions in the old words.
+func replicaOf(ctx context.Context, db *sql.DB) (from string, err error) {
+	for _, query := range []string{"SHOW REPLICA STATUS", "SHOW SLAVE STATUS"} {
+		err = each(ctx, db, query, func(row map[string]string) {
+			if cmp.Or(row["replica_sql_running"], row["slave_sql_running"]) != "No" {
+				from = cmp.Or(row["source_host"], row["master_host"]) + ":" + cmp.Or(row["source_port"], row["master_port"])
+			}
+		})
+		if number, _ := code(err); number != syntaxError {
+			break
+		}
+	}
+	return from, err
 }
 
 func durability(is map[string]string, say func(Level, string, string, string)) {
@@ -119,7 +139,7 @@ func durability(is map[string]string, say func(Level, string, string, string)) {
 	default:
 		say(Fine, name, "each commit is on the disk before it is answered", "")
 	}
-	// Orders are written at READ COMMITTED, where statements alone cannot be replayed.
+	// Orders are written at READ COMMITTED. A replica cannot replay their statements, only their rows.
 	if logs && is["binlog_format"] == "STATEMENT" {
 		say(Refused, "isolation", "binlog_format is STATEMENT: no transaction at READ COMMITTED may write",
 			"SET GLOBAL binlog_format = 'MIXED' or 'ROW'")
@@ -131,7 +151,7 @@ func durability(is map[string]string, say func(Level, string, string, string)) {
 // aDay is so long that a replica which is away for it was noticed, in milliseconds.
 const aDay = 24 * 60 * 60 * 1000
 
-// semiSync looks at what a semi-synchronous primary promises. MySQL calls it a source.
+// semiSync looks at the promises of a semi-synchronous primary. MySQL calls it a source.
 func semiSync(is map[string]string, say func(Level, string, string, string)) {
 	const name = "replication"
 	for _, role := range []string{"master", "source"} {

@@ -3,7 +3,9 @@ package preflight_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/clock"
+	"seckill/internal/mysqlconn"
 	"seckill/internal/preflight"
 	"seckill/internal/store"
+	"seckill/internal/testbed/mysql84"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -131,6 +135,123 @@ func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {
 	requireFound(t, lookAtMySQL(t, db), "role", preflight.Refused, "replica of 127.0.0.1:1")
 	do("STOP SLAVE")
 	requireFound(t, lookAtMySQL(t, db), "role", preflight.Fine)
+}
+
+func TestMySQL_DialectOfMySQL84_FindsReplicaByTheNewWords(t *testing.T) {
+	m := testservers.NewMariaDB(t, servers.Set("server-id", "7"))
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	p, err := mysql84.New(t.Context(), m.DSN(name))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	migrate(t, p.DSN())
+	through, direct := open(t, p.DSN()), open(t, m.DSN(name))
+	requireFound(t, lookAtMySQL(t, through), "role", preflight.Fine, "it is no replica")
+	for _, statement := range []string{
+		"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'", "START SLAVE SQL_THREAD",
+	} {
+		_, err := direct.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	requireFound(t, lookAtMySQL(t, through), "role", preflight.Refused, "replica of 127.0.0.1:1", "RESET REPLICA ALL")
+	requireFound(t, lookAtMySQL(t, direct), "role", preflight.Refused, "replica of 127.0.0.1:1")
+	require.Empty(t, p.Refused())
+}
+
+// noReplicaStatus answers the question for a replica with errors.
+type noReplicaStatus struct {
+	driver.Conn
+	number uint16
+}
+
+func (c noReplicaStatus) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if strings.HasSuffix(query, " STATUS") {
+		return nil, &mysql.MySQLError{Number: c.number, Message: "said the server"}
+	}
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (c noReplicaStatus) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c noReplicaStatus) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
+}
+
+type noReplicaConnector struct {
+	driver.Connector
+	number uint16
+}
+
+func (c noReplicaConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	return noReplicaStatus{conn, c.number}, err
+}
+
+func TestMySQL_ReplicaStatusRefused_BlamesTheUserForMissingRightsOnly(t *testing.T) {
+	dsn := testservers.DSN(t)
+	migrate(t, dsn)
+	config, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	connector, err := mysqlconn.NewConnector(config)
+	require.NoError(t, err)
+	for number, want := range map[uint16]struct {
+		level preflight.Level
+		says  string
+	}{
+		1227: {preflight.Fine, "the user lacks the right"},
+		1142: {preflight.Fine, "the user lacks the right"},
+		1064: {preflight.Warning, "is unknown: SHOW SLAVE STATUS: Error 1064: said the server"},
+		1105: {preflight.Warning, "is unknown: SHOW REPLICA STATUS: Error 1105: said the server"},
+	} {
+		db := sql.OpenDB(noReplicaConnector{connector, number})
+		requireFound(t, lookAtMySQL(t, db), "role", want.level, want.says)
+		require.NoError(t, db.Close())
+	}
+}
+
+func TestMySQL_StrangeDefaults_AreNamedAndHarmless(t *testing.T) {
+	m := testservers.NewMariaDB(t)
+	name, err := m.CreateDatabase(t.Context())
+	require.NoError(t, err)
+	migrate(t, m.DSN(name))
+	root := open(t, m.DSN(name))
+	config, err := mysql.ParseDSN(m.DSN(name))
+	require.NoError(t, err)
+	connector, err := mysqlconn.NewConnector(config)
+	require.NoError(t, err)
+	requireFound(t, lookAtMySQL(t, root), "session", preflight.Fine, "those of the program")
+	for variable, c := range map[string]struct{ wrong, right, shown string }{
+		"autocommit": {"0", "1", "OFF"}, "completion_type": {"1", "0", "CHAIN"}, "sql_safe_updates": {"1", "0", "ON"},
+		"sql_select_limit": {"1", "18446744073709551615", "1"}, "unique_checks": {"0", "1", "OFF"}, "foreign_key_checks": {"0", "1", "OFF"},
+		"tx_isolation": {"'READ-UNCOMMITTED'", "'REPEATABLE-READ'", "READ-UNCOMMITTED"}, "tx_read_only": {"1", "0", "ON"},
+		"sql_mode": {"''", "'STRICT_TRANS_TABLES'", "''"},
+	} {
+		for _, value := range []string{c.wrong, c.right} {
+			_, err := root.ExecContext(t.Context(), "SET GLOBAL "+variable+" = "+value)
+			require.NoError(t, err)
+			if value == c.right {
+				break
+			}
+			own := sql.OpenDB(connector)
+			f := lookAtMySQL(t, own)
+			requireFound(t, f, "session", preflight.Fine, variable+" "+c.shown)
+			require.NoError(t, f.Err())
+			require.NoError(t, own.Close())
+			if variable == "autocommit" || variable == "tx_read_only" || variable == "sql_select_limit" {
+				continue // a session without the program's settings fails before, or shows one of them only
+			}
+			requireFound(t, lookAtMySQL(t, open(t, m.DSN(name))), "session", preflight.Refused, variable+" "+c.shown, "a proxy in between")
+		}
+	}
+	for variable, level := range map[string]preflight.Level{
+		"max_statement_time = 0.5": preflight.Warning, "max_statement_time = 60": preflight.Fine, "max_statement_time = 0": preflight.Fine,
+	} {
+		_, err := root.ExecContext(t.Context(), "SET GLOBAL "+variable)
+		require.NoError(t, err)
+		requireFound(t, lookAtMySQL(t, root), "statements", level)
+	}
 }
 
 func TestClocksThatAreApartAreToldAndThenRefused(t *testing.T) {

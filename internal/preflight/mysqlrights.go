@@ -27,10 +27,12 @@ var verbs = []struct{ name, statement string }{
 }
 
 const (
-	noSuchTable   = 1146
-	tableDenied   = 1142
-	columnDenied  = 1143
-	commandDenied = 1370
+	syntaxError    = 1064
+	noSuchTable    = 1146
+	tableDenied    = 1142
+	columnDenied   = 1143
+	lacksPrivilege = 1227
+	commandDenied  = 1370
 )
 
 // tables tries on every table what the program does, in one transaction that is rolled
@@ -91,9 +93,4 @@ func code(err error) (uint16, bool) {
 		return 0, false
 	}
 	return answer.Number, true
-}
-
-func said(err error) bool {
-	_, is := code(err)
-	return is
 }

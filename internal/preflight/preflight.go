@@ -1,14 +1,13 @@
 // Package preflight looks at the servers before a sale depends on them.
 //
 //	Redis  ─▶ role, eviction, memory, persistence, connections, rights, a write
-//	MySQL  ─▶ role, durability, binary log, connections, rights
+//	MySQL  ─▶ role, durability, binary log, settings of sessions, connections, rights
 //	both   ─▶ clock
 //
-// What it finds is fine, a warning or refused, one line each: the server, what was looked
-// at, what was found and what to do. Refused is what costs units or orders without a word
-// later; a warning is what may be meant so. It looks at settings and does what the
-// program will do, on keys of its own and without a row changed; that the servers stay as
-// they are it cannot know.
+// Each finding is one line: the server, the subject, the finding and the remedy. It is fine, a warning or refused.
+// The check refuses a setting that costs units or orders later without a word. It warns of one that may be intended.
+// It reads settings, and tries the program's commands on keys of its own and without changing a row. It cannot know
+// whether the servers stay as they are.
 package preflight
 
 import (
@@ -53,7 +52,7 @@ func (f Finding) String() string {
 	return text
 }
 
-// Findings collects what was found, from several servers at once.
+// Findings collects findings from several servers at once.
 type Findings struct {
 	mu  sync.Mutex
 	all []Finding
@@ -75,7 +74,7 @@ func (f *Findings) Of(levels ...Level) []Finding {
 	return found
 }
 
-// Err joins what is refused; nil if nothing is.
+// Err joins the refused findings. It is nil if there are none.
 func (f *Findings) Err() error {
 	var err error
 	for _, one := range f.Of(Refused) {
