@@ -17,7 +17,7 @@ import (
 
 // startBackground starts the background work.
 func (a *App) startBackground(ctx context.Context) {
-	a.inBackground(ctx, adjustMemoryLimit, a.Cache.Run, a.fleet.Run, a.unpaid.run, a.watchClocks, a.freeEndedSales,
+	a.inBackground(ctx, adjustMemoryLimit, a.Cache.Run, a.fleet.Run, a.unpaid.run, a.watchClocks, a.watchRedis, a.freeEndedSales,
 		func(ctx context.Context) { a.Stock.Listen(ctx, a.Cache.Forget) },
 		func(ctx context.Context) {
 			a.Coupons.RunRestorer(ctx, restoreInterval, func(n int, err error) { a.metrics.ObservePass("restore", n, err) })

@@ -1,7 +1,7 @@
-// Package metrics counts what the program does, for Prometheus.
+// Package metrics counts the program's work for Prometheus.
 //
-// The order path does not import it: a decorator around the small interface of each step
-// measures the step, so that place.go stays a page about the order of the steps.
+// The order path does not import it. A decorator around the small interface of each step measures the step, so
+// place.go stays a page about the order of the steps.
 //
 //	order.Service ─▶ [time] order.Stock ─▶ stock
 //	              ─▶ [time] order.Locker ─▶ lock
@@ -23,8 +23,7 @@ import (
 	"seckill/internal/lock"
 )
 
-// Metrics is a registry of this program's own metrics, beside those of the Go runtime
-// and the process.
+// Metrics is a registry of this program's own metrics, and of those of the Go runtime and the process.
 type Metrics struct {
 	Live LiveStats // the last seconds
 
@@ -46,6 +45,7 @@ type Metrics struct {
 	refused      *prometheus.CounterVec
 	unavailable  *prometheus.CounterVec
 	clocks       *prometheus.GaugeVec
+	evicted      *prometheus.CounterVec
 }
 
 // durations are the buckets of all times: 0.1 ms to 3.3 s, each twice the one before.
@@ -61,6 +61,7 @@ func New() *Metrics {
 	m.failures = m.counters("seckill_background_failures_total", "Background passes that failed.", "job")
 	m.up = m.gauges("seckill_backend_up", "1 while a backend answers, 0 while its circuit is open.", "backend")
 	m.clocks = m.gauges("seckill_clock_offset_seconds", "How far this instance's clock is ahead of a server's.", "server")
+	m.evicted = m.counters("seckill_redis_evicted_keys_total", "Keys that a server of Redis dropped to make room.", "server")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -123,7 +124,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, Timeout: 5 * time.Second})
 }
 
-// answered is what the series of answered requests differ by.
+// answered names a series of answered requests.
 type answered struct {
 	route, method string
 	status        int
@@ -150,9 +151,8 @@ func (m *Metrics) ObservePurchase(status int, code string, d time.Duration) {
 	m.outcomes.of(code, func() prometheus.Counter { return m.orders.WithLabelValues(code) }).Inc()
 }
 
-// boundedMethod returns the method, or "other" for one that HTTP does not define: a
-// client may send any word, and each would be a series of its own for as long as the
-// process lives.
+// boundedMethod returns the method, or "other" for one that HTTP does not define. A client may send any word, and
+// each would be a series of its own for as long as the process lives.
 func boundedMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -175,9 +175,8 @@ func (m *Metrics) LockHooks() lock.Hooks {
 	}
 }
 
-// ObservePass counts a pass of a background job: the items that it worked on, and the
-// pass itself if it failed. The failures of a job begin at 0 with its first pass, so
-// that the first failure is seen as an increase.
+// ObservePass counts a pass of a background job: the items that it worked on, and the pass itself if it failed. The
+// failures of a job begin at 0 with its first pass, so Prometheus sees the first failure as an increase.
 func (m *Metrics) ObservePass(job string, items int, err error) {
 	m.items.WithLabelValues(job).Add(float64(items))
 	failures := m.failures.WithLabelValues(job)
@@ -198,7 +197,7 @@ func (m *Metrics) ObserveRefusal(reason string) { m.refused.WithLabelValues(reas
 // ObserveUnavailable counts a request that was refused because of a store.
 func (m *Metrics) ObserveUnavailable(cause string) { m.unavailable.WithLabelValues(cause).Inc() }
 
-// StartUnavailable begins the count of each cause at 0, so that its first is seen as an increase.
+// StartUnavailable begins the count of each cause at 0, so Prometheus sees the first as an increase.
 func (m *Metrics) StartUnavailable(cause string) { m.unavailable.WithLabelValues(cause) }
 
 // WatchAdmission exports the limit on orders at once, and how full it is.
@@ -231,6 +230,11 @@ func (m *Metrics) ClockOffset(server string, ahead time.Duration) {
 
 // ForgetClock drops a server that has left.
 func (m *Metrics) ForgetClock(server string) { m.clocks.DeleteLabelValues(server) }
+
+// AddEvicted counts keys that a server of Redis dropped. It may count none, so that the first is an increase.
+func (m *Metrics) AddEvicted(server string, keys int64) {
+	m.evicted.WithLabelValues(server).Add(float64(keys))
+}
 
 // WatchPools exports the connections to the database, as go_sql_…, and to Redis.
 func (m *Metrics) WatchPools(db *sql.DB, client redis.UniversalClient) {

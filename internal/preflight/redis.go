@@ -42,9 +42,27 @@ func (f *Findings) Redis(use RedisUse) func(ctx context.Context, server string, 
 	}
 }
 
-// readInfo reads all of INFO, or nothing if the user may not.
-func readInfo(ctx context.Context, node redis.UniversalClient) (info map[string]string, err error) {
-	text, err := node.Info(ctx).Result()
+// RedisAtWork returns a function that looks at one server while the program works with it. By one command it reads
+// the role and the settings that an administrator can change meanwhile. It hands evicted the number of keys that the
+// server has dropped since its start.
+func (f *Findings) RedisAtWork(evicted func(server string, keys int64)) func(context.Context, string, redis.UniversalClient) error {
+	return func(ctx context.Context, server string, node redis.UniversalClient) error {
+		info, err := readInfo(ctx, node, "memory", "stats", "persistence", "replication")
+		if err != nil || info == nil {
+			return err
+		}
+		say := f.about(server)
+		role(info, nil, say)
+		eviction(info, say)
+		persistence(info, nil, say)
+		evicted(server, number(info["evicted_keys"]))
+		return nil
+	}
+}
+
+// readInfo reads sections of INFO, or all of it, or nothing if the user may not.
+func readInfo(ctx context.Context, node redis.UniversalClient, sections ...string) (info map[string]string, err error) {
+	text, err := node.Info(ctx, sections...).Result()
 	if lacks(err) {
 		return info, nil
 	}
@@ -142,13 +160,13 @@ func persistence(info, set map[string]string, say func(Level, string, string, st
 	}
 }
 
-// beside is how many connections an instance has beside its pool: for messages.
-const beside = 4
+// extraConns is how many connections an instance has in addition to its pool, for messages.
+const extraConns = 4
 
 func connections(info map[string]string, pool int, say func(Level, string, string, string)) {
 	const name = "connections"
 	most, used := number(info["maxclients"]), number(info["connected_clients"])
-	need := int64(pool + beside)
+	need := int64(pool + extraConns)
 	if most == 0 {
 		say(Fine, name, fmt.Sprintf("an instance needs up to %d", need), "")
 		return

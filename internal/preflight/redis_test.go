@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -106,6 +107,40 @@ func TestEveryPrimaryOfAClusterIsLookedAt(t *testing.T) {
 	require.NoError(t, wrong.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
 	f = lookAtRedis(t, c, use)
 	require.Equal(t, []string{"writes"}, names(f.Of(preflight.Refused)), "a node is asked to take a key of its own slots")
+}
+
+func TestRedisAtWork_PolicyOfOneMaster_IsFoundByOneCommandEach(t *testing.T) {
+	cluster := testservers.NewCluster(t)
+	c, err := redisconn.Open(t.Context(), redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	masters, err := cluster.Masters(t.Context())
+	require.NoError(t, err)
+	var mu sync.Mutex
+	look := func() (*preflight.Findings, map[string]int64) {
+		var f preflight.Findings
+		evicted := map[string]int64{}
+		require.NoError(t, redisconn.EachPrimary(t.Context(), c, "redis", f.RedisAtWork(func(server string, keys int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			evicted[server] = keys
+		})))
+		return &f, evicted
+	}
+	f, evicted := look()
+	require.Empty(t, f.Of(preflight.Refused))
+	require.Len(t, evicted, len(masters))
+	wrong := client(t, masters[1].Addr(), "")
+	require.NoError(t, wrong.ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	require.NoError(t, wrong.ConfigResetStat(t.Context()).Err())
+	f, _ = look()
+	require.Len(t, f.Of(preflight.Refused), 1)
+	require.Equal(t, masters[1].Addr(), f.Of(preflight.Refused)[0].Server)
+	require.Contains(t, f.Of(preflight.Refused)[0].Found, "allkeys-lru")
+	stats, err := wrong.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	require.Contains(t, stats, "cmdstat_info:calls=1,")
+	require.NotContains(t, stats, "cmdstat_config|get")
 }
 
 func names(found []preflight.Finding) (all []string) {
