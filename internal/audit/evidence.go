@@ -51,6 +51,7 @@ func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	e.at, e.shares = time.Now().UTC(), make([]shardShare, len(e.shards))
 	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) (err error) {
 		e.coupon = l.Coupon()
+		e.countRaised()
 		if e.stock, err = l.Stock(ctx); err != nil {
 			return err
 		}
@@ -80,6 +81,17 @@ func same(a, b []stock.Shard) bool {
 		}
 	}
 	return true
+}
+
+// countRaised counts the units that were added to the running sale and that the shards do not have.
+func (e *evidence) countRaised() {
+	for k, s := range e.shards {
+		if s.Epoch == e.coupon.Epoch {
+			owed := max(0, coupon.Share(e.coupon.Raised, len(e.shards), k)-s.Raised)
+			e.owed += owed
+			e.shares[k].owed += owed
+		}
+	}
 }
 
 // readOwed counts the units of this epoch that the outbox still owes to the shards.

@@ -184,3 +184,27 @@ func TestTheReportCountsWhatIsSoldTooMuch(t *testing.T) {
 	require.EqualValues(t, 1, r.Oversold)
 	require.EqualValues(t, 1, r.Duplicates)
 }
+
+func TestAudit_UnitsAddedAndNotInTheShards_AreOwed(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 10)
+		s.buy(t, c, 1)
+		more := int64(17)
+		_, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{Total: &more})
+		require.NoError(t, err)
+		r := s.audited(t, c)
+		require.True(t, r.Clean && r.Settled, "%v", r.Violations)
+		require.Equal(t, []int64{17, 16, 1, 0, 16}, []int64{r.Total, r.Stock, r.Live, r.Returns, r.Redis})
+
+		require.NoError(t, s.redis.DecrBy(t.Context(), key(c, 1, "stock"), 2).Err()) // as if the shard had not got its two
+		require.NoError(t, s.redis.HDel(t.Context(), key(c, 1, "meta"), "raised").Err())
+		r = s.audited(t, c)
+		require.Empty(t, r.Violations)
+		require.False(t, r.Settled)
+		require.Equal(t, []int64{2, 14}, []int64{r.Returns, r.Redis})
+
+		require.NoError(t, s.redis.HSet(t.Context(), key(c, 1, "meta"), "raised", 99).Err()) // more than were added
+		r = s.audited(t, c)
+		require.Equal(t, []string{"I4", "I6"}, with(r, audit.Violated))
+	})
+}

@@ -70,6 +70,7 @@ type Coupon struct {
 	Epoch        int64 // names the latest loading of its stock, see EpochAfter; 0 before the first
 	Shards       int   // Redis counters that the stock is split over; 0 before the first time and when they are freed
 	StockRows    int   // rows that the database splits Left over, one a shard; 0: it is in the coupon's row
+	Raised       int64 // units added since its epoch began, while it was on sale: the shards are owed each once
 	Loading      bool  // its epoch has begun and the shards are not known to be loaded with it
 	Opening      bool  // Loading, and every shard has its buyers: some may be open
 }

@@ -9,7 +9,7 @@ import (
 // Change is what an administrator may alter of a coupon; nil leaves a field as it is.
 type Change struct {
 	Title        *string
-	Total        *int64 // units put on sale in all; only while the coupon is a draft or paused
+	Total        *int64 // units put on sale in all; lowered only while the coupon is a draft or paused
 	LimitPerUser *int   // lowered only while the coupon is a draft
 	PriceCents   *int64
 	BeginsAt     *time.Time
@@ -18,7 +18,14 @@ type Change struct {
 }
 
 // Patch alters a coupon. ErrConflict if its state forbids that: an ended coupon
-// stays as it is, and a stock that is loaded is altered only while paused.
+// stays as it is, and a stock that is on sale is lowered only while paused.
+//
+// Units that are added to a stock on sale go into the database first, and then into the shards:
+//
+//	change the coupon: more units, left and owed to the shards ─▶ add them to the shards
+//
+// If the second step fails, RunRestorer does it, on any instance. Repeating the call repeats that step
+// alone, because the stock is given as a whole.
 func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error) {
 	now := s.now()
 	c, err := s.repo.Change(ctx, id, func(c *Coupon) error { return ch.apply(c, now) })
@@ -26,7 +33,30 @@ func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error
 		return Coupon{}, err
 	}
 	s.changed(ctx, id)
+	if ch.Total != nil {
+		s.raiseNow(ctx, c)
+	}
 	return c, nil
+}
+
+// raiseTimeout bounds how long an administrator waits for the shards: what is not done by then is the
+// restorer's.
+const raiseTimeout = 2 * time.Second
+
+func (s *Service) raiseNow(ctx context.Context, c Coupon) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), raiseTimeout)
+	defer cancel()
+	if err := s.raise(ctx, c); err != nil {
+		s.log.WarnContext(ctx, "added units left to the restorer", "coupon", c.ID, "epoch", c.Epoch, "error", err)
+	}
+}
+
+// raise adds to the shards what they are owed of the units that were added to the sale.
+func (s *Service) raise(ctx context.Context, c Coupon) error {
+	if c.Raised == 0 {
+		return nil
+	}
+	return s.shards.Raise(ctx, c.ID, c.Epoch, c.Shards, c.Raised)
 }
 
 func (ch Change) apply(c *Coupon, now time.Time) error {
@@ -34,15 +64,9 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 		return fmt.Errorf("%w: it has ended", ErrConflict)
 	}
 	if ch.Total != nil {
-		if c.State == OnSale {
-			return fmt.Errorf("%w: pause the sale before changing its stock", ErrConflict)
+		if err := c.setTotal(*ch.Total, now); err != nil {
+			return err
 		}
-		sold := c.Total - c.Left
-		if *ch.Total < sold {
-			return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
-		}
-		c.Total, c.Left = *ch.Total, *ch.Total-sold
-		c.endEpoch(now) // the shards do not hold this stock
 	}
 	if ch.EndsAt != nil && c.Loading {
 		c.endEpoch(now) // what was owed to a sale that was over may have been dropped already
@@ -61,6 +85,27 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 	return c.Check()
 }
 
+// setTotal changes how many units are put on sale. Shards that are open, or about to be, go on with
+// their epoch and get what is added; any other stock is loaded in a new one.
+func (c *Coupon) setTotal(total int64, now time.Time) error {
+	sold, added := c.Total-c.Left, total-c.Total
+	switch {
+	case added == 0:
+		return nil
+	case c.State == OnSale && added < 0:
+		return fmt.Errorf("%w: pause the sale before lowering its stock", ErrConflict)
+	case total < sold:
+		return fmt.Errorf("%w: %d units are sold already", ErrConflict, sold)
+	}
+	c.Total, c.Left = total, total-sold
+	if c.State == OnSale && (!c.Loading || c.Opening) {
+		c.Raised += added
+		return nil
+	}
+	c.endEpoch(now) // the shards do not hold this stock
+	return nil
+}
+
 // end ends the sale at now, unless it was over before. Retention counts from there. The window
 // of a sale that never began becomes its last millisecond.
 func (c *Coupon) end(now time.Time) {
@@ -77,7 +122,7 @@ func (c *Coupon) end(now time.Time) {
 func (c *Coupon) endEpoch(now time.Time) {
 	if c.Epoch > 0 {
 		c.Epoch = EpochAfter(c.Epoch, now)
-		c.Opening = false
+		c.Opening, c.Raised = false, 0
 	}
 }
 

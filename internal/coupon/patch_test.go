@@ -42,6 +42,14 @@ func closed(c *coupon.Coupon) int64 {
 func TestWhatMayBeAlteredInWhichState(t *testing.T) {
 	all := []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused}
 	notOnSale := []coupon.State{coupon.Draft, coupon.Paused}
+	more := func(c *coupon.Coupon) {
+		c.Total, c.Left = c.Total+2, c.Left+2
+		if c.State == coupon.OnSale {
+			c.Raised = 2
+			return
+		}
+		c.Epoch = closed(c)
+	}
 	for name, tc := range map[string]struct {
 		change coupon.Change
 		in     []coupon.State // in the others it is a conflict
@@ -53,12 +61,13 @@ func TestWhatMayBeAlteredInWhichState(t *testing.T) {
 		"a higher limit":   {coupon.Change{LimitPerUser: new(3)}, all, func(c *coupon.Coupon) { c.LimitPerUser = 3 }},
 		"the same limit":   {coupon.Change{LimitPerUser: new(2)}, all, func(*coupon.Coupon) {}},
 		"a lower limit":    {coupon.Change{LimitPerUser: new(1)}, []coupon.State{coupon.Draft}, func(c *coupon.Coupon) { c.LimitPerUser = 1 }},
-		"more units":       {coupon.Change{Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left, c.Epoch = c.Total+2, c.Left+2, closed(c) }},
+		"more units":       {coupon.Change{Total: new(int64(12))}, all, more},
+		"as many units":    {coupon.Change{Total: new(int64(10))}, all, func(*coupon.Coupon) {}},
 		"fewer units":      {coupon.Change{Total: new(int64(2))}, notOnSale, func(c *coupon.Coupon) { c.Total, c.Left, c.Epoch = 2, c.Left-8, closed(c) }},
 		"fewer than sold":  {coupon.Change{Total: new(int64(1))}, []coupon.State{coupon.Draft}, func(c *coupon.Coupon) { c.Total, c.Left = 1, 1 }},
 		"nothing":          {coupon.Change{}, all, func(*coupon.Coupon) {}},
 		"the end":          {coupon.Change{End: true}, all, func(c *coupon.Coupon) { c.State, c.EndsAt = coupon.Ended, during }},
-		"with one that is": {coupon.Change{Title: new("New"), Total: new(int64(12))}, notOnSale, func(c *coupon.Coupon) { c.Title, c.Total, c.Left, c.Epoch = "New", c.Total+2, c.Left+2, closed(c) }},
+		"with one that is": {coupon.Change{Title: new("New"), Total: new(int64(9))}, notOnSale, func(c *coupon.Coupon) { c.Title, c.Total, c.Left, c.Epoch = "New", c.Total-1, c.Left-1, closed(c) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEmbedded(t, func(t *testing.T, s *shop) {

@@ -158,12 +158,21 @@ func (s *Service) restore(ctx context.Context, id int64) (restored bool, err err
 	return restored, err
 }
 
-// intact reports whether there is nothing to restore. A draft has no stock in Redis, and that
+// intact reports whether there is nothing to restore, and adds to the shards the units that a raise owes
+// them: its instance may have died before it did. A draft has no stock in Redis, and that
 // of an ended sale is not sold any more.
 func (s *Service) intact(ctx context.Context, c Coupon) (bool, error) {
-	if at := c.StateAt(s.now()); at != OnSale && at != Paused {
-		return true, nil
+	at := c.StateAt(s.now())
+	sells := at == OnSale || at == Paused
+	if sells {
+		loaded, err := s.shards.Loaded(ctx, c.ID, c.Epoch, c.Shards)
+		if err != nil || !loaded || c.Loading {
+			return false, err
+		}
 	}
-	loaded, err := s.shards.Loaded(ctx, c.ID, c.Epoch, c.Shards)
-	return loaded && !c.Loading, err
+	err := s.raise(ctx, c)
+	if errors.Is(err, ErrNotLoaded) { // an instance loads it at this moment, or the sale has ended without shards
+		return !sells, nil
+	}
+	return err == nil, err
 }

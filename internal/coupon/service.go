@@ -102,6 +102,10 @@ type Shards interface {
 	// on: another one, or the same after a restart, may have older data. It returns an error
 	// if one of them does not answer.
 	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
+	// Raise adds units to open shards: so many, split over them, were added in all since the epoch
+	// began, and what they have of those they do not get again. ErrNotLoaded if one is not open with
+	// the epoch.
+	Raise(ctx context.Context, id, epoch int64, shards int, raised int64) error
 	// Left reads the units in each shard.
 	Left(ctx context.Context, id int64, shards int) ([]int64, error)
 	// Free drops the shards of the coupon that are of the given epoch or an older one, and

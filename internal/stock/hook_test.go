@@ -17,7 +17,7 @@ const readAll = "read all"
 var scripts = map[string]script{
 	"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript,
 	"restock": restockScript, "clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "shard": shardScript,
-	"holds": holdsScript, "acknowledge": ackScript,
+	"raise": raiseScript, "holds": holdsScript, "acknowledge": ackScript,
 }
 
 // meddler does something just before a call is sent, as another instance or the

@@ -15,6 +15,8 @@ import (
 type model struct {
 	epoch    int64
 	limit    int
+	put      int64 // on sale
+	raised   int64 // of them since the epoch began
 	units    []int64
 	holds    map[int64]*modelHold // by order
 	open     map[int64]int        // by user
@@ -31,18 +33,29 @@ type modelHold struct {
 }
 
 func newModel(units int64, shards, limit int) *model {
-	m := &model{limit: limit, units: make([]int64, shards), bought: map[int64]int{}, sold: map[int64]order.Hold{}}
+	m := &model{limit: limit, put: units, units: make([]int64, shards), bought: map[int64]int{}, sold: map[int64]order.Hold{}}
 	m.reload(1, units)
 	return m
 }
 
 // reload begins an epoch with so many units; who has bought is not forgotten.
 func (m *model) reload(epoch, units int64) {
-	m.epoch, m.holds, m.open = epoch, map[int64]*modelHold{}, map[int64]int{}
+	m.epoch, m.raised, m.holds, m.open = epoch, 0, map[int64]*modelHold{}, map[int64]int{}
 	m.requests, m.returned = map[string]int64{}, map[int64]bool{}
 	for shard := range m.units {
 		m.units[shard] = coupon.Share(units, len(m.units), shard)
 	}
+}
+
+// raise is Raise: so many were added in all since the epoch began.
+func (m *model) raise(raised int64) {
+	if raised <= m.raised {
+		return
+	}
+	for shard := range m.units {
+		m.units[shard] += coupon.Share(raised, len(m.units), shard) - coupon.Share(m.raised, len(m.units), shard)
+	}
+	m.put, m.raised = m.put+raised-m.raised, raised
 }
 
 func (m *model) reserve(c order.ReserveRequest) (order.Hold, error) {

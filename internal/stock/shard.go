@@ -20,6 +20,7 @@ type Shard struct {
 	Holds    int64
 	Requests int64 // requests on record, those with a hold among them
 	Buyers   int64 // users with confirmed orders
+	Raised   int64 // units added since the epoch began
 }
 
 // ReadShards returns every shard, each as of a moment of its own.
@@ -38,13 +39,13 @@ func (s *Stock) ReadShards(ctx context.Context, couponID int64, shards int) ([]S
 }
 
 func parseShard(answer []string) (Shard, error) {
-	if len(answer) != 6 {
+	if len(answer) != 7 {
 		return Shard{}, fmt.Errorf("a shard of %d parts", len(answer))
 	}
 	var p parser
 	shard := Shard{
 		Open: answer[2] != "", Epoch: p.number(answer[0]), Ops: p.number(answer[1]), Units: p.number(answer[2]),
-		Holds: p.number(answer[3]), Requests: p.number(answer[4]), Buyers: p.number(answer[5]),
+		Holds: p.number(answer[3]), Requests: p.number(answer[4]), Buyers: p.number(answer[5]), Raised: p.number(answer[6]),
 	}
 	return shard, p.err
 }

@@ -90,11 +90,18 @@ func (x *machine) restock(t *rapid.T) {
 	require.NoError(t, x.s.Restock(t.Context(), r))
 }
 
+// raise adds units, or repeats a call that added as many or fewer.
+func (x *machine) raise(t *rapid.T) {
+	raised := rapid.Int64Range(0, x.m.raised+3).Draw(t, "raised")
+	x.m.raise(raised)
+	require.NoError(t, x.s.raise(t.Context(), raised))
+}
+
 // reload loads what is not sold under a newer epoch, and tries an older one.
 func (x *machine) reload(t *rapid.T) {
 	l := coupon.Load{
 		CouponID: x.s.load.CouponID, Epoch: x.m.epoch + 1, Shards: x.s.load.Shards,
-		Units: modelUnits - int64(len(x.m.sold)),
+		Units: x.m.put - int64(len(x.m.sold)),
 	}
 	counts := map[int64]int{}
 	for user, n := range x.m.bought {
@@ -114,7 +121,7 @@ func (x *machine) reload(t *rapid.T) {
 
 // check compares everything after every step.
 func (x *machine) check(t *rapid.T) {
-	require.Equal(t, int64(modelUnits), x.m.total(), "T = R + h + A")
+	require.Equal(t, x.m.put, x.m.total(), "T = R + h + A")
 	ctx, id := t.Context(), x.s.load.CouponID
 	shards, err := x.s.ReadShards(ctx, id, x.s.load.Shards)
 	require.NoError(t, err)
@@ -151,7 +158,7 @@ func TestTheScriptsDoWhatTheModelDoes(t *testing.T) {
 		x := &machine{s: s, m: newModel(modelUnits, shards, s.limit)}
 		r.Repeat(map[string]func(*rapid.T){
 			"reserve": x.reserve, "reserve again": x.reserve, "confirm": x.confirm, "release": x.release,
-			"return": x.restock, "reload": x.reload, "": x.check,
+			"return": x.restock, "raise": x.raise, "reload": x.reload, "": x.check,
 		})
 	})
 }

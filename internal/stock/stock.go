@@ -59,7 +59,7 @@ func ScriptName(sha string) string {
 	for name, sc := range map[string]script{
 		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
 		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
-		"holds": holdsScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
+		"holds": holdsScript, "raise": raiseScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
 	} {
 		if sc.Hash() == sha {
 			return name
@@ -85,6 +85,7 @@ var (
 	clearScript      = lua("clear", 10, "layout", "server", "exist")
 	noteScript       = lua("note", 5, "layout", "counter")
 	openScript       = lua("open", 2, "layout", "server", "counter")
+	raiseScript      = lua("raise", 2, "layout", "counter")
 	loadedScript     = lua("loaded", 10, "layout", "server", "counter", "exist")
 	adoptScript      = lua("adopt", 10, "server")
 	shardScript      = lua("shard", 10, "counter")

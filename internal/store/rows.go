@@ -26,6 +26,8 @@ type couponRow struct {
 	Shards       int
 	Loading      int // 0, filling or opening
 	StockRows    int
+	Raised       int64
+	RaisedEpoch  int64 // in which Raised counts
 	RowsStock    int64 `gorm:"->"` // what its rows of coupon_stock have, where couponColumns are read
 }
 
@@ -48,19 +50,27 @@ func loadingColumn(c coupon.Coupon) int {
 func (couponRow) TableName() string { return "coupons" }
 
 func rowOfCoupon(c coupon.Coupon) couponRow {
-	return couponRow{
+	row := couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
 		BeginsAt: dbTime(c.BeginsAt), EndsAt: dbTime(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
-		Loading: loadingColumn(c), StockRows: c.StockRows,
+		Loading: loadingColumn(c), StockRows: c.StockRows, Raised: c.Raised,
 	}
+	if c.Raised > 0 {
+		row.RaisedEpoch = c.Epoch
+	}
+	return row
 }
 
 func (r couponRow) coupon() coupon.Coupon {
-	return coupon.Coupon{
+	c := coupon.Coupon{
 		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock + r.RowsStock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
 		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
 		Loading: r.Loading != 0, Opening: r.Loading == loadOpening, StockRows: r.StockRows,
 	}
+	if r.RaisedEpoch == r.Epoch {
+		c.Raised = r.Raised
+	}
+	return c
 }
 
 type deploymentRow struct {

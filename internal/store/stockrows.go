@@ -89,6 +89,18 @@ func splitStock(ctx context.Context, db *gorm.DB, c *couponRow) error {
 	return wrap(err, "split the stock of coupon %d", c.ID)
 }
 
+// raiseStockRows adds to the rows of a coupon, which are locked already, what its shards get: of the units
+// that were added since its epoch began each shard has a share.
+func raiseStockRows(ctx context.Context, db *gorm.DB, c coupon.Coupon, before int64) error {
+	units := map[stockKey]int{}
+	for shard := range c.StockRows {
+		if more := coupon.Share(c.Raised, c.StockRows, shard) - coupon.Share(before, c.StockRows, shard); more > 0 {
+			units[stockKey{c.ID, c.Epoch, shard}] = int(more)
+		}
+	}
+	return tx{db}.addStock(ctx, sortedDemands(units))
+}
+
 // Stock is Snapshot's.
 func (l *snapshot) Stock(ctx context.Context) ([]int64, error) {
 	var rows []stockRow

@@ -288,3 +288,28 @@ func TestAnEpochWithRowsOfAnotherIsNotResumed(t *testing.T) {
 		left(t, s, c)
 	})
 }
+
+func TestChange_UnitsAddedToStockRows_EachRowHasTheShareOfItsShard(t *testing.T) {
+	onEach(t, func(t *testing.T, s *subject) {
+		c := splitSale(t, s, 10, 4)
+		for _, more := range []int64{3, 4} {
+			_, err := s.Coupons().Change(t.Context(), c.ID, func(c *coupon.Coupon) error {
+				c.Total, c.Left, c.Raised = c.Total+more, c.Left+more, c.Raised+more
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		rows, own := stocks(t, s, c)
+		require.Equal(t, []int64{5, 5, 4, 3}, rows, "3 + 2, 3 + 2, 2 + 2, 2 + 1")
+		require.Zero(t, own)
+		raised := reread(t, s, c)
+		require.Equal(t, []int64{17, 17, 7, c.Epoch}, []int64{raised.Total, raised.Left, raised.Raised, raised.Epoch})
+
+		_, err := s.Coupons().NextEpoch(t.Context(), c.ID, c.Epoch, 4, coupon.KeepState)
+		require.NoError(t, err)
+		next := reread(t, s, c)
+		require.Equal(t, []int64{17, 17, 0}, []int64{next.Total, next.Left, next.Raised}, "the epoch began with them")
+		rows, _ = stocks(t, s, c)
+		require.Equal(t, []int64{5, 4, 4, 4}, rows)
+	})
+}
