@@ -98,6 +98,9 @@ func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o Order) (Order
 		return Order{}, err
 	}
 	if !d.EndedAt.IsZero() {
+		if err := s.mayBuyAfterDraw(ctx, o); err != nil {
+			return Order{}, err
+		}
 		return s.enqueue(ctx, sale, o)
 	}
 	if d.BegunAt.IsZero() {
@@ -113,6 +116,19 @@ func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o Order) (Order
 		}
 	}
 	return Order{}, fmt.Errorf("%w: %w", ErrOverloaded, ErrDrawn)
+}
+
+// mayBuyAfterDraw refuses the request of a ticket that was not drawn: units that are added or come back later
+// are sold to new requests, because an order of that one would pass over every rank before it.
+func (s *Service) mayBuyAfterDraw(ctx context.Context, o Order) error {
+	tickets, err := s.lottery.Entrants(ctx, o.CouponID, []int64{o.UserID})
+	if err != nil {
+		return err
+	}
+	if t, has := tickets[o.UserID]; has && t.Order.RequestID == o.RequestID && !t.Decided {
+		return fmt.Errorf("%w: its ticket was not drawn", ErrVoided)
+	}
+	return nil
 }
 
 // showTicket returns the order of a ticket that is not drawn yet.

@@ -122,6 +122,24 @@ var bugs = []struct {
 		}, last: "is cancelled",
 	},
 	{
+		planted: model.RaiseAdds, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Raises: 2}, last: "RAISE",
+	},
+	{
+		planted: model.RaiseIgnoresEpoch, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Raises: 1, Reloads: 1}, last: "opens the sale",
+	},
+	{
+		planted: model.RaisedWhileFilled, violated: model.I4,
+		sale: model.Sale{
+			Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Raises: 1, Reloads: 1, Faults: model.Faults{Crashes: 1},
+		}, last: "opens the sale",
+	},
+	{
+		planted: model.RaisedInOneRow, violated: model.I4,
+		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Raises: 2, StockRows: true}, last: "adds a unit",
+	},
+	{
 		planted: model.MergedUnlocked, violated: model.I1,
 		sale: model.Sale{Units: 1, Limit: 1, Wishes: once, Reconcilers: 1, Reloads: 1, StockRows: true}, last: "COMMIT",
 	},

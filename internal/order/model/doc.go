@@ -21,7 +21,7 @@
 // lock with its lease and its fences (locks.go); void orders, tickets, the look for an
 // earlier order (attempt.go, redis.go); the reconciler (reconciler.go), payment, cancellation,
 // expiry and the outbox (relay.go), loadings that count the buyers one by one, are cut off
-// and gone on with (loader.go). The adversary kills, loses
+// and gone on with (loader.go), units that an administrator adds while the sale runs (raise.go). The adversary kills, loses
 // answers before and after the work is done, lets commands arrive late, ends leases while
 // their holder works, empties a shard or sets it back to what a lagging replica has
 // (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
@@ -33,7 +33,7 @@
 // Time: there is no clock, so whatever may take long takes any time at all; a hold of
 // any age may be reconciled, and an order may expire at once. Bytes: ids are small numbers,
 // and the network does not alter anything. An attempt that begins anew after a stale
-// epoch keeps its id. The commands of the reconciler, the relay and the loader are done or
+// epoch keeps its id. The commands of the reconciler, the relay, the raisers and the loader are done or
 // not done, never late. Batches and groups: what they do is one of the runs that are looked
 // at. A script for many is those for one, one after the other, with no other between them; a
 // group's COMMIT is its members' COMMITs, all done or none, with no other between them; a

@@ -69,7 +69,7 @@ func (m *Sale) nextEpoch(s *State) {
 		s.db.epoch = s.newest + 1
 	}
 	s.newest = max(s.newest, s.db.epoch)
-	s.db.onSale, s.db.opening = false, false
+	s.db.onSale, s.db.opening, s.db.raised = false, false, 0
 	if s.db.split {
 		for i := range m.wishes() {
 			s.tries[i].untaken = s.tries[i].untaken || s.tries[i].tx >= taken

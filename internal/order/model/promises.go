@@ -41,17 +41,17 @@ var promises = map[string]string{
 
 // Violated names the first promise that the state breaks.
 func (m *Sale) Violated(s State) string {
-	n := m.Numbers(s)
+	n, total := m.Numbers(s), m.Units+s.db.added
 	switch {
 	case s.wrong != 0:
 		return I10
-	case n.Live > m.Units:
+	case n.Live > total:
 		return I2
-	case n.Stock+n.Live != m.Units || slices.Min(s.db.stock[:]) < 0:
+	case n.Stock+n.Live != total || slices.Min(s.db.stock[:]) < 0:
 		return I1
 	case m.aboveLimit(&s):
 		return I3
-	case m.comparable(&s) && (n.Redis+n.Held+n.Owed+n.Live != m.Units || m.apart(&s)):
+	case m.comparable(&s) && (n.Redis+n.Held+n.Owed+n.Live != total || m.apart(&s)):
 		return I4
 	case s.redis[0].units < 0 || s.redis[1].units < 0:
 		return I5
@@ -65,9 +65,9 @@ func (m *Sale) apart(s *State) bool {
 	if !s.db.split {
 		return false
 	}
-	units := [shards]int8{}
+	units := m.unraised(s)
 	for k, sh := range s.redis {
-		units[k] = sh.units
+		units[k] += sh.units
 		for o, h := range sh.holds {
 			if (h.kind == own || h.kind == lent) && !s.db.rows[o].status.order() {
 				units[k]++
@@ -144,7 +144,7 @@ func (m *Sale) comparable(s *State) bool {
 // shards know of the users' orders is true.
 func (m *Sale) AtRest(s State) bool {
 	n := m.Numbers(s)
-	if !m.comparable(&s) || s.reconciler.at != resting || s.relays != [2]relay{} || n.Redis != n.Stock || s.db.due != [attempts]uint8{} {
+	if !m.comparable(&s) || s.reconciler.at != resting || s.relays != [2]relay{} || s.raisers != [2]raiser{} || n.Redis != n.Stock || s.db.due != [attempts]uint8{} {
 		return false
 	}
 	for _, sh := range s.redis {
@@ -185,7 +185,7 @@ type Numbers struct {
 	Redis int8         // R
 	Units [shards]int8 // R by shard
 	Held  int8         // h: holds with a unit and without an order
-	Owed  int8         // G: returns that the shards do not have yet
+	Owed  int8         // G: returns and added units that the shards do not have yet
 }
 
 // Numbers counts them.
@@ -198,6 +198,9 @@ func (m *Sale) Numbers(s State) Numbers {
 		if e := s.db.due[o]; e != 0 && e == s.db.epoch && !s.redis[m.home(int8(o))].returned.has(int8(o)) {
 			n.Owed++
 		}
+	}
+	for _, owed := range m.unraised(&s) {
+		n.Owed += owed
 	}
 	for k, sh := range s.redis {
 		n.Units[k] = sh.units

@@ -11,6 +11,7 @@ type Sale struct {
 	Changes      Changes
 	Reconcilers  int8 // 0 or 1
 	Relays       int8 // 0 to 2
+	Raises       int8 // units that an administrator adds while the sale runs
 	Reloads      int8 // that an administrator asks for while nothing is lost
 	StockRows    bool // the database has the stock in a row for each shard
 	// Versions are those of the instances that the attempts run on, two different ones at most; nil:
@@ -79,7 +80,7 @@ func (m *Sale) share(units, k int8) int8 {
 
 // Start is the moment after the publication: the shards are loaded, the sale is open.
 func (m *Sale) Start() State {
-	s := State{left: m.Faults, reloads: m.Reloads}
+	s := State{left: m.Faults, reloads: m.Reloads, raises: m.Raises}
 	s.db = database{stock: [shards]int8{m.Units}, epoch: 1, onSale: true}
 	if m.StockRows {
 		m.splitStock(&s.db, m.Units)
@@ -102,6 +103,10 @@ func (m *Sale) Next(s State, tell func(Action, State)) {
 	m.reconcile(s, tell)
 	for n := range m.Relays {
 		m.relay(s, n, tell)
+	}
+	m.addUnit(s, tell)
+	for n := range min(m.Raises, int8(len(s.raisers))) {
+		m.raise(s, n, tell)
 	}
 	m.reload(s, tell)
 	m.heartbeat(s, tell)

@@ -126,6 +126,30 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		"stock rows, one buyer, one unit, two failovers": {
 			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Failovers: 2},
 		},
+		"one buyer, two units are added, and processes are killed": {
+			Units: 1, Limit: 1, Wishes: once, Raises: 2, Faults: faults{Crashes: 1, Losses: 1},
+		},
+		"two buyers of one unit, and one is added": {
+			Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Raises: 1, Faults: faults{Losses: 1},
+		},
+		"one buyer whose unit comes back, one is added, and a reload": {
+			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, Raises: 1, Reloads: 1, Faults: faults{Crashes: 1},
+		},
+		"one buyer, a unit is added, and a shard loses its data": {
+			Units: 1, Limit: 1, Wishes: once, Homes: away, Raises: 1, Faults: faults{Wipes: 1, Crashes: 1},
+		},
+		"one buyer, a unit is added, and a failover to old data": {
+			Units: 1, Limit: 1, Wishes: once, Raises: 1, Faults: faults{Failovers: 1, Crashes: 1},
+		},
+		"one buyer, a unit is added, and the database is set back": {
+			Units: 1, Limit: 1, Wishes: once, Raises: 1, Faults: faults{SetBacks: 1, Crashes: 1},
+		},
+		"stock rows, one buyer, two units are added, and a reload": {
+			Units: 1, Limit: 1, Wishes: once, Homes: away, Raises: 2, Reloads: 1, StockRows: true,
+		},
+		"a unit is added, and two versions": {
+			Units: 1, Limit: 1, Wishes: again, Raises: 1, Versions: []uint8{2, 1},
+		},
 		"the same key at two neighbouring versions, and a reload": {
 			Units: 1, Limit: 1, Wishes: again, Versions: []uint8{2, 1}, Reloads: 1,
 		},

@@ -24,6 +24,8 @@ type State struct {
 	reconciler reconciler
 	relays     [2]relay
 	loader     loader
+	raisers    [2]raiser
+	raises     int8 // units that an administrator may still add
 	reloads    int8 // that an administrator may still ask for
 	left       Faults
 	wrong      wrong            // set by an action that may not be
@@ -41,6 +43,7 @@ type shard struct {
 	known    [attempts]int8 // by request: its order, counted from 1
 	returned set            // orders
 	filling  int8           // the units that it will open with
+	raised   int8           // units that were added since the epoch began
 	noted    int8           // how many users all shards have, or sealed
 	moved    bool           // what is here is older than what was last written
 	layout   uint8          // of the version that has loaded it
@@ -83,6 +86,8 @@ type database struct {
 	split   bool
 	epoch   uint8
 	onSale  bool
+	added   int8          // units, to those that the sale began with
+	raised  int8          // of them since the epoch began
 	opening bool          // every shard was filled, and some may be open
 	rows    [attempts]row // by order
 	fences  [users]uint8
