@@ -86,7 +86,8 @@ func openCore(
 	}
 	a.Core = core.New(core.Options{
 		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
-		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log, Reconciler: faultyReconciler,
+		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log,
+		Loading: faultyShards, Reconciler: faultyReconciler,
 		Shards: cfg.Stock.Shards, RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
 		OnHeartbeat: a.writes.note, PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})

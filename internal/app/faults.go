@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"seckill/internal/coupon"
 	"seckill/internal/faults"
 	"seckill/internal/lock"
 	"seckill/internal/order"
@@ -48,5 +49,7 @@ func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
 func faultyService(p order.Deps) order.Deps { return points.Service(p) }
 
 func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return points.Reconciler(p) }
+
+func faultyShards(s coupon.Shards) coupon.Shards { return points.Shards(s) }
 
 func faultyAdmin(h http.Handler) http.Handler { return points.Handler(h) }

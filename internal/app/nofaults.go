@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"seckill/internal/coupon"
 	"seckill/internal/lock"
 	"seckill/internal/order"
 )
@@ -26,5 +27,7 @@ func faultyBackend(b lock.Backend) lock.Backend { return b }
 func faultyService(p order.Deps) order.Deps { return p }
 
 func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return p }
+
+func faultyShards(s coupon.Shards) coupon.Shards { return s }
 
 func faultyAdmin(h http.Handler) http.Handler { return h }

@@ -38,6 +38,7 @@ func (r *round) check(ctx context.Context) Result {
 	r.checkLockOrder(ctx)
 	r.checkTimes()
 	r.checkWhole(t)
+	r.checkRaise(t)
 	result := r.compare(t)
 	result.Settled = settled
 	r.retire(ctx)

@@ -165,6 +165,10 @@ var stepPoints = []stepFault{
 	{point: "reconcile.release.during", pass: 2, with: stranded, late: true},
 	{point: "reconcile.release.after", pass: 2, with: stranded, late: true},
 
+	{point: "raise.before", pass: 1, late: true},
+	{point: "raise.during", pass: 1, late: true},
+	{point: "raise.after", pass: 1, late: true},
+
 	{point: "expire.after", pass: 2, late: true, kind: expiring},
 	{point: "expire.commit.before", pass: 2, late: true, kind: expiring},
 	{point: "expire.commit.during", pass: 2, late: true, kind: expiring},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,7 @@ type round struct {
 	again      time.Duration // within which an order must be made after the last fault; 0: it does not matter
 	last       atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
 	epoch      int64         // of the coupon, before the fault
+	raise      raise
 }
 
 // insistFor is how long after the last fault buyers go on asking.
@@ -52,6 +54,7 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 		return Result{}, err
 	}
 	r.plan(rng, requests)
+	r.raise = planRaise(cell, rng, stock)
 	r.supervisor = &supervisor{env: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
 	if cell.before != nil {
 		if err := cell.before(ctx, r); err != nil {
@@ -101,6 +104,8 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 		defer r.closed.watchMachine(ctx, nodes)()
 	}
 	early := r.wishes[:len(r.wishes)*2/3]
+	var raising sync.WaitGroup
+	raising.Go(func() { r.raiseStock(ctx) })
 	go func() {
 		defer close(r.done)
 		r.run(ctx, early, r.pause(len(early)), r.until)
@@ -120,6 +125,7 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 	r.last.Store(r.rec.heal().UnixNano())
 	r.askAgain(ctx) // while there are units that a request could get a second time
 	<-r.done
+	raising.Wait()
 	if err != nil {
 		return struck, err
 	}

@@ -36,6 +36,8 @@ var steps = []struct {
 	{"cancel.commit", "bda"},
 	{"restock", "bda"}, // the unit goes back to the shards
 
+	{"raise", "bda"}, // units added to the running sale go to the shards; before: the database has them, and no shard
+
 	{"expire", "ba"},
 	{"expire.commit", "bda"},
 	{"relay.restock", "bda"}, // the same, from the outbox

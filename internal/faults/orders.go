@@ -90,6 +90,19 @@ func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
 	return parts
 }
 
+// Shards puts the points of a raise around the shards that coupons are loaded into.
+func (p *Points) Shards(parts coupon.Shards) coupon.Shards { return shards{parts, p} }
+
+type shards struct {
+	coupon.Shards
+	p *Points
+}
+
+// Raise implements coupon.Shards.
+func (s shards) Raise(ctx context.Context, id, epoch int64, n int, raised int64) error {
+	return s.p.at(ctx, "raise", order.ErrUnavailable, func() error { return s.Shards.Raise(ctx, id, epoch, n, raised) })
+}
+
 type stock struct {
 	order.Stock
 	p      *Points
