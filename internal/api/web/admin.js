@@ -71,10 +71,24 @@ async function create(event) {
   createdSo("bad", () => (a.body.code === "bad_request" ? say("bad_coupon") : problem(a)));
 }
 
-async function order(method, path, body) {
+async function order(method, path, body, text = () => say("done")) {
   const a = await rule(method, `/coupons/${app.chosen}${path}`, body);
   await loadCoupons();
-  did(a, () => say("done"));
+  did(a, text);
+}
+
+// setStock changes how many units are put on sale. The number is the whole stock, so that a second press
+// changes nothing more.
+async function setStock(event) {
+  event.preventDefault();
+  const units = Number($("a-stock").value);
+  await order("PATCH", "", { stock: units }, () => say("stock_set", number(units)));
+  showStock();
+}
+
+// showStock shows the stock in its input, over what was typed.
+function showStock() {
+  $("a-stock").value = chosen()?.stock ?? "";
 }
 
 async function end() {
@@ -116,6 +130,7 @@ function show() {
   $("publish").disabled = c.state === "on_sale" || c.state === "ended";
   $("pause").disabled = c.state !== "on_sale";
   $("end").disabled = c.state === "ended";
+  $("set-stock").disabled = c.state === "ended";
 }
 
 // local returns a time in the format of the inputs: local, without a zone.
@@ -128,7 +143,7 @@ $("c-begins").value = local(Date.now());
 $("c-ends").value = local(Date.now() + 86_400_000);
 
 on("words view coupons sale admin features", show);
-on("chosen", () => { sure = false; note = () => ""; createNote = () => ""; $("report").replaceChildren(); show(); });
+on("chosen", () => { sure = false; note = () => ""; createNote = () => ""; $("report").replaceChildren(); showStock(); show(); });
 $("demo-admin").addEventListener("click", become);
 $("admin-paste").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -140,5 +155,6 @@ $("create").addEventListener("submit", create);
 $("publish").addEventListener("click", () => order("POST", "/publication"));
 $("pause").addEventListener("click", () => order("DELETE", "/publication"));
 $("end").addEventListener("click", end);
+$("restock").addEventListener("submit", setStock);
 $("audit").addEventListener("click", () => report("GET", "audit"));
 $("repair").addEventListener("click", () => report("POST", "repair", () => say("repaired")));

@@ -71,6 +71,7 @@ export const words = {
     admin_token: "Administrator’s token, from “seckill token --role admin”", admin_out: "Forget the token", not_admin: "That is not an administrator’s token.",
     create_title: "A new coupon", f_title: "Title", f_stock: "Units", f_limit: "Per user", f_price: "Price", f_begins: "Begins", f_ends: "Ends", create: "Create the draft",
     created: "Coupon {n} is a draft now. Publish it to open its sale.", bad_window: "The sale has to begin before it ends.", bad_coupon: "That is not accepted: look at the title, the units, the limit, the price and the times.", manage_title: "The chosen coupon", publish: "Publish", pause: "Pause", end: "End for good", end_sure: "Press again to end it for good",
+    set_stock: "Set the units", stock_help: "More units are on sale at once. Pause the sale before you take units away.", stock_set: "{n} units are on sale.",
     audit: "Audit", repair: "Repair", done: "Done.", repaired: "Repaired what is safe to mend.",
 
     lab_help: "Each experiment does the same work twice, wrong and right, on a schedule that shows the anomaly every time.", no_lab: "Only a server with embedded stores plays them for a visitor. Elsewhere: “seckill lab”.",
@@ -156,6 +157,7 @@ export const words = {
     admin_token: "管理员令牌（由 “seckill token --role admin” 生成）", admin_out: "忘记令牌", not_admin: "这不是管理员令牌。",
     create_title: "新建优惠券", f_title: "标题", f_stock: "库存", f_limit: "每人限购", f_price: "价格", f_begins: "开始", f_ends: "结束", create: "创建草稿",
     created: "优惠券 {n} 已创建为草稿，发布后即可开始抢购。", bad_window: "开始时间必须早于结束时间。", bad_coupon: "未被接受：请检查标题、库存、限购、价格与时间。", manage_title: "所选优惠券", publish: "发布", pause: "暂停", end: "永久结束", end_sure: "再按一次，永久结束",
+    set_stock: "调整库存", stock_help: "增加的库存立即开售；减少库存前请先暂停活动。", stock_set: "现在的库存为 {n} 份。",
     audit: "审计", repair: "修复", done: "已完成。", repaired: "已修复可以安全修复的部分。",
 
     lab_help: "每个实验把同一件事做两遍，一错一对，按固定的次序进行，每次都能看到异常。", no_lab: "仅嵌入式存储的服务器可为访客运行；其他情况请用 “seckill lab”。",
