@@ -12,9 +12,15 @@ import (
 // maxLimited is how many buyers are remembered at most, which take some 5 MB then.
 const maxLimited = 1 << 16
 
+// maxLimitedFor bounds how old the answer of Redis may be by which a buyer is refused from memory. The instance
+// that cancels an order answers its buyer before others have heard of it, and no acknowledgement would reach it
+// from an instance that stands still. So the buyer may be refused elsewhere for this long. Taps that follow each
+// other faster cost one answer of Redis, and a buyer who has cancelled needs about this long to tap again.
+const maxLimitedFor = 100 * time.Millisecond
+
 // limitCache remembers which buyers have as many units as they may, so that refusing a buyer again costs no
-// I/O. An entry ends when it is announced that a unit of the buyer came back, and by itself after a moment, in
-// case the announcement was lost.
+// I/O. An entry ends when it is announced that a unit of the buyer came back, and by itself when the answer
+// that it keeps is as old as it may be.
 type limitCache struct {
 	ttl  time.Duration
 	now  func() time.Time
@@ -34,31 +40,37 @@ type limitEntry struct {
 }
 
 func newLimitCache(lasts time.Duration) *limitCache {
-	return &limitCache{ttl: lasts, now: time.Now, born: time.Now(), entries: map[buyer]limitEntry{}}
+	return &limitCache{ttl: min(lasts, maxLimitedFor), now: time.Now, born: time.Now(), entries: map[buyer]limitEntry{}}
 }
 
-// currentVersion is read before the shard is asked, and passed to add afterwards.
-func (f *limitCache) currentVersion() uint64 {
+// question is the moment before a shard is asked. Its answer is as old as that.
+type question struct {
+	version uint64
+	at      time.Duration // since born
+}
+
+// question is called before the shard is asked, and its result passed to add afterwards.
+func (f *limitCache) question() question {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.version
+	return question{f.version, f.now().Sub(f.born)}
 }
 
 // add remembers the buyer of a request if err is that they have as many as they may. Where there is no room it
 // forgets all others: each of them costs one answer of a shard more.
-func (f *limitCache) add(c order.ReserveRequest, err error, version uint64) {
+func (f *limitCache) add(c order.ReserveRequest, err error, q question) {
 	if !errors.Is(err, order.ErrLimitReached) {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.version != version {
+	if f.version != q.version {
 		return
 	}
 	if len(f.entries) >= maxLimited {
 		clear(f.entries)
 	}
-	f.entries[buyer{c.CouponID, c.UserID}] = limitEntry{c.Epoch, c.Limit, f.now().Sub(f.born) + f.ttl}
+	f.entries[buyer{c.CouponID, c.UserID}] = limitEntry{c.Epoch, c.Limit, q.at + f.ttl}
 }
 
 func (f *limitCache) remove(b buyer) {

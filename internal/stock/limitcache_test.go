@@ -13,7 +13,7 @@ import (
 
 // limited is a cache whose clock stands, and the way to move it.
 func limited() (f *limitCache, pass func(time.Duration)) {
-	f = newLimitCache(time.Second)
+	f = newLimitCache(longFlag)
 	now := f.born
 	f.now = func() time.Time { return now }
 	return f, func(d time.Duration) { now = now.Add(d) }
@@ -26,20 +26,20 @@ func refused(user int64, limit int) order.ReserveRequest {
 
 func TestABuyerAtTheLimitIsForgottenAfterAMoment(t *testing.T) {
 	f, pass := limited()
-	f.add(refused(7, 1), order.ErrLimitReached, f.currentVersion())
-	pass(time.Second - 1)
+	f.add(refused(7, 1), order.ErrLimitReached, f.question())
+	pass(maxLimitedFor - 1)
 	require.True(t, f.has(buyer{1, 7}, 3, 1))
 	pass(1)
 	require.False(t, f.has(buyer{1, 7}, 3, 1))
-	f.add(refused(7, 1), order.ErrLimitReached, f.currentVersion())
+	f.add(refused(7, 1), order.ErrLimitReached, f.question())
 	require.True(t, f.has(buyer{1, 7}, 3, 1), "refused again")
 }
 
 func TestTheLimitIsRememberedOfOneBuyerCouponEpochAndLimit(t *testing.T) {
 	f, _ := limited()
-	f.add(refused(7, 2), order.ErrLimitReached, f.currentVersion())
-	f.add(refused(8, 2), order.ErrBusy, f.currentVersion())
-	f.add(refused(9, 2), nil, f.currentVersion())
+	f.add(refused(7, 2), order.ErrLimitReached, f.question())
+	f.add(refused(8, 2), order.ErrBusy, f.question())
+	f.add(refused(9, 2), nil, f.question())
 	for name, c := range map[string]struct {
 		buyer
 		epoch int64
@@ -60,18 +60,18 @@ func TestTheLimitIsRememberedOfOneBuyerCouponEpochAndLimit(t *testing.T) {
 
 func TestAnAnswerFromBeforeARestockPutsNobodyAtTheLimit(t *testing.T) {
 	f, _ := limited()
-	before := f.currentVersion()
+	before := f.question()
 	f.remove(buyer{1, 7})
 	f.add(refused(7, 1), order.ErrLimitReached, before)
 	require.False(t, f.has(buyer{1, 7}, 3, 1))
-	f.add(refused(7, 1), order.ErrLimitReached, f.currentVersion())
+	f.add(refused(7, 1), order.ErrLimitReached, f.question())
 	require.True(t, f.has(buyer{1, 7}, 3, 1))
 }
 
 func TestBuyersAtTheLimitAreBounded(t *testing.T) {
 	f, _ := limited()
 	for user := range int64(maxLimited + 10) {
-		f.add(refused(user, 1), order.ErrLimitReached, f.currentVersion())
+		f.add(refused(user, 1), order.ErrLimitReached, f.question())
 	}
 	require.Len(t, f.entries, 10)
 	require.True(t, f.has(buyer{1, maxLimited + 9}, 3, 1), "the last is remembered")
@@ -90,6 +90,7 @@ func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
 				s := open(t, dial(t, o), 8, 2)
 				there := listen(t, s, dial(t, o))
+				s.limited.ttl, there.limited.ttl = longFlag, longFlag
 				sale := coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, LimitPerUser: 1}
 				user, other := s.at(0, 0), s.at(0, 1)
 				all := []order.Hold{s.buy(user), s.buy(other)}
@@ -112,4 +113,36 @@ func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Another instance may hear late of a cancellation, or never: it refuses the buyer for no longer than its answer
+// of Redis may be old, counted from the moment at which Redis was asked.
+func TestLimitReached_CancelledElsewhereAndNotHeard_IsBounded(t *testing.T) {
+	somewhere(t, func(t *testing.T, o redisconn.Options) {
+		s := open(t, dial(t, o), 8, 2)
+		there := New(dial(t, o), time.Second) // it hears nothing
+		now := time.Now()
+		there.limited.now = func() time.Time { return now }
+		user := s.at(0, 0)
+		bought := s.buy(user)
+		require.NoError(t, s.Confirm(t.Context(), bought))
+		_, err := there.Reserve(t.Context(), s.claim(user, s.request()))
+		require.ErrorIs(t, err, order.ErrLimitReached)
+		sale := coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, LimitPerUser: 1}
+		require.True(t, there.LimitReached(sale, user), "a tap that follows at once costs no answer of Redis")
+
+		require.NoError(t, s.Restock(t.Context(), back(bought)))
+		now = now.Add(maxLimitedFor)
+		require.False(t, there.LimitReached(sale, user), "refused from memory for longer than the bound")
+		_, err = there.Reserve(t.Context(), s.claim(user, s.request()))
+		require.NoError(t, err)
+	})
+}
+
+func TestLimitReached_AnswerOnItsWayForLong_IsAsOldAsItsQuestion(t *testing.T) {
+	f, pass := limited()
+	asked := f.question()
+	pass(maxLimitedFor)
+	f.add(refused(7, 1), order.ErrLimitReached, asked)
+	require.False(t, f.has(buyer{1, 7}, 3, 1))
 }

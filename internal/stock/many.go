@@ -35,12 +35,12 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 		on := run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch, rules: rulesOf(c, refuseIfEmpty)}
 		b.add(i, on, requestArgs(c)...)
 	}
-	version := s.limited.currentVersion()
+	asked := s.limited.question()
 	s.runMany(ctx, reserveScript, b, func(i, shard int, answer []string, err error) {
 		if err == nil {
 			all[i].Hold, err = unmarked(reserved(requests[i], shard, answer))
 		}
-		s.limited.add(requests[i], err, version)
+		s.limited.add(requests[i], err, asked)
 		all[i].Err = err
 	})
 	s.endEmpty(ctx, requests, all)

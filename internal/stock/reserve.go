@@ -17,9 +17,9 @@ import (
 // some. order.Stock tells the errors.
 func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := coupon.Home(c.UserID, c.Shards)
-	version := s.limited.currentVersion()
+	asked := s.limited.question()
 	h, err := unmarked(s.reserve(ctx, c, home, refuseIfEmpty))
-	s.limited.add(c, err, version)
+	s.limited.add(c, err, asked)
 	if errors.Is(err, errEmpty) {
 		return s.borrow(ctx, c, home)
 	}
