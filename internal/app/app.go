@@ -60,7 +60,7 @@ type App struct {
 }
 
 // OpenCore builds everything but the order service: what audit and repair need. It takes the
-// servers as they are, because an audit is asked for when something is wrong.
+// servers as they are, because a person audits when something is wrong.
 func OpenCore(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	return openCore(ctx, cfg, log, func(context.Context, *App) error { return nil })
 }
@@ -121,7 +121,7 @@ func (a *App) openStores(ctx context.Context) (err error) {
 	return a.store.CheckSchema(ctx)
 }
 
-// openLocks opens two lockers, so that what must be unique among all instances, such as a
+// openLocks opens two lockers, so that a name that must be unique among all instances, such as a
 // worker number, is so whatever lock.backend the order path uses.
 func (a *App) openLocks(ctx context.Context) (err error) {
 	backend, closeBackend, err := openLockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)

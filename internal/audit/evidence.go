@@ -28,7 +28,7 @@ type evidence struct {
 	other    int64 // requests recorded as ordered whose row is another order
 	owed     int64 // units on their way to the shards
 	counted  int64 // users whose orders both stores know
-	mismatch int64 // users of whom the two stores count different numbers of orders
+	mismatch int64 // users whose orders the two stores count in different numbers of orders
 
 	stock  []int64      // of each shard in the database; nil if the coupon has it in one row
 	shares []shardShare // of each shard
@@ -36,7 +36,7 @@ type evidence struct {
 	draw *drawn // nil: nothing was drawn
 }
 
-// shardShare is what an evidence counts of the units of one shard.
+// shardShare counts the units of one shard.
 type shardShare struct{ holds, sold, owed int64 }
 
 func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
@@ -142,7 +142,7 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 	return err
 }
 
-// matchRecord counts what a shard, k, records of an order that the database has.
+// matchRecord counts the record that a shard, k, has of an order in the database.
 func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord, k int) {
 	switch {
 	case m.OrderID == 0:
@@ -246,7 +246,7 @@ func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, 
 	return open, e.countDropped(ctx, l, missing)
 }
 
-// maxMissing is the number of requests without an entry that are looked up in one statement.
+// maxMissing is the number of requests without an entry that one statement looks up.
 const maxMissing = 500
 
 // countDropped counts the requests that have no row either: their entries were acknowledged before

@@ -12,11 +12,11 @@ import (
 // raise is that the administrator puts more units on sale while the crowd buys.
 type raise struct {
 	to    int64 // units in all; 0: the stock stays as it is
-	after int   // when so many of a hundred units are sold
+	after int   // the percentage of the first units that is sold before
 	told  bool  // it was answered 200
 }
 
-// planRaise draws what the administrator of a round does. Every second round raises its stock, and each with a
+// planRaise draws the raise of a round. Every second round raises its stock, and each with a
 // fault at a raise. The earlier build of an upgrade may not know how.
 func planRaise(fault Fault, rng *rand.Rand, stock int) raise {
 	after, more, raises := rng.IntN(110), 1+rng.IntN(max(1, stock/4)), rng.IntN(2) == 0
@@ -50,7 +50,7 @@ func (r *round) raiseStock(ctx context.Context) {
 	}
 }
 
-// checkRaise holds the stock against what the administrator was told. A database that was set back may have
+// checkRaise compares the stock with the answer that the administrator got. A database that was set back may have
 // lost it.
 func (r *round) checkRaise(t storeState) {
 	if r.raise.told && t.total != r.raise.to && !r.rec.wasSetBack() {

@@ -19,7 +19,7 @@ type round struct {
 	fault Fault
 
 	attackers int     // of a flood
-	beside    *Beside // how buyers fared beside it
+	beside    *Beside // how buyers fared meanwhile
 
 	rng        *rand.Rand
 	supervisor *supervisor
@@ -36,7 +36,7 @@ type round struct {
 const insistFor = 12 * time.Second
 
 // play plays one round and judges it. The error is for what kept it from being
-// played; what the program does wrong is in the Result.
+// played; the faults of the program are in the Result.
 func (b *environment) play(ctx context.Context, cell Fault, seed uint64, requests, attackers int, bound time.Duration) (Result, error) {
 	began := time.Now()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // to be repeated, not to be secret
@@ -171,7 +171,7 @@ func (r *round) arm(ctx context.Context) error {
 	return nil
 }
 
-// onTheWay waits until so many of a hundred units are sold, or the crowd is through.
+// onTheWay waits until that percentage of the units is sold, or the crowd is through.
 func (r *round) onTheWay(ctx context.Context, percent int) {
 	want := len(r.wishes) / 3 * percent / 100
 	for r.rec.accepted() < want && !r.through() {

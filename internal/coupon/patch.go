@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Change is what an administrator may alter of a coupon; nil leaves a field as it is.
+// Change holds the fields of a coupon that an administrator alters; nil leaves a field as it is.
 type Change struct {
 	Title        *string
 	Total        *int64 // units put on sale in all; lowered only while the coupon is a draft or paused
@@ -24,8 +24,8 @@ type Change struct {
 //
 //	change the coupon: more units, left and owed to the shards ─▶ add them to the shards
 //
-// If the second step fails, RunRestorer does it, on any instance. Repeating the call repeats that step
-// alone, because the stock is given as a whole.
+// If the second step fails, RunRestorer does it, on any instance. Repeating the call repeats only that step,
+// because the stock is given as a whole.
 func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error) {
 	now := s.now()
 	c, err := s.repo.Change(ctx, id, func(c *Coupon) error { return ch.apply(c, now) })
@@ -39,8 +39,8 @@ func (s *Service) Patch(ctx context.Context, id int64, ch Change) (Coupon, error
 	return c, nil
 }
 
-// raiseTimeout bounds how long an administrator waits for the shards: what is not done by then is the
-// restorer's.
+// raiseTimeout bounds how long an administrator waits for the shards. The restorer adds the units that
+// are missing by then.
 const raiseTimeout = 2 * time.Second
 
 func (s *Service) raiseNow(ctx context.Context, c Coupon) {
@@ -51,7 +51,7 @@ func (s *Service) raiseNow(ctx context.Context, c Coupon) {
 	}
 }
 
-// raise adds to the shards what they are owed of the units that were added to the sale.
+// raise adds to the shards those of the added units that they are owed.
 func (s *Service) raise(ctx context.Context, c Coupon) error {
 	if c.Raised == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 		}
 	}
 	if ch.EndsAt != nil && c.Loading {
-		c.endEpoch(now) // what was owed to a sale that was over may have been dropped already
+		c.endEpoch(now) // the units that a sale was owed when it was over may have been dropped already
 	}
 	if ch.LimitPerUser != nil && *ch.LimitPerUser < c.LimitPerUser && c.State != Draft {
 		return fmt.Errorf("%w: users may have reached the limit of %d already", ErrConflict, c.LimitPerUser)
@@ -86,7 +86,7 @@ func (ch Change) apply(c *Coupon, now time.Time) error {
 }
 
 // setTotal changes how many units are put on sale. Shards that are open, or about to be, go on with
-// their epoch and get what is added; any other stock is loaded in a new one.
+// their epoch and get the units that are added; any other stock is loaded in a new one.
 func (c *Coupon) setTotal(total int64, now time.Time) error {
 	sold, added := c.Total-c.Left, total-c.Total
 	switch {
@@ -118,7 +118,7 @@ func (c *Coupon) end(now time.Time) {
 	}
 }
 
-// endEpoch invalidates what the shards hold or are being filled with.
+// endEpoch invalidates the stock that the shards hold or are being filled with.
 func (c *Coupon) endEpoch(now time.Time) {
 	if c.Epoch > 0 {
 		c.Epoch = EpochAfter(c.Epoch, now)

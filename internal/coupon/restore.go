@@ -34,11 +34,11 @@ type loadResult struct {
 	err      error
 }
 
-// RunRestorer checks the loaded stock until ctx ends, and loads what is not intact:
+// RunRestorer checks the loaded stock until ctx ends, and loads each stock that is not intact:
 //
 //	heartbeat ─▶ list the coupons ─▶ are the shards as they were loaded? ─▶ no: load it, and check on
 //
-// It runs on every instance. onResult is called with what was restored and with each
+// It runs on every instance. onResult is called with each restored coupon and with each
 // failure. While a store is unavailable it tries again, and logs that once for each coupon.
 func (s *Service) RunRestorer(ctx context.Context, every time.Duration, onResult func(restored int, err error)) {
 	var running sync.WaitGroup
@@ -109,7 +109,7 @@ func (w *restorer) checkIntact(ctx context.Context, c Coupon) (bool, error) {
 	return w.intact(ctx, c)
 }
 
-// report reports what was restored and what has failed. It is no failure that another instance
+// report reports restored coupons and failures. It is no failure that another instance
 // loads the coupon or that an administrator has changed it.
 func (w *restorer) report(ctx context.Context, e loadResult) {
 	if ctx.Err() != nil {
@@ -136,7 +136,7 @@ func (w *restorer) report(ctx context.Context, e loadResult) {
 }
 
 // restore loads a coupon again if its shards are not intact, and reports whether it did. What
-// Redis still has does not count then: the database alone says what is left. While a shard
+// Redis still has does not count then: only the database knows the units that are left. While a shard
 // does not answer nothing is begun, because the others go on selling.
 func (s *Service) restore(ctx context.Context, id int64) (restored bool, err error) {
 	_, err = s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {

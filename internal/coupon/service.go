@@ -22,9 +22,9 @@ type Repository interface {
 
 // Loader begins epochs: it is the database's half of a publication.
 type Loader interface {
-	// NextEpoch begins a new epoch over so many shards and records that the coupon is
+	// NextEpoch begins a new epoch over this number of shards and records that the coupon is
 	// Loading, and on sale if that is to follow. When it returns, no order of an
-	// older epoch can be committed any more, and the Load has what is left to sell.
+	// older epoch can be committed any more, and the Load has the units that are left.
 	// ErrConflict if the coupon has ended or is not in the epoch seen.
 	NextEpoch(ctx context.Context, id, seen int64, shards int, then AfterLoad) (Load, error)
 	// Resume reads what the loading of an epoch began with. ErrConflict if it is not
@@ -45,7 +45,7 @@ type Loader interface {
 	Freeable(ctx context.Context, now time.Time, limit int) ([]Coupon, error)
 }
 
-// AfterLoad is what a loading does to the state of the coupon.
+// AfterLoad says how a loading changes the state of the coupon.
 type AfterLoad bool
 
 // The values of AfterLoad.
@@ -54,7 +54,7 @@ const (
 	PutOnSale AfterLoad = true
 )
 
-// Load is what the shards are to hold when an epoch opens.
+// Load is the content of the shards when an epoch opens.
 type Load struct {
 	CouponID int64
 	Epoch    int64
@@ -102,8 +102,8 @@ type Shards interface {
 	// on: another one, or the same after a restart, may have older data. It returns an error
 	// if one of them does not answer.
 	Loaded(ctx context.Context, id, epoch int64, shards int) (bool, error)
-	// Raise adds units to open shards: so many, split over them, were added in all since the epoch
-	// began, and what they have of those they do not get again. ErrNotLoaded if one is not open with
+	// Raise adds units to open shards. raised counts the units that were added since the epoch began;
+	// each shard has its share of them, and gets none twice. ErrNotLoaded if a shard is not open with
 	// the epoch.
 	Raise(ctx context.Context, id, epoch int64, shards int, raised int64) error
 	// Left reads the units in each shard.
@@ -136,7 +136,7 @@ type Service struct {
 	onHeartbeat func(err error)
 }
 
-// Deps are what a Service depends on.
+// Deps are the parts that a Service depends on.
 type Deps struct {
 	Repository Repository
 	Loader     Loader
@@ -148,7 +148,7 @@ type Deps struct {
 	Now        func() time.Time // nil is time.Now
 	Log        *slog.Logger     // nil is slog.Default
 
-	OnHeartbeat func(err error) // is told of each Heartbeat; may be nil
+	OnHeartbeat func(err error) // receives the result of each Heartbeat; may be nil
 }
 
 // NewService returns the coupon service.
@@ -177,7 +177,7 @@ func (s *Service) Create(ctx context.Context, c Coupon) (Coupon, error) {
 	}
 	c, err := s.repo.Create(ctx, c)
 	if err == nil {
-		s.cache.Forget(c.ID) // it may have been asked for before it was there
+		s.cache.Forget(c.ID) // a reader may have missed it before it was there
 	}
 	return c, err
 }

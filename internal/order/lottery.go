@@ -27,7 +27,7 @@ import (
 // one order. A ticket's id is not the order's, and leads to it.
 //
 // The rank of a user is the SHA-256 hash of the seed and the user's id. The seed is written before the first
-// ticket is given and shown as its hash; it is told when the draw has ended. So the operator cannot
+// ticket is given and shown as its hash; the draw shows it when it has ended. So the operator cannot
 // choose a seed that suits the tickets, and each buyer can compute the own rank.
 
 // Draw is the draw of a coupon.

@@ -18,13 +18,13 @@ const maxLimited = 1 << 16
 // other faster cost one answer of Redis, and a buyer who has cancelled needs about this long to tap again.
 const maxLimitedFor = 100 * time.Millisecond
 
-// limitCache remembers which buyers have as many units as they may, so that refusing a buyer again costs no
+// limitCache remembers which buyers have reached their limit of units, so that refusing a buyer again costs no
 // I/O. An entry ends when it is announced that a unit of the buyer came back, and by itself when the answer
 // that it keeps is as old as it may be.
 type limitCache struct {
 	ttl  time.Duration
 	now  func() time.Time
-	born time.Time // what until is counted from: so the map holds no pointers
+	born time.Time // until counts from here, so the map holds no pointers
 
 	mu      sync.RWMutex
 	entries map[buyer]limitEntry
@@ -43,20 +43,20 @@ func newLimitCache(lasts time.Duration) *limitCache {
 	return &limitCache{ttl: min(lasts, maxLimitedFor), now: time.Now, born: time.Now(), entries: map[buyer]limitEntry{}}
 }
 
-// question is the moment before a shard is asked. Its answer is as old as that.
+// question is the moment before a call to a shard. The answer is as old as that.
 type question struct {
 	version uint64
 	at      time.Duration // since born
 }
 
-// question is called before the shard is asked, and its result passed to add afterwards.
+// question returns this moment. A caller takes it before it calls the shard, and passes it to add afterwards.
 func (f *limitCache) question() question {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return question{f.version, f.now().Sub(f.born)}
 }
 
-// add remembers the buyer of a request if err is that they have as many as they may. Where there is no room it
+// add remembers the buyer of a request if err is ErrLimitReached. Where there is no room it
 // forgets all others: each of them costs one answer of a shard more.
 func (f *limitCache) add(c order.ReserveRequest, err error, q question) {
 	if !errors.Is(err, order.ErrLimitReached) {
@@ -87,8 +87,8 @@ func (f *limitCache) has(b buyer, epoch int64, limit int) bool {
 	return ok && have.epoch == epoch && limit <= have.limit && f.now().Sub(f.born) < have.until
 }
 
-// LimitReached reports whether, as far as is known without I/O, the user had as many units a moment ago as the sale
-// allows, and none of them came back since.
+// LimitReached reports whether, as far as is known without I/O, the user had reached the limit of the sale a moment
+// ago, and none of them came back since.
 func (s *Stock) LimitReached(sale coupon.Coupon, userID int64) bool {
 	return s.limited.has(buyer{sale.ID, userID}, sale.Epoch, sale.LimitPerUser)
 }

@@ -35,7 +35,7 @@ func unmarked(h order.Hold, marked bool, err error) (order.Hold, error) {
 	return h, err
 }
 
-// emptyShard is what reserve.lua does where a shard is empty, as it is told.
+// emptyShard tells reserve.lua how to go on where a shard is empty.
 type emptyShard string
 
 const (
@@ -52,7 +52,7 @@ func (s *Stock) reserve(ctx context.Context, c order.ReserveRequest, home int, e
 	return reserved(c, home, strings.Fields(answers[0]))
 }
 
-// rules are what reserve.lua is told once for all requests of a run. Other scripts have none: the zero value.
+// rules are the arguments of reserve.lua that hold for all requests of a run. Other scripts have none: the zero value.
 type rules struct {
 	limit    int
 	empty    emptyShard
@@ -72,7 +72,7 @@ func (r rules) common() []any {
 	return []any{r.limit, string(r.empty), r.capacity, r.maxAge.Milliseconds()}
 }
 
-// requestArgs is what reserve.lua is told of each request.
+// requestArgs are the arguments of reserve.lua for one request.
 func requestArgs(c order.ReserveRequest) []any {
 	return []any{c.RequestID, c.OrderID, c.UserID, encodeEntry(c)}
 }

@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// wrong is what an action did that no action may do, and no state shows.
+// wrong names an act that is forbidden, and that no state shows.
 type wrong uint8
 
 const (
@@ -85,7 +85,7 @@ func (m *Sale) apart(s *State) bool {
 	return units != s.db.stock
 }
 
-// answersViolated is what was told to the clients, held against the orders.
+// answersViolated compares the answers that the clients got with the orders.
 func (m *Sale) answersViolated(s *State) string {
 	var orders [attempts]int8 // by request as the client means it
 	for o, r := range s.db.rows {
@@ -140,8 +140,8 @@ func (m *Sale) comparable(s *State) bool {
 }
 
 // AtRest reports whether nothing is open any more and Redis agrees with the database:
-// h and G are 0, R = D, every 202 has become an order or a refusal, and what the
-// shards know of the users' orders is true.
+// h and G are 0, R = D, every 202 has become an order or a refusal, and the
+// shards' account of the users' orders is true.
 func (m *Sale) AtRest(s State) bool {
 	n := m.Numbers(s)
 	if !m.comparable(&s) || s.reconciler.at != resting || s.relays != [2]relay{} || s.raisers != [2]raiser{} || n.Redis != n.Stock || s.db.due != [attempts]uint8{} {
