@@ -23,8 +23,8 @@
 // expiry and the outbox (relay.go), loadings that count the buyers one by one, are cut off
 // and gone on with (loader.go), units that an administrator adds while the sale runs
 // (raise.go). The adversary kills, loses answers before and after the work is done, lets
-// commands arrive late, ends leases while their holder works, empties a shard or sets it back to what a lagging replica has
-// (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
+// commands arrive late, ends leases while their holder works, empties a shard or sets it
+// back to the data of a lagging replica (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
 // a replica that lacks the last writes does (history.go). The instances may be of two versions, which keep
 // the shards in layouts that they do not both know (layouts.go).
 //
