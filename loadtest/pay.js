@@ -21,9 +21,9 @@ export const options = {
     orders_accepted: [`count>=${stock}`],
     orders_paid: ['count>=1'],
     orders_cancelled: ['count>=1'],
-    'http_req_duration{name:buy}': under({ 'p(99)': 2000 }),
-    'http_req_duration{name:payment}': under({ 'p(99)': 2000 }),
-    'http_req_duration{name:cancellation}': under({ 'p(99)': 2000 }),
+    'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),
+    'buyer_wait{name:payment}': under({ 'p(99)': 2000 }),
+    'buyer_wait{name:cancellation}': under({ 'p(99)': 2000 }),
   },
 };
 

@@ -13,7 +13,7 @@ export const options = {
   thresholds: {
     ...verdicts(planned(stages), 'busy', 'rate_limited', 'overloaded', 'void'),
     orders_accepted: [`count>=${Math.floor(planned(stages) / 4)}`],
-    'http_req_duration{name:buy}': under({ 'p(95)': 1000, 'p(99)': 2000 }),
+    'buyer_wait{name:buy}': under({ 'p(95)': 1000, 'p(99)': 2000 }),
   },
 };
 

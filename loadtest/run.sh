@@ -66,7 +66,14 @@ for name in $scenarios; do
 		"loadtest/$name.js" >"$run/$name.txt" 2>&1
 	codes+=("$name=$?")
 done
-"$folder/k6report" -run "$run" -on "$stores" -revision "$(git rev-parse --short HEAD 2>/dev/null)" "${codes[@]}"
+# A secret among the server's settings is named without its value.
+settings="PEAK=${PEAK:-1000} TIME=${TIME:-1} PATIENCE=${PATIENCE:-1}${SOAK:+ SOAK=$SOAK}"
+for setting in ${SETTINGS:-}; do
+	[[ $setting =~ ^[A-Z_]*(SECRET|PASSWORD|DSN|KEY)[A-Z_]*= ]] && setting=${setting%%=*}=…
+	settings+=" $setting"
+done
+"$folder/k6report" -run "$run" -on "$stores" -revision "$(git rev-parse --short HEAD 2>/dev/null)" \
+	-settings "$settings" "${codes[@]}"
 worst=$?
 echo "report: $reports/index.html"
 exit $worst

@@ -8,7 +8,7 @@
 import http from 'k6/http';
 import exec from 'k6/execution';
 import { check, fail, sleep } from 'k6';
-import { Counter, Gauge } from 'k6/metrics';
+import { Counter, Gauge, Trend } from 'k6/metrics';
 import { SharedArray } from 'k6/data';
 
 export const api = `${__ENV.SECKILL_URL || 'http://127.0.0.1:8080'}/api/v1`;
@@ -24,6 +24,22 @@ export const accepted = new Counter('orders_accepted');
 export const refused = new Counter('orders_refused'); // by code
 export const failed = new Counter('orders_failed'); // by answer
 const stepsFailed = new Counter('steps_failed'); // payments and cancellations, by answer
+
+// buyer_wait is the time that a buyer waits for the outcome of a call, by name. It has a value for each
+// call, also for one that failed or got no answer in time.
+const buyerWait = new Trend('buyer_wait', true);
+
+// waited returns what the call returns, and measures how long the buyer waits for it. The clock covers
+// everything between the tap and its outcome: DNS, a free connection, TCP, TLS, the answer, and the polls
+// of a 202. http_req_duration has the answer alone. before is what the buyer has waited already.
+function waited(name, call, before = 0) {
+  const began = exec.instance.currentTestRunDuration; // a monotonic clock, in milliseconds
+  try {
+    return call();
+  } finally {
+    buyerWait.add(before + exec.instance.currentTestRunDuration - began, { name });
+  }
+}
 
 // What the audit found, for the report.
 const audited = Object.fromEntries(['clean', 'settled', 'oversold', 'duplicates', 'live', 'total'].map(
@@ -63,13 +79,16 @@ export const arrivals = (stages, more = {}) => ({
   ...more,
 });
 
-// under are the bounds of a latency in milliseconds, wider if PATIENCE says so.
+// under are the bounds of a wait in milliseconds, wider if PATIENCE says so.
 export const under = (bounds) => Object.entries(bounds).map(([p, ms]) => `${p}<${ms * patience}`);
 
 // verdicts are the thresholds of every script: no tap without an answer, no refusal but
 // those that the script expects, as many taps as were planned but for one in a hundred,
-// and a clean audit. Each code is named so that the report has a figure for it.
+// and a clean audit. Each code is named so that the report has a figure for it, and so is the server's
+// part of the wait for an order, which has no bound of its own.
 export const verdicts = (plan, ...expected) => ({
+  'buyer_wait{name:buy}': ['max>=0'],
+  'http_req_duration{name:buy}': ['max>=0'],
   'checks{audit:yes}': ['rate==1'],
   dropped_iterations: [`count<=${Math.ceil((plan * patience) / 100)}`],
   steps_failed: ['count<1'],
@@ -85,7 +104,7 @@ const admin = () => ({ Authorization: `Bearer ${__ENV.ADMIN_TOKEN}`, 'Content-Ty
 export function sell(stock, { limit = 1, opensIn = -1 } = {}) {
   const can = http.get(`${api}/features`, { tags: { name: 'setup' } });
   if (can.status !== 200) fail(`no features: ${can.status} ${can.body}`);
-  const now = Date.now();
+  const now = Date.parse(can.headers['Server-Time']) || Date.now(); // the clock that opens the sale
   const made = http.post(`${api}/admin/coupons`, JSON.stringify({
     title: 'Load test', stock, limit_per_user: limit,
     begins_at: new Date(now + opensIn * 1000).toISOString(), ends_at: new Date(now + 86400e3).toISOString(),
@@ -99,37 +118,44 @@ export function sell(stock, { limit = 1, opensIn = -1 } = {}) {
 
 // wish returns what makes all taps with it one wish of the i-th buyer: a purchase token if
 // the shop wants one, and otherwise the key, if there is one. It is null if the shop refuses.
+// The buyer's wait for the token is a part of the wait for the first tap.
 export function wish({ coupon, purchaseToken }, i, key) {
   const headers = as(i);
-  if (purchaseToken) {
-    const res = http.post(`${api}/coupons/${coupon}/purchase-tokens`, null, { headers, tags: { name: 'purchase_token' }, timeout: '10s' });
-    if (res.status !== 201) {
-      asked.add(1);
-      return count(res);
-    }
-    headers['Purchase-Token'] = res.json('token');
-  } else if (key) {
-    headers['Idempotency-Key'] = key;
+  if (!purchaseToken) {
+    if (key) headers['Idempotency-Key'] = key;
+    return { headers, took: 0 };
   }
-  return headers;
+  const began = exec.instance.currentTestRunDuration;
+  const res = http.post(`${api}/coupons/${coupon}/purchase-tokens`, null, { headers, tags: { name: 'purchase_token' }, timeout: '10s' });
+  const took = exec.instance.currentTestRunDuration - began;
+  if (res.status !== 201) {
+    asked.add(1);
+    return waited('buy', () => count(res), took);
+  }
+  headers['Purchase-Token'] = res.json('token');
+  return { headers, took };
 }
 
 // tap taps once with a wish of the i-th buyer and counts what became of it. The answer is
 // an order, or null.
-export function tap({ coupon }, i, headers) {
-  asked.add(1);
-  const res = http.post(`${api}/coupons/${coupon}/orders`, null, { headers, tags: { name: 'buy' }, timeout: '10s' });
-  if (res.status === 202) return wait(res, i);
-  const order = res.status === 201 ? parsed(res) : null;
-  if (order === null) return count(res);
-  accepted.add(1);
-  return order;
+export function tap({ coupon }, i, one) {
+  const before = one.took;
+  one.took = 0;
+  return waited('buy', () => {
+    asked.add(1);
+    const res = http.post(`${api}/coupons/${coupon}/orders`, null, { headers: one.headers, tags: { name: 'buy' }, timeout: '10s' });
+    if (res.status === 202) return wait(res, i);
+    const order = res.status === 201 ? parsed(res) : null;
+    if (order === null) return count(res);
+    accepted.add(1);
+    return order;
+  }, before);
 }
 
 // buy is a wish and one tap.
 export function buy(sale, i, key) {
-  const headers = wish(sale, i, key);
-  return headers && tap(sale, i, headers);
+  const one = wish(sale, i, key);
+  return one && tap(sale, i, one);
 }
 
 // parsed is the object of an answer, or null.
@@ -184,7 +210,8 @@ function wait(first, i) {
 
 // turn pays or cancels an order of the i-th buyer: what is 'payment' or 'cancellation'.
 export function turn(order, i, what) {
-  const res = http.post(`${api}/orders/${order.id}/${what}`, null, { headers: as(i), tags: { name: what }, timeout: '10s' });
+  const ask = () => http.post(`${api}/orders/${order.id}/${what}`, null, { headers: as(i), tags: { name: what }, timeout: '10s' });
+  const res = waited(what, ask);
   const code = refusal(res);
   if (res.status !== 200 && !['conflict', 'rate_limited', 'overloaded'].includes(code)) stepsFailed.add(1, { answer: code || answer(res) });
   return res;

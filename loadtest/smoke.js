@@ -11,7 +11,7 @@ export const options = {
     ...verdicts(planned(stages)),
     checks: ['rate==1'],
     orders_accepted: [`count>=${planned(stages)}`], // each order twice
-    'http_req_duration{name:buy}': under({ 'p(95)': 1000 }),
+    'buyer_wait{name:buy}': under({ 'p(95)': 1000 }),
   },
 };
 

@@ -29,7 +29,7 @@ export const options = {
   thresholds: {
     ...verdicts((minutes * 60 * peak) / 10, 'busy', 'rate_limited', 'overloaded', 'void'),
     'checks{growth:none}': ['rate==1'],
-    'http_req_duration{name:buy}': under({ 'p(99)': 1000 }),
+    'buyer_wait{name:buy}': under({ 'p(99)': 1000 }),
   },
 };
 

@@ -14,7 +14,7 @@ export const options = {
     ...verdicts(planned(stages), 'sold_out', 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
     orders_accepted: [`count==${stock}`],
     'orders_refused{code:sold_out}': [`count>=${Math.floor(planned(stages) / 4)}`],
-    'http_req_duration{name:buy}': under({ 'p(95)': 500, 'p(99)': 1000 }),
+    'buyer_wait{name:buy}': under({ 'p(95)': 500, 'p(99)': 1000 }),
   },
 };
 

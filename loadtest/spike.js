@@ -16,7 +16,7 @@ export const options = {
     ...verdicts(planned(stages), 'not_started', 'sold_out', 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
     'orders_refused{code:not_started}': ['count>=1'],
     'orders_refused{code:sold_out}': ['count>=1'],
-    'http_req_duration{name:buy}': under({ 'p(99)': 2000 }),
+    'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),
   },
 };
 

@@ -15,8 +15,8 @@ export const options = {
     ...verdicts(planned(one) + planned(many), 'limit_reached', 'busy', 'rate_limited', 'overloaded', 'void'),
     'orders_accepted{scenario:tapper}': ['count==1'],
     'orders_refused{scenario:others}': ['count<1'],
-    'http_req_duration{scenario:others}': under({ 'p(99)': 1000 }),
-    'http_req_duration{name:buy}': under({ 'p(99)': 2000 }),
+    'buyer_wait{scenario:others}': under({ 'p(99)': 1000 }),
+    'buyer_wait{name:buy}': under({ 'p(99)': 2000 }),
   },
 };
 

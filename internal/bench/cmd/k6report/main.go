@@ -1,7 +1,7 @@
 // Command k6report makes one page of what k6 said of several scenarios, and prints the
 // same as a table. It exits with 1 if one of them has failed, and with 2 if it cannot tell.
 //
-//	go run ./internal/bench/cmd/k6report -run FOLDER [-on TEXT] [-revision TEXT] NAME=CODE …
+//	go run ./internal/bench/cmd/k6report -run FOLDER [-on TEXT] [-revision TEXT] [-settings TEXT] NAME=CODE …
 //
 // CODE is k6's exit code for the scenario NAME, whose summary is in FOLDER/NAME.json,
 // charts in NAME.html and words in NAME.txt. The page is FOLDER/index.html, and again
@@ -37,11 +37,15 @@ func run() (failed bool, err error) {
 	folder := flag.String("run", "", "the folder of this run, in the folder of all reports")
 	on := flag.String("on", "", "what the shop ran on")
 	revision := flag.String("revision", "", "of the shop")
+	settings := flag.String("settings", "", "of the run")
 	flag.Parse()
 	if *folder == "" || flag.NArg() == 0 {
 		return false, errors.New("-run and at least one NAME=CODE are needed")
 	}
-	r := report{Name: filepath.Base(*folder), At: time.Now().UTC().Format("2006-01-02 15:04 UTC"), On: *on, Revision: *revision}
+	r := report{
+		Name: filepath.Base(*folder), At: time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+		On: *on, Revision: *revision, Settings: *settings,
+	}
 	for _, arg := range flag.Args() {
 		name, text, _ := strings.Cut(arg, "=")
 		code, err := strconv.Atoi(text)

@@ -21,12 +21,17 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
+// legend explains the two kinds of percentiles.
+const legend = "wait: the buyer's whole wait, from the tap to its outcome, with DNS, connecting, TLS and the polls of a 202; " +
+	"taps that failed or timed out count. server: the server's part of it, one request and its answer."
+
 // report is one run of one or more scenarios.
 type report struct {
 	Name      string     `json:"name"` // its folder, which is its time
 	At        string     `json:"at"`
 	On        string     `json:"on"`
 	Revision  string     `json:"revision"`
+	Settings  string     `json:"settings"`
 	Scenarios []scenario `json:"scenarios"`
 }
 
@@ -77,11 +82,11 @@ func (r report) save(folder string) error {
 		r.writePage(filepath.Join(all, "index.html"), r.Name+"/", before))
 }
 
-// ofARun is the name of a folder of a run, the only thing that is ever removed.
+// ofARun is the name of a folder of a run. The program removes nothing else.
 var ofARun = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ$`)
 
-// earlier returns the reports before the newest, the latest first and keep at most, and removes what
-// is older. A folder without a report is of a run that was cut off, or that is still going on.
+// earlier returns the reports before the newest, the latest first and keep at most, and removes the older
+// ones. A folder without a report belongs to a run that ended early or is still going on.
 func earlier(all, newest string, keep int) ([]report, error) {
 	entries, err := os.ReadDir(all)
 	if err != nil {
@@ -114,9 +119,9 @@ func (r report) writePage(path, at string, before []report) error {
 	var text bytes.Buffer
 	if err := page.Execute(&text, struct {
 		report
-		Folder string
-		Before []report
-	}{r, at, before}); err != nil {
+		Folder, Legend string
+		Before         []report
+	}{r, at, legend, before}); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
@@ -125,16 +130,22 @@ func (r report) writePage(path, at string, before []report) error {
 	return nil
 }
 
+// String returns the percentiles as columns of the table.
+func (t times) String() string { return fmt.Sprintf("%.0f ms\t%.0f ms\t%.0f ms", t.P50, t.P95, t.P99) }
+
 func (r report) writeText(w io.Writer) error {
+	if r.Settings != "" {
+		_, _ = fmt.Fprintln(w, "settings:", r.Settings)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "scenario\tverdict\taccepted\tfailed\tdropped\tp50\tp95\tp99\taudit\trefused")
+	_, _ = fmt.Fprintln(table, "scenario\tverdict\taccepted\tfailed\tdropped\twait p50\tp95\tp99\tserver p50\tp95\tp99\taudit\trefused")
 	for _, s := range r.Scenarios {
 		verdict := "passed"
 		if !s.Passed() {
 			verdict = "failed"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%.0f ms\t%.0f ms\t%.0f ms\t%s\t%s\n",
-			s.Name, verdict, s.Accepted, s.Failed, s.Dropped, s.P50, s.P95, s.P99, s.Audit, s.Refusals())
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\n",
+			s.Name, verdict, s.Accepted, s.Failed, s.Dropped, s.Wait, s.Server, s.Audit, s.Refusals())
 	}
 	for _, s := range r.Scenarios {
 		for _, f := range s.Failures {
@@ -144,5 +155,6 @@ func (r report) writeText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}
+	_, _ = fmt.Fprintln(w, legend)
 	return nil
 }

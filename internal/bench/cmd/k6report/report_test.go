@@ -24,7 +24,8 @@ const summary = `{"metrics": {
 	"orders_refused{code:internal}": {"count": 0, "rate": 0, "thresholds": {"count<1": false}},
 	"orders_failed": {"count": 1, "rate": 0.1, "thresholds": {"count<1": true}},
 	"dropped_iterations": {"count": 3, "rate": 0.3, "thresholds": {"count<=5": false}},
-	"http_req_duration{name:buy}": {"med": 4.6, "p(95)": 90, "p(99)": 120.4, "thresholds": {"p(99)<100": true, "p(95)<100": false}},
+	"buyer_wait{name:buy}": {"med": 4.6, "p(95)": 90, "p(99)": 120.4, "thresholds": {"p(99)<100": true, "p(95)<100": false}},
+	"http_req_duration{name:buy}": {"med": 3, "p(95)": 8, "p(99)": 21, "thresholds": {"max>=0": false}},
 	"audit_clean": {"value": 0}, "audit_settled": {"value": 1}, "audit_live": {"value": 21}, "audit_total": {"value": 20},
 	"audit_oversold": {"value": 1}, "audit_duplicates": {"value": 0}
 }}`
@@ -40,12 +41,13 @@ func left(t *testing.T, text string) (folder string) {
 
 func TestARowHasAllThatK6Said(t *testing.T) {
 	s := readScenario(left(t, summary), "spike", 99)
-	assert.Equal(t, []string{"http_req_duration{name:buy} p(99)<100", "orders_failed count<1"}, s.Failures)
+	assert.Equal(t, []string{"buyer_wait{name:buy} p(99)<100", "orders_failed count<1"}, s.Failures)
 	assert.Equal(t, "70 sold_out, 9 busy", s.Refusals())
 	assert.Equal(t, "not clean, 21 of 20 sold, 1 oversold", s.Audit)
 	s.Failures, s.Refused = nil, nil
 	assert.Equal(t, scenario{
-		Name: "spike", Asked: 100, Accepted: 20, Failed: 1, Dropped: 3, P50: 4.6, P95: 90, P99: 120.4, Audit: s.Audit, Charts: true,
+		Name: "spike", Asked: 100, Accepted: 20, Failed: 1, Dropped: 3, Audit: s.Audit, Charts: true,
+		Wait: times{P50: 4.6, P95: 90, P99: 120.4}, Server: times{P50: 3, P95: 8, P99: 21},
 	}, s)
 }
 
@@ -75,7 +77,7 @@ func TestWhatCannotBeTrustedHasNotPassed(t *testing.T) {
 func TestThePageHasTheTableAndTheReportsBefore(t *testing.T) {
 	folder := left(t, summary)
 	r := report{
-		Name: filepath.Base(folder), At: "2026-01-02 03:04 UTC", On: "<servers>",
+		Name: filepath.Base(folder), At: "2026-01-02 03:04 UTC", On: "<servers>", Settings: "PEAK=10",
 		Scenarios: []scenario{readScenario(folder, "spike", 99), {Name: "pay", Audit: "clean, 2 of 2 sold"}},
 	}
 	old := filepath.Join(filepath.Dir(folder), "2026-01-01T00-00-00Z")
@@ -85,7 +87,7 @@ func TestThePageHasTheTableAndTheReportsBefore(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(folder), "index.html"))
 	require.NoError(t, err)
 	for _, part := range []string{
-		"<h1>Load test: failed: spike</h1>", "&lt;servers&gt;", "<code>http_req_duration{name:buy} p(99)&lt;100</code>", "70 sold_out, 9 busy", "120&nbsp;ms",
+		"<h1>Load test: failed: spike</h1>", "&lt;servers&gt;", "<code>buyer_wait{name:buy} p(99)&lt;100</code>", "70 sold_out, 9 busy", "120&nbsp;ms", "21&nbsp;ms", "<code>PEAK=10</code>",
 		"not clean, 21 of 20 sold", `href="2026-01-02T03-04-05Z/spike.html"`, `<a href="2026-01-01T00-00-00Z/index.html">the day before</a> ramp: 1 of 1 passed`,
 	} {
 		assert.Contains(t, string(text), part)
@@ -98,6 +100,8 @@ func TestThePageHasTheTableAndTheReportsBefore(t *testing.T) {
 	require.NoError(t, r.writeText(&table))
 	assert.Contains(t, table.String(), "\nspike failed: orders_failed count<1\n")
 	assert.Regexp(t, `(?m)^pay +passed`, table.String())
+	assert.Contains(t, table.String(), "settings: PEAK=10\n")
+	assert.Regexp(t, `(?m)^spike +failed +20 +1 +3 +5 ms +90 ms +120 ms +3 ms +8 ms +21 ms `, table.String())
 }
 
 func TestTheLastReportsAreKept(t *testing.T) {

@@ -22,11 +22,17 @@ type scenario struct {
 	Refused  []count  `json:"refused,omitempty"` // by code, the most frequent first
 	Failed   int      `json:"failed"`
 	Dropped  int      `json:"dropped"` // taps that k6 did not get to send
-	P50      float64  `json:"p50"`     // milliseconds of an answer to a tap
-	P95      float64  `json:"p95"`
-	P99      float64  `json:"p99"`
+	Wait     times    `json:"wait"`    // from a tap to its outcome: connection, answer and polls
+	Server   times    `json:"server"`  // the part of it that is one answer of the server
 	Audit    string   `json:"audit"`
 	Charts   bool     `json:"charts"` // k6 draws none of a few seconds
+}
+
+// times are percentiles in milliseconds.
+type times struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
 }
 
 type count struct {
@@ -55,6 +61,8 @@ type values struct {
 	P99        float64         `json:"p(99)"` //nolint:tagliatelle // as above
 	Thresholds map[string]bool `json:"thresholds"`
 }
+
+func (v values) times() times { return times{P50: v.Med, P95: v.P95, P99: v.P99} }
 
 // readScenario reads what k6 left of a scenario that ended with the exit code. What is not there
 // is a failure of the scenario, and the others are told nevertheless.
@@ -99,8 +107,8 @@ func (s *scenario) fill(metrics map[string]values) {
 	slices.SortStableFunc(s.Refused, func(a, b count) int { return cmp.Compare(b.N, a.N) })
 	s.Asked, s.Accepted = int(metrics["orders_asked"].Count), int(metrics["orders_accepted"].Count)
 	s.Failed, s.Dropped = int(metrics["orders_failed"].Count), int(metrics["dropped_iterations"].Count)
-	taps := metrics["http_req_duration{name:buy}"]
-	s.P50, s.P95, s.P99 = taps.Med, taps.P95, taps.P99
+	s.Wait = metrics["buyer_wait{name:buy}"].times()
+	s.Server = metrics["http_req_duration{name:buy}"].times()
 	if told := s.Accepted + int(metrics["orders_refused"].Count) + s.Failed; told != s.Asked {
 		s.Failures = append(s.Failures, fmt.Sprintf("%d taps and %d outcomes", s.Asked, told))
 	}
