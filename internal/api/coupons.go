@@ -28,6 +28,9 @@ func (s *Server) showCoupon(c coupon.Coupon) couponJSON {
 	}
 }
 
+// wireLayout formats a time of wireTime.
+const wireLayout = "2006-01-02T15:04:05.000Z07:00"
+
 // wireTime returns t as it is shown: UTC, in milliseconds.
 func wireTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 

@@ -16,12 +16,17 @@ import (
 type endpoint func(c *gin.Context) (code string)
 
 // observe wraps an endpoint with what every request has: the header against content sniffing, the
-// recovery from panics, the metrics and the log. It calls the observers of the route after
-// Options.Observe.
+// server's time, the recovery from panics, the metrics and the log. It calls the observers of the route
+// after Options.Observe.
+//
+// Date has whole seconds of this machine's clock; Server-Time has milliseconds of the clock that opens
+// and ends sales.
 func (s *Server) observe(e endpoint, observers ...func(status int, code string, took time.Duration)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()
-		c.Writer.Header()["X-Content-Type-Options"] = noSniff
+		h := c.Writer.Header()
+		h["X-Content-Type-Options"] = noSniff
+		h["Server-Time"] = []string{wireTime(s.o.Now()).Format(wireLayout)}
 		route := c.FullPath()
 		if route == "" {
 			route = "unmatched"

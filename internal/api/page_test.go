@@ -1,10 +1,12 @@
 package api
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +24,19 @@ func ourFiles(t *testing.T) (names []string) {
 		}
 	}
 	return names
+}
+
+func TestServerTime_EveryAnswer_IsOfTheServersClock(t *testing.T) {
+	shop := newShop()
+	shop.now = time.Date(2026, 1, 2, 4, 4, 5, 678_900_000, time.FixedZone("", 3600))
+	server := shop.serve(t, Options{})
+	for path, status := range map[string]int{
+		"/api/v1/features": 200, "/api/v1/coupons": 200, "/api/v1/coupons/1": 200, "/api/v1/coupons/99": 404, "/api/v1/orders": 401, "/none": 404,
+	} {
+		rec := do(t, server, ask{method: http.MethodGet, path: path})
+		require.Equal(t, status, rec.Code, path)
+		require.Equal(t, "2026-01-02T03:04:05.678Z", rec.Header().Get("Server-Time"), path)
+	}
 }
 
 func TestThePageHasAWordForEveryCodeInEveryLanguage(t *testing.T) {

@@ -82,6 +82,7 @@ func do(t testing.TB, s *Server, a ask) *httptest.ResponseRecorder {
 func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, rec.Header().Get("Server-Time"))
 	if rec.Code >= 400 && req.Method != http.MethodHead {
 		require.Equal(t, "application/problem+json", rec.Header().Get("Content-Type"))
 		var p soldOutJSON
