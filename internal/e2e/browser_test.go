@@ -5,9 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -97,20 +95,21 @@ type tab struct {
 
 	mu    sync.Mutex
 	wrong []string // what no visit may leave in the console
+	fails bool     // the page is expected to fail, and its console to say so
 }
 
 // open visits the page. Whatever its console says against it fails the test, but for
 // answers that are refusals and connections that are cut: those are in the console of
 // any page, and what the page makes of them is what is tested.
-func (b browser) open(t *testing.T, url string, l look) *tab {
+func (b browser) open(t *testing.T, url string, l look, scripts ...string) *tab {
 	t.Helper()
-	v := b.visit(t, url, l)
+	v := b.visit(t, url, l, scripts...)
 	v.until(`document.querySelector("#coupons button") !== null`)
 	return v
 }
 
-// visit is open, of any page.
-func (b browser) visit(t *testing.T, url string, l look) *tab {
+// visit is open, of any page. The scripts run before those of the page.
+func (b browser) visit(t *testing.T, url string, l look, scripts ...string) *tab {
 	t.Helper()
 	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithTargetID(b.window(t)))
 	t.Cleanup(leave)
@@ -120,7 +119,7 @@ func (b browser) visit(t *testing.T, url string, l look) *tab {
 	t.Cleanup(func() {
 		tab.mu.Lock()
 		defer tab.mu.Unlock()
-		if len(tab.wrong) > 0 {
+		if len(tab.wrong) > 0 && !tab.fails {
 			t.Errorf("the console says:\n%s", strings.Join(tab.wrong, "\n"))
 		}
 		if t.Failed() {
@@ -141,9 +140,13 @@ func (b browser) visit(t *testing.T, url string, l look) *tab {
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}),
 		chromedp.ActionFunc(func(ctx context.Context) error { // as the browser of such a visitor has it
-			_, err := page.AddScriptToEvaluateOnNewDocument(
-				fmt.Sprintf("Object.defineProperty(navigator, 'language', {get: () => %q})", locale)).Do(ctx)
-			return err
+			language := fmt.Sprintf("Object.defineProperty(navigator, 'language', {configurable: true, get: () => %q})", locale)
+			for _, script := range append([]string{language}, scripts...) {
+				if _, err := page.AddScriptToEvaluateOnNewDocument(script).Do(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
 		}),
 		chromedp.Navigate(url),
 	)
@@ -286,16 +289,4 @@ func (v *tab) login(user string) {
 	v.fill("#user", user)
 	v.click("#login button")
 	v.until("!document.getElementById('who').hidden")
-}
-
-// picture saves what is seen, if somebody wants to see it.
-func (v *tab) picture(name string) {
-	v.t.Helper()
-	if *pictures == "" {
-		return
-	}
-	require.NoError(v.t, os.MkdirAll(*pictures, 0o755))
-	var png []byte
-	v.do(chromedp.FullScreenshot(&png, 100))
-	require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
 }

@@ -2,11 +2,15 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"seckill/internal/testbed/testservers"
 )
@@ -111,6 +115,18 @@ func (v *tab) fits(what string, l look) {
 		assert.Empty(v.t, js[[]string](v, english), "%s says that in English", what)
 	}
 	v.picture(what + "-" + l.String())
+}
+
+// picture saves what is seen, if somebody wants to see it.
+func (v *tab) picture(name string) {
+	v.t.Helper()
+	if *pictures == "" {
+		return
+	}
+	require.NoError(v.t, os.MkdirAll(*pictures, 0o755))
+	var png []byte
+	v.do(chromedp.FullScreenshot(&png, 100))
+	require.NoError(v.t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
 }
 
 // find types into a search.

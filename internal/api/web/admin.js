@@ -1,5 +1,5 @@
 // The administrator's view. The token is kept in memory only: a reload forgets it.
-import { $, app, badge, chosen, figures, make, notice, number, on, problem, say, set, tell, titled } from "./core.js";
+import { $, app, badge, chosen, figures, make, notice, now, number, on, problem, say, set, tell, titled } from "./core.js";
 import { call, govern, isAdmin, rule } from "./server.js";
 import { choose, loadCoupons, stateOf } from "./live.js";
 import { lamps } from "./engine.js";
@@ -135,13 +135,17 @@ function show() {
 
 // local returns a time in the format of the inputs: local, without a zone.
 function local(time) {
-  const t = new Date(time - new Date().getTimezoneOffset() * 60_000);
+  const t = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
   return t.toISOString().slice(0, 19);
 }
 
-$("c-begins").value = local(Date.now());
-$("c-ends").value = local(Date.now() + 86_400_000);
+// propose fills in the times once the server has told its own.
+function propose() {
+  $("c-begins").value ||= local(now());
+  $("c-ends").value ||= local(now() + 86_400_000);
+}
 
+on("features", propose);
 on("words view coupons sale admin features", show);
 on("chosen", () => { sure = false; note = () => ""; createNote = () => ""; $("report").replaceChildren(); showStock(); show(); });
 $("demo-admin").addEventListener("click", become);

@@ -2,7 +2,7 @@
 // for what concerns it.
 //
 //	server ─▶ live (the stream) ─▶ core (what is known) ─▶ sale, moment, orders, engine, rush, admin, lab, gallery
-import { $, app, on, say, tell } from "./core.js";
+import { $, app, lasting, on, say, tell } from "./core.js";
 import { call } from "./server.js";
 import { loadCoupons } from "./live.js";
 import { loadOrders } from "./orders.js";
@@ -49,9 +49,13 @@ function speak(language) {
 }
 
 // asked returns the language that the address names, as ?lang=zh does.
-const asked = () => ["en", "zh"].find((l) => l === new URLSearchParams(location.search).get("lang"));
+const asked = () => known(new URLSearchParams(location.search).get("lang"));
 
-const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const known = (language) => ["en", "zh"].find((l) => l === language);
+
+const prefersDark = window.matchMedia?.("(prefers-color-scheme: dark)");
+
+const dark = () => (document.documentElement.dataset.theme ?? (prefersDark?.matches ? "dark" : "light")) === "dark";
 
 function turn(theme) {
   document.documentElement.dataset.theme = theme;
@@ -60,16 +64,16 @@ function turn(theme) {
 
 $("language").addEventListener("click", () => {
   const language = app.language === "en" ? "zh" : "en";
-  localStorage.setItem("language", language);
+  lasting.set("language", language);
   if (asked()) history.replaceState(null, "", location.pathname + location.hash); // the later choice counts
   speak(language);
 });
 $("theme").addEventListener("click", () => {
   const theme = dark() ? "light" : "dark";
-  localStorage.setItem("theme", theme);
+  lasting.set("theme", theme);
   turn(theme);
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => tell("theme"));
+prefersDark?.addEventListener?.("change", () => tell("theme"));
 addEventListener("hashchange", go);
 on("back", features);
 
@@ -80,11 +84,17 @@ async function features() {
   tell("features");
 }
 
-if (localStorage.getItem("theme")) turn(localStorage.getItem("theme"));
-speak(asked() ?? localStorage.getItem("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
-go();
-setInterval(() => tell("tick"), 250);
-await features();
-await loadCoupons();
-tell("listed");
-await loadOrders();
+async function begin() {
+  if (lasting.get("theme")) turn(lasting.get("theme"));
+  $("theme").hidden = !window.CSS?.supports("color", "light-dark(#fff, #000)"); // colours.css has no dark colours then
+  speak(asked() ?? known(lasting.get("language")) ?? (navigator.language?.startsWith("zh") ? "zh" : "en"));
+  go();
+  setInterval(() => tell("tick"), 250);
+  await features();
+  await loadCoupons();
+  tell("listed");
+  document.documentElement.dataset.started = "";
+  await loadOrders();
+}
+
+begin();

@@ -1,8 +1,6 @@
 // The live chart, drawn by uPlot (vendored: uplot.js).
 import { app, number, say } from "./core.js";
 
-/* global uPlot */
-
 const keep = 130; // readings: a little more than the minute that is shown
 const data = [[], [], []]; // seconds, orders per second, p99 in ms
 
@@ -23,6 +21,14 @@ export function forget() {
 // draw shows the data in box. The chart is made anew when its words, its colours or its width
 // change.
 export function draw(box) {
+  try {
+    plot(box);
+  } catch { // uPlot needs more of a browser than the page, which goes on without it
+    box.textContent = say("no_chart");
+  }
+}
+
+function plot(box) {
   const width = box.clientWidth;
   if (!width) return;
   const css = getComputedStyle(document.documentElement);
@@ -30,12 +36,14 @@ export function draw(box) {
   const as = [app.language, width, colour("text"), colour("hot")].join();
   if (chart && as === drawnAs) return chart.setData(data);
   chart?.destroy();
+  chart = null;
+  box.textContent = "";
   drawnAs = as;
   const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 } };
-  chart = new uPlot({
+  chart = new window.uPlot({
     width, height: 240, padding: [12, 4, 0, 4],
     cursor: { drag: { x: false, y: false } },
-    scales: { x: { time: true, range: window }, n: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] }, ms: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] } },
+    scales: { x: { time: true, range: minute }, n: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] }, ms: { range: (_, low, high) => [0, Math.max(10, high * 1.15)] } },
     axes: [
       { ...axis, values: (_, all) => all.map((s) => new Date(s * 1000).toLocaleTimeString("en-GB")), space: 90 },
       { ...axis, scale: "n", size: 56 },
@@ -49,12 +57,12 @@ export function draw(box) {
   }, data, box);
 }
 
-// window is the range that the chart shows: all data, from twenty seconds up to a minute.
-const window = (_, low, high) => [Math.max((high ?? 0) - 60, Math.min(low ?? 0, (high ?? 0) - 20)), high ?? 0];
+// minute is the range that the chart shows: all data, from twenty seconds up to a minute.
+const minute = (_, low, high) => [Math.max((high ?? 0) - 60, Math.min(low ?? 0, (high ?? 0) - 20)), high ?? 0];
 
 // shown writes the value under the pointer, or else the latest.
 const shown = (write) => (_, value, series) => {
-  const v = value ?? data[series].at(-1);
+  const v = value ?? data[series][data[series].length - 1];
   return v === undefined || v === null ? "–" : write(v);
 };
 

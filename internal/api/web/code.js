@@ -12,7 +12,7 @@ function pieces(lines) {
   const all = [];
   lines.forEach((line, n) => {
     if (!line.folded) all.push({ line, n });
-    else if (all.at(-1)?.out) all.at(-1).out++;
+    else if (all.length && all[all.length - 1].out) all[all.length - 1].out++;
     else all.push({ out: 1 });
   });
   return all;

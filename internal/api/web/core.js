@@ -5,7 +5,7 @@ import { words } from "./words.js";
 // app is the state of the page. coupons are as listed, once they were; event is the last event of the chosen
 // coupon's sale.
 export const app = {
-  language: "en", view: "", coupons: [], listed: false, cursor: "", chosen: null, event: null, skew: 0,
+  language: "en", view: "", coupons: [], listed: false, cursor: "", chosen: null, event: null,
   features: { demo_login: true, demo_admin: false, admin: true, rush: false, lab: false, traces: false },
 };
 
@@ -51,10 +51,57 @@ export function notice(text) {
   if ($("notice").textContent !== text) $("notice").textContent = text;
 }
 
+// ---- what the browser keeps
+
+// keeper returns a storage of the browser by its name. A browser may lack or refuse it, as one that blocks
+// cookies does; then the page remembers the values itself until it is loaded again.
+function keeper(name) {
+  const mine = new Map();
+  const ask = (what, ...args) => {
+    try {
+      return window[name][what](...args);
+    } catch {
+      return null;
+    }
+  };
+  return {
+    get: (key) => (mine.has(key) ? mine.get(key) : ask("getItem", key)),
+    set(key, value) {
+      mine.set(key, value);
+      ask("setItem", key, value);
+    },
+    remove(key) {
+      mine.set(key, null);
+      ask("removeItem", key);
+    },
+  };
+}
+
+export const session = keeper("sessionStorage");
+export const lasting = keeper("localStorage");
+
 // ---- time
 
-// now returns the server's time, as far as it is known.
-export const now = () => Date.now() + app.skew;
+// The page's clock is performance.now(), which no setting of the device moves, plus its distance to the server's
+// clock. Each message of the server bounds that distance: the server read its clock after the page had asked and
+// before the page had the message. The device's own clock does not count.
+let low = -Infinity, high = Infinity;
+
+// timed reports whether the server has told its time.
+export const timed = () => low > -Infinity;
+
+// now returns the server's time; before the server has told it, the device's.
+export const now = () => (timed() ? performance.now() + (high < Infinity ? (low + high) / 2 : low) : Date.now());
+
+// learn takes the server's time from a message that the page asked for and received at these times of
+// performance.now(). An event of a stream and the answer of a cache may be old: they were not asked for.
+export function learn(time, received, asked = -Infinity) {
+  const at = Date.parse(time);
+  if (Number.isNaN(at)) return;
+  const [least, most] = [at - received, at - asked];
+  if (least > high || most < low) [low, high] = [least, most]; // performance.now() stood still while the device slept
+  else [low, high] = [Math.max(low, least), Math.min(high, most)];
+}
 
 export function span(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));

@@ -1,6 +1,7 @@
 // The gallery of wrong implementations: the planted bugs that the program's tests are held against. It is
 // loaded when it is first looked at.
 import { $, app, both, make, notice, on, press, rows, say, set } from "./core.js";
+import { send } from "./server.js";
 
 let gallery = null; // {subjects, mutants}
 let chosen = [];    // {mutant, group} of the subjects, in their order
@@ -12,19 +13,15 @@ async function load() {
   if (app.view !== "gallery") return;
   if (gallery || loading) return show();
   loading = true;
-  try {
-    const r = await fetch("/gallery.json", { signal: AbortSignal.timeout(20_000) });
-    if (!r.ok) throw new Error(String(r.status));
-    gallery = await r.json();
-    sort();
-  } catch {
-    notice(say("g_away"));
-  }
+  const a = await send("/gallery.json", {}, 20_000);
   loading = false;
+  if (a?.status === 200) sort(a.body);
+  else notice(say("g_away"));
   show();
 }
 
-function sort() {
+function sort(found) {
+  gallery = found;
   const named = new Map(gallery.mutants.map((m) => [m.name, m]));
   chosen = gallery.subjects.flatMap((s) => s.names.map((name) => ({ mutant: named.get(name), group: () => both(s.title) })));
   const picked = new Set(chosen.map((x) => x.mutant.name));

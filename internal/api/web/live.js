@@ -1,6 +1,6 @@
 // The chosen coupon's sale as it happens, and the list of coupons.
-import { $, app, badge, chosen, make, money, notice, now, number, on, problem, rows, say, tell, titled } from "./core.js";
-import { call, cutOff, isAdmin } from "./server.js";
+import { $, app, badge, chosen, learn, make, money, notice, now, number, on, problem, rows, say, tell, timed, titled } from "./core.js";
+import { call, cutOff, isAdmin, offline, sleep } from "./server.js";
 
 let stream = null;
 let trouble = "";  // the word for what is wrong with the stream
@@ -8,7 +8,11 @@ const waiting = []; // for the server's return
 
 export async function loadCoupons(cursor = "") {
   const a = await call("GET", "/coupons?limit=50" + (cursor ? "&cursor=" + cursor : ""), { as: isAdmin() ? "admin" : "" });
-  if (a.status !== 200) return a.status ? notice(problem(a)) : undefined; // the stream reports silence
+  if (a.status !== 200) {
+    if (a.status) notice(problem(a));
+    else if (!stream) wrong(silence()); // a stream reports it itself
+    return;
+  }
   const known = new Map(app.coupons.map((c) => [c.id, c]));
   const found = a.body.coupons.map((c) => ({ ...c, shards: known.get(c.id)?.shards }));
   app.coupons = cursor ? [...app.coupons, ...found] : found;
@@ -17,6 +21,7 @@ export async function loadCoupons(cursor = "") {
   const first = app.coupons.find((c) => c.state === "on_sale") ?? app.coupons[0];
   if (first && !chosen()) choose(first.id);
   tell("coupons");
+  if (!stream) wrong("");
   if (!stream) watch(); // a draft has been announced
 }
 
@@ -52,11 +57,12 @@ function showCoupons() {
 }
 
 // stateOf returns the state of a sale as a buyer meets it, of which only on_sale can be bought in: a
-// published sale whose time has not come is soon, and one without a unit left is gone.
+// published sale whose time has not come is soon, and one without a unit left is gone. Only the server's time
+// opens and ends a sale: while it is not known, the sale is in the state that the server names.
 export function stateOf(c) {
-  if (c.state !== "draft" && now() >= Date.parse(c.ends_at)) return "ended";
+  if (timed() && c.state !== "draft" && now() >= Date.parse(c.ends_at)) return "ended";
   if (c.state !== "on_sale") return c.state;
-  if (now() < Date.parse(c.begins_at)) return "soon";
+  if (timed() && now() < Date.parse(c.begins_at)) return "soon";
   return c.left > 0 ? "on_sale" : "gone";
 }
 
@@ -72,13 +78,15 @@ export function watch() {
   stream?.close();
   stream = null;
   if (!chosen() || chosen().state === "draft" || document.hidden) return;
+  if (!window.EventSource) return standIn(stream = { close() {} });
   const mine = new EventSource(`/api/v1/coupons/${app.chosen}/live`);
   stream = mine;
   mine.addEventListener("sale", (m) => {
+    const received = performance.now();
     const e = JSON.parse(m.data);
     const c = chosen();
     if (stream !== mine || !c || c.id !== e.coupon_id) return;
-    app.skew = Date.parse(e.at) - Date.now();
+    learn(e.at, received);
     Object.assign(c, { state: e.state, left: e.left, stock: e.stock });
     app.event = e;
     wrong("");
@@ -93,10 +101,21 @@ export function watch() {
       return;
     }
     if (stream !== mine) return;
-    wrong(navigator.onLine ? "lost" : "offline_now"); // whatever the browser thinks, this server is not reached
+    wrong(silence()); // whatever the browser thinks, this server is not reached
     // A browser gives up a stream when the response is not one, as while a server starts.
     if (mine.readyState === EventSource.CLOSED) setTimeout(() => stream === mine && watch(), 1500);
   });
+}
+
+// silence returns the word for a server that is not reached.
+const silence = () => (offline() ? "offline_now" : "lost");
+
+// standIn asks for as long as it is the stream, in a browser that has none.
+async function standIn(mine) {
+  while (stream === mine) {
+    if (!(await ask(mine)) && stream === mine) wrong(silence());
+    await sleep(2000 + 1000 * Math.random());
+  }
 }
 
 // ask reads the chosen coupon in place of its stream, and returns whether the server has answered.
@@ -104,7 +123,7 @@ async function ask(mine) {
   const a = await call("GET", "/coupons/" + app.chosen, { as: "", timeout: 3_000 });
   const c = chosen();
   if (a.status !== 200 || stream !== mine || c?.id !== a.body.id) return false;
-  Object.assign(c, { state: a.body.state, left: a.body.left, stock: a.body.stock });
+  Object.assign(c, a.body);
   app.event = null; // it is older
   wrong("");
   tell("coupons");
@@ -137,3 +156,12 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden && app.cursor === "") loadCoupons();
 });
 setInterval(() => !document.hidden && app.cursor === "" && loadCoupons(), 5_000);
+
+// The clocks of a device part when it slept or one of them was set. Then the page asks for the time at once.
+const parted = () => Date.now() - performance.now();
+let apart = parted();
+on("tick", () => {
+  if (Math.abs(parted() - apart) < 1_000) return;
+  apart = parted();
+  call("GET", "/features", { as: "" });
+});

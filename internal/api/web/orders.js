@@ -1,5 +1,5 @@
 // The buyer's session, and the buyer's orders.
-import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell, titled } from "./core.js";
+import { $, app, badge, make, money, notice, now, on, press, problem, say, set, span, tell, timed, titled } from "./core.js";
 import { call, identify, loggedIn, userID } from "./server.js";
 import { trace } from "./trace.js";
 
@@ -96,6 +96,7 @@ function list(as, title) {
 function tick() {
   let over = false;
   for (const e of $("orders").querySelectorAll("[data-until]")) {
+    if (!timed()) continue;
     const left = Date.parse(e.dataset.until) - now();
     e.textContent = say("payIn", span(left));
     over ||= left < 0;
@@ -118,6 +119,7 @@ export async function logIn() {
 }
 
 function enter(text) {
+  if (/[^!-~]/.test(text)) return notice(say("unauthenticated")); // no header can carry it
   identify(text);
   notice("");
   tell("who");

@@ -1,5 +1,5 @@
 // The rush: simulated buyers on this server, where a visitor may start them.
-import { $, app, chosen, figures, make, number, on, problem, say, set } from "./core.js";
+import { $, app, chosen, figures, make, now, number, on, problem, say, set } from "./core.js";
 import { isAdmin, rule, sleep } from "./server.js";
 import { become } from "./admin.js";
 import { choose, loadCoupons } from "./live.js";
@@ -33,7 +33,7 @@ const fail = (a) => { note = () => problem(a); show(); };
 
 // freshSale puts a coupon on sale for the rush, and returns its id.
 async function freshSale(stock) {
-  const from = new Date(Date.now() + app.skew - 1000);
+  const from = new Date(now() - 1000);
   let a = await rule("POST", "/coupons", {
     title: say("rush_sale", number(stock)), stock, price_cents: 990,
     begins_at: from.toISOString(), ends_at: new Date(from.getTime() + 86_400_000).toISOString(),

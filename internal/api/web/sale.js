@@ -1,5 +1,5 @@
 // The sale: its state, the units left, and a button that invites only while this buyer can buy.
-import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, titled, unpaid } from "./core.js";
+import { $, app, badge, chosen, money, now, number, on, problem, say, set, span, timed, titled, unpaid } from "./core.js";
 import { choose, returns, stateOf } from "./live.js";
 import { buy, loggedIn, underWay } from "./server.js";
 import { bought, leaveIfUnknown, loadOrders, logIn } from "./orders.js";
@@ -11,7 +11,7 @@ let waits = false; // this buyer was told sold_out, and nothing has come back si
 // countdown tells when what changes next: there is none to the end of a sale that has nothing left.
 const countdown = (c, state) => ({
   soon: () => say("starts", span(Date.parse(c.begins_at) - now())),
-  on_sale: () => say("ends", span(Date.parse(c.ends_at) - now())),
+  on_sale: () => (timed() ? say("ends", span(Date.parse(c.ends_at) - now())) : ""),
   gone: () => unpaid("gone_for_now", app.event) || say("gone_help"), paused: () => say("paused_help"), draft: () => say("draft_help"), ended: () => say("over"),
 })[state]();
 
@@ -76,7 +76,7 @@ const inLine = (o) => say("inLine", number(o.position)) + " " +
 
 async function purchase() {
   if ($("buy").getAttribute("aria-disabled") === "true") return;
-  await ask(app.chosen);
+  await tryToBuy(app.chosen);
   $("buy").focus({ preventScroll: true }); // it was disabled meanwhile
 }
 
@@ -89,7 +89,19 @@ function resume() {
   const id = buying ? null : underWay()?.coupon;
   if (!app.coupons.some((c) => c.id === id)) return;
   if (app.chosen !== id) choose(id);
-  ask(id);
+  tryToBuy(id);
+}
+
+// tryToBuy asks, and ends the purchase if the page itself fails.
+async function tryToBuy(id) {
+  try {
+    await ask(id);
+  } catch (e) {
+    buying = false;
+    outcome = { kind: "bad", text: () => say("page_failed") };
+    show();
+    throw e;
+  }
 }
 
 // ask buys, and says what becomes of it.

@@ -1,9 +1,9 @@
 // The contract as the page uses it. Every answer is {status, body, after, location}; a lost answer
 // has the status 0. Tokens travel in a header, never in an address.
 
-import { app } from "./core.js";
+import { app, learn, session } from "./core.js";
 
-let token = sessionStorage.getItem("token") || "";
+let token = session.get("token") || "";
 let adminToken = ""; // in memory only
 
 export const loggedIn = () => token !== "";
@@ -13,8 +13,8 @@ export const isAdmin = () => adminToken !== "";
 export function identify(text) {
   token = text;
   if (!text) forget();
-  if (text) sessionStorage.setItem("token", text);
-  else sessionStorage.removeItem("token");
+  if (text) session.set("token", text);
+  else session.remove("token");
 }
 
 // govern sets the administrator's token, or none, and reports whether it may be one.
@@ -44,17 +44,32 @@ export async function call(method, path, { body, key, permit, traceparent, as = 
   if (key) headers["Idempotency-Key"] = key;
   if (permit) headers["Purchase-Token"] = permit;
   if (traceparent) headers.traceparent = traceparent;
+  const a = await send("/api/v1" + path, { method, headers: new Headers(headers), body: body && JSON.stringify(body) }, timeout);
+  if (!a) return { status: 0, body: {}, after: 0, location: null };
+  const after = Number(a.headers.get("Retry-After")) * 1000 || 0;
+  return { status: a.status, body: a.body, location: a.headers.get("Location"), after };
+}
+
+// send returns {status, headers, body} of an answer in JSON, or null if none came in time. Only the network is
+// within the try: an error of this program must not look like a lost answer.
+export async function send(address, request, timeout) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeout);
+  const asked = performance.now();
+  const coming = fetch(address, { ...request, signal: late.signal });
+  let r, body, received;
   try {
-    const r = await fetch("/api/v1" + path, {
-      method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(timeout),
-    });
-    return {
-      status: r.status, body: await r.json(), location: r.headers.get("Location"),
-      after: Number(r.headers.get("Retry-After")) * 1000,
-    };
+    r = await coming;
+    received = performance.now();
+    body = await r.json();
   } catch {
-    return { status: 0, body: {}, after: 0, location: null };
+    return null;
+  } finally {
+    clearTimeout(timer);
   }
+  const cached = !(r.headers.get("Cache-Control") ?? "").includes("no-store");
+  learn(r.headers.get("Server-Time"), received, cached ? undefined : asked);
+  return { status: r.status, headers: r.headers, body };
 }
 
 // rule asks as the administrator. A request that reads a whole sale may take long.
@@ -83,9 +98,12 @@ export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 // mayAskAgain reports whether the outcome is unknown, or the server named a time to retry.
 const mayAskAgain = (a) => a.status === 0 || (a.status >= 400 && a.after > 0 && a.body.code !== "cooldown");
 
+// offline reports whether the browser says that it has no network.
+export const offline = () => navigator.onLine === false;
+
 // cutOff reports whether the server cannot be asked for want of a network. A browser without one says so, but a server on
 // the same machine needs none.
-export const cutOff = async () => !navigator.onLine && (await call("GET", "/features", { as: "", timeout: 2_000 })).status === 0;
+export const cutOff = async () => offline() && (await call("GET", "/features", { as: "", timeout: 2_000 })).status === 0;
 
 // online returns when the server can be asked again.
 async function online() {
@@ -97,12 +115,12 @@ const hex = (bytes) => [...crypto.getRandomValues(new Uint8Array(bytes))].map((b
 
 // A purchase under way is kept until its outcome is known, so that a page that is loaded again goes on with it: with the
 // same key, or purchase token, or at the place in the queue that it has.
-const keep = (p) => sessionStorage.setItem("purchase", JSON.stringify(p));
-const forget = () => sessionStorage.removeItem("purchase");
+const keep = (p) => session.set("purchase", JSON.stringify(p));
+const forget = () => session.remove("purchase");
 
 // underWay returns the purchase that this buyer has under way, or null.
 export function underWay() {
-  const p = JSON.parse(sessionStorage.getItem("purchase"));
+  const p = JSON.parse(session.get("purchase"));
   return p && p.user === userID() ? p : null;
 }
 

@@ -40,6 +40,8 @@ export const words = {
     key_reused: "This request was already used for something else.", rate_limited: "That was too fast. Wait a moment.",
     unavailable: "A store is away for the moment.", not_loaded: "The sale is not open for the moment: it is paused, or its stock is being loaded.",
     overloaded: "Too many people at once. Wait a moment.", internal: "The server failed. Its log has number {n}.",
+    page_failed: "This page failed at an error of its own. Your orders tell whether you bought one. Load the page again.",
+    no_chart: "This browser cannot draw the chart.",
     no_answer: "No answer came. It is not known whether you bought one: your orders will tell.",
 
     p99: "p99, ms", holds: "open holds", lent: "lent to others", locks_held: "locks held", locks_waiting: "locks awaited",
@@ -127,6 +129,8 @@ export const words = {
     key_reused: "该请求标识已用于其他请求。", rate_limited: "操作太快，请稍候。",
     unavailable: "存储暂时不可用。", not_loaded: "活动暂未开放：已暂停，或库存正在加载。",
     overloaded: "当前人数过多，请稍候。", internal: "服务器出错，日志编号 {n}。",
+    page_failed: "页面自身出错。是否购买成功请以我的订单为准，请刷新页面。",
+    no_chart: "此浏览器无法绘制图表。",
     no_answer: "没有收到答复，尚不清楚是否购买成功，请以我的订单为准。",
 
     p99: "p99（毫秒）", holds: "未决占用", lent: "借出", locks_held: "持有的锁", locks_waiting: "等待的锁",
