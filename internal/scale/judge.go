@@ -59,8 +59,8 @@ func (r *Report) Broken() (all []string) {
 	}
 	for _, p := range r.pairs() {
 		if g, most := r.growth(p), r.mayGrow(p.whole.Phase); p.whole.Phase != referencePhase && rounded(g) > rounded(most) {
-			all = append(all, fmt.Sprintf("%s: twice the buyers cost %.2f times as much, above %.2f: %s, and %s of processor time",
-				p.whole.Phase, g, most, short(p.whole.Took), short(p.whole.CPU)))
+			all = append(all, fmt.Sprintf("%s: twice the buyers cost %.2f times as much, above %.2f: %s, and %s of processor time; %s",
+				p.whole.Phase, g, most, short(p.whole.Took), short(p.whole.CPU), r.judgedBy(p)))
 		}
 		if is, most := p.whole.Memory.Program, p.half.Memory.Program*5/4+r.Limits.Memory; is > most {
 			all = append(all, fmt.Sprintf("%s: the memory of the program grows with the sale: %s MiB for half of the buyers, %s for all",
@@ -116,6 +116,7 @@ func (r *Report) halves(phase string) (all []Row) {
 func mean(rows []Row) Row {
 	m := rows[0]
 	for _, row := range rows[1:] {
+		m.Foreign = max(m.Foreign, row.Foreign)
 		m.Took, m.CPU = m.Took+row.Took, m.CPU+row.CPU
 		m.Memory.Program = max(m.Memory.Program, row.Memory.Program)
 	}
@@ -140,11 +141,11 @@ func (r *Report) pairs() (all []pair) {
 	return all
 }
 
-// growth is how much more the phase costs for twice the buyers, by what is judged: the wall's
-// clock, or processor time where the clock tells of other work. What is shorter than Short
-// counts as that long.
+// growth returns how much more the phase costs for twice the buyers. It is judged by the clock on the
+// wall. Where other work had a share of the machine, it is judged by processor time. A phase that is
+// shorter than Short counts as that long.
 func (r *Report) growth(p pair) float64 {
-	if r.Busy {
+	if r.Busy || p.foreign() > maxForeign {
 		return over(p.whole.CPU, max(p.half.CPU, r.Limits.Short))
 	}
 	return over(p.whole.Took, max(p.half.Took, r.Limits.Short))

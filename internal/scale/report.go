@@ -39,6 +39,7 @@ type Row struct {
 	CPU          time.Duration // of the program, Redis and the database, with the orders of the other coupon
 	Memory       Memory
 	Call         Call          // that kept Redis busy for the longest time
+	Foreign      float64       // of the machine's processor time, the part that went to other work; 0 is none, or not known
 	SchedLatency time.Duration // how late a thread of the highest priority was woken at most; 0 is not known
 	RowHeld      time.Duration // the longest time that the coupon's row was waited for
 	Others       Latency       // of the other coupon, meanwhile
@@ -164,6 +165,7 @@ func (r *Report) remarks() (all []string) {
 		all = append(all, "Beside other work: growth is judged by processor time, and calls of Redis by the "+
 			"median of the slowest command: others also waited for a core.")
 	}
+	all = append(all, r.sharedRemark()...)
 	if r.NoSchedLatency != "" {
 		all = append(all, "The scheduling latency of this machine is not known, so no call of Redis is excused by it: "+r.NoSchedLatency)
 	}

@@ -20,6 +20,7 @@ import (
 type watch struct {
 	*sale
 	cpu     time.Duration // that was used before
+	machine machineUse    // before, with that of this process
 	rowHeld time.Duration
 	others  latencies
 	failed  error
@@ -48,7 +49,7 @@ func (s *sale) watch(ctx context.Context) (*watch, error) {
 	if err = errors.Join(err, failed); err != nil {
 		return nil, err
 	}
-	w.cpu = used
+	w.cpu, w.machine = used, useOfMachine()
 	if _, err := s.latency.Longest(ctx); err != nil { // before the phase
 		return nil, err
 	}
@@ -75,6 +76,7 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 	w.running.Wait()
 	used, err := w.used()
 	r.CPU += used - w.cpu
+	r.Foreign = useOfMachine().foreign(w.machine, r.CPU)
 	var peak [3]int64
 	for i, pid := range w.pids() {
 		one, failed := servers.PeakMemory(pid)
