@@ -101,3 +101,24 @@ func TestTheOthersSettleWhatADeadInstanceLeft(t *testing.T) {
 	mopUp(t, fleet[2], id, 1_000_000)
 	assert.Equal(t, stock, s.auditedTwice(t, fleet[2], id).Live)
 }
+
+// The load generator does not go on against a server that is gone.
+func TestRush_ServerIsKilled_GivesUpWithExitCode1(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	i := s.instance(t)
+	id := i.sale(t, 1_000_000, 1)
+	p := launch(t, []string{"SECKILL_AUTH__SECRET=" + secret},
+		"rush", "--url", i.url, "--coupon", id, "--users", "200000", "--timeout", "2s")
+	within(t, 30*time.Second, func() error {
+		if left := i.left(t, id); left > 1_000_000-100 {
+			return fmt.Errorf("%d are left", left)
+		}
+		return nil
+	})
+	i.kill(t)
+	p.stopping = true // by itself
+	assert.Equal(t, 1, p.await(t, busy))
+	assert.Contains(t, p.out.String(), "given up: the server stopped answering: every request failed for 5s")
+	assert.Contains(t, p.err.String(), "given up: the server stopped answering")
+}
