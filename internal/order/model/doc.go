@@ -24,8 +24,9 @@
 // and gone on with (loader.go), units that an administrator adds while the sale runs
 // (raise.go). The adversary kills, loses answers before and after the work is done, lets
 // commands arrive late, ends leases while their holder works, empties a shard or sets it
-// back to the data of a lagging replica (adversary.go), and sets the database back to an earlier state, as a backup, a clone or
-// a replica that lacks the last writes does (history.go). The instances may be of two versions, which keep
+// back to the data of a lagging replica (adversary.go), and sets the database
+// back to an earlier state, as a backup, a clone or a replica that lacks the last writes
+// does (history.go). The instances may be of two versions, which keep
 // the shards in layouts that they do not both know (layouts.go).
 //
 // # What is not
