@@ -60,7 +60,7 @@ type App struct {
 }
 
 // OpenCore builds everything but the order service: what audit and repair need. It takes the
-// servers as they are, because a person audits when something is wrong.
+// servers as they are, because an operator runs an audit when something is wrong.
 func OpenCore(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	return openCore(ctx, cfg, log, func(context.Context, *App) error { return nil })
 }
@@ -121,8 +121,8 @@ func (a *App) openStores(ctx context.Context) (err error) {
 	return a.store.CheckSchema(ctx)
 }
 
-// openLocks opens two lockers, so that a name that must be unique among all instances, such as a
-// worker number, is so whatever lock.backend the order path uses.
+// openLocks opens two lockers. The second is always in Redis, so that a worker number is unique among all
+// instances with any lock.backend.
 func (a *App) openLocks(ctx context.Context) (err error) {
 	backend, closeBackend, err := openLockBackend(a.cfg, a.redis, a.scripts, a.store, a.log)
 	if err != nil {
@@ -251,8 +251,8 @@ func stopAll(ctx context.Context, stops []func(context.Context) error, within ti
 	return err
 }
 
-// ready returns an error if a store does not answer within a second, or takes no writes, if what is sold was
-// loaded by a newer version of the program, or if the clocks are apart.
+// ready returns an error if a store does not answer within a second, or takes no writes. It also does if a
+// newer version of the program loaded a sale, or if the clocks are apart.
 func (a *App) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -182,7 +182,7 @@ func (s *Server) ready(ctx context.Context) error {
 //
 //	not ready ─▶ http.drain_delay: requests still come ─▶ finish what is in flight ─▶ app
 //
-// A load balancer has the delay to notice that the instance is not ready. What is in flight then has
+// A load balancer has the delay to notice that the instance is not ready. Requests in flight then have
 // http.shutdown_timeout, and so has the app.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
@@ -208,7 +208,7 @@ func (s *Server) Stop(ctx context.Context) error {
 // scrapeTimeout is how long a request for metrics or a profile may go on after all else has stopped.
 const scrapeTimeout = time.Second
 
-// Undone returns what an end of the process at once would leave undone, for people.
+// Undone describes for people the work that an immediate end of the process would cut off.
 func (s *Server) Undone() string {
 	cut := fmt.Sprintf("%d requests in flight were cut off", s.api.InFlight())
 	if s.Embedded() {

@@ -28,12 +28,12 @@ type workload struct {
 // peakConns is how many buyers are served at once, unless a measurement says otherwise.
 const peakConns = 128
 
-// conns is peakConns unless Options.Connections says otherwise, or a test: there the race detector
-// and a busy machine would make so many wait longer than a request may.
+// conns is peakConns unless Options.Connections says otherwise, or a test: there the race detector and a busy
+// machine would let them wait longer than a request may.
 var conns = peakConns
 
-// run runs a workload and returns its figures. What the audit or the generator's own record finds
-// wrong is returned as violations; an error means that the run failed.
+// run runs a workload and returns its figures. The violations are findings of the audit or of the generator's
+// own record; an error means that the run failed.
 func (s *deployment) run(ctx context.Context, c workload) (f figures, violations []string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +91,7 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 }
 
 // options returns the options of the workload's i-th part: each instance has one of each coupon.
-// The first instance is asked for the audit.
+// The audit comes from the first instance.
 func (s *deployment) options(c workload, i int) rush.Options {
 	n := len(c.coupons) * len(s.fleet)
 	part := c.taps / n
@@ -198,6 +198,6 @@ func (b *barrier) done() {
 // errNothing means that a path gave none of the answers that it counts.
 var errNothing = errors.New("none of the answers that it is about came")
 
-// anywhere returns a first user id that no earlier workload of the same deployment is likely to
-// have: the shards are chosen by it, and no path should always have a lucky choice.
+// anywhere returns a first user id that no earlier workload of the same deployment is likely to have. The ids
+// choose the shards, and no path should always have a lucky choice.
 func anywhere() int64 { return 1_000_000 + rand.Int64N(1<<40) } //nolint:gosec // not a secret

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What the report says about the audit.
+// These are the values of Report.Audit.
 const (
 	AuditClean    = "clean"    // the server's audit and the generator's own checks found nothing
 	AuditViolated = "violated" // at least one promise was broken: see the violations
@@ -105,7 +105,7 @@ func (r *run) noteAudit(asked time.Time, err error) {
 	}
 }
 
-// checkAudit compares the audit with what the buyers were told.
+// checkAudit compares the audit with the answers to the buyers.
 func (r *run) checkAudit(in auditReport, committed, distinct int) {
 	if !in.atRest() {
 		r.violation("the sale was not at rest after %v: %d holds and %d returns are open",

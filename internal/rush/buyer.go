@@ -12,9 +12,8 @@ import (
 // tap requests one unit until there is an outcome, and counts it once.
 //
 // A retry is safe because of the key: for the same key the server must return the same
-// order. A refusal of the last try does not mean that an earlier try, whose answer was
-// lost, placed no order: only the audit knows, which is why committed is a column of its
-// own.
+// order. An earlier try, whose answer was lost, may have placed an order although the last try was refused.
+// Only the audit knows, so committed is a column of its own.
 func (r *run) tap(ctx, work context.Context, t tap) {
 	r.countTap()
 	if r.Looks {
@@ -71,7 +70,7 @@ func (r *run) arrival(t tap) arrival {
 	return a
 }
 
-// backoff is backoff, and adds to what the server told the tap to wait.
+// backoff waits before the next try, and counts the time for which the server made the tap wait.
 func (t *tap) backoff(ctx context.Context, try int, after time.Duration) bool {
 	began := time.Now()
 	goesOn := backoff(ctx, try, after)
@@ -90,8 +89,8 @@ func (r *run) giveUp(t tap, v verdict) {
 	r.countFailure(v.name)
 }
 
-// sendTap sends a purchase request, and asks for its purchase token before, where one is needed. A
-// token is asked for once, so that every try has the same. A refusal of the token is one of the tap.
+// sendTap sends a purchase request, and asks for its purchase token before, where one is needed. The tap
+// requests one token, so that every try has the same. A refusal of the token is one of the tap.
 func (r *run) sendTap(work context.Context, t tap, q *request) (answer, error) {
 	if t.late { // it is none of the workers' requests
 		r.polls <- struct{}{}
@@ -136,8 +135,8 @@ func (r *run) acknowledge(ctx, work context.Context, t tap, o order) {
 	}
 	a := &ack{id: o.ID, user: user, tap: t.nth, expires: o.ExpiresAt}
 	nth := r.countAccepted(a, t.due, t.told)
-	// 37 and 100 have no common divisor: of any 100 orders in a row exactly so
-	// many are paid and so many cancelled, and they are mixed.
+	// 37 and 100 have no common divisor: of any 100 orders in a row exactly PayPercent are paid and
+	// CancelPercent cancelled, and they are mixed.
 	switch lot := nth * 37 % 100; {
 	case lot < r.PayPercent:
 		r.followUp(ctx, work, t, a, "paid", "/payment")

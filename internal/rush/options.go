@@ -31,13 +31,13 @@ type Options struct {
 	CancelPercent  int // of 100 accepted orders, how many are cancelled by their owner
 
 	// Keys sends an Idempotency-Key with each tap and retries with the same key, at
-	// most Tries times in all, when the answer was lost or was a refusal that may be
-	// retried. Without Keys nothing is ever retried.
+	// most Tries times in all, if its answer was lost or allows a retry. Without Keys nothing is ever
+	// retried.
 	Keys  bool
 	Tries int // default 8 with Keys
 
-	// Taps above 0 is another kind of run: FirstUser alone taps so many times
-	// at once, each tap a request of its own. Users is then ignored.
+	// Taps above 0 is another kind of run: FirstUser is the only buyer and taps Taps times at once, each tap a
+	// request of its own. Users is then ignored.
 	Taps int
 
 	// Looks makes each tap a look at the coupon by a visitor without a token, and no purchase. The
@@ -45,8 +45,8 @@ type Options struct {
 	Looks bool
 
 	Timeout time.Duration // of one HTTP request; default 10 s
-	// InDoubt is the time in which a 202 must become an order or a refusal; default 30 s, which is what
-	// the server promises while its stores respond.
+	// InDoubt is the time in which a 202 must become an order or a refusal; default 30 s. The server promises
+	// that while its stores respond.
 	InDoubt time.Duration
 	TLS     *tls.Config // how an https server is verified; nil is by the system's authorities
 	Verify  int         // acknowledged orders to read back; 0 = all, at most 1000; below 0 = none
@@ -85,8 +85,8 @@ type timeouts struct {
 	silence time.Duration // without an answer, after which the run ends
 }
 
-// The server promises to resolve whatever is open within 30 s. The audit gets a little
-// longer, because it is read at intervals.
+// The server promises to resolve every open order within 30 s. The audit gets a little longer, because it is
+// read at intervals.
 var defaultTimeouts = timeouts{
 	atRest: 35 * time.Second,
 	audit:  10 * time.Minute,

@@ -10,8 +10,8 @@ import (
 )
 
 // Report is what became of a run. Accepted, refused and failed are outcomes of
-// taps, each tap in one of them; committed is what the database has. They are
-// different things and never added up.
+// taps, each tap in one of them; committed counts the orders in the database. They are different things and
+// never added up.
 type Report struct {
 	Asked    int            `json:"asked"`    // taps; however often one was sent, it is one
 	Accepted int            `json:"accepted"` // taps that ended in an order

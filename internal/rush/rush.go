@@ -52,10 +52,10 @@ type tap struct {
 // Run sends all buyers and returns the report.
 //
 // An error means that there was no run: options that make no sense, no server,
-// no such coupon, no token. What the server does wrong is never an error, it is
-// in the report. When ctx ends, the requests in flight get two seconds, no more
-// are sent, and the report of what was done comes back, with Stopped set. If the
-// server answers no request for five seconds, the run ends in the same way, and GaveUp says why.
+// no such coupon, no token. A fault of the server is never an error, it is in the report. When ctx ends, the
+// requests in flight get two seconds, and no more are sent. Run returns the report of the part that was done,
+// with Stopped set. If the server answers no request for five seconds, the run ends in the same way, and
+// GaveUp says why.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -123,8 +123,7 @@ func (t *tally) countFailure(name string) {
 	t.last = time.Now()
 }
 
-// countAccepted records an order, whose tap was told to wait so long, and returns which one it is,
-// counting from 1.
+// countAccepted records an order and returns its number, from 1. The server made its tap wait for told.
 func (t *tally) countAccepted(a *ack, since time.Time, told time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +165,7 @@ func (t *tally) violation(format string, args ...any) {
 	t.wrong.add(format, args...)
 }
 
-// counts returns what the progress shows.
+// counts returns the figures of the progress.
 func (t *tally) counts() (asked, accepted, refused, failed, cancelled int, soldOut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,19 +11,19 @@ import (
 	"seckill/internal/testbed/schedlatency"
 )
 
-// Limits are what a run is held against. The zero value of a field is its default.
+// Limits are the bounds of a run. The zero value of a field is its default.
 type Limits struct {
-	// Call is how long one call of Redis may take, besides the longest time by which this machine may have
-	// delayed a thread of the highest priority meanwhile; default 5 ms.
+	// Call is how long one call of Redis may take; default 5 ms. The longest time by which the machine may
+	// have delayed a thread of the highest priority is added.
 	Call time.Duration
-	// Growth is how many times as much a phase may cost with twice the buyers, to two digits, unless
-	// it is a loading and the reference costs more times as much (reference.go); default 2.2.
+	// Growth is how many times as much a phase may cost with twice the buyers, to two digits; default 2.2. A
+	// loading may grow as the reference does (reference.go).
 	Growth float64
-	// A phase that is quicker than Short is not said to grow: what it takes is mostly the
-	// same whatever the size. Default a second.
+	// A phase that is quicker than Short does not count as growing: most of its time does not depend on the
+	// size. Default a second.
 	Short time.Duration
-	// Memory is how much larger the program may be with twice the buyers, besides a fourth of
-	// what it was: what the garbage collector makes of it. Default 32 MiB.
+	// Memory is how much larger the program may be with twice the buyers, in addition to a fourth of its size
+	// with half of them: garbage. Default 32 MiB.
 	Memory int64
 }
 
@@ -79,9 +79,8 @@ func (r *Report) Verdict() error {
 	return fmt.Errorf("%w: %s", ErrBroken, strings.Join(broken, "; "))
 }
 
-// own returns the processor time of a phase without that of the other coupon's orders, of which
-// there are more the longer it takes: each counts as one while that coupon sold alone. If that
-// was not played it is all processor time.
+// own returns the processor time of a phase without that of the other coupon's orders. A longer phase has more
+// of them. Each counts as one order of the calm. If that was not played it is all processor time.
 func (s Sale) own(row Row) time.Duration {
 	for _, calm := range s.Rows {
 		if calm.Phase == calmPhase && row.Phase != calmPhase && calm.Others.Orders > 0 {

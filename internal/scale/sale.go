@@ -149,7 +149,7 @@ func (s *sale) row(ctx context.Context, id string) (is row, err error) {
 	return is, nil
 }
 
-// await asks until it is so. A question that is dear is asked seldom.
+// await asks until it is so. It repeats a question that is dear only seldom.
 func (s *sale) await(ctx context.Context, is func(context.Context) (bool, error)) error {
 	for {
 		began := time.Now()

@@ -1,17 +1,17 @@
 // Package scale plays a sale of many buyers end to end, on real servers and with the
-// program as it is shipped, and measures what each phase costs:
+// program as it is shipped, and measures the cost of each phase:
 //
 //	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive ─▶ reference
 //	  └──────────────────── another coupon sells on, and tells how long its orders take ────────────────┘
 //
-// It is played for half of the buyers, for all of them, and for half of them again, each time on
-// fresh stores: a machine that is shared is quicker in one minute than in another, and what twice
-// the size costs is told against the mean of both halves. What is held against bounds is in
-// judge.go: one call of Redis, the growth of a phase, the program's memory, and every audit.
+// It is played for half of the buyers, for all of them, and for half of them again, each time on fresh stores.
+// A machine that is shared is quicker in one minute than in another, so the whole is compared with the mean of
+// both halves. The bounds are in judge.go: one call of Redis, the growth of a phase, the program's memory, and
+// every audit.
 //
-// What is not bought or waited for is filled in by SQL, and the table says so. A phase can be
-// played alone: then the sale before it is filled in. Nothing is left behind, however a
-// run ends: the kernel ends the servers, and the next run removes a folder that was left.
+// SQL fills in the orders that no buyer makes, and the table says so. A phase can be played by itself: then
+// SQL fills in the sale before it. Nothing is left behind, however a run ends: the kernel ends the servers,
+// and the next run removes a folder that was left.
 //
 // It does not promise times: the generator and the servers share one machine.
 package scale
@@ -34,9 +34,8 @@ type Options struct {
 	Buyers int64    // of the larger of the two sales
 	Phases []string // by name; none: all
 	Limits Limits
-	// Busy says that the machine does other work: growth is judged by processor time then, and
-	// not by the clock on the wall, and calls of Redis by the median of the slowest command: others
-	// waited for a core, too.
+	// Busy says that the machine does other work. Growth is then judged by processor time in every phase, and
+	// calls of Redis by the median of the slowest command.
 	Busy bool
 	// Once leaves out the second half: then a phase is as much dearer as the machine has become slower
 	// since the first.
@@ -78,7 +77,7 @@ func (o Options) wants(name string) bool {
 	return len(o.Phases) == 0 || slices.Contains(o.Phases, name)
 }
 
-// Run plays the sales. The report has what was measured until an error.
+// Run plays the sales. After an error the report has the measurements until then.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *sale) used() (all time.Duration, err error) {
 	return all, err
 }
 
-// stop writes what was measured into the row.
+// stop writes the measurements into the row.
 func (w *watch) stop(ctx context.Context, r *Row) error {
 	w.end()
 	w.running.Wait()
@@ -143,7 +143,7 @@ func describe(args []string) string {
 	return fmt.Sprintf("%s, %d arguments", args[0], len(args)-1)
 }
 
-// askRowEvery is how often the coupon's row is asked for.
+// askRowEvery is the time between two requests for the lock of the coupon's row.
 const askRowEvery = 3 * time.Millisecond
 
 // watchRow asks for the lock of the coupon's row again and again, as an order does, and notes

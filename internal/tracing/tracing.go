@@ -14,11 +14,11 @@
 // its own trace. In order.mode queue the entry carries the request's traceparent, and the
 // worker's spans are in the request's trace.
 //
-// A nil *Traces decorates nothing and returns what it is given: with traces off the order path
-// is made of the same parts as without this package.
+// A nil *Traces decorates nothing and returns its argument: with traces off the order path is made of the same
+// parts as without this package.
 //
-// What is not promised: that every traced request is exported. Spans are dropped rather than
-// waited for.
+// The package does not promise that every traced request is exported. It drops spans and does not wait for
+// them.
 package tracing
 
 import (
@@ -39,7 +39,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say what is traced, and where the spans go.
+// Options say which requests are traced, and where the spans go.
 type Options struct {
 	Endpoint string // the URL that OTLP over HTTP is sent to; "" sends nothing
 	Sample   int    // one of so many requests is traced; 0: those alone that ask for it
