@@ -49,16 +49,17 @@ var rooms = map[string][]string{
 	"internal/admission":       {"internal/order"},
 	"internal/rush":            {},
 	"internal/testbed":         {"internal/testbed/servers"},
-	"internal/testbed/servers": {},
+	"internal/testbed/servers": {"internal/system"},
 	"internal/clock":           {},
 	"internal/mysqlconn":       {},
 	"internal/preflight":       {"internal/clock", "internal/mysqlconn"},
+	"internal/system":          {},
 	"sql":                      {},
 
 	"internal/testbed/faultnet":         {},
 	"internal/testbed/schedlatency":     {"internal/testbed/servers"},
 	"internal/testbed/cmd/schedlatency": {"internal/testbed/schedlatency"},
-	"internal/testbed/testservers":      {"internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/testbed/testservers":      {"internal/system", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":        {},
 	"internal/testbed/mysql84":          {},
 	"internal/testbed/failpoint":        {}, // it breaks calls and knows no instance
@@ -69,7 +70,7 @@ var rooms = map[string][]string{
 		"internal/embedded", "internal/faults", "internal/idworker", "internal/lock", "internal/lock/etcdlock", "internal/lock/mysqllock",
 		"internal/lock/nolock", "internal/lock/redislock", "internal/lock/redlock", "internal/lock/zklock", "internal/metrics",
 		"internal/mysqlconn", "internal/order", "internal/preflight", "internal/ratelimit", "internal/redisconn", "internal/rush", "internal/stock", "internal/store",
-		"internal/tracing",
+		"internal/system", "internal/tracing",
 	},
 
 	"internal/cli": {"internal/app", "internal/config", "internal/rush"},
@@ -87,8 +88,8 @@ var rooms = map[string][]string{
 	"internal/lab/cmd/record": {"internal/lab", "internal/lab/harness", "internal/testbed"},
 	"internal/lab/runner":     {"internal/api", "internal/lab", "internal/lab/harness", "internal/lab/report"},
 	"internal/lab/report":     {"internal/api/web", "internal/lab/harness"}, // its page has the colours of the other
-	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order"},
-	"internal/chaos":          {"internal/coupon", "internal/faults", "internal/lock", "internal/preflight", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
+	"internal/faults":         {"internal/coupon", "internal/lock", "internal/order", "internal/system"},
+	"internal/chaos":          {"internal/coupon", "internal/faults", "internal/lock", "internal/preflight", "internal/system", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 
 	"internal/bench":              {"internal/rush", "internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers"},
 	"internal/bench/cmd/bench":    {"internal/bench", "internal/testbed"},
@@ -97,7 +98,7 @@ var rooms = map[string][]string{
 	"internal/bench/cmd/bare":     {}, // gin alone: it is what the program is compared with
 
 	"internal/scale": {
-		"internal/coupon", "internal/rush", "internal/stock",
+		"internal/coupon", "internal/rush", "internal/stock", "internal/system",
 		"internal/testbed", "internal/testbed/schedlatency", "internal/testbed/servers",
 	},
 	"internal/scale/cmd/scale": {"internal/scale", "internal/testbed"},
@@ -105,7 +106,7 @@ var rooms = map[string][]string{
 	"internal/e2e":                  {}, // its tests build cmd/seckill, and start it
 	"internal/e2e/attack":           {}, // its tests start it in their process
 	"internal/testreport":           {"internal/testbed"},
-	"internal/mutation":             {},
+	"internal/mutation":             {"internal/system"},
 	"internal/mutation/cmd/mutants": {"internal/mutation"},
 
 	"internal/lock/locktest/history": {"internal/lock", "internal/lock/locktest", "internal/testbed/faultnet", "internal/testbed/testservers"},

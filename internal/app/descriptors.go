@@ -2,8 +2,6 @@ package app
 
 import (
 	"fmt"
-	"math"
-	"syscall"
 
 	"seckill/internal/config"
 )
@@ -17,16 +15,6 @@ const (
 	// otherDescriptors are for files, background work and what is opened for a moment.
 	otherDescriptors = 64
 )
-
-// descriptorLimit returns how many descriptors this process may have. Go has raised the limit
-// as far as the system lets it.
-func descriptorLimit() int {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return math.MaxInt32
-	}
-	return int(min(limit.Cur, math.MaxInt32))
-}
 
 // maxConnections returns how many connections the public listener may have within so many
 // descriptors. It leaves those that the rest of the program needs: without them neither the

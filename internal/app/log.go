@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"github.com/lmittmann/tint"
-	"golang.org/x/term"
 
 	"seckill/internal/config"
+	"seckill/internal/system"
 )
 
 // NewLog returns a logger that writes JSON, or coloured text to a terminal. On a LogWriter it warns once a
@@ -37,5 +37,5 @@ func newHandler(format string, level slog.Level, to io.Writer, terminal bool) sl
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && system.IsColourTerminal(f)
 }

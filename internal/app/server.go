@@ -15,6 +15,7 @@ import (
 	"seckill/internal/audit"
 	"seckill/internal/config"
 	"seckill/internal/coupon"
+	"seckill/internal/system"
 )
 
 // Server is the application with its two listeners.
@@ -40,7 +41,7 @@ type listeners struct {
 }
 
 func listen(ctx context.Context, cfg config.Config, log *slog.Logger) (l listeners, err error) {
-	most, err := maxConnections(cfg, descriptorLimit())
+	most, err := maxConnections(cfg, system.DescriptorLimit())
 	if err != nil {
 		return l, err
 	}

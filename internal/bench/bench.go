@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"seckill/internal/testbed/servers"
 )
 
 // Options are the sizes of a run.
@@ -48,6 +50,9 @@ type bench struct {
 // Run measures everything that is asked for and closes what it opened. An error means that the run
 // could not be finished; that an audit was not clean is in the report: see Report.Verdict.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	if err := servers.NeedLinux("the benchmark, which reads the cost of a process from /proc"); err != nil {
+		return nil, err
+	}
 	if o.Connections < 0 {
 		return nil, fmt.Errorf("connections: %d are fewer than none", o.Connections)
 	}

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"seckill/internal/chaos"
+	"seckill/internal/system"
 	"seckill/internal/testbed/testservers"
 )
 
@@ -25,7 +25,7 @@ func seckill(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, out, comp
 	cmd.Args[0] = "seckill"
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	system.EndWithParent(cmd)
 	out, complaints = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, complaints
 	return cmd, out, complaints

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"seckill/internal/testbed/servers"
 )
 
 // Output is where the results of a run go.
@@ -23,6 +25,9 @@ var ErrBroken = errors.New("chaos: a round has failed")
 // Play runs this very program under o and reports. It returns ErrBroken if a round has
 // failed.
 func Play(ctx context.Context, o Options, out Output) (err error) {
+	if err := servers.NeedLinux("chaos, which stops processes and reads /proc"); err != nil {
+		return err
+	}
 	o.Program = fmt.Sprintf("/proc/%d/exe", os.Getpid()) // also when its file is built anew or removed meanwhile
 	rounds, err := OpenRunLog(out.Log)
 	if err != nil {

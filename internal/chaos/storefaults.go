@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seckill/internal/system"
 	"seckill/internal/testbed/faultnet"
 	"seckill/internal/testbed/servers"
 )
@@ -27,7 +28,7 @@ func storeFaults() []Fault {
 	cells := []Fault{
 		{Name: "nothing", harm: nothing},
 		{Name: "instance:kill", harm: signal(syscall.SIGKILL)},
-		{Name: "instance:stop", harm: signal(syscall.SIGSTOP)},
+		{Name: "instance:stop", harm: signal(system.SIGSTOP)},
 		{Name: "instance:terminate", harm: terminate},
 		{Name: "redis:kill", harm: redisKill},
 		{Name: "redis:stop", harm: redisStop},

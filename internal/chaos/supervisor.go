@@ -4,8 +4,9 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"seckill/internal/system"
 )
 
 // supervisor looks after the fleet during a round: what was killed is started again, what
@@ -59,7 +60,7 @@ func (n *supervisor) check(ctx context.Context, i *instance) {
 		n.incidents.Add(1)
 		_ = sleep(context.WithoutCancel(ctx), n.pause)
 		n.mu.Lock()
-		l.Signal(syscall.SIGCONT)
+		l.Signal(system.SIGCONT)
 		n.mu.Unlock()
 		for l.Stopped() && !l.Ended() {
 			_ = sleep(context.WithoutCancel(ctx), time.Millisecond)

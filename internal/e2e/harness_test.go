@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/system"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -72,7 +73,7 @@ func launchBuild(t testing.TB, build string, log *os.File, env []string, args ..
 		p.cmd.Stderr = log
 	}
 	// If the tests are killed, so is it.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	system.EndWithParent(p.cmd)
 	require.NoError(t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait() // the exit code is read from the state
@@ -172,7 +173,7 @@ func (p *process) kill(t testing.TB) {
 
 func (p *process) pause(t testing.TB) {
 	t.Helper()
-	p.signal(t, syscall.SIGSTOP)
+	p.signal(t, system.SIGSTOP)
 	within(t, busy, func() error {
 		if !servers.Stopped(p.cmd.Process.Pid) {
 			return errors.New("its threads run on")
@@ -181,7 +182,7 @@ func (p *process) pause(t testing.TB) {
 	})
 }
 
-func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, syscall.SIGCONT) }
+func (p *process) resume(t testing.TB) { t.Helper(); p.signal(t, system.SIGCONT) }
 
 // instance is one running `serve` or `demo --keep`.
 type instance struct {

@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/system"
 )
 
 // terminal is a shell that a reader types into.
@@ -26,7 +27,7 @@ func open(t *testing.T, folder string) *terminal {
 	cmd := exec.Command("bash", "--norc")
 	cmd.Dir = folder
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + folder, "TMPDIR=" + os.TempDir(), "GORACE=atexit_sleep_ms=0"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	system.EndWithParent(cmd)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()

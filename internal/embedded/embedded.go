@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/alicebob/miniredis/v2"
@@ -73,7 +74,16 @@ func (s *Stores) SQLiteDSN() string {
 		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)"},
 		"_txlock": {"immediate"},
 	}
-	return "file:" + s.SQLitePath() + "?" + q.Encode()
+	return (&url.URL{Scheme: "file", Path: uriPath(s.SQLitePath()), RawQuery: q.Encode()}).String()
+}
+
+// uriPath returns a path of a file as SQLite wants it in a URI: with slashes, and with one before a drive's letter.
+func uriPath(file string) string {
+	path := filepath.ToSlash(file)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
 }
 
 // Notice is the line for the log at start: what is embedded and what it cannot

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"seckill/internal/system"
 )
 
 // Action is what happens at a point.
@@ -86,7 +88,12 @@ func (f Fault) loses() bool { return f.Point != "work.after" && f.Point != "lock
 func (f Fault) possible() error {
 	during := strings.HasSuffix(f.Point, ".during")
 	switch f.Action {
-	case Kill, Stop:
+	case Kill:
+		return nil
+	case Stop:
+		if !canStop {
+			return &system.UnsupportedError{Thing: "the action stop", Instead: "use kill, lose or delay"}
+		}
 		return nil
 	case Lose, Delay:
 		if during {

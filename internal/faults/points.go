@@ -154,9 +154,9 @@ func (p *Points) end(action Action) {
 		return
 	}
 	if action == Kill {
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+		killSelf()
 		select {}
 	}
-	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	stopSelf()
 	time.Sleep(quiet)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"seckill/internal/system"
 )
 
 // event is one line of `go test -json`.
@@ -100,8 +102,8 @@ func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, 
 	cmd.Env = slices.Concat(os.Environ(), c.env, []string{
 		"TEST_ALL=1", "TMPDIR=" + temp, strings.TrimSpace("GOFLAGS=" + os.Getenv("GOFLAGS") + " " + strings.Join(c.flags, " ")),
 	})
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // of what it starts, too
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	system.Group(cmd) // so that a signal reaches the programs that the tests start
+	cmd.Cancel = func() error { return system.SignalGroup(cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
@@ -115,7 +117,7 @@ func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, 
 	r := &testRun{of: map[string]*strings.Builder{}}
 	readErr := r.read(out)
 	if r.firstFailed != "" {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = system.SignalGroup(cmd.Process.Pid, syscall.SIGKILL)
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }() // or what still writes would wait for us
 	err = cmd.Wait()

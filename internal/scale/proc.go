@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"seckill/internal/system"
 	"seckill/internal/testbed/servers"
 )
 
@@ -55,7 +56,7 @@ func (s *sale) runProgram(ctx context.Context, r *Row, program string, args ...s
 				peak = max(peak, now)
 			}
 		case <-ctx.Done():
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			_ = system.SignalGroup(cmd.Process.Pid, syscall.SIGKILL)
 			<-gone
 			return "", context.Cause(ctx)
 		}

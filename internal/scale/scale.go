@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"seckill/internal/testbed/schedlatency"
+	"seckill/internal/testbed/servers"
 )
 
 // Options are how large a run is, and what of it is played.
@@ -79,6 +80,9 @@ func (o Options) wants(name string) bool {
 
 // Run plays the sales. After an error the report has the measurements until then.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	if err := servers.NeedLinux("the large sale, which reads the cost of a process from /proc"); err != nil {
+		return nil, err
+	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 
+	"seckill/internal/system"
 	"seckill/internal/testbed"
 	"seckill/internal/testbed/schedlatency"
 	"seckill/internal/testbed/servers"
@@ -36,8 +35,6 @@ const (
 	folders     = "seckill-scale"
 	bytesABuyer = 2 << 10 // on disk, in both stores
 	leastFree   = 1 << 30
-
-	highestPriority = -20
 )
 
 func openWorkspace(ctx context.Context, o Options) (_ *workspace, err error) {
@@ -50,11 +47,11 @@ func openWorkspace(ctx context.Context, o Options) (_ *workspace, err error) {
 			err = errors.Join(err, h.close())
 		}
 	}()
-	var free syscall.Statfs_t
-	if err := syscall.Statfs(h.dir, &free); err != nil {
+	has, err := system.FreeBytes(h.dir)
+	if err != nil {
 		return nil, fmt.Errorf("look for room on the disk: %w", err)
 	}
-	if has, needs := free.Bavail*uint64(free.Bsize), uint64(o.Buyers*bytesABuyer+leastFree); has < needs { //nolint:gosec // positive
+	if needs := uint64(o.Buyers*bytesABuyer + leastFree); has < needs { //nolint:gosec // positive
 		return nil, fmt.Errorf("%s has %d MiB free, and %d buyers need %d: set TMPDIR", h.dir, has>>20, o.Buyers, needs>>20)
 	}
 	if h.Servers == nil {
@@ -93,18 +90,4 @@ func (h *workspace) startServers(ctx context.Context) (*testbed.Env, error) {
 	}
 	h.undisturbed = raisePriority(e.Redis.PID()) == nil
 	return e, nil
-}
-
-// raisePriority sets the priority of every thread of a process: one that frees memory holds locks of the
-// allocator that the others wait for.
-func raisePriority(pid int) error {
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	for _, t := range threads {
-		id, failed := strconv.Atoi(t.Name())
-		if failed == nil {
-			failed = syscall.Setpriority(syscall.PRIO_PROCESS, id, highestPriority)
-		}
-		err = errors.Join(err, failed)
-	}
-	return err
 }

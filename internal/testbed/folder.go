@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // young is the age up to which a folder without a lock may be in creation.
@@ -29,11 +30,11 @@ func NewFolder(parent, prefix string) (dir string, remove func() error, err erro
 	if dir, err = os.MkdirTemp(parent, prefix); err != nil {
 		return "", nil, fmt.Errorf("make a folder for the servers: %w", err)
 	}
-	lock, err := lockFolder(dir, syscall.O_CREAT)
+	lock, err := lockFolder(dir, os.O_CREATE)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return dir, func() error { return errors.Join(os.RemoveAll(dir), syscall.Close(lock)) }, nil
+	return dir, func() error { return removeLocked(dir, lock) }, nil
 }
 
 // removeAbandoned removes the folder if it is ours and of no process.
@@ -46,20 +47,34 @@ func removeAbandoned(dir string) {
 	if err != nil {
 		return
 	}
-	_ = os.RemoveAll(dir) // another user's stays
-	_ = syscall.Close(lock)
+	_ = removeLocked(dir, lock) // another user's stays
 }
 
-// lockFolder locks a folder until the descriptor is closed or the process ends. With the flag O_CREAT it
+// removeLocked removes a folder and its lock. The lock file goes last: the other entries are removed while this
+// process still holds the lock, and Windows does not remove an open file.
+func removeLocked(dir string, lock *flock.Flock) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != lockFile {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(err, lock.Close(), os.RemoveAll(dir))
+}
+
+// errInUse means that another process uses the folder.
+var errInUse = errors.New("another process uses it")
+
+// lockFolder locks a folder until the lock is closed or the process ends. With the flag O_CREATE it
 // makes the folder ours.
-func lockFolder(dir string, flag int) (int, error) {
-	fd, err := syscall.Open(filepath.Join(dir, lockFile), syscall.O_RDWR|syscall.O_CLOEXEC|flag, 0o600)
+func lockFolder(dir string, flag int) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDWR|flag))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = errInUse
+	}
 	if err != nil {
-		return -1, fmt.Errorf("open the lock of %s: %w", dir, err)
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	if err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = syscall.Close(fd)
-		return -1, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return fd, nil
+	return lock, nil
 }

@@ -3,7 +3,6 @@ package testbed
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,9 +26,9 @@ func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
 	inUse := folder("run-in-use", long)
 	beingMade := folder("run-being-made", time.Now())
 	foreign, ofUser := folder("foreign", long), folder("run-of-a-user", long)
-	fd, err := lockFolder(inUse, 0)
+	lock, err := lockFolder(inUse, 0)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = syscall.Close(fd) })
+	t.Cleanup(func() { _ = lock.Close() })
 
 	mine, remove, err := NewFolder(parent, "run-")
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package harness
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
@@ -41,7 +42,11 @@ func missing(err error) error {
 	if !errors.As(err, &m) {
 		return err
 	}
-	return &NoServerError{NewText(m.Error(), fmt.Sprintf("没有安装 %s：apt-get install %s", m.Program, m.Package))}
+	zh := fmt.Sprintf("没有安装 %s：%s", m.Program, m.Install())
+	if m.Install() == "" {
+		zh = fmt.Sprintf("%s 上不能启动私有的 %s：用 --redis 和 --mysql 指定别处的服务器，或使用 --embedded、--recorded", runtime.GOOS, m.Program)
+	}
+	return &NoServerError{NewText(m.Error(), zh)}
 }
 
 // Hosts returns what an experiment with these needs would run on. It starts nothing. If

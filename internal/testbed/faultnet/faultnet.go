@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -95,8 +94,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// awaitEnds waits, for a second at most, until no connection to addr is established at its client, as far as
-// Linux tells. A connection is closed by the goroutine that uses it last, and on a busy machine its end arrives
+// awaitEnds waits, for a second at most, until no connection to addr is established at its client. Only Linux reports
+// that; on other systems awaitEnds returns at once. A connection is closed by the goroutine that uses it last, and on a busy machine its end arrives
 // later still: a client that asks in between is cut in the middle of a call, and not between two.
 func awaitEnds(addr string) {
 	port := netip.MustParseAddrPort(addr).Port()
@@ -104,23 +103,6 @@ func awaitEnds(addr string) {
 	for until := time.Now().Add(time.Second); established(port) && time.Now().Before(until); pause = min(2*pause, 50*time.Millisecond) {
 		time.Sleep(pause)
 	}
-}
-
-// established reports whether a client of this system has a connection to the port, as far as Linux tells: a line
-// of this table has a number, both addresses, and the state, of which 01 is established
-// (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
-func established(port uint16) bool {
-	table, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		return false // another system
-	}
-	to := fmt.Sprintf(":%04X", port)
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) > 3 && strings.HasSuffix(f[2], to) && f[3] == "01" {
-			return true
-		}
-	}
-	return false
 }
 
 // Join accepts connections again after Cut, at the same address. It fails if another program has

@@ -18,6 +18,9 @@
 // data that outlive the machine.
 //
 // It is a package of its own because the tests, the benchmarks, the fault harness and the
-// experiments all need servers that may be killed, and none of these may import another. It
-// supports Linux only.
+// experiments all need servers that may be killed, and none of these may import another.
+//
+// Linux supports everything. macOS starts MariaDB and Redis: there a server outlives a caller that
+// was killed, and Pause returns before the server has stopped. Windows starts no server: every Start
+// function returns a *MissingError that names the system.
 package servers

@@ -2,11 +2,12 @@ package servers
 
 import (
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/system"
 )
 
 // A program may end on the first of two signals, and be reaped before it is told that it is gone.
@@ -14,7 +15,7 @@ func TestAServerThatHasJustEndedIsStopped(t *testing.T) {
 	for name, end := range map[string]func(p *Process) error{"stop": (*Process).Stop, "kill": (*Process).Kill} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("true")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			system.Group(cmd)
 			require.NoError(t, cmd.Run())
 			gone := make(chan struct{})
 			time.AfterFunc(20*time.Millisecond, func() { close(gone) })

@@ -5,12 +5,13 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"syscall"
+
+	"seckill/internal/system"
 )
 
 // forker starts every child of this process from one thread.
 //
-// A child asks the kernel to be killed when its parent dies (Pdeathsig), but to the kernel the
+// On Linux a child asks the kernel to kill it when its parent dies (Pdeathsig). To the kernel the
 // parent is the thread that forked, and Go ends threads at any time. So one goroutine locks one
 // thread for as long as a child lives, and ends with the last child.
 type forker struct {
@@ -27,15 +28,16 @@ type job struct {
 // theForker serves the whole process.
 var theForker forker
 
-// Start starts any other program the way servers are started: in a process group of its own, and
-// ending with this process, however that ends. The channel is closed when the program has ended and
+// Start starts any other program the way servers are started: in a process group of its own. On Linux
+// the program ends with this process, however this process ends. The channel is closed when the program has ended and
 // was reaped; cmd.ProcessState may be read from then on.
 func Start(cmd *exec.Cmd) (gone <-chan struct{}, err error) { return theForker.start(cmd) }
 
 // start starts cmd in its own process group. The channel is closed when the program has ended and
 // was reaped; cmd.ProcessState may be read from then on.
 func (f *forker) start(cmd *exec.Cmd) (<-chan struct{}, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	system.Group(cmd)
+	system.EndWithParent(cmd)
 	if err := f.fork(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}

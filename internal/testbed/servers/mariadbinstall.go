@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // installMariaDB creates a data folder, unless there is one. It is created beside its place and
@@ -100,14 +98,4 @@ func keepData(data, kept string) {
 		}
 	}
 	_ = os.Rename(complete, kept) // another process may have been first
-}
-
-// syncFiles writes to the disk what was written to the file system of dir.
-func syncFiles(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err //nolint:wrapcheck // it is not told
-	}
-	defer func() { _ = d.Close() }() // only read
-	return unix.Syncfs(int(d.Fd()))  //nolint:wrapcheck // it is not told
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -68,7 +67,5 @@ func stored(t *testing.T, from string, copyFile func(from, to string) error, con
 	copied, err := os.ReadFile(to)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(content, copied))
-	var file syscall.Stat_t
-	require.NoError(t, syscall.Stat(to, &file))
-	return file.Blocks * 512
+	return blocks(t, to)
 }

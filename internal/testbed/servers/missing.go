@@ -1,26 +1,37 @@
 package servers
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"seckill/internal/system"
 )
 
-// MissingError means that a program is not installed.
+// MissingError means that a program is not installed, or that this system cannot start it.
 type MissingError struct {
 	Program string // its name on the command line
 	Package string // the Debian package that has it
 }
 
-// Error names the program and how to install it on Debian.
+// Error names the program and how to install it on this system.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed: apt-get install %s", e.Program, e.Package)
+	if install := e.Install(); install != "" {
+		return e.Program + " is not installed: " + install
+	}
+	return (&system.UnsupportedError{
+		Thing:   "starting a private " + e.Program,
+		Instead: "name servers that run elsewhere with --redis and --mysql, or use --embedded or --recorded",
+	}).Error()
 }
 
 // look finds a program along PATH, and in each sbin beside a bin there, because Debian keeps
 // mariadbd in one and leaves it out of a user's PATH. The error is a *MissingError.
 func look(program, debian string) (string, error) {
+	missing := &MissingError{Program: program, Package: debian}
+	if missing.Install() == "" {
+		return "", missing
+	}
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
 	}
@@ -32,7 +43,7 @@ func look(program, debian string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &MissingError{Program: program, Package: debian}
+	return "", missing
 }
 
 // LookRedis returns nil if StartRedis would find its program. The error is a *MissingError.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -30,19 +31,16 @@ const (
 // it is started again on its port.
 var claimed = struct {
 	sync.Mutex
-	ports map[int]net.Listener // of claimOf
-}{ports: map[int]net.Listener{}}
-
-// claimOf names the abstract socket of a port, which one process can listen on, and which ends with it.
-func claimOf(port int) string { return fmt.Sprintf("@seckill-port-%d", port) }
+	ports map[int]io.Closer // of claimPort
+}{ports: map[int]io.Closer{}}
 
 // claim reports whether the port is this process's from now on.
 func claim(ctx context.Context, port int) bool {
-	l, err := new(net.ListenConfig).Listen(ctx, "unix", claimOf(port))
+	held, err := claimPort(ctx, port)
 	if err != nil {
 		return false
 	}
-	claimed.ports[port] = l
+	claimed.ports[port] = held
 	return true
 }
 

@@ -1,18 +1,16 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"seckill/internal/system"
 )
 
 const (
@@ -70,44 +68,22 @@ func (p *Process) Kill() error {
 	return p.kill()
 }
 
-// Pause stops the server with SIGSTOP and returns when it has stopped: connections stay open and no
-// request is answered until Resume.
+// Pause stops the server with SIGSTOP: connections stay open, and the server answers no request until Resume. On
+// Linux Pause returns when every thread has stopped; other systems do not report when that is.
 func (p *Process) Pause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.signal(system.SIGSTOP); err != nil {
 		return err
 	}
-	const told = runtime.GOOS == "linux" // elsewhere nothing reports it
-	for end := time.Now().Add(stopGrace); told && !Stopped(p.cmd.Process.Pid); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("%s did not stop within %s of SIGSTOP", p.path, stopGrace)
-		}
-	}
-	return nil
-}
-
-// Stopped reports whether SIGSTOP has stopped a process: all of its threads, which on a busy
-// machine run on for a while. It is false on systems other than Linux.
-func Stopped(pid int) bool {
-	stopped := func(stat string) bool {
-		text, err := os.ReadFile(stat)
-		_, state, _ := bytes.Cut(text, []byte(") "))
-		return err == nil && bytes.HasPrefix(state, []byte("T"))
-	}
-	// The first thread alone mostly has the answer, and to find the others costs more.
-	if !stopped(fmt.Sprintf("/proc/%d/stat", pid)) {
-		return false
-	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	return err == nil && len(threads) > 0 && !slices.ContainsFunc(threads, func(stat string) bool { return !stopped(stat) })
+	return p.awaitStop()
 }
 
 // Resume continues a paused server with SIGCONT. It has no effect on one that is not paused.
 func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.signal(syscall.SIGCONT)
+	return p.signal(system.SIGCONT)
 }
 
 // Restart stops the server if it runs, starts it on the same port with the same data, and waits
@@ -181,7 +157,7 @@ func (p *Process) stop() error {
 		return nil
 	}
 	// The order matters: a paused program ends only once it continues.
-	for _, err := range []error{p.cmd.Process.Signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)} {
+	for _, err := range []error{p.cmd.Process.Signal(syscall.SIGTERM), p.signal(system.SIGCONT)} {
 		if err != nil && !hasEnded(err) && p.running() {
 			return fmt.Errorf("stop %s: %w", p.path, err)
 		}
@@ -216,7 +192,7 @@ func (p *Process) signal(sig syscall.Signal) error {
 	if !p.running() {
 		return fmt.Errorf("%s to %s on %s: %w", sig, p.path, p.addr, ErrNotRunning)
 	}
-	if err := syscall.Kill(-p.cmd.Process.Pid, sig); err != nil {
+	if err := system.SignalGroup(p.cmd.Process.Pid, sig); err != nil {
 		return fmt.Errorf("%s to %s on %s: %w", sig, p.path, p.addr, err)
 	}
 	return nil

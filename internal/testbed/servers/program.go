@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"seckill/internal/system"
 )
 
 // Program is one run of a program of ours: it logs in JSON on standard error, and its line
@@ -131,12 +133,6 @@ func (p *Program) Stopped() bool { return Stopped(p.PID()) }
 // State returns how the program ended, once it has.
 func (p *Program) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Killed reports whether the program, which has ended, was ended by SIGKILL.
-func (p *Program) Killed() bool {
-	status, ok := p.State().Sys().(syscall.WaitStatus)
-	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
-}
-
 // Stop ends the program in order and waits for it. It returns nil if it had ended before, and an
 // error if it had to be killed or its exit code was not 0.
 func (p *Program) Stop() error {
@@ -144,7 +140,7 @@ func (p *Program) Stop() error {
 		return nil
 	}
 	p.Signal(syscall.SIGTERM)
-	p.Signal(syscall.SIGCONT) // a stopped one ends only once it continues
+	p.Signal(system.SIGCONT) // a stopped one ends only once it continues
 	select {
 	case <-p.gone:
 	case <-time.After(programWithin):

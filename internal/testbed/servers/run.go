@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"seckill/internal/system"
 )
 
 // run runs a program to its end, with its output in the log. If ctx ends first, it kills the
@@ -26,7 +28,7 @@ func run(ctx context.Context, log, path string, args ...string) error {
 	select {
 	case <-gone:
 	case <-ctx.Done():
-		err = errors.Join(context.Cause(ctx), syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+		err = errors.Join(context.Cause(ctx), system.SignalGroup(cmd.Process.Pid, syscall.SIGKILL))
 		<-gone
 	}
 	if err == nil && !cmd.ProcessState.Success() {

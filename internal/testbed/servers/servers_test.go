@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"seckill/internal/system"
 	"seckill/internal/testbed/servers"
 	"seckill/internal/testbed/testservers"
 )
@@ -105,7 +106,7 @@ func TestNoProcessIsLeftAfterStopOrKill(t *testing.T) {
 
 func TestServerThatDiesByItselfIsKnownNotToRun(t *testing.T) {
 	r := testservers.NewRedis(t)
-	require.NoError(t, syscall.Kill(r.PID(), syscall.SIGKILL))
+	require.NoError(t, system.SignalGroup(r.PID(), syscall.SIGKILL))
 	require.Eventually(t, func() bool { return r.PID() == 0 }, soon, tick)
 	require.NoError(t, r.Restart(t.Context()))
 }
@@ -212,4 +213,7 @@ func TestMariaDBThatStartsLeavesTheTemporaryTablesOfOthersAlone(t *testing.T) {
 	}
 }
 
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && p.Signal(syscall.Signal(0)) == nil
+}

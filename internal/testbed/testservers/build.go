@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
+
+	"github.com/gofrs/flock"
 
 	"seckill/internal/testbed"
 )
@@ -96,21 +97,16 @@ func buildFile(pkg string, flags []string) (*os.File, error) {
 		return nil, err
 	}
 	file := filepath.Join(folder, fmt.Sprintf("%s-%x", filepath.Base(pkg), hash(strings.Join(flags, " "))))
-	lock, err := os.OpenFile(file+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	lock := flock.New(file + ".lock")
+	if err := lock.Lock(); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", file, err)
 	}
 	defer func() { _ = lock.Close() }() // which unlocks it
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
 	if err := testbed.Build(context.Background(), "", file, pkg, append(flags, "-ldflags=-w")...); err != nil {
 		return nil, err
 	}
 	return os.Open(file)
 }
-
-func openPath(f *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()) }
 
 // resultIsKept reports whether go test may keep the result of this run: then it has a log written of what the
 // tests look at.

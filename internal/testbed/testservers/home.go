@@ -2,13 +2,14 @@ package testservers
 
 import (
 	"os"
-	"syscall"
+
+	"seckill/internal/system"
 )
 
 const (
 	homes = "seckill-test-"
 
-	memory = "/dev/shm" // a file system of Linux that is in memory
+	memory = "/dev/shm" // on Linux a file system in memory
 	enough = 2 << 30    // bytes free, for the servers of a test process
 )
 
@@ -16,8 +17,7 @@ const (
 // a flush costs nothing. What survives a kill of the server is the same there, and no test asks
 // what survives a loss of power.
 func parent() string {
-	var free syscall.Statfs_t
-	if syscall.Statfs(memory, &free) == nil && free.Bavail*uint64(free.Bsize) >= enough {
+	if free, err := system.FreeBytes(memory); err == nil && free >= enough {
 		return memory
 	}
 	return os.TempDir()

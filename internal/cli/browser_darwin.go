@@ -1,0 +1,4 @@
+package cli
+
+// opener returns the command that opens a page in the user's browser.
+func opener(url string) (program string, args []string) { return "open", []string{url} }
