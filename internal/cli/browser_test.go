@@ -11,9 +11,10 @@ import (
 )
 
 func TestThePageIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "a folder") // whose name the script below must quote
+	require.NoError(t, os.Mkdir(dir, 0o700))
 	browser, opened := filepath.Join(dir, "browser"), filepath.Join(dir, "opened")
-	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >"+opened+".part; mv "+opened+".part "+opened+"\n"), 0o700))
+	require.NoError(t, os.WriteFile(browser, []byte("#!/bin/sh\necho $1 >'"+opened+".part'; mv '"+opened+".part' '"+opened+"'\n"), 0o700))
 	var complained strings.Builder
 	Console{Err: &complained, Environ: []string{"BROWSER=" + browser}}.OpenBrowser(t.Context(), "http://127.0.0.1:8080")
 	require.Eventually(t, func() bool {

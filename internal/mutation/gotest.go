@@ -100,7 +100,7 @@ func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, 
 	// Some tests build the program, which must have the mutant in it too.
 	// And a test that is named must not be left out of a sample.
 	cmd.Env = slices.Concat(os.Environ(), c.env, []string{
-		"TEST_ALL=1", "TMPDIR=" + temp, strings.TrimSpace("GOFLAGS=" + os.Getenv("GOFLAGS") + " " + strings.Join(c.flags, " ")),
+		"TEST_ALL=1", "TMPDIR=" + temp, "GOFLAGS=" + goFlags(os.Getenv("GOFLAGS"), c.flags),
 	})
 	system.Group(cmd) // so that a signal reaches the programs that the tests start
 	cmd.Cancel = func() error { return system.SignalGroup(cmd.Process.Pid, syscall.SIGTERM) }
@@ -133,6 +133,14 @@ func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, 
 	default:
 		return nil, fmt.Errorf("mutation: run tests %s: %w, and no test failed\n%s", k, err, r.output.String())
 	}
+}
+
+// goFlags adds flags to a value of GOFLAGS. It quotes each, because the folder of an overlay may have a space in it.
+func goFlags(value string, flags []string) string {
+	for _, flag := range flags {
+		value += " '" + flag + "'"
+	}
+	return strings.TrimSpace(value)
 }
 
 func (r *testRun) read(out io.Reader) error {

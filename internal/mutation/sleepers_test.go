@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -129,6 +130,9 @@ func TestMutantsThatChangeBodiesOrFilesAreCompiledTogether(t *testing.T) {
 }
 
 func TestOneThatDoesNotCompileIsLeftOutOfTheOthers(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), "a long folder", strings.Repeat("longer than the path of a socket", 4))
+	require.NoError(t, os.MkdirAll(temp, 0o700))
+	t.Setenv("TMPDIR", temp) // as on a Mac, where the compiler shortens the paths of its errors
 	fine, err := written(t, ". -run TestTwice", "\treturn 2 * n", "\treturn n")
 	require.NoError(t, err)
 	broken, err := written(t, ". -run TestTwice", "\treturn n", "\treturn \"n\"")
@@ -141,4 +145,15 @@ func TestOneThatDoesNotCompileIsLeftOutOfTheOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out.String(), "not compiling")
 	require.Contains(t, out.String(), "2 mutants, 1 killed, 1 not killed")
+}
+
+func TestGoFlags_OverlayInFolderWithSpaces_GoReadsThem(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a folder")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	overlay := filepath.Join(folder, "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, []byte("{}"), 0o600))
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags=nomsgpack", ".")
+	cmd.Env = append(os.Environ(), "GOFLAGS="+goFlags("-p=1", []string{"-overlay=" + overlay, "-ldflags=-X=a.b=c"}))
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
 }

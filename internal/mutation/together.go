@@ -26,7 +26,7 @@ type together struct {
 	overlay string
 	convert string          // the path of test2json
 	holds   map[string]bool // by the mutant's name
-	// originals are the files, below the root, that the copies are of.
+	// originals are the files, below the root, that the copies are of, by the copies' names without their folder.
 	originals map[string]string
 
 	mu       sync.Mutex
@@ -62,7 +62,8 @@ func newTogether(ctx context.Context, o Options, all []Mutant) (*together, error
 		}
 		before := len(broken)
 		for _, found := range sourceFile.FindAllStringSubmatch(said, -1) {
-			if original := t.originals[found[1]]; original != "" {
+			// The compiler shortens the path of the folder, by its place and the working directory's.
+			if original := t.originals[filepath.Base(found[1])]; original != "" {
 				broken[original] = true
 			}
 		}
@@ -75,7 +76,7 @@ func newTogether(ctx context.Context, o Options, all []Mutant) (*together, error
 func (t *together) close() { _ = os.RemoveAll(t.dir) }
 
 // sourceFile is the copy in which the compiler found an error.
-var sourceFile = regexp.MustCompile(`(?m)^(\S+\.go):\d+`)
+var sourceFile = regexp.MustCompile(`(?m)^(.+\.go):\d+`)
 
 // write lays out all mutants whose files are not broken and returns the packages that
 // they are in.
@@ -111,8 +112,9 @@ func (t *together) writeOverlay(found map[string]*sleepers) (packages []string, 
 			if err != nil {
 				return nil, fmt.Errorf("mutation: %w", err)
 			}
-			replace[original] = filepath.Join(t.dir, fmt.Sprintf("%d-%s", i, name))
-			t.originals[replace[original]] = path.Join(folder, name)
+			copied := fmt.Sprintf("%d-%s", i, name)
+			replace[original] = filepath.Join(t.dir, copied)
+			t.originals[copied] = path.Join(folder, name)
 			if err := os.WriteFile(replace[original], []byte(text), 0o600); err != nil {
 				return nil, fmt.Errorf("mutation: %w", err)
 			}
