@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint mutants breaks chaos scale bench recordings loadtest image up down
+.PHONY: help run build release quick test test-all lint systems mutants breaks chaos scale bench recordings loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -39,7 +39,7 @@ run: ## the application on http://127.0.0.1:8080, with no server installed
 build: ## the program, as bin/seckill
 	go build -tags $(TAGS) -o bin/seckill ./cmd/seckill
 
-release: ## static, stripped binaries with their checksums, in bin/release
+release: ## static, stripped binaries for Linux, macOS and Windows with their checksums, in bin/release
 	.ci/release $(TAGS)
 
 quick: ## what can be known without servers and without root, in under a minute
@@ -57,12 +57,16 @@ test-all: ## the same with nothing sampled: every fault, every history, every vi
 	@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
 	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout=90m -tags=$(TAGS) ./...
 
-lint: ## vet, gofmt and golangci-lint
+lint: ## vet, gofmt, golangci-lint, and the types of everything on every system
 	go vet -tags $(TAGS) ./...
 	go vet -tags $(TAGS),faults ./cmd/seckill
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on:" $$unformatted; exit 1; }
 	@linter=$$(.ci/linter); echo golangci-lint run
 	@linter=$$(.ci/linter); "$$linter" run --build-tags $(TAGS) ./...; "$$linter" run --build-tags $(TAGS),faults ./cmd/seckill
+	@.ci/systems $(TAGS)
+
+systems: ## vets all packages for Windows and macOS, and links the program for every system
+	.ci/systems $(TAGS) all
 
 mutants: ## plants the bugs that are kept, one at a time, and asks whether the tests notice
 	go run ./internal/mutation/cmd/mutants

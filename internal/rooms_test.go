@@ -59,6 +59,7 @@ var rooms = map[string][]string{
 	"internal/testbed/faultnet":         {},
 	"internal/testbed/schedlatency":     {"internal/testbed/servers"},
 	"internal/testbed/cmd/schedlatency": {"internal/testbed/schedlatency"},
+	"internal/testbed/cmd/typecheck":    {"internal/testbed"},
 	"internal/testbed/testservers":      {"internal/system", "internal/testbed", "internal/testbed/faultnet", "internal/testbed/servers"},
 	"internal/testbed/testcerts":        {},
 	"internal/testbed/mysql84":          {},
@@ -128,6 +129,7 @@ var libraries = map[string][]string{
 	"go.opentelemetry.io/":              {"internal/tracing"},
 	"github.com/failsafe-go/":           {"internal/admission", "internal/breaker"},
 	"github.com/bluekeyes/go-gitdiff":   {"internal/mutation"},
+	"golang.org/x/tools/":               {"internal/testbed/cmd/typecheck"},
 	"github.com/anishathalye/porcupine": {"internal/lock/locktest/history"},
 }
 

@@ -96,7 +96,7 @@ func theSteps() []step {
 		{command: "make quick", why: "these tests run in make test", do: made("-short", "./...")},
 		{command: "make lint", why: "style is apart from whether it works", do: made("go vet", `run --build-tags nomsgpack ./...`)},
 		{command: "make test-all", why: "make test is a sample of it", do: made("'"+strings.Join(testbed.RaceFlags(), "' '")+"'", "./...")},
-		{command: "make release", why: "it compiles everything for two kinds of machine", do: made(".ci/release nomsgpack")},
+		{command: "make release", why: "it compiles everything for six kinds of machine", do: made(".ci/release nomsgpack")},
 		{command: "go test ./...", why: "these tests run in make test", do: nothing},
 		{command: "go run ./internal/bench/cmd/bench", why: long, do: aBenchmark},
 		{command: "go run ./cmd/seckill serve", do: serveEmbedded},
