@@ -47,7 +47,7 @@ type bench struct {
 	report *Report
 }
 
-// Run measures everything that is asked for and closes what it opened. An error means that the run
+// Run measures every path that the options name and closes its servers. An error means that the run
 // could not be finished; that an audit was not clean is in the report: see Report.Verdict.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := servers.NeedLinux("the benchmark, which reads the cost of a process from /proc"); err != nil {
@@ -140,7 +140,7 @@ func (b *bench) tapsOf(p path) int {
 	return p.taps
 }
 
-// playRound measures each path once and adds what was measured to the rounds before. The bare route, which is the
+// playRound measures each path once and adds the results to the rounds before. The bare route, which is the
 // first if it is wanted, is measured again after each other one that was not taken in turn with it.
 func playRound(there []path, rounds map[string][]figures, measure func(path) (figures, error)) error {
 	var before figures // the bare route
@@ -167,8 +167,8 @@ func playRound(there []path, rounds map[string][]figures, measure func(path) (fi
 	return nil
 }
 
-// compare sets the ratios to the bare route, as it was just before and just after: the minutes of a machine differ by
-// more than what is in question.
+// compare sets the ratios to the bare route just before and just after. The minutes of a machine differ by more than
+// the paths do.
 func (f *figures) compare(before, after figures) {
 	f[ofBare] = over(f[rate], (before[rate]+after[rate])/2)
 	f[costOfBare] = over(f[cpuAll], (before[cpuAll]+after[cpuAll])/2)
@@ -182,8 +182,8 @@ func ratio(of metric, f figures, with []figures, round int) float64 {
 	return over(f[of], with[round][of])
 }
 
-// inRounds measures each of what has these names once in every round, so that other load on the machine meets all of
-// them, and returns the medians.
+// inRounds measures each path with one of these names once in every round, so that other load on the machine meets
+// every path, and returns the medians.
 func (b *bench) inRounds(ctx context.Context, names []string, measure func(i int) (taken, error)) ([]figures, error) {
 	rounds := make([][]figures, len(names))
 	for round := range b.rounds {

@@ -63,12 +63,11 @@ func (s *Stores) SQLitePath() string { return filepath.Join(s.folder, "seckill.d
 
 // SQLiteDSN is the data source name for the driver glebarez/go-sqlite.
 //
-// A transaction takes the write lock at its begin (_txlock=immediate) and waits
-// up to 5 s for it: one that began by reading could not become a writer while
-// another writes, and would fail at once. With WAL, readers do not wait.
-// synchronous NORMAL loses nothing when the process dies, and the data does not
-// outlive the process anyway. _time_format must not be added: the driver stops
-// reading at it and forgets _txlock.
+// A transaction takes the write lock at its begin (_txlock=immediate) and waits up to 5 s for it. A transaction that
+// began by reading could not become a writer while another writes: it would fail at once. With WAL, readers do not
+// wait.
+// The setting synchronous NORMAL loses nothing when the process dies, and the data does not outlive the process
+// anyway. Do not add _time_format: the driver stops reading at it and forgets _txlock.
 func (s *Stores) SQLiteDSN() string {
 	q := url.Values{
 		"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)"},
@@ -86,8 +85,7 @@ func uriPath(file string) string {
 	return path
 }
 
-// Notice is the line for the log at start: what is embedded and what it cannot
-// show.
+// Notice returns the line for the log at start: the embedded stores and their limits.
 func (s *Stores) Notice() string {
 	return "embedded stores: Redis (miniredis) at " + s.RedisAddr() + " and SQLite in " + s.folder +
 		"; no row locks, one writer, data gone at exit: set redis.addrs and mysql.dsn for real ones"

@@ -33,7 +33,7 @@ func (p *Points) Arm(all ...Fault) {
 	p.armed, p.passes, p.struck = all, map[string]int{}, map[string]int{}
 }
 
-// State is what has happened since the faults were armed.
+// State counts passes and faults since the faults were armed.
 type State struct {
 	Armed  []string       `json:"armed"`
 	Passes map[string]int `json:"passes"` // by point
@@ -42,7 +42,7 @@ type State struct {
 	Broken map[string]int `json:"broken"`
 }
 
-// State returns what is armed and what has happened.
+// State returns the armed faults and the counts since then.
 func (p *Points) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ var errCut net.Error = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRE
 // slow is how much longer a delayed step takes.
 const slow = 500 * time.Millisecond
 
-// hit crosses a point. lost is the error of a lost connection there; nil stands for errCut alone.
+// hit crosses a point. lost is the error of a lost connection there; nil stands for errCut.
 func (p *Points) hit(ctx context.Context, point string, lost error) error {
 	switch action := p.pass(point); action {
 	case Kill, Stop:
@@ -95,8 +95,7 @@ func (p *Points) hit(ctx context.Context, point string, lost error) error {
 	return nil
 }
 
-// hitMany crosses a point once for each of n orders. What strikes one of them strikes the
-// step, which is one for all.
+// hitMany crosses a point once for each of n orders. A fault that strikes one order strikes the step of all.
 func (p *Points) hitMany(ctx context.Context, n int, point string, lost error) (err error) {
 	for range n {
 		if e := p.hit(ctx, point, lost); e != nil {

@@ -24,7 +24,7 @@ type event struct {
 	FailedBuild string
 }
 
-// testRun is what one `go test` came to.
+// testRun is the result of one `go test`.
 type testRun struct {
 	ran         bool
 	noTests     bool // what ran were tests whose parts the pattern names, and none of the parts
@@ -85,9 +85,9 @@ func (o Options) test(ctx context.Context, k Killer, race bool, overlay string) 
 	})
 }
 
-// start runs a command and reads what the tests did, until the first has failed: the others
-// would only take time, and a mutant makes many wait for what does not come. What the tests
-// cannot tidy up then is in a folder of their own, and their servers end with them.
+// start runs a command and reads the results of the tests until the first fails. The others would only take time,
+// and a mutant makes many tests wait for an event that does not come. The tests have a temporary folder of their
+// own, which start removes, and their servers end with them.
 func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, error) {
 	temp, err := os.MkdirTemp("", "mutant-")
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"sync"
 )
 
-// together is the source with all mutants in it at once, each asleep until it is named
-// by the environment, so that a package's tests are compiled and linked once and not for
-// each mutant. It holds those that change nothing but bodies of functions, or embedded
-// files; the others are tried alone.
+// together is the source with all mutants in it at once, each asleep until the environment names it. So a package's
+// tests are compiled and linked once and not for each mutant. It holds the mutants that change nothing but bodies of
+// functions, or embedded files; the others get a build of their own.
 type together struct {
 	o       Options
 	dir     string
@@ -39,8 +38,8 @@ type binary struct {
 	race bool
 }
 
-// newTogether lays out the source. Mutants that do not compile beside the others are left
-// out, with all that are in the same file. Call close in the end.
+// newTogether lays out the source. It leaves out mutants that do not compile together with the others, and all
+// mutants of the same file. Call close in the end.
 func newTogether(ctx context.Context, o Options, all []Mutant) (*together, error) {
 	dir, err := os.MkdirTemp("", "seckill-mutants-")
 	if err != nil {
@@ -155,7 +154,7 @@ func (t *together) test(ctx context.Context, k Killer, race bool, m *Mutant) (*t
 	})
 }
 
-// binary compiles the tests of a package when they are asked for first.
+// binary compiles the tests of a package at the first call.
 func (t *together) binary(ctx context.Context, b binary) (string, error) {
 	t.mu.Lock()
 	compiled := t.binaries[b]
@@ -174,7 +173,7 @@ func (t *together) binary(ctx context.Context, b binary) (string, error) {
 	return compiled()
 }
 
-// run runs go and returns what it complained of.
+// run runs go and returns its output.
 func (t *together) run(ctx context.Context, args ...string) (string, error) {
 	args = slices.Concat(t.o.Under, []string{"go"}, args)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the patches are ours

@@ -8,9 +8,9 @@
 //	                                    SwallowRepliesAfter
 //
 // It is toxiproxy (https://github.com/Shopify/toxiproxy) with two faults more, for which a request is
-// executed and its reply does not arrive. It does not change what it forwards, and it does not know
-// where a request or a reply ends: what counts as a reply is what arrives in one read, so tests
-// count replies of servers that are asked one thing at a time.
+// executed and its reply does not arrive. It does not change the bytes that it forwards, and it does not know where
+// a request or a reply ends. A reply is the bytes of one read, so tests count replies of servers that have one
+// request at a time.
 //
 // The lab has a small proxy of its own, because it is part of the released program, which has no
 // need of toxiproxy and its sixteen dependencies otherwise.
@@ -37,8 +37,8 @@ type Proxy struct {
 	id      int64 // of its counter
 }
 
-// New starts a proxy in front of upstream. Several addresses, separated by commas, get a proxy each,
-// and what is done to the Proxy is done to all of them. The caller must call Close.
+// New starts a proxy in front of upstream. Several addresses, separated by commas, get a proxy each, and every
+// method acts on all of them. The caller must call Close.
 func New(upstream string) (*Proxy, error) {
 	register()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
@@ -54,8 +54,8 @@ func New(upstream string) (*Proxy, error) {
 	return p, nil
 }
 
-// The ports of proxies are above those that Linux gives to connections: one of these that has a proxy's
-// port while that is cut would keep it from being joined again.
+// The ports of proxies are above those that Linux gives to connections. A connection that took the port of a proxy
+// while that is cut would keep Join from listening there.
 const firstPort, lastPort, portTries = 61000, 65535, 50
 
 func start(server *toxiproxy.ApiServer, upstream string) (proxy *toxiproxy.Proxy, err error) {
@@ -75,8 +75,8 @@ func (p *Proxy) Close() {
 	counters.Delete(p.id)
 }
 
-// Addr returns the address to connect to in place of the server's, or the addresses in place of the
-// servers', separated by commas.
+// Addr returns the address of the proxy, or the addresses of the proxies, separated by commas. Connect to it instead
+// of the server.
 func (p *Proxy) Addr() string {
 	addrs := make([]string, 0, len(p.proxies))
 	for _, proxy := range p.proxies {
@@ -95,8 +95,9 @@ func (p *Proxy) Cut() {
 }
 
 // awaitEnds waits, for a second at most, until no connection to addr is established at its client. Only Linux reports
-// that; on other systems awaitEnds returns at once. A connection is closed by the goroutine that uses it last, and on a busy machine its end arrives
-// later still: a client that asks in between is cut in the middle of a call, and not between two.
+// that; on other systems awaitEnds returns at once. The goroutine that uses a connection last closes it, and on a
+// busy machine its end arrives later still. A client that asks in between would be cut in the middle of a call, and
+// not between two.
 func awaitEnds(addr string) {
 	port := netip.MustParseAddrPort(addr).Port()
 	pause := time.Millisecond // longer and longer: a look costs as much
@@ -126,7 +127,7 @@ func (p *Proxy) Point(upstream string) error {
 }
 
 // Inject makes the network bad until the returned function is called, which is safe to call twice.
-// What was swallowed by then is gone; connections on which that happened are closed.
+// Bytes that a fault swallowed are gone, and their connections are closed.
 func (p *Proxy) Inject(faults ...Fault) (end func()) {
 	var ends []func()
 	for _, proxy := range p.proxies {
@@ -143,7 +144,7 @@ func (p *Proxy) Inject(faults ...Fault) (end func()) {
 	}
 }
 
-// Mend ends every injected fault and breaks every connection, so that what comes next is on good ones.
+// Mend ends every injected fault and breaks every connection, so that the next calls are on good ones.
 func (p *Proxy) Mend() error {
 	p.Cut()
 	for _, proxy := range p.proxies {

@@ -11,14 +11,14 @@
 //	caller ──▶ Process ──▶ forker, one goroutine on one thread ──▶ server
 //	                       (the thread ends ─▶ the kernel kills the server)
 //
-// What is promised: a server that was returned has responded, and it was this one and not another
-// that happened to take the port. It lives until it is stopped, or until the calling process dies
+// The package promises that a returned server has responded, and that it was this server and not another one on the
+// port. It lives until it is stopped, or until the calling process dies
 // in any way: then the kernel kills it. It can be killed, paused and started again on the same port
-// with the same data. What is not promised: that its port stays free while the server is down, and
-// data that outlive the machine.
+// with the same data. It does not promise that the port stays free while the server is down, nor data that outlive
+// the machine.
 //
-// It is a package of its own because the tests, the benchmarks, the fault harness and the
-// experiments all need servers that may be killed, and none of these may import another.
+// It is a package of its own because the tests, the benchmarks, the fault harness and the experiments all need such
+// servers. None of these may import another.
 //
 // Linux supports everything. macOS starts MariaDB and Redis: there a server outlives a caller that
 // was killed, and Pause returns before the server has stopped. Windows starts no server: every Start

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// installMariaDB creates a data folder, unless there is one. It is created beside its place and
-// moved there, so that an incomplete one is never used.
+// installMariaDB creates a data folder, unless there is one. The folder gets its name when it is complete, so that
+// no server uses an incomplete one.
 //
 // The installer makes the same files every time, and takes more than a second of a processor: they are kept
 // in the user's cache, some megabytes, and copied from there.

@@ -25,8 +25,8 @@ func (e *MissingError) Error() string {
 	}).Error()
 }
 
-// look finds a program along PATH, and in each sbin beside a bin there, because Debian keeps
-// mariadbd in one and leaves it out of a user's PATH. The error is a *MissingError.
+// look finds a program along PATH, and in the sbin next to each bin there: Debian keeps mariadbd in sbin and leaves
+// that out of a user's PATH. The error is a *MissingError.
 func look(program, debian string) (string, error) {
 	missing := &MissingError{Program: program, Package: debian}
 	if missing.Install() == "" {

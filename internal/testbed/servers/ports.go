@@ -63,7 +63,7 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 	return nil, fmt.Errorf("no %d free ports between %d and %d", n, firstPort, lastPort)
 }
 
-// programPort begins anywhere, so that processes beside each other seldom want the same.
+// programPort begins anywhere, so that two processes seldom want the same port.
 var programPort = rand.IntN(programPorts) //nolint:gosec // a port is no secret
 
 // FreeAddr returns an address of the loopback interface without a listener, which it has not returned lately.

@@ -16,8 +16,8 @@ import (
 	"seckill/internal/testbed"
 )
 
-// built keeps the programs open for as long as the tests run, by what they were built from and how, and
-// sources lists the files that they were built from.
+// built keeps the programs open for as long as the tests run, by package and flags. The list sources has the files
+// that they were built from.
 var (
 	building sync.Mutex
 	built    = map[string]*os.File{}
@@ -34,8 +34,9 @@ func BuildFlags(tags ...string) []string {
 	return flags
 }
 
-// DrawnFlags is BuildFlags with the race detector in one of eight runs, drawn by TEST_SEED and by the test
-// process's package, for fleets of programs: it makes each three times as slow. With TEST_ALL it always is.
+// DrawnFlags returns BuildFlags, with the race detector in one of eight runs. TEST_SEED and the package of the tests
+// draw the run. It is for fleets of programs: the detector makes each three times as slow. With TEST_ALL it always
+// is.
 func DrawnFlags(tags ...string) []string {
 	flags := BuildFlags(tags...)
 	folder, _ := os.Getwd()
@@ -57,8 +58,8 @@ func Build(pkg string, tags ...string) (path string, err error) {
 	return build(pkg, BuildFlags(tags...))
 }
 
-// BuildPlain is Build without the race detector, which makes a program several times as slow, for
-// tests that ask what a program shows and not how its goroutines meet. With TEST_ALL it is Build.
+// BuildPlain is Build without the race detector, which makes a program several times as slow. It is for tests of a
+// program's output and not of its goroutines. With TEST_ALL it is Build.
 func BuildPlain(pkg string) (path string, err error) {
 	if All() {
 		return Build(pkg)
@@ -108,8 +109,8 @@ func buildFile(pkg string, flags []string) (*os.File, error) {
 	return os.Open(file)
 }
 
-// resultIsKept reports whether go test may keep the result of this run: then it has a log written of what the
-// tests look at.
+// resultIsKept reports whether go test may keep the result of this run. Then the tests write a log of the files that
+// they read.
 func resultIsKept() bool {
 	if !flag.Parsed() {
 		flag.Parse() // TestMain comes before
@@ -130,9 +131,8 @@ func addSources(pkg, tags string) error {
 	return nil
 }
 
-// DependOnSources makes the test that calls it depend on the files of the programs that were
-// built: go test keeps the result of tests whose files did not change, and knows of no others
-// than those that the tests import or look at.
+// DependOnSources makes the calling test depend on the files of the programs that were built. Otherwise go test
+// keeps the result of a test while the files that it imports or reads do not change.
 func DependOnSources() {
 	building.Lock()
 	defer building.Unlock()
