@@ -83,7 +83,7 @@ func TestRaise_SaleUnderLoad_SellsExactlyTheRaisedTotal(t *testing.T) {
 		stop()
 		crowd.Wait()
 		require.Equal(t, total, sold.Load())
-		require.EqualValues(t, total, s.RequireConsistent(t, c, total).Total)
+		require.Equal(t, total, s.RequireConsistent(t, c, total).Total)
 		loaded, err := s.Stock.Loaded(t.Context(), c.ID, c.Epoch, c.Shards)
 		require.NoError(t, err)
 		require.True(t, loaded, "nothing was loaded again")

@@ -1,7 +1,6 @@
 package stock
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -24,12 +23,16 @@ func (s *Stock) Raise(ctx context.Context, couponID, epoch int64, shards int, ra
 		})
 	}
 	raising.Wait()
-	failed := cmp.Or(errs...)
-	if failed == nil && slices.Max(added) == 0 {
+	failed := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if failed < 0 && slices.Max(added) == 0 {
 		return nil
 	}
 	s.soldOut.clear(couponID)
-	return cmp.Or(failed, s.AnnounceRestock(ctx, couponID))
+	err := s.AnnounceRestock(ctx, couponID)
+	if failed >= 0 {
+		return errs[failed]
+	}
+	return err
 }
 
 func (s *Stock) raiseShard(ctx context.Context, couponID, epoch int64, shard int, raised int64) (added int64, err error) {

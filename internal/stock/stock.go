@@ -59,7 +59,8 @@ func ScriptName(sha string) string {
 	for name, sc := range map[string]script{
 		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
 		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
-		"holds": holdsScript, "raise": raiseScript, "list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
+		"holds": holdsScript, "raise": raiseScript,
+		"list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
 	} {
 		if sc.Hash() == sha {
 			return name

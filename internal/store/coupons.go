@@ -101,7 +101,7 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 			}
 			row.RowsStock = units[id]
 		}
-		before, raised := row, row.coupon().Raised
+		before := row
 		changed = row.coupon()
 		if err := change(&changed); err != nil {
 			return err
@@ -113,15 +113,12 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 				return err
 			}
 		} else {
-			row.RowsStock = before.RowsStock
-			if row.StockRows > 0 && changed.Raised > raised {
-				row.RowsStock += changed.Raised - raised
-				err = raiseStockRows(ctx, db, changed, raised)
+			added, err := raiseStockRows(ctx, db, changed, before.coupon().Raised)
+			if err != nil {
+				return err
 			}
+			row.RowsStock = before.RowsStock + added
 			row.Stock = changed.Left - row.RowsStock
-		}
-		if err != nil {
-			return err
 		}
 		changed = row.coupon()                                                          // as it will be read
 		written := db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row) //nolint:unqueryvet // zeros are written too

@@ -90,15 +90,19 @@ func splitStock(ctx context.Context, db *gorm.DB, c *couponRow) error {
 }
 
 // raiseStockRows adds to the rows of a coupon, which are locked already, what its shards get: of the units
-// that were added since its epoch began each shard has a share.
-func raiseStockRows(ctx context.Context, db *gorm.DB, c coupon.Coupon, before int64) error {
+// that were added since its epoch began each shard has a share. It returns how many the rows have more, none
+// if the coupon has no rows.
+func raiseStockRows(ctx context.Context, db *gorm.DB, c coupon.Coupon, before int64) (added int64, err error) {
+	if c.StockRows == 0 || c.Raised <= before {
+		return 0, nil
+	}
 	units := map[stockKey]int{}
 	for shard := range c.StockRows {
 		if more := coupon.Share(c.Raised, c.StockRows, shard) - coupon.Share(before, c.StockRows, shard); more > 0 {
 			units[stockKey{c.ID, c.Epoch, shard}] = int(more)
 		}
 	}
-	return tx{db}.addStock(ctx, sortedDemands(units))
+	return c.Raised - before, tx{db}.addStock(ctx, sortedDemands(units))
 }
 
 // Stock is Snapshot's.
