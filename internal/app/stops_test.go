@@ -1,13 +1,18 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"log/slog"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"seckill/internal/config"
 )
 
 // The clock is the bubble's.
@@ -43,4 +48,22 @@ func TestStopAll_EveryStopHangs_EndsInTime(t *testing.T) {
 		require.Equal(t, 15*time.Second, time.Since(began))
 		require.NoError(t, stopAll(t.Context(), nil, time.Second))
 	})
+}
+
+// A profile of a minute that is under way neither delays nor fails the end.
+func TestServerStop_ProfileUnderWay_EndsCleanly(t *testing.T) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr, cfg.HTTP.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
+	s, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler), Options{})
+	require.NoError(t, err)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.adminAddr)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Write([]byte("GET /debug/pprof/trace?seconds=60 HTTP/1.1\r\nHost: a\r\n\r\n"))
+	require.NoError(t, err)
+	_, err = bufio.NewReader(conn).ReadByte() // the trace has begun
+	require.NoError(t, err)
+	began := time.Now()
+	require.NoError(t, s.Stop(t.Context()))
+	require.Less(t, time.Since(began), 10*time.Second, "of the 15 s of http.shutdown_timeout")
 }

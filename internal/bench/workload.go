@@ -53,11 +53,7 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 		o.Ready, o.Done = b.ready, b.done
 		all.Go(func() {
 			var err error
-			reports[i], err = rush.Run(ctx, o)
-			if err == nil && reports[i].GaveUp != "" {
-				err = errors.New(reports[i].GaveUp)
-			}
-			if err != nil {
+			if reports[i], err = play(ctx, o); err != nil {
 				cancel(err)
 			}
 		})
@@ -88,6 +84,15 @@ func (s *deployment) run(ctx context.Context, c workload) (f figures, violations
 		violations = append(violations, fmt.Sprintf("%.0f orders were acknowledged and %.0f are committed", f[accepted], f[committed]))
 	}
 	return f, violations, nil
+}
+
+// play runs one part of a workload. A server that is gone is an error.
+func play(ctx context.Context, o rush.Options) (rush.Report, error) {
+	report, err := rush.Run(ctx, o)
+	if err == nil && report.GaveUp != "" {
+		err = errors.New(report.GaveUp)
+	}
+	return report, err
 }
 
 // options returns the options of the workload's i-th part: each instance has one of each coupon.

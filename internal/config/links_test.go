@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func kubernetesLinks(service, ip string, protocol string, port uint16, portName 
 		portName = strings.ToUpper(strings.ReplaceAll(portName, "-", "_"))
 		all = append(all, fmt.Sprintf("%s_SERVICE_PORT_%s=%d", name, portName, port))
 	}
-	url := protocol + "://" + net.JoinHostPort(ip, fmt.Sprint(port))
+	url := protocol + "://" + net.JoinHostPort(ip, strconv.Itoa(int(port)))
 	one := fmt.Sprintf("%s_PORT_%d_%s", name, port, strings.ToUpper(protocol))
 	all = append(all, name+"_PORT="+url, one+"="+url, one+"_PROTO="+protocol)
 	return append(all, fmt.Sprintf("%s_PORT=%d", one, port), one+"_ADDR="+ip)

@@ -123,7 +123,7 @@ func (r *run) call(ctx context.Context, q request) (answer, error) {
 	if gone := r.silence.note(sent, a, err); gone != nil {
 		r.abandon(gone)
 	}
-	return a, err //nolint:wrapcheck // it is the transport's own error
+	return a, err
 }
 
 // acknowledge records an order of this buyer, and pays or cancels it if this buyer does.

@@ -26,7 +26,7 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.text.Write(p) //nolint:wrapcheck // never an error
+	return l.text.Write(p)
 }
 
 func (l *lines) String() string {

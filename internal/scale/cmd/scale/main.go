@@ -25,7 +25,8 @@ func run(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { signal.Reset() }) // a second signal ends it at once
 	o := scale.Options{Log: os.Stderr, Root: "."}
 	flag.Int64Var(&o.Buyers, "buyers", 1_000_000, "buyers of the larger sale; those before and after it have half of them")
-	flag.BoolVar(&o.Busy, "busy", false, "judge growth by processor time in every phase, and calls of Redis by their median: the machine does other work")
+	flag.BoolVar(&o.Busy, "busy", false, "the machine does other work: judge growth by processor time in every phase, "+
+		"and calls of Redis by their median")
 	flag.BoolVar(&o.Once, "once", false, "do not play the half again after the whole, which tells how much the machine itself differs")
 	flag.StringVar(&o.Program, "program", "", "the program, built; without it, it is built here")
 	names := flag.String("phases", "", "only these, parted by commas, of "+strings.Join(scale.Names(), ", "))
