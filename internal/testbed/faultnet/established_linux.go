@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// established reports whether a client of this machine has a connection to the port. A line of the kernel's table has a number, both addresses, and the state, of which 01 is established
+// established reports whether a client of this machine has a connection to the port. A line of the kernel's table
+// has a number, both addresses and the state, where 01 means established
 // (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
 func established(port uint16) bool {
 	table, err := os.ReadFile("/proc/net/tcp")

@@ -1,4 +1,4 @@
 package servers
 
-// Killed returns false: Windows does not report whether another process ended the program.
+// Killed reports whether SIGKILL ended the program. It is always false: Windows has no signals.
 func (p *Program) Killed() bool { return false }
