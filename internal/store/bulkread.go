@@ -31,7 +31,7 @@ func openBulk(orders *driver.Config, mariaDB bool, log *slog.Logger) (*gorm.DB, 
 	}
 	connector, err := mysqlconn.NewConnector(dsn)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // it names the key
+		return nil, nil, err
 	}
 	pool := sql.OpenDB(deadlineConnector{connector})
 	pool.SetMaxOpenConns(maxBulkConns)

@@ -30,7 +30,7 @@ const (
 func isMariaDB(ctx context.Context, dsn *driver.Config) (bool, error) {
 	connector, err := mysqlconn.NewConnector(dsn)
 	if err != nil {
-		return false, err //nolint:wrapcheck // it names the key
+		return false, err
 	}
 	pool := sql.OpenDB(connector)
 	var version string

@@ -151,7 +151,7 @@ func unlimitedConnector(dsn *driver.Config, mariaDB bool) (sqldriver.Connector, 
 	dsn = dsn.Clone()
 	dsn.ReadTimeout, dsn.WriteTimeout = 0, 0
 	liftTimeLimits(dsn, mariaDB)
-	return mysqlconn.NewConnector(dsn) //nolint:wrapcheck // it names the key
+	return mysqlconn.NewConnector(dsn)
 }
 
 // setLockWaitTimeout lets the server give up waiting for a row within half of the transaction's

@@ -34,8 +34,8 @@ func readPacket(from io.Reader) (packet, error) {
 }
 
 func (p packet) write(to io.Writer) error {
-	n := len(p.body)
-	head := []byte{byte(n), byte(n >> 8), byte(n >> 16), p.sequence}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(p.body))) //nolint:gosec // three bytes count a packet's
+	head[3] = p.sequence
 	if _, err := to.Write(append(head, p.body...)); err != nil {
 		return fmt.Errorf("write a packet: %w", err)
 	}
