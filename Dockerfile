@@ -6,7 +6,7 @@ RUN go mod download
 COPY . .
 # The folder of git is not in the image's context: docker build --build-arg VERSION=$(git describe --tags --always)
 ARG VERSION=devel
-RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags="-s -w -X seckill/internal/app.released=$VERSION" \
+RUN CGO_ENABLED=0 go build -trimpath -tags nomsgpack -ldflags="-s -w -X $(go list -m)/internal/app.released=$VERSION" \
     -o /seckill ./cmd/seckill && mkdir /empty
 
 FROM scratch

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // rule is one alert of configs/alerts.yml.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // container is what the test looks at of a service.
@@ -102,7 +102,7 @@ func TestTheContainerOfTheApplicationIsConfiguredAndCanBeScaled(t *testing.T) {
 	// What a stop may take, and a little.
 	require.Equal(t, "40s", app.StopGrace)
 	require.Less(t, cfg.HTTP.DrainDelay.Seconds()+2*cfg.HTTP.ShutdownTimeout.Seconds(), 40.0)
-	require.Contains(t, read(t, "Dockerfile"), "-X seckill/internal/app.released=$VERSION", "the image knows its version")
+	require.Contains(t, read(t, "Dockerfile"), "-X $(go list -m)/internal/app.released=$VERSION", "the image knows its version")
 }
 
 func TestRedisInAContainerEvictsNothingAndAsksForAPassword(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/chaos"
-	"seckill/internal/lab"
+	"example.com/seckill/internal/chaos"
+	"example.com/seckill/internal/lab"
 )
 
 var (

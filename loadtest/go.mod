@@ -1,4 +1,4 @@
-module seckill/loadtest
+module example.com/seckill/loadtest
 
 go 1.26.0
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/cli"
-	"seckill/internal/lab"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/lab"
 )
 
 // screen is what a terminal shows.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/app"
-	"seckill/internal/audit"
-	"seckill/internal/cli"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/cli"
 )
 
 func newAudit(c cli.Console) *cobra.Command {

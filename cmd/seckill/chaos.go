@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/chaos"
-	"seckill/internal/cli"
+	"example.com/seckill/internal/chaos"
+	"example.com/seckill/internal/cli"
 )
 
 // extraCommands are those that only this build has.

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"seckill/internal/app"
-	"seckill/internal/cli"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/cli"
 )
 
 func newDemo(c cli.Console) *cobra.Command {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/cli"
-	"seckill/internal/gallery"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/gallery"
 )
 
 func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {

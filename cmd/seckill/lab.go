@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/cli"
-	"seckill/internal/config"
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
-	"seckill/internal/lab/runner"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
+	"example.com/seckill/internal/lab/runner"
 )
 
 func newLab(c cli.Console) *cobra.Command {

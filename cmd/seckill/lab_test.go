@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/cli"
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // play runs a command line of the lab and gives its exit code and what it said.

@@ -10,8 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"seckill/internal/app"
-	"seckill/internal/cli"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/cli"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/cli"
+	"example.com/seckill/internal/cli"
 )
 
 // extraCommands returns a hidden chaos command that names the build that has it.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/app"
-	"seckill/internal/cli"
-	"seckill/internal/coupon"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/rush"
 )
 
 func newRush(c cli.Console) *cobra.Command {

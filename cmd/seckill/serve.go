@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/app"
-	"seckill/internal/cli"
-	"seckill/internal/lab/runner"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/lab/runner"
 )
 
 func newServe(c cli.Console) *cobra.Command {

@@ -33,7 +33,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
 	"golang.org/x/time/rate"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Options configure an Admission.

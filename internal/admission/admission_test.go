@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/admission"
-	"seckill/internal/order"
+	"example.com/seckill/internal/admission"
+	"example.com/seckill/internal/order"
 )
 
 // door is an Admission whose places are all taken, by the test.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"seckill/internal/admission"
+	"example.com/seckill/internal/admission"
 )
 
 // A request that finds every permit taken and no place to wait is refused, before

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/admission"
+	"example.com/seckill/internal/admission"
 )
 
 // crowd is so many at work, one order after the other, for so long.

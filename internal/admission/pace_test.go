@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/admission"
-	"seckill/internal/order"
+	"example.com/seckill/internal/admission"
+	"example.com/seckill/internal/order"
 )
 
 // TestACrowdThatIsRefusedIsToldSoBitByBit refuses more than are told at once: the others are told at the rate

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // access is the role that a route requires.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // edit holds the fields of a coupon that an administrator may set. The state of a new one is not

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // couponJSON is a coupon as the contract shows it.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Coupons reads coupons for any client, from memory and without drafts. *coupon.Service

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // drawJSON is a draw as the contract shows it. Its seed is told when the draw has ended, and its hash before

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // drawn is the draw of coupon 1.

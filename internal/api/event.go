@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // saleEvent is one reading of a sale. Sold counts the orders in the database, Left the units in the

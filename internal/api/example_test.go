@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/api"
+	"example.com/seckill/internal/api"
 )
 
 // A token proves a user and a role. One that another secret signed proves nothing.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // hub polls the coupons that are watched: one poll for each coupon, however many streams watch it,

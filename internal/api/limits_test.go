@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // orderJSON is an order as the contract shows it.

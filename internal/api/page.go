@@ -14,8 +14,8 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.yaml.in/yaml/v3"
 
-	"seckill/internal/api/web"
-	"seckill/internal/gallery"
+	"example.com/seckill/internal/api/web"
+	"example.com/seckill/internal/gallery"
 )
 
 //go:embed openapi.yaml

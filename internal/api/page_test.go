@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api/web"
+	"example.com/seckill/internal/api/web"
 )
 
 // ourFiles returns the files of the page that are not vendored.

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // The errors of requests that do not reach the domain.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"seckill/internal/ratelimit"
+	"example.com/seckill/internal/ratelimit"
 )
 
 // Server is the HTTP API. Its Handler is served by the caller's http.Server.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // UnpaidOrders knows from memory which sold-out coupons may have units again.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // taps counts the purchases that this instance has answered, by coupon. Only coupons that exist are

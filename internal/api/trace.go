@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Traces has the ways of orders that were placed through this instance.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"seckill/internal/store"
+	"example.com/seckill/internal/store"
 )
 
 // ArchiveAfter is the least time since the end of a sale: its shards are freed a day after it.

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
-	"seckill/internal/ratelimit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/ratelimit"
 )
 
 // startBackground starts the background work.

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/redisconn"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/store"
 )
 
 // The causes that are not of one of the two stores.

@@ -13,10 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
 )
 
 // answer is an error that Redis has answered with.

@@ -12,11 +12,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/clock"
-	"seckill/internal/config"
-	"seckill/internal/mysqlconn"
-	"seckill/internal/preflight"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/clock"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/preflight"
+	"example.com/seckill/internal/redisconn"
 )
 
 // checkWithin bounds all looks at the servers.

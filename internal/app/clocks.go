@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/clock"
-	"seckill/internal/preflight"
+	"example.com/seckill/internal/clock"
+	"example.com/seckill/internal/preflight"
 )
 
 // checkStart refuses servers that would cost units or orders later.

@@ -8,10 +8,10 @@ import (
 	"io"
 	"time"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
-	"seckill/internal/coupon"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/rush"
 )
 
 // Demo is a whole sale in this process: an application with embedded stores, and buyers who

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/rush"
 )
 
 func TestLaterBuyersBuyWhatCameBackAfterTheLastOneHadGone(t *testing.T) {

@@ -3,7 +3,7 @@ package app
 import (
 	"fmt"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 const (

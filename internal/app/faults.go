@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/faults"
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/faults"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // faultVariable arms faults from the start on; no ordinary build knows it.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // HealthCheck asks a running server how it is.

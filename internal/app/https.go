@@ -9,8 +9,8 @@ import (
 	"net"
 	"strings"
 
-	"seckill/internal/certs"
-	"seckill/internal/config"
+	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/config"
 )
 
 // secure lets the listeners speak TLS, as far as the configuration says so, with the certificate

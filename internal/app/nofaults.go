@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // An ordinary build has no fault points: faults.go has them, behind a build tag.

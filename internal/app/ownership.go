@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/stock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/stock"
 )
 
 // ownershipTimeout is longer than the heartbeat of a stopped database counts.

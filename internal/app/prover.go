@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
-	"seckill/internal/order"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/order"
 )
 
 // proofTimeout bounds one question to order.proof_url.

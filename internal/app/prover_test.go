@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
-	"seckill/internal/order"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/order"
 )
 
 func TestAProofIsJudgedByTheURL(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"sync"
 
-	"seckill/internal/api"
-	"seckill/internal/coupon"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/rush"
 )
 
 // rushRunner implements api.Rush: it runs the load generator against the server that it is

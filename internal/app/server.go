@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/api"
-	"seckill/internal/audit"
-	"seckill/internal/config"
-	"seckill/internal/coupon"
-	"seckill/internal/system"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/system"
 )
 
 // Server is the application with its two listeners.

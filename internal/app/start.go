@@ -8,9 +8,9 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/coupon"
 )
 
 // Options are what the program adds to the configuration.

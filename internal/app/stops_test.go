@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // The clock is the bubble's.

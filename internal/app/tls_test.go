@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/certs"
-	"seckill/internal/config"
-	"seckill/internal/rush"
-	"seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/testcerts"
 )
 
 // lockedBuffer is a log that is read while it is written.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/rush"
 )
 
 // Signer returns tokens that are signed with the private key in a file or, without one, with

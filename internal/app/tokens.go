@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
 )
 
 // TokenOptions returns the options of the tokens that auth describes.

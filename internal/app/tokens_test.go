@@ -17,8 +17,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
-	"seckill/internal/config"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/config"
 )
 
 // login is an issuer of tokens: its signer, and its public key as a set.

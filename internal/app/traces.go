@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"seckill/internal/api"
-	"seckill/internal/order"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/tracing"
 )
 
 // keptTraces is how many traces of orders are kept at least with embedded stores, for the page.

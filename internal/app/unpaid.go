@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/api"
+	"example.com/seckill/internal/api"
 )
 
 // unpaidOrders implements api.UnpaidOrders: it counts the unpaid orders of the coupons that it was asked

@@ -18,10 +18,10 @@ import (
 	"iter"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // Database is the part of the SQL database that the auditor reads. *store.Store implements it.

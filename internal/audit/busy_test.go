@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // busy is a sale that changes between any two readings, and comes to rest after some.

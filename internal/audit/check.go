@@ -3,7 +3,7 @@ package audit
 import (
 	"fmt"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // count is the evidence in numbers.

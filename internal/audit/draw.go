@@ -5,8 +5,8 @@ import (
 	"context"
 	"encoding/hex"
 
-	"seckill/internal/order"
-	"seckill/internal/store"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/store"
 )
 
 // drawn is a draw that has ended, held against its tickets.

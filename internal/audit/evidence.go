@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // evidence is one reading of both stores.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/order"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // onSale opens a sale of ten units on the embedded stores.

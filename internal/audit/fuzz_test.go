@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
+	"example.com/seckill/internal/audit"
 )
 
 func FuzzAReportIsReadAsItWasWritten(f *testing.F) {

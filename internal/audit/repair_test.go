@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 func TestRepairMendsWhatIsSafeToMendAndRepairingAgainChangesNothing(t *testing.T) {

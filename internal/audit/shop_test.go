@@ -11,13 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/stock"
-	"seckill/internal/store"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

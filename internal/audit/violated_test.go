@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
 )
 
 // A unit that is in another shard than the database has it in is missed by no sum.

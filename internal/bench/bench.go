@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Options are the sizes of a run.

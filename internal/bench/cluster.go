@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // cluster is a number of instances and the Redis that they share.

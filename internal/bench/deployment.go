@@ -12,8 +12,8 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the database's counters
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // deployment is one process or several, with stores in which nothing has happened yet.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/schedlatency"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // env is the servers and the two programs of a run.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // environment describes what a table was measured on, a line for each thing. What cannot be found

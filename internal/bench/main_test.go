@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) {
 	build = func(_ context.Context, _, _, pkg string) (string, error) {
-		return testservers.BuildDrawn("seckill/" + strings.TrimPrefix(strings.TrimPrefix(pkg, "./"), "seckill/"))
+		return testservers.BuildDrawn("example.com/seckill/" + strings.TrimPrefix(strings.TrimPrefix(pkg, "./"), "example.com/seckill/"))
 	}
 	conns = 16
 	testservers.Main(m)

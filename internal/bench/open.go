@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Env is the program on private servers, for a load generator that is not ours.

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // workload describes the buyers of a sale.

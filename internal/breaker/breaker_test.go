@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/breaker"
+	"example.com/seckill/internal/breaker"
 )
 
 var errSilence = errors.New("silence")

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/breaker"
+	"example.com/seckill/internal/breaker"
 )
 
 // Three calls in a row without a response open the circuit. A call is then refused without

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/certs"
-	"seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/testbed/testcerts"
 )
 
 // echo serves what is sent to it over TLS, or, if config is nil, an error.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/testbed/testcerts"
 )
 
 // Files that are taken make a certificate, and files that are refused leave the earlier one.

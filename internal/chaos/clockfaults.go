@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/faults"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/faults"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // clockFaults set the time of day of an instance's machine: it must not be ready, and what

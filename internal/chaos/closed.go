@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // closedShards notes for how long each shard refused its buyers because of a store, from the first refusal to the next

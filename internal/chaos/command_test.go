@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/chaos"
-	"seckill/internal/system"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/chaos"
+	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // seckill prepares a run of the program. Whatever it leaves behind is in dir.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // kind says what an environment is made of.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/faults"
+	"example.com/seckill/internal/faults"
 )
 
 // Fault is one way in which things go wrong in a round.

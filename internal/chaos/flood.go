@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // floods are the ways of a crowd that means no good. Its attackers come beside the honest buyers, each

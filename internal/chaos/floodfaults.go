@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // floodFaults are floods that buyers must not feel. A tap is one request here: what had to be sent again

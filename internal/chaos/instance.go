@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/faults"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/faults"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // instance is one `seckill serve`, which may die and be started again. A new process

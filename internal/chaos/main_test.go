@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // program is the path of a seckill with fault points.

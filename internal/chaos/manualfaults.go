@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // manualFaults are faults that change Redis directly: they take the locks of a stopped instance,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // moveFaults are what operators do to a Cluster, and what becomes of it when they are interrupted:

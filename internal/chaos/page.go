@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"io"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 //go:embed page.html

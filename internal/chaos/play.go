@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Output is where the results of a run go.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/system"
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // How long a fault lasts.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // supervisor looks after the fleet during a round: what was killed is started again, what

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // upgradeFaults are changes of the program under load. The fleet is an earlier build at first.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"seckill/internal/preflight"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/preflight"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // user is the fleet's name and password at its stores, where it has the rights that it is

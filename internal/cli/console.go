@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"seckill/internal/app"
-	"seckill/internal/rush"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/rush"
 )
 
 // Console is a command's input, output and environment.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"seckill/internal/app"
-	"seckill/internal/config"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/config"
 )
 
 // CompleteWords offers the words that a flag takes, instead of files.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/clock"
+	"example.com/seckill/internal/clock"
 )
 
 func at(skew time.Duration) func() time.Time {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 const (

@@ -3,7 +3,7 @@ package config_test
 import (
 	"fmt"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // The environment overrides the file, and the file overrides the defaults. Here there is no

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // A data source name that is taken is one that the driver reads as it must be, however it is written.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 func TestProxies(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // canary stands where a secret might: no message may repeat it.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 func TestASecretDoesNotPrint(t *testing.T) {

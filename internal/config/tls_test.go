@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 func TestKeysOfTLSThatWouldBeWithoutEffectAreRefused(t *testing.T) {

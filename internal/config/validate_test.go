@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/config"
+	"example.com/seckill/internal/config"
 )
 
 // real is a valid configuration with real stores.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // drafted returns a service on the embedded stores, a draft of ten units, and its shards.

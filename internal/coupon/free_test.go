@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // at is another instance, whose clock is at a moment.

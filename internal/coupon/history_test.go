@@ -9,9 +9,9 @@ import (
 	_ "github.com/go-sql-driver/mysql" // for what happens behind the store's back
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/shoptest"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // silent makes whoever was at work on this Redis be so no more, as time would.

@@ -21,8 +21,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // pictures is where the tests of the page leave pictures of it, if anywhere.

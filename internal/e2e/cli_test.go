@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
+	"example.com/seckill/internal/api"
 )
 
 // secret signs the tokens of every shop.

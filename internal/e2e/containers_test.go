@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // What the containers' database is told at its first start lets the lab make its databases, and no other.

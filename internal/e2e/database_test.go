@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/mysql84"
+	"example.com/seckill/internal/testbed/mysql84"
 )
 
 // rootOf is a pool of the administrator of a database's server.

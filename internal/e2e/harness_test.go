@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/system"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // process is one run of the program.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestThreeInstancesSellExactlyTheStockToALargeCrowd(t *testing.T) {

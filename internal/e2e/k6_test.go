@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // loaded is what loadtest/run.sh left: its exit code, what it printed, and its report.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // lockServers starts what each lock.backend needs, as the environment of a fleet.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // program is the path of the program under test, built as the tests are; plain is that of the one without

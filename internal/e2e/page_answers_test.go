@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // firstOfBucket is a user whose lock is in bucket 0, as is that of every 64th after.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // TestTheGalleryShowsAWrongImplementation looks at one of the subjects, and searches for one that is in none.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // TestEveryStateOfASaleFitsEverywhere looks at each state of the stage, and at what comes of a tap, on a

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api/web"
+	"example.com/seckill/internal/api/web"
 )
 
 // usesOf is a function of the page: of the names in some scripts it returns those that the browser provides, as

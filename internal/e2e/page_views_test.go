@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // TestTheDrawingTellsWithoutItsWordsWhatWentWrong hides every text of the experiment that all begins with.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 var (

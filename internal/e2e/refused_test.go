@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // What a store refuses is named at once by the health check, once a minute by the log, and by a metric.

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // shop is the stores that a fleet has in common, as the environment of its

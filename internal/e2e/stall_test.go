@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // budget is http.request_timeout, and what a test allows above it for a request's way

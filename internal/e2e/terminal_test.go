@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // terminal is a shell that a reader types into.

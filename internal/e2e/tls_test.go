@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/certs"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testcerts"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestHealthAndRushReachAServerThatSpeaksTLSAndNoOther(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // loadBalancer is a reverse proxy before a fleet that changes. It probes /readyz, and sends requests to

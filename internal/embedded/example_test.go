@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/embedded"
+	"example.com/seckill/internal/embedded"
 )
 
 // A demonstration needs no server: both stores live in the process, and their data end with

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/embedded"
+	"example.com/seckill/internal/embedded"
 )
 
 // A user's folder for temporary files may have any name, and SQLite reads the path as part of a URI.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/embedded"
+	"example.com/seckill/internal/embedded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,7 +12,7 @@ import (
 	_ "github.com/glebarez/go-sqlite"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/embedded"
+	"example.com/seckill/internal/embedded"
 )
 
 func open(t *testing.T, s *embedded.Stores) *sql.DB {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Backend puts points around the calls that acquire and release a user's lock. The result

@@ -3,7 +3,7 @@ package faults_test
 import (
 	"fmt"
 
-	"seckill/internal/faults"
+	"example.com/seckill/internal/faults"
 )
 
 // A fault is a point of the order path, an action, and the pass at which it strikes.

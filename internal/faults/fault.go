@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // Action is what happens at a point.

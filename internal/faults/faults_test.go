@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -254,8 +254,8 @@ func TestFaultsAreArmedAndToldOverHTTP(t *testing.T) {
 // Only a build with the tag faults has points.
 func TestNoOrdinaryBuildHasPoints(t *testing.T) {
 	for tags, want := range map[string]bool{"": false, "faults": true} {
-		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "seckill/cmd/seckill").Output()
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "example.com/seckill/cmd/seckill").Output()
 		require.NoError(t, err)
-		assert.Equal(t, want, slices.Contains(strings.Fields(string(out)), "seckill/internal/faults"), "tags %q", tags)
+		assert.Equal(t, want, slices.Contains(strings.Fields(string(out)), "example.com/seckill/internal/faults"), "tags %q", tags)
 	}
 }

@@ -3,8 +3,8 @@ package faults
 import (
 	"context"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // The calls for many orders cross the points of a step once for each of them. A reply that

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // Service puts the points of a request around the order service's dependencies.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 type transactor struct {

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"sync"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // witness watches the order of the calls that concern a user's lock. The data stay right whatever

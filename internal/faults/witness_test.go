@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // leases grants every lock, each with a fence of its own.

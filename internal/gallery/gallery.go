@@ -17,7 +17,7 @@ import (
 	"strings"
 	"sync"
 
-	"seckill/internal"
+	"example.com/seckill/internal"
 )
 
 // Gallery is all of it.

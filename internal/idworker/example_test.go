@@ -8,9 +8,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/idworker"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/idworker"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // An instance leases a worker number once and then makes ids without any call. Close

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/bwmarrin/snowflake"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // setEpoch sets the epoch of the library, which has one for the whole process. The layout is

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // afterDeadlock shows that error 1213 ends the transaction, and every later statement commits by
 // itself.

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // afterLockWaitTimeout shows that error 1205 rolls back one statement and leaves the transaction
 // open.

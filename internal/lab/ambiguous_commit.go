@@ -3,7 +3,7 @@ package lab
 import (
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // ambiguousCommit shows that a commit that fails may have happened, and that the error does not

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // compareAndSetABA shows that an unchanged value does not prove that nothing happened.
 func compareAndSetABA() Experiment {

@@ -3,7 +3,7 @@ package lab
 import (
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // defence is one line of defence of the order path that a decorator can remove.

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/app/core"
-	"seckill/internal/coupon"
-	"seckill/internal/lab/harness"
-	"seckill/internal/order"
-	"seckill/internal/store"
+	"example.com/seckill/internal/app/core"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/store"
 )
 
 // The workload: more purchases than units, and more taps than a user may have orders.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/lock/nolock"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/nolock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/order"
 )
 
 // Each of these decorators removes one line of defence. The order path does not know them.

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // deferUnlock shows that a defer one line too high releases a lock that was never held.
 func deferUnlock() Experiment {

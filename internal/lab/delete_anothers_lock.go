@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // deleteAnothersLock shows that an unlock must check the owner and delete in one step.
 func deleteAnothersLock() Experiment {

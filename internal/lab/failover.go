@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // failover shows that a replica goes on with what it has received, and no more.

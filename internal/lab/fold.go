@@ -3,7 +3,7 @@ package lab
 import (
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // shownLines is how many lines of a block stand beside a drawing. Only what was run may be more.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // TestTheCodeBesideADrawingIsShort holds that what is shown is what was run and what it stands in, in

@@ -3,7 +3,7 @@ package lab
 import (
 	"sync/atomic"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // forUpdateMissingRow shows that a missing row cannot be locked: FOR UPDATE locks the gap, and so

@@ -3,7 +3,7 @@ package lab
 import (
 	"sync/atomic"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // foreignKeyHotRow shows that an insert which a foreign key checks has already read-locked the hot

@@ -3,7 +3,7 @@ package lab
 import (
 	"database/sql"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // getLockWrongConnection shows that GET_LOCK belongs to a connection, which a pool lends to any

@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // herd shows that of all waiters that are woken, one can enter and the rest woke in vain.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/stock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/stock"
 )
 
 // hotKey shows that a cluster of any size is as fast as one node if every purchase goes to one key.

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // hotRowLast shows that the hot row is locked until the commit, so a transaction should take it
 // last.

@@ -16,7 +16,7 @@ import (
 	"context"
 	"fmt"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 type (

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

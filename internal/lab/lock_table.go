@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/mysqllock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/mysqllock"
 )
 
 // lockTable shows that a lock row which only its owner deletes stays when the owner dies.

@@ -3,9 +3,9 @@ package lab
 import (
 	"time"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // longerThanLease shows that work can take longer than any lease chosen beforehand.

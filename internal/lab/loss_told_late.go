@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // lossToldLate shows that a holder with a clock needs no answer to know that its lease has ended.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // noSiblings shows that an empty shard is not a sold-out sale.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // optimisticWatch shows that read, compute, write back is right only if no other write came in

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // place returns the place in the program that does right what an experiment does wrong.
 func place(name string) *harness.Place {

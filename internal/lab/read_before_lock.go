@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // readBeforeLock shows that under REPEATABLE READ the first read of a transaction fixes what it
 // sees. If that read comes before the lock, the lock protects nothing.

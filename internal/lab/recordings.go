@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // recordings are a result of each experiment from real servers, an object a line, for machines that

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
 )
 
 const again = "run make recordings"

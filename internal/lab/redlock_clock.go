@@ -9,9 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redlock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redlock"
 )
 
 type grant = lock.Grant

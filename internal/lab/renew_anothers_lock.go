@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // renewAnothersLock shows that a watchdog that does not check the owner keeps a dead holder's lock

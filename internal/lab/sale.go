@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lab/harness"
-	"seckill/internal/order"
-	"seckill/internal/stock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
 )
 
 // testSale is a coupon whose units are in this program's own shards.

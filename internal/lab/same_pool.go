@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // samePool shows that goroutines which hold a connection and wait for another of the same pool wait

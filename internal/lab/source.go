@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // sources are the experiments as they are read.

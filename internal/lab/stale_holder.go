@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // staleHolder shows that no lock can stop a write that is already on its way, and that a fence can.

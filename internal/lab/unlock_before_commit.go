@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // unlockBeforeCommit is the mistake that this program was built around. The lock is released one
 // statement too early, and the next buyer does not see the order that is about to be committed.

@@ -1,6 +1,6 @@
 package lab
 
-import "seckill/internal/lab/harness"
+import "example.com/seckill/internal/lab/harness"
 
 // versionBesideLock shows that a pessimistic lock keeps out only those that ask for it.
 func versionBesideLock() Experiment {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 func TestKeysTakenHandOverHandLeaveNothingBehindInTheContext(t *testing.T) {

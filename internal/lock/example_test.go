@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 func ExampleLocker_Do() {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // breakIt makes calls fail from here on, as broken says.

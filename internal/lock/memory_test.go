@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // memory is the smallest honest backend: a map, one clock, one counter.

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // LiveStats is what this instance did in the last seconds, for the page. The registry has all

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/metrics"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/metrics"
+	"example.com/seckill/internal/order"
 )
 
 func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Metrics is a registry of this program's own metrics, and of those of the Go runtime and the process.

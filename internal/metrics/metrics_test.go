@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/coupon"
-	"seckill/internal/metrics"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/metrics"
+	"example.com/seckill/internal/order"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

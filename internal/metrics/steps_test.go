@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/metrics"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/metrics"
+	"example.com/seckill/internal/order"
 )
 
 // steps answers with the error that it was made with.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // event is one line of `go test -json`.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/mysqlconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

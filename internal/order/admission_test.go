@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/admission"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/admission"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Who is refused because there are too many costs nothing, with a key too, and what it

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
 )
 
 // A batch places many orders with the steps of place.go, in the same order, each step once

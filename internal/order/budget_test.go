@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // silent are stores of which nobody answers after a commit that failed.

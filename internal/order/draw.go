@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // draws are the draws that this instance knows.

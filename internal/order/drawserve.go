@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // winnersPerRead is how many tickets are read and queued at once, in the order of their ranks.

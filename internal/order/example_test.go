@@ -9,14 +9,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // onSale opens a sale of so many units on the embedded stores, and returns what an order

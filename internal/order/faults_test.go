@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // faults fail steps of the order path, each once: "before insert" fails without the

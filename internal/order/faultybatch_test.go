@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // The faults of a step that is done once for many orders are those of the step for one,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // ReserveRequest asks the shards for one unit.

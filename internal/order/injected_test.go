@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/testbed/failpoint"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testbed/failpoint"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // scene is a coupon of its own, with what an operation finds there.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // With order.queue_order: lottery the first buyers of a sale are drawn, where a race would be won by the

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // resolveOutcome turns an ambiguous transaction error into a definite one. The caller must

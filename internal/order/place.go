@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
 )
 
 // Request asks for one unit for one user.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
 )
 
 func TestAnOrderIsTheSameInTheAnswerTheRowTheShardsAndTheFence(t *testing.T) {

@@ -3,7 +3,7 @@ package order
 import (
 	"context"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // Placement is all that a transaction must know of an order to commit it.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // Queue has the requests that are answered before their commit: a stream in each shard,

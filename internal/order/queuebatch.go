@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // The steps of queue.go are done for many at once, too, each once for all of them:

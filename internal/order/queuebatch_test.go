@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
 )
 
 // withQueue makes an instance answer before the commit.

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
 )
 
 // Holds lists the open holds of the shards.

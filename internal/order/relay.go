@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // Relay delivers every unit in the outbox to its shard, and reslots how many.

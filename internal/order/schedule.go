@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
 )
 
 // Schedule configures the background jobs of an instance.

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
 )
 
 // Sales knows what is on sale, as this instance has last seen it.

@@ -7,14 +7,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/lock"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/stock"
-	"seckill/internal/store"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

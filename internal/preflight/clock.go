@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/clock"
+	"example.com/seckill/internal/clock"
 )
 
 const (

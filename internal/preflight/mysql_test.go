@@ -12,13 +12,13 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/clock"
-	"seckill/internal/mysqlconn"
-	"seckill/internal/preflight"
-	"seckill/internal/store"
-	"seckill/internal/testbed/mysql84"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/clock"
+	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/preflight"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/mysql84"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func lookAtMySQL(t *testing.T, db *sql.DB) *preflight.Findings {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/mysqlconn"
+	"example.com/seckill/internal/mysqlconn"
 )
 
 // The names of the isolation level and of the access mode: of both servers, and of MariaDB before 11.1 and MySQL

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/ratelimit"
+	"example.com/seckill/internal/ratelimit"
 )
 
 // regular is a client apart from those that come once.

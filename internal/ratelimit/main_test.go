@@ -3,7 +3,7 @@ package ratelimit_test
 import (
 	"testing"
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/ratelimit"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/ratelimit"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func keyOf(id int64) string { return "{user:" + strconv.FormatInt(id, 10) + "}" }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/breaker"
+	"example.com/seckill/internal/breaker"
 )
 
 // withBreaker puts a breaker before one server: in a Cluster each node has its own, so

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/breaker"
+	"example.com/seckill/internal/breaker"
 )
 
 // The causes for which Redis does not do what it is asked.

@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

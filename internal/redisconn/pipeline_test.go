@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 var increment = redis.NewScript(`if ARGV[1] == 'bad' then return redis.error_reply('NO') end

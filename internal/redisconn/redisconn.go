@@ -31,7 +31,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"seckill/internal/certs"
+	"example.com/seckill/internal/certs"
 )
 
 // The ways in which Redis is run.

@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/certs"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testcerts"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // secured is what a server and its clients have.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"seckill/internal/rush"
+	"example.com/seckill/internal/rush"
 )
 
 // Three buyers come for two units. The server here is only just enough of one.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/rush"
+	"example.com/seckill/internal/rush"
 )
 
 func TestAnAuditThatWasAskedForAndNotHadIsAFailure(t *testing.T) {

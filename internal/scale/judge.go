@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/schedlatency"
 )
 
 // Limits are the bounds of a run. The zero value of a field is its default.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // nextSchema is what the next version of the program does to the schema: as heavy a change of the largest

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // latencies are how long orders of the other coupon took, and how many were refused.

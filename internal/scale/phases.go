@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/stock"
+	"example.com/seckill/internal/stock"
 )
 
 // phase is a part of the life of a sale.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"seckill/internal/system"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // loadAverage is how many programs have wanted a core in the last minute.

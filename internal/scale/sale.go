@@ -14,9 +14,9 @@ import (
 	_ "github.com/go-sql-driver/mysql" // fills in
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/rush"
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // shards is how many the coupons have.

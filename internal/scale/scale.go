@@ -26,8 +26,8 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed/schedlatency"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Options are how large a run is, and what of it is played.

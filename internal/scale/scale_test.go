@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/schedlatency"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 var program, latency string

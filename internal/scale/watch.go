@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/stock"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // watch measures while a phase is played.

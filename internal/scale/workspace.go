@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"seckill/internal/system"
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/schedlatency"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Starter starts the servers of a sale, which their Close ends.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Draft announces a coupon whose window is open.

@@ -26,15 +26,15 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/app/core"
-	"seckill/internal/embedded"
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
-	"seckill/internal/store"
-	"seckill/internal/testbed/failpoint"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/app/core"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/failpoint"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 const (

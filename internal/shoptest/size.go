@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Size is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.

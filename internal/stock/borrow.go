@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // maxBorrowAttempts bounds how often a buyer runs after units that others take first.

@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
 )
 
 // race is a shop whose first shard is empty, and one of its users. What the

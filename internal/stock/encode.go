@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // An unresolved order and an entry of a queue keep an order as words separated by blanks, as holds

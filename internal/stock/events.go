@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // channel carries what every instance should hear of soon. A message may be lost:

@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/order"
-	"seckill/internal/stock"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
 )
 
 // loaded returns the stock of a coupon 1 with so many units in four shards, on the embedded

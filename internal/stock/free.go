@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // MaxShards is the largest number of shards that a coupon can have had.

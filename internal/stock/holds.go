@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Held is an open hold in its shard.

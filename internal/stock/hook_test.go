@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/redisconn"
 )
 
 // readAll is the name, beside those of the scripts, of reading all counters.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // instancesKey holds the last report of every instance.

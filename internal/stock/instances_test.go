@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/redisconn"
 )
 
 func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {

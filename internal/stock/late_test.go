@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
 )
 
 // postman keeps the first sending of one script for longer than its sender waits, and

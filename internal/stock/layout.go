@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // What a shard keeps has a layout, whose number its meta has (lua/layout.lua). During an upgrade

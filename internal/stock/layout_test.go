@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
 )
 
 // write notes a layout in every shard, as another version of the program would; empty: none, as

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // maxLimited is how many buyers are remembered at most, which take some 5 MB then.

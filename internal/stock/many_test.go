@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // many reserves for all, each with a new request of a user.

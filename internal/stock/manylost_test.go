@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"seckill/internal/order"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // fates is what becomes of the scripts of a pipeline, each by itself.

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // model is what the shards must do, in plain Go: one Redis without network.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // ownerKey holds which database the shards are loaded from.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // AckMany is Ack for each of many entries, in one round trip; it returns as many errors.

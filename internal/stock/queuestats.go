@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Queues returns how full a coupon's queues are.

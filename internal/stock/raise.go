@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // Raise adds units to the open shards of an epoch. raised is how many were added in all since the epoch

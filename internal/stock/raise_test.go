@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/redisconn"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/redisconn"
 )
 
 // raise adds units until so many were added in all.

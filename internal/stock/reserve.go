@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Reserve takes one unit for the request: one round trip while the home shard has

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 var whichScript = lua("which", 0, "server")

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // slotOf is the slot of a key as the Redis Cluster specification has it: CRC-16/XMODEM

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // unresolvedTTL is longer than any doubt: the reconciler ends it within half a minute

@@ -9,8 +9,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/breaker"
-	"seckill/internal/order"
+	"example.com/seckill/internal/breaker"
+	"example.com/seckill/internal/order"
 )
 
 // probeTimeout bounds one probe of a database that does not respond.

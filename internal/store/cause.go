@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // unavailableError is an order.ErrUnavailable of the database, as opposed to one of Redis.

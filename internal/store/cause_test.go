@@ -10,7 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 func TestADatabaseThatIsUnavailableSaysWhy(t *testing.T) {

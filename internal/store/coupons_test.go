@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 func TestACouponIsFoundAsItWasCreated(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	sqlite "github.com/glebarez/go-sqlite"
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // errRetry: the transaction is rolled back, or must be, and may be run again. For a caller that does not run it

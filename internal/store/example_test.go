@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/order"
-	"seckill/internal/store"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/store"
 )
 
 // The orders of many requests are committed by few transactions, and each request is

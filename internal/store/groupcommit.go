@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // GroupCommitter is an order.BatchCommitter that commits the orders of many in one transaction,

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // hall is a group whose members all come together: whoever comes waits until the

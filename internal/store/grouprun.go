@@ -11,7 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // errRefused reports that the coupon's row refused some requests after the orders were

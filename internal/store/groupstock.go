@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // errStockRefused: the row of a coupon refused what is wanted of it. The statement that found

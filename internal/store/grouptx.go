@@ -10,7 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // groupTx is what order.Single does, for many at once, in one round trip or two: each step is one

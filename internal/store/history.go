@@ -8,7 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // A database can be set back, copied, made anew or replaced by a replica that lacks

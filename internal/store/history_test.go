@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 func (s *subject) beat(t *testing.T, known coupon.Owner) coupon.Owner {

@@ -10,7 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // maxAttempts is the first run of a transaction and at most two more.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // A few rows are named in another way than many, and many are more than one statement has.

@@ -8,7 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/coupon"
+	"example.com/seckill/internal/coupon"
 )
 
 // NextEpoch begins an epoch after the one that the caller has seen, and notes that it is

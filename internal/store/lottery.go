@@ -8,7 +8,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 type drawRow struct {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/coupon"
-	"seckill/internal/embedded"
-	"seckill/internal/order"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

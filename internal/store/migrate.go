@@ -10,7 +10,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	files "seckill/sql"
+	files "example.com/seckill/sql"
 )
 
 // Why the schema does not suit the program.

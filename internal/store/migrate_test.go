@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
-	files "seckill/sql"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
+	files "example.com/seckill/sql"
 )
 
 // emptyBoth runs a test on each database with nothing in it.

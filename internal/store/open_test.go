@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 const pollEvery = 10 * time.Millisecond

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // wrap says what failed and keeps why, or is nil.

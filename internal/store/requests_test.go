@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // atOnce asks for requests in one statement.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/testservers"
-	files "seckill/sql"
+	"example.com/seckill/internal/testbed/testservers"
+	files "example.com/seckill/sql"
 )
 
 // schema is every table as the server would make it again.

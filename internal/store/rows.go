@@ -3,8 +3,8 @@ package store
 import (
 	"time"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // dbTime is a time as every database here keeps it: in UTC, to the millisecond. It is

@@ -10,8 +10,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Snapshot is what the database says of a coupon, all of it at one moment. It is read a

@@ -28,7 +28,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"seckill/internal/mysqlconn"
+	"example.com/seckill/internal/mysqlconn"
 )
 
 // Options say which database, and how it is used.

@@ -10,8 +10,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // totalsCounter counts the orders of a Snapshot as they are read, those of a user together.

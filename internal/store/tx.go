@@ -8,8 +8,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // tx is an order.Tx. Its statements run in the order in which order calls them.

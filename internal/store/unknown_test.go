@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 // The driver's error is the same whether the order is there or not. Void tells.

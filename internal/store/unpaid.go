@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Unpaid returns how many orders of a coupon await their payment, and when the last of them expires; the zero

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 func TestUnsupportedError_NamesSystemThingAndInstead(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Env is the servers of one run.

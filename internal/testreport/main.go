@@ -37,7 +37,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // silence is how long nothing is printed. It is looked for every second, so that a line comes at least every ten.

@@ -258,4 +258,4 @@ func reason(output *strings.Builder) string {
 	return why
 }
 
-func short(pkg string) string { return strings.TrimPrefix(pkg, "seckill/") }
+func short(pkg string) string { return strings.TrimPrefix(pkg, "example.com/seckill/") }

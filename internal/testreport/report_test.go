@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -220,11 +220,11 @@ func TestALineComesAtLeastEveryTenSeconds(t *testing.T) {
 		go func() {
 			defer close(all)
 			time.Sleep(25 * time.Second)
-			all <- event{Action: "start", Package: "seckill/internal/slow"}
-			all <- event{Action: "run", Package: "seckill/internal/slow", Test: "TestLong"}
+			all <- event{Action: "start", Package: "example.com/seckill/internal/slow"}
+			all <- event{Action: "run", Package: "example.com/seckill/internal/slow", Test: "TestLong"}
 			time.Sleep(time.Minute)
-			all <- event{Action: "pass", Package: "seckill/internal/slow", Test: "TestLong", Elapsed: 60}
-			all <- event{Action: "pass", Package: "seckill/internal/slow", Elapsed: 60}
+			all <- event{Action: "pass", Package: "example.com/seckill/internal/slow", Test: "TestLong", Elapsed: 60}
+			all <- event{Action: "pass", Package: "example.com/seckill/internal/slow", Elapsed: 60}
 		}()
 		r.begin(2)
 		time.Sleep(time.Second / 2) // between two looks

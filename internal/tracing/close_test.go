@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/tracing"
 )
 
 // lines is a log that several goroutines write.

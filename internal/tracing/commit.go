@@ -7,7 +7,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // transaction is the name of the span from begin to commit, waiting for a group included.

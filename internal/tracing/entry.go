@@ -8,7 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Entry begins a span of an attempt at a queue entry, in the trace of the request that was queued,

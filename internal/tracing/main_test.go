@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/testbed/testservers"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/tracing"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/tracing"
 )
 
 func keepOne(t *testing.T, r recorded, id, user int64, failed error) {

@@ -9,12 +9,12 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/shoptest"
-	"seckill/internal/store"
-	"seckill/internal/testbed/failpoint"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/failpoint"
+	"example.com/seckill/internal/tracing"
 )
 
 func groups(s *shoptest.Shop, on func([]order.Placement, time.Time, error)) order.BatchCommitter {

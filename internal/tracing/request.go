@@ -10,7 +10,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // wire reads and writes the traceparent of W3C Trace Context.

@@ -7,7 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
-	"seckill/internal/order"
+	"example.com/seckill/internal/order"
 )
 
 // Admission makes a span of the wait for a permit.

@@ -91,7 +91,7 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 		with = append(with, sdk.WithSpanProcessor(o.Spans))
 	}
 	t.provider = sdk.NewTracerProvider(with...)
-	t.tracer = t.provider.Tracer("seckill/internal/tracing")
+	t.tracer = t.provider.Tracer("example.com/seckill/internal/tracing")
 	return t, nil
 }
 

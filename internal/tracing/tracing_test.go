@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 
-	"seckill/internal/lock"
-	"seckill/internal/order"
-	"seckill/internal/tracing"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/tracing"
 )
 
 func attributeOf(key string, value int64) attribute.KeyValue { return attribute.Int64(key, value) }

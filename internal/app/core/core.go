@@ -16,11 +16,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/audit"
-	"seckill/internal/coupon"
-	"seckill/internal/order"
-	"seckill/internal/stock"
-	"seckill/internal/store"
+	"example.com/seckill/internal/audit"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/stock"
+	"example.com/seckill/internal/store"
 )
 
 // Options are what the order path is made of.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/app"
-	"seckill/internal/config"
-	"seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/testbed/testcerts"
 )
 
 // canary is what the corpus writes where a secret might stand: no message may repeat it.

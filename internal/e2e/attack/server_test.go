@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/app"
-	"seckill/internal/config"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/config"
 )
 
 // target is a server on embedded stores, and what is on sale there.

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Actor is one process of an experiment: it runs its script in steps, each when the
@@ -159,7 +159,7 @@ func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ct
 }
 
 // scripts is the package that the scripts of experiments are in.
-const scripts = "seckill/internal/lab."
+const scripts = "example.com/seckill/internal/lab."
 
 // trace returns the lines of the scripts' package on the stack, as file:line.
 func trace() (lines []string) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // The names of the servers.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // NewLocker returns a locker of this program, as each process has one. A call of it may take as long as a step: a

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Redis returns a plain client of the Redis of the experiments.

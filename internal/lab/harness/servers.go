@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"seckill/internal/embedded"
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Config locates the servers. An empty one is started, privately, if its program is installed.

@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // align puts the events of cases into common rows, so that the same step of two cases stands in the

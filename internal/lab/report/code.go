@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 //go:embed code.html

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
 )
 
 // coded is the sample with its source.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 //go:embed drawing.html

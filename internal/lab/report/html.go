@@ -6,8 +6,8 @@ import (
 	"html/template"
 	"io"
 
-	"seckill/internal/api/web"
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/api/web"
+	"example.com/seckill/internal/lab/harness"
 )
 
 //go:embed page.html

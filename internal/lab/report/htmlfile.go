@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // File is the page that is written at the end of a run. It writes a regular file under a

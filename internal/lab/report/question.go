@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // Question is what is asked about an experiment before its result is told: how often the rule of its

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/report"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/report"
 )
 
 // TestEveryExperimentCanBeAskedAboutBeforeItIsTold asks about the recorded ones.

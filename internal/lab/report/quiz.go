@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // ErrNoAnswer means that the answers ended before the questions.

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/api/web"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
+	"example.com/seckill/internal/api/web"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // Line returns the verdict on one line, for a table of all.

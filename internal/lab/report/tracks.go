@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/harness"
 )
 
 // tracks are the bars of a case beside the lines of its actors.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sync"
 
-	"seckill/internal/api"
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
 )
 
 // Runner plays the lab's experiments for the page, one at a time, on private servers

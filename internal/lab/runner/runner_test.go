@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/api"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/runner"
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/runner"
 )
 
 func TestWhatWasNotPlayedIsShownAsItWasRecorded(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"io"
 	"slices"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/lab/report"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/lab/report"
 )
 
 // Session plays experiments in a terminal.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"seckill/internal/lock/deadpeer"
+	"example.com/seckill/internal/lock/deadpeer"
 )
 
 const dialWithin = time.Second

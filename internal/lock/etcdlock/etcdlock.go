@@ -14,8 +14,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/deadpeer"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/deadpeer"
 )
 
 // Options are the settings of a Backend. The zero value is good.

@@ -9,9 +9,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"seckill/internal/lock/locktest/history"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Every lock gets the same: a lease that no run outlasts, and a wait that ends a run

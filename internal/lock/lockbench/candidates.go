@@ -5,8 +5,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock/redislock"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // candidates are all locks of a run. Those that were opened are answered with an

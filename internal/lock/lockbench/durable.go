@@ -11,9 +11,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"seckill/internal/lock/etcdlock"
-	"seckill/internal/lock/mysqllock"
-	"seckill/internal/lock/zklock"
+	"example.com/seckill/internal/lock/etcdlock"
+	"example.com/seckill/internal/lock/mysqllock"
+	"example.com/seckill/internal/lock/zklock"
 )
 
 // onSQL makes a candidate in the database. Raw is two updates of one row, each on

@@ -15,7 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // environment says what a table was measured on, a line for each thing.

@@ -11,11 +11,11 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
-	"seckill/internal/lock/redlock"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lock/redlock"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // dial opens a client of one server, set as the program sets it. The counter counts

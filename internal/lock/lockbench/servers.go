@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"seckill/internal/lock/mysqllock"
-	"seckill/internal/store"
-	"seckill/internal/testbed"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/lock/mysqllock"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 const masters = 5

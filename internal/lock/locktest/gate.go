@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // gate counts the holders inside. An unguarded counter would prove nothing: the race

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 func (s suite) leases(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // many is about the leases of many keys that are acquired, renewed and released at once.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 // manyParts is the rest of many: what becomes of the others when something befalls one key, and of

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // waiterIsWaiting returns once the waiter of a spied Locker has been refused, has

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 // slow is about networks that take longer than a caller would wait for a holder.

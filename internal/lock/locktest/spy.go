@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // spy counts the calls that a Locker makes: renewals as they begin, since one that is under way when its lease

@@ -7,9 +7,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest/history"
-	"seckill/internal/store"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/store"
 )
 
 func TestWhatManyClientsSawOfALeaseRowCouldHaveBeenAPerfectLock(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // The statements. Each is a transaction by itself, finds its row by the whole

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 const (

@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
-	"seckill/internal/store"
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestNamed(t *testing.T) {

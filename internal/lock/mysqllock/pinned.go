@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // pinned is a connection that has a name, and so is not the pool's to lend.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // ErrRolledBack says that the transaction was given up by the server, or must be:

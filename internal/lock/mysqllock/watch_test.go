@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 func TestALostConnectionIsToldAlsoWhenAllConnectionsArePinnedOrWaitedFor(t *testing.T) {

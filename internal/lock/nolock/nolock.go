@@ -8,7 +8,7 @@ import (
 	"context"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Backend grants every lock to every caller.

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/redisconn"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // While the slot of a bucket is open, and its keys are moved one by one, a lock is given, refused,

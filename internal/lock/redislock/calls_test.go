@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestALeaseIsNeverShorterThanAskedFor(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/redislock"
 )
 
 // Two processes with a locker each exclude one another, and every holder has a larger fence

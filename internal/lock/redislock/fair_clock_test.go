@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // A place that lasts for longer than any can is what is left when the clock is set back.

@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
-	"seckill/internal/lock/locktest/history"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest"
+	"example.com/seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestInFairModeOnAStandaloneServer(t *testing.T) {

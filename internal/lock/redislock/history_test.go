@@ -3,8 +3,8 @@ package redislock
 import (
 	"testing"
 
-	"seckill/internal/lock/locktest/history"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {

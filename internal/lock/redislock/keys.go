@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // buckets is the number of fence counters. Changing it is changing every key:

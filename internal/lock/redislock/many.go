@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // A batch of keys is one script, or one for each master of a Cluster, and names, values and

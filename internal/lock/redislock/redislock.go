@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // The scripts, one atomic step each.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // aheadOfOthers is n nodes, of which the clocks of so many have jumped an hour ahead

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest/history"
 )
 
 // Callers that split the votes are all refused, though the key is free.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // vote is what one node said, or why it said nothing.

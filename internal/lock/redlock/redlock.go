@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // The scripts, one atomic step on one node each.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"seckill/internal/lock/deadpeer"
+	"example.com/seckill/internal/lock/deadpeer"
 )
 
 const (

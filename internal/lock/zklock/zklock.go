@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // Options are the settings of a Backend. The zero value is good.

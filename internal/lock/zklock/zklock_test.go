@@ -9,9 +9,9 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
-	"seckill/internal/lock/locktest"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/locktest"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

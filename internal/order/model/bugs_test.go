@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order/model"
+	"example.com/seckill/internal/order/model"
 )
 
 // bugs are the planted ones, each in a small sale that shows it. Where other lines of

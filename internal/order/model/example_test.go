@@ -3,7 +3,7 @@ package model_test
 import (
 	"os"
 
-	"seckill/internal/order/model"
+	"example.com/seckill/internal/order/model"
 )
 
 // A hold that runs out by itself takes its unit with it.

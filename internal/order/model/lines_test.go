@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"seckill/internal/order/model"
+	"example.com/seckill/internal/order/model"
 )
 
 // restless is a sale without a reconciler where one is not needed to see a second order.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"seckill/internal/order/model"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/order/model"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/order/model"
+	"example.com/seckill/internal/order/model"
 )
 
 // The sales are small and their faults few, so that every state can be looked at;

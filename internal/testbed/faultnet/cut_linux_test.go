@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 // ended reports whether the connection is known to have ended, without waiting for it.

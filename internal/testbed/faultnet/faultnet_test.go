@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 // echo is a server that says back what it hears, and counts it.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Command is the package of the program that Start starts.
-const Command = "seckill/internal/testbed/cmd/schedlatency"
+const Command = "example.com/seckill/internal/testbed/cmd/schedlatency"
 
 // Nap is how long the threads sleep at a time. A delay that begins meanwhile is told as up to Nap shorter;
 // shorter naps would tell more, and disturb what is measured.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/testbed/schedlatency"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 var program string

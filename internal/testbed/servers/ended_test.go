@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // A program may end on the first of two signals, and be reaped before it is told that it is gone.

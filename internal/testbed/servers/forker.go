@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // forker starts every child of this process from one thread.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // victimDir makes this test program start servers in the folder that it names, instead of running

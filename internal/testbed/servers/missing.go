@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // MissingError means that a program is not installed, or that this system cannot start it.

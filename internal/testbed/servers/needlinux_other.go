@@ -2,7 +2,7 @@
 
 package servers
 
-import "seckill/internal/system"
+import "example.com/seckill/internal/system"
 
 // NeedLinux returns nil on Linux. On another system it returns a *system.UnsupportedError that names the system and the
 // thing that the caller needs Linux for.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 const (

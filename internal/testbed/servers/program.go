@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // Program is one run of a program of ours: it logs in JSON on standard error, and its line

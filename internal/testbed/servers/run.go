@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 // run runs a program to its end, with its output in the log. If ctx ends first, it kills the

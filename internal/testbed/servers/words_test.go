@@ -16,8 +16,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"seckill/internal/testbed/servers"
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // keeper is a server that stores one word.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // built keeps the programs open for as long as the tests run, by package and flags. The list sources has the files

@@ -3,7 +3,7 @@ package testservers
 import (
 	"os"
 
-	"seckill/internal/system"
+	"example.com/seckill/internal/system"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 // started holds the shared servers of this process and the folder of their data.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 // Need skips the test unless the programs that looks find may be started: -short leaves out every

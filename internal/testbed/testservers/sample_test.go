@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	_ "pgregory.net/rapid" // its flags
 
-	"seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testbed/testservers"
 )
 
 // TestNothingIsDrawnWhereAllIsAskedFor holds what `make test-all` says of itself.

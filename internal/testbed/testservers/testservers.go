@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"seckill/internal/testbed/faultnet"
-	"seckill/internal/testbed/servers"
+	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/servers"
 )
 
 const startWithin = time.Minute

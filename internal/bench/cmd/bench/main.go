@@ -15,8 +15,8 @@ import (
 	"os"
 	"strings"
 
-	"seckill/internal/bench"
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/bench"
+	"example.com/seckill/internal/testbed"
 )
 
 func main() { testbed.Main("bench", run) }

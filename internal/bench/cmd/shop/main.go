@@ -11,8 +11,8 @@ import (
 	"flag"
 	"os"
 
-	"seckill/internal/bench"
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/bench"
+	"example.com/seckill/internal/testbed"
 )
 
 func main() { testbed.Main("shop", run) }

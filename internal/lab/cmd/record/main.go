@@ -13,9 +13,9 @@ import (
 	"os"
 	"time"
 
-	"seckill/internal/lab"
-	"seckill/internal/lab/harness"
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/lab"
+	"example.com/seckill/internal/lab/harness"
+	"example.com/seckill/internal/testbed"
 )
 
 const file = "internal/lab/recordings.jsonl"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // batchingProcess is one whose backend does for many keys at once what it does for one, and

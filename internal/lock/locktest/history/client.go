@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // client does one thing after another, as its dice say. The pauses between them

@@ -9,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"seckill/internal/lock"
+	"example.com/seckill/internal/lock"
 )
 
 // scripted grants every acquire and answers releases as it was told.

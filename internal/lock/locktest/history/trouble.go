@@ -9,7 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testbed/faultnet"
 )
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -19,7 +19,7 @@ import (
 	"regexp"
 	"strings"
 
-	"seckill/internal/mutation"
+	"example.com/seckill/internal/mutation"
 )
 
 func main() {

@@ -15,8 +15,8 @@ import (
 	"os/signal"
 	"strings"
 
-	"seckill/internal/scale"
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/scale"
+	"example.com/seckill/internal/testbed"
 )
 
 func main() { testbed.Main("scale", run) }

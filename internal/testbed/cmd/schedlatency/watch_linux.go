@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"seckill/internal/testbed/schedlatency"
+	"example.com/seckill/internal/testbed/schedlatency"
 )
 
 func run() error {

@@ -2,6 +2,6 @@
 
 package main
 
-import "seckill/internal/testbed/servers"
+import "example.com/seckill/internal/testbed/servers"
 
 func run() error { return servers.NeedLinux("the priority SCHED_FIFO") }

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"seckill/internal/testbed"
+	"example.com/seckill/internal/testbed"
 )
 
 func main() {
