@@ -127,7 +127,9 @@ func addSources(pkg, tags string) error {
 	if err != nil {
 		return fmt.Errorf("list its files: %w", err)
 	}
-	sources = append(sources, strings.Fields(string(out))...)
+	for line := range strings.Lines(string(out)) { // a folder's name may have spaces
+		sources = append(sources, strings.TrimSuffix(line, "\n"))
+	}
 	return nil
 }
 
