@@ -15,8 +15,8 @@ import (
 // that passed Validate has both embedded or neither.
 func (c Config) Embedded() bool { return c.MySQL.DSN == "" && len(c.Redis.Addrs) == 0 }
 
-// checkStores refuses one real store beside an embedded one: orders that
-// outlive their stock, or stock that outlives its orders.
+// checkStores refuses one real store together with an embedded one: orders that outlive their stock, or stock that
+// outlives its orders.
 func (c Config) checkStores(wrong *problems) {
 	switch {
 	case c.MySQL.DSN != "" && len(c.Redis.Addrs) == 0:
@@ -62,9 +62,8 @@ func (c Config) checkRedis(wrong *problems) {
 	}
 }
 
-// isPrefix reports whether p may begin the names of keys: a brace would move the keys of
-// one shard to different nodes of a cluster, and a star would be a pattern. It is short, because
-// each key has it.
+// isPrefix reports whether p may begin the names of keys. A brace would move the keys of one shard to different nodes
+// of a cluster. A star would be a pattern. It is short, because each key has it.
 func isPrefix(p string) bool { return isWord(p, ":._-") }
 
 // isWord reports whether text is 1 to 64 letters, digits and others.
@@ -162,7 +161,7 @@ func (c Config) checkParams(wrong *problems) {
 	}
 }
 
-// Warnings returns what is allowed and still worth a line in the log at start.
+// Warnings returns the values that are allowed and still worth a line in the log at start.
 func (c Config) Warnings() []string {
 	var out []string
 	if c.Auth.DemoLogin && !c.Embedded() {
@@ -194,8 +193,8 @@ func (c Config) Warnings() []string {
 // longTTL is the life above which a token is worth a warning.
 const longTTL = 24 * time.Hour
 
-// FillDevelopment generates what an embedded setup needs and the configuration lacks, and
-// returns the keys that it filled. It does nothing with real stores.
+// FillDevelopment generates the values that an embedded setup needs and the configuration lacks. It returns the keys
+// that it filled. It does nothing with real stores.
 func (c *Config) FillDevelopment() []string {
 	if !c.Embedded() || c.Auth.Secret != "" {
 		return nil
