@@ -31,7 +31,7 @@ func NewClock(ctx context.Context, dir string) (*Clock, error) {
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
 		return nil, fmt.Errorf("write the clock: %w", err)
 	}
-	if err := run(ctx, filepath.Join(dir, "clock.log"), compiler, "-shared", "-fPIC", "-O1", "-o", c.library, source); err != nil {
+	if err := run(ctx, filepath.Join(dir, "clock.log"), nil, compiler, "-shared", "-fPIC", "-O1", "-o", c.library, source); err != nil {
 		return nil, err
 	}
 	return c, c.Move(0)

@@ -40,7 +40,7 @@ func StartCluster(ctx context.Context, dir string, settings ...Setting) (*Cluste
 	return startCluster(ctx, dir, clusterNodes, clusterMasters, settings, func(c *Cluster, ctx context.Context) error {
 		create := append([]string{"--cluster", "create"}, c.Addrs()...)
 		create = append(create, "--cluster-replicas", "1", "--cluster-yes")
-		return run(ctx, filepath.Join(dir, "create.log"), cli, create...)
+		return run(ctx, filepath.Join(dir, "create.log"), nil, cli, create...)
 	})
 }
 

@@ -29,7 +29,7 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 	}
 	args := []string{"--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"}
 	if os.Geteuid() == 0 {
-		args = append(args, "--user=root")
+		args = append(args, "-uroot") // with --user the installer calls chown, with the path unquoted
 	}
 	half, kept := data+".new", keptData(args, server, installer)
 	if err := os.RemoveAll(half); err != nil {
@@ -39,7 +39,9 @@ func installMariaDB(ctx context.Context, dir, data string) error {
 		if err := os.RemoveAll(half); err != nil {
 			return fmt.Errorf("clear %s: %w", half, err)
 		}
-		if err := run(ctx, filepath.Join(dir, "install.log"), installer, append(args, "--datadir="+half, "--tmpdir="+tmpOf(dir))...); err != nil {
+		// The installer does not quote --tmpdir either: a variable keeps a folder with spaces whole.
+		env := []string{"TMPDIR=" + tmpOf(dir)}
+		if err := run(ctx, filepath.Join(dir, "install.log"), env, installer, append(args, "--datadir="+half)...); err != nil {
 			return err
 		}
 		if kept != "" {

@@ -159,7 +159,7 @@ func (c *Cluster) Rebalance(ctx context.Context, drained ...*Redis) error {
 	if len(weights) > 0 {
 		args = append(args, "--cluster-weight", strings.Join(weights, " "))
 	}
-	return run(ctx, filepath.Join(c.dir, "rebalance.log"), cli, args...)
+	return run(ctx, filepath.Join(c.dir, "rebalance.log"), nil, cli, args...)
 }
 
 // fixWithin is more than nodes take to hear of each other.
@@ -177,7 +177,7 @@ func (c *Cluster) Fix(ctx context.Context) error {
 	for _, n := range c.nodes {
 		if n.PID() != 0 {
 			return await(ctx, func(ctx context.Context) error {
-				return run(ctx, filepath.Join(c.dir, "fix.log"), cli, "--cluster", "fix", n.Addr(), "--cluster-yes")
+				return run(ctx, filepath.Join(c.dir, "fix.log"), nil, cli, "--cluster", "fix", n.Addr(), "--cluster-yes")
 			})
 		}
 	}

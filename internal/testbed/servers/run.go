@@ -11,9 +11,9 @@ import (
 	"example.com/seckill/internal/system"
 )
 
-// run runs a program to its end, with its output in the log. If ctx ends first, it kills the
+// run runs a program to its end, with its output in the log and env added to our own environment. If ctx ends first, it kills the
 // program and its children.
-func run(ctx context.Context, log, path string, args ...string) error {
+func run(ctx context.Context, log string, env []string, path string, args ...string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w", path, err)
@@ -21,6 +21,7 @@ func run(ctx context.Context, log, path string, args ...string) error {
 	defer func() { _ = out.Close() }() // the child has its own
 	cmd := exec.Command(path, args...) //nolint:noctx // the whole group is killed below, not the program alone
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = append(os.Environ(), env...)
 	gone, err := theForker.start(cmd)
 	if err != nil {
 		return err

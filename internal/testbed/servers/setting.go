@@ -32,7 +32,9 @@ func split(settings []Setting) (own []Setting, env []string, secure *TLSFiles) {
 	for _, s := range settings {
 		switch {
 		case s.clock != nil:
-			env = append(env, "LD_PRELOAD="+s.clock.library, "SERVER_CLOCK="+s.clock.file)
+			// A space ends a name in LD_PRELOAD, and not in the list of folders.
+			folder, library := filepath.Split(s.clock.library)
+			env = append(env, "LD_LIBRARY_PATH="+folder, "LD_PRELOAD="+library, "SERVER_CLOCK="+s.clock.file)
 		case s.tls != nil:
 			secure = s.tls
 		default:

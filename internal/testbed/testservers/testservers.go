@@ -17,6 +17,8 @@ package testservers
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -84,7 +86,9 @@ func DSN(t testing.TB) string {
 func NewClock(t testing.TB) *servers.Clock {
 	t.Helper()
 	Need(t)
-	c, err := servers.NewClock(t.Context(), t.TempDir())
+	dir := filepath.Join(t.TempDir(), "a clock") // a name with a space, as a user's folder may have
+	check(t, os.Mkdir(dir, 0o700))
+	c, err := servers.NewClock(t.Context(), dir)
 	check(t, err)
 	return c
 }
