@@ -15,7 +15,7 @@ func DescriptorLimit() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return math.MaxInt32
 	}
-	return int(min(uint64(limit.Cur), math.MaxInt32)) //nolint:gosec,unconvert // FreeBSD has a signed limit
+	return int(min(uint64(limit.Cur), math.MaxInt32)) //nolint:unconvert // FreeBSD has a signed limit
 }
 
 // FreeBytes returns the free space for this user on the file system of dir, in bytes.

@@ -52,11 +52,11 @@ func TestSignalGroup_ProgramWithChild_EndsBoth(t *testing.T) {
 	_, err = out.Read(started) // the child has written
 	require.NoError(t, err)
 	require.NoError(t, system.SignalGroup(cmd.Process.Pid, syscall.SIGKILL))
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
 		for buffer := make([]byte, 64); ; {
 			if _, err := out.Read(buffer); err != nil {
-				ended <- err
+				close(ended)
 				return
 			}
 		}

@@ -115,7 +115,7 @@ func (c *Cluster) MoveSlot(ctx context.Context, slot int64, from, to *Redis) err
 	}
 }
 
-// CloseSlot assigns a slot: its new owner is told first, so that there is always one.
+// CloseSlot assigns a slot: its new owner hears of it first, so that the slot always has an owner.
 func (c *Cluster) CloseSlot(ctx context.Context, slot int64, to *Redis) error {
 	if err := to.setSlot(ctx, slot, "NODE", to); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *Redis) setSlot(ctx context.Context, slot int64, state string, other *Re
 	return r.ask(ctx, func(r *redis.Client) error { return r.Do(ctx, "CLUSTER", "SETSLOT", slot, state, id).Err() })
 }
 
-// Rebalance has redis-cli move slots until all masters have as many, but the drained none.
+// Rebalance has redis-cli move slots until all masters have equally many, and the drained ones none.
 func (c *Cluster) Rebalance(ctx context.Context, drained ...*Redis) error {
 	cli, err := look("redis-cli", "redis-tools")
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *Cluster) AwaitTakeover(ctx context.Context, dead *Redis, but ...*Redis)
 	})
 }
 
-// Stabilize ends the move of a slot: what is there of it is all.
+// Stabilize ends the move of a slot: its keys there are all that it has.
 func (c *Cluster) Stabilize(ctx context.Context, slot int64, owner *Redis) error {
 	return owner.ask(ctx, func(r *redis.Client) error { return r.Do(ctx, "CLUSTER", "SETSLOT", slot, "STABLE").Err() })
 }

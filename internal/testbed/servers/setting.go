@@ -16,7 +16,7 @@ type Setting struct {
 }
 
 // Set returns a setting: `Set("innodb-flush-log-at-trx-commit", "2")` for MariaDB,
-// `Set("maxmemory", "10mb")` for Redis. It overrides what this package sets.
+// `Set("maxmemory", "10mb")` for Redis. It overrides the settings of this package.
 func Set(name, value string) Setting { return Setting{Name: name, Value: value} }
 
 // AppendOnly makes a Redis keep its data: every acknowledged write is still there after Stop or
@@ -64,7 +64,7 @@ func flags(settings []Setting) (args []string) {
 	return args
 }
 
-// writeSettings writes a file with a setting a line, between whose name and value is what is given.
+// writeSettings writes a file with one setting per line. The text between stands between name and value.
 func writeSettings(file, between string, settings []Setting) error {
 	var text strings.Builder
 	for _, s := range settings {

@@ -10,7 +10,7 @@
 // there, and leaves the server running. The others, NewMariaDB and so on, are private, and end with
 // their test, which may kill, pause and restart them or flush them.
 //
-// What is promised: the servers are real. A test that cannot have one, because it is not installed
+// The servers are real. A test that cannot have one, because it is not installed
 // or because of -short, is skipped with the reason; `make test` installs them and treats a skipped
 // test as a failure. Main reports every goroutine that the tests leaked.
 package testservers
@@ -40,7 +40,7 @@ var (
 	ZooKeeper = shared(servers.StartZooKeeper)
 )
 
-// NewMariaDB and the others start a server, with the settings, for one test alone; it ends with the test.
+// NewMariaDB and the others start a server, with the settings, for a single test; it ends with the test.
 var (
 	NewMariaDB   = private(servers.StartMariaDB)
 	NewRedis     = private(servers.StartRedis)

@@ -55,7 +55,7 @@ func check(ctx context.Context, dir, target, tags string) (found []string, err e
 	all, err := packages.Load(&packages.Config{
 		Context: ctx, Dir: root, Tests: true, BuildFlags: []string{"-tags=" + tags},
 		Env:  append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+processor),
-		Mode: packages.LoadAllSyntax, //nolint:staticcheck // dependencies from their source: nothing is compiled
+		Mode: packages.LoadAllSyntax, // dependencies from their source: nothing is compiled
 		ParseFile: func(files *token.FileSet, name string, text []byte) (*ast.File, error) {
 			return parse(files, name, text, strings.HasPrefix(name, root))
 		},
