@@ -52,7 +52,7 @@ func openRedis(ctx context.Context, cfg config.Redis, in *embedded.Stores, log *
 	return redisconn.Open(ctx, o)
 }
 
-// OpenStore connects to the configured database alone.
+// OpenStore connects to the configured database, and never to the embedded one.
 func OpenStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*store.Store, error) {
 	return openStore(ctx, cfg, nil, log, nil)
 }
@@ -76,8 +76,8 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	return store.Open(ctx, o)
 }
 
-// newCommitter returns the committer of order.batch_size. With 1 each order has a transaction of its
-// own, and half of the connections commit at once: the other half is for reads.
+// newCommitter returns the committer of order.batch_size. With order.batch_size: 1 each order has its own
+// transaction. In this case half of the connections commit at once, and the other half is for reads.
 func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
 	o := store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()}
 	o.MaxOrders = cfg.Order.BatchSize
@@ -87,15 +87,15 @@ func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tra
 	return m.Committer(t.Committer(db.GroupCommitter(o)))
 }
 
-// newAdmission returns the limit on orders that are placed at once, or nil in mode queue,
-// where a request is answered before the commit and workerConcurrency bounds the load.
+// newAdmission returns the limit on concurrent orders, or nil in mode queue. In mode queue the server answers
+// a request before the commit, and workerConcurrency bounds the load.
 func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {
 	if cfg.Order.Mode == "queue" {
 		return nil
 	}
 	most, least := cfg.Admission.MaxConcurrent, cfg.Admission.MaxConcurrent/2
 	if cfg.Order.BatchSize == 1 {
-		// Each order takes a connection to the database, and payments need some too.
+		// Each order takes a connection to the database, and payments also need some.
 		most = min(most, cfg.MySQL.MaxOpen*3/4)
 		least = most / 4
 	}
@@ -107,9 +107,9 @@ func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {
 	return a
 }
 
-// newShardQueue returns the queues of order.mode queue, or nil in mode sync, where every
-// order is committed before its answer. An entry is claimed from an instance that has had
-// it for longer than a transaction may take.
+// newShardQueue returns the queues of order.mode queue, or nil in mode sync. In mode sync the server commits
+// every order before it answers. In mode queue a worker claims an entry from another instance that has had
+// the entry for longer than a transaction may take.
 func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 	if cfg.Mode != "queue" {
 		return nil
@@ -117,8 +117,8 @@ func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 	return s.Queue(rand.Text(), cfg.TxTimeout+time.Second)
 }
 
-// heldPolls returns how many polls of queued orders are held at once: an eighth of the requests
-// in flight, so that others find a place.
+// heldPolls returns the number of polls of queued orders that the server holds at once. It is an eighth of
+// the requests in flight, so that other requests find a place.
 func heldPolls(maxInFlight int) int {
 	if maxInFlight == 0 { // no limit
 		return 512
@@ -155,7 +155,7 @@ func openLockBackend(
 	return nil, nil, Usage(fmt.Errorf("lock.backend: %q is not built in", cfg.Lock.Backend))
 }
 
-// openLockServers connects to servers that are there for the locks alone.
+// openLockServers connects to servers that only keep locks: etcd or ZooKeeper.
 func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() error, error) {
 	secure, err := clientTLS("lock", cfg.ClientTLS)
 	if err != nil {
@@ -179,7 +179,7 @@ func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() er
 	return b, b.Close, nil
 }
 
-// openRedlock connects to each of the independent masters, of which a minority may be down.
+// openRedlock connects to each of the independent masters. A minority of them may be down.
 // The fences come from the database, because independent masters have no common counter.
 func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Backend, func() error, error) {
 	secure, err := clientTLS("redis", cfg.Redis.ClientTLS)

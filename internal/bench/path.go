@@ -6,26 +6,26 @@ import "slices"
 type sale int
 
 const (
-	enough    sale = iota // a unit for every buyer
-	soldOut               // no unit left, and every instance knows
-	bought                // units, and buyers that have reached their limit
-	notOpen               // a sale that begins later
-	bareRoute             // no sale: the bare route
-	looking               // units, and visitors who look at them
+	enough    sale = iota // one unit for each buyer
+	soldOut               // no unit is left, and every instance knows it
+	bought                // units are left, and each buyer has reached the limit
+	notOpen               // the sale starts later
+	bareRoute             // no sale: requests to the baseline route
+	looking               // units are left, and visitors query the coupon
 )
 
-// path is one way through the program that is measured.
+// path is one measured way through the program.
 type path struct {
 	name  string
-	what  string   // what is counted, for the note under the table
-	env   []string // settings of the program, beyond those of every path
+	what  string   // the counted response, for the note under the table
+	env   []string // settings of the program, in addition to those of every path
 	sale  sale
-	taps  int  // of a round
-	quick int  // of a quick one
-	keys  bool // each tap has an Idempotency-Key
+	taps  int  // purchase requests of a round
+	quick int  // purchase requests of a quick round
+	keys  bool // each purchase request has an Idempotency-Key
 }
 
-// counts returns the code of the refusal that the path counts, or "" for orders.
+// counts returns the code of the response that the path counts, or "" if the path counts orders.
 func (p path) counts() string {
 	switch p.sale {
 	case soldOut:
@@ -43,7 +43,8 @@ func (p path) counts() string {
 	return ""
 }
 
-// inTurn reports whether the path is taken in turn with the bare route: it costs little more than that.
+// inTurn reports whether the path and the baseline route have interleaved runs. Such a path costs little more
+// than the baseline route.
 func (p path) inTurn() bool { return p.counts() != "" && p.sale != bareRoute }
 
 const (
@@ -52,11 +53,11 @@ const (
 	withTokens  = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
 	modeQueue   = "SECKILL_ORDER__MODE=queue"
 	noLock      = "SECKILL_LOCK__BACKEND=none"
-	// A whole row may be in the queue at once: refusals are not what is measured.
+	// The queue has room for every purchase request of a round, because the path does not measure refusals.
 	queueLength = "SECKILL_ORDER__QUEUE_CAPACITY=60000"
 )
 
-// The names of paths that others are compared with.
+// The names of the paths that the report compares with others.
 const (
 	bare   = "bare route"
 	batch  = "batch"
@@ -69,9 +70,9 @@ const (
 	limitReached = "limit reached"
 )
 
-// paths lists everything that is measured. Those that take turns with the bare route come last: each of the others is
-// compared with the round of it just before, too. A path whose settings this build refuses is left out and
-// reported.
+// paths lists every measured path. The paths whose runs are interleaved with the baseline route come last. The
+// report also compares each other path with the last round of the baseline route before it. If this build rejects
+// the settings of a path, the benchmark skips the path and reports it.
 var paths = []path{
 	{bare, "a gin route that only answers JSON", nil, bareRoute, 80_000, 4000, false},
 	{batch, "201 after the commit, every step once for many orders", nil, enough, 60_000, 1500, false},

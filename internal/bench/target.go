@@ -2,13 +2,13 @@ package bench
 
 import "fmt"
 
-// Target is a figure that was set before it was measured.
+// Target is a bound on a figure. The project set the bound before it measured the figure.
 type Target struct {
 	What   string
 	Is     float64
-	Least  float64 // 0 = there is none
-	Most   float64 // 0 = there is none
-	Bare   float64 // what the bare route does; 0 = it was not asked, because the figure is a ratio to it or only the program has one
+	Least  float64 // 0 = no lower bound
+	Most   float64 // 0 = no upper bound
+	Bare   float64 // figure of the baseline route; 0 = not measured: a ratio to it, or only the program has the figure
 	exists bool
 }
 
@@ -36,8 +36,8 @@ func (t Target) reference() string {
 	return fmt.Sprintf("%.3g", t.Bare)
 }
 
-// Targets returns the targets that a whole run can judge; what was not measured is left out, and a
-// quick run judges nothing.
+// Targets returns the targets that a whole run can judge. It omits each target whose figure the run did not
+// measure. It returns nil for a quick run.
 func (r *Report) Targets() (all []Target) {
 	if r.Quick {
 		return nil
@@ -79,7 +79,7 @@ func (r *Report) Targets() (all []Target) {
 	return all
 }
 
-// flatness returns the slowest of several over the fastest.
+// flatness returns the rate of the slowest row divided by the rate of the fastest row.
 func flatness(rows []Row) float64 {
 	if len(rows) == 0 {
 		return 0
@@ -91,8 +91,9 @@ func flatness(rows []Row) float64 {
 	return over(low, high)
 }
 
-// ofOneInstance compares a figure of two instances with that of one, of the first row that has so many: those on one
-// master come first. It is 0 if one of them was not measured.
+// ofOneInstance returns the figure of two instances divided by the figure of one instance. Each figure is from the
+// first row with this number of instances; the rows on one master come first. It returns 0 if the run did not
+// measure one of the two figures.
 func ofOneInstance(fleets []Row, m metric) float64 {
 	var is [3]float64
 	for _, row := range fleets {
@@ -103,7 +104,7 @@ func ofOneInstance(fleets []Row, m metric) float64 {
 	return over(is[2], is[1])
 }
 
-// at returns the figures at a share of the peak.
+// at returns the figures at a share of the peak, or no figures if the run did not measure this share.
 func (r *Report) at(share float64) figures {
 	for i, row := range r.Load {
 		if loads[i] == share {
@@ -113,10 +114,10 @@ func (r *Report) at(share float64) figures {
 	return figures{}
 }
 
-// crushed compares a figure under overload with the same at the peak.
+// crushed returns a figure under overload divided by the figure at the peak.
 func crushed(rows []Row, peak figures, m metric) float64 { return over(first(rows)[m], peak[m]) }
 
-// first returns the figures of the first row, if there is one.
+// first returns the figures of the first row, or no figures if there are no rows.
 func first(rows []Row) figures {
 	if len(rows) == 0 {
 		return figures{}

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// check compares what the buyers were told with what the stores hold, when everything
+// check compares the answers that the buyers got with the contents of the stores, after everything
 // has come to rest.
 //
 //	202s to their end ─▶ rest ─▶ orders that no buyer knows of ─▶ read back ─▶ ask again
-//	  ─▶ late buyers take what is left ─▶ rest ─▶ the last look
+//	  ─▶ late buyers take the units that are left ─▶ rest ─▶ the last comparison
 func (r *round) check(ctx context.Context) Result {
 	r.endDoubts(ctx)
 	t, settled := r.rest(ctx, r.doubted())
-	if settled <= r.bound { // otherwise it is broken, and that is enough
+	if settled <= r.bound { // otherwise the round has failed already
 		r.adopt(ctx, t)
 	}
 	r.readBack(ctx)
@@ -28,7 +28,7 @@ func (r *round) check(ctx context.Context) Result {
 		r.askAgain(ctx)
 	}
 	if r.env.kind != expiring && settled <= r.bound {
-		t, _ = r.rest(ctx, time.Now()) // buyers who were asked again may have cancelled what came of it
+		t, _ = r.rest(ctx, time.Now()) // buyers who asked again may have cancelled their new orders
 		r.sellOut(ctx, t.stock)
 		t, _ = r.rest(ctx, time.Now())
 		if t.stock > 0 {
@@ -56,8 +56,8 @@ func (r *round) endDoubts(ctx context.Context) {
 	all.Wait()
 }
 
-// doubted returns when the time began in which everything must come to rest: with the end of the last fault, or
-// with the last answer of 202 after it. An order whose hold is gone with an older epoch may be in doubt for all of it.
+// doubted returns the start of the time in which everything must come to rest. It is the end of the last fault, or
+// the last answer of 202 after it. An order whose hold is gone with an older epoch may be in doubt for this whole time.
 func (r *round) doubted() time.Time {
 	last := r.rec.healed
 	for _, w := range r.wishes {
@@ -87,13 +87,13 @@ func (r *round) endDoubt(ctx context.Context, w *purchase) {
 	}
 }
 
-// rest waits until nothing is on its way, by the stores and by the program's own
-// audit, and says how long it took.
+// rest blocks until the stores and the program's own audit show that nothing is on its way. It returns the state
+// of the stores and the time since the given moment.
 func (r *round) rest(ctx context.Context, since time.Time) (t storeState, took time.Duration) {
 	for {
 		var open error
 		if t, open = r.env.readState(ctx, r.coupon); open == nil {
-			if t.broken() != nil { // it will not mend: compare tells
+			if t.broken() != nil { // it will not recover: compare reports it
 				return t, max(time.Since(since), r.bound+1)
 			}
 			open = t.rest()
@@ -132,15 +132,15 @@ func (r *round) audited(ctx context.Context) error {
 	return errors.New("audit: " + a.String())
 }
 
-// drawOfLostOrders reports whether all that an audit finds is a draw that has lost orders with the database:
-// until an instance notices that it was set back, units that came back in the lost history go to the next
-// ranks, and when it was noticed none may be left for the ranks whose orders were lost.
+// drawOfLostOrders reports whether the only violation of an audit is a draw that lost orders with the database.
+// Units may have come back in the lost history. Until an instance detects that the database was rolled back,
+// these units go to the next ranks. After the detection, no unit may be left for the ranks that lost their orders.
 func (r *round) drawOfLostOrders(a report) bool {
 	return r.rec.wasSetBack() && len(a.Violations) == 1 && strings.HasPrefix(a.Violations[0], "I12:")
 }
 
-// adopt asks again for every owner of an order who was not told of it: the same key
-// must lead to it.
+// adopt finds the orders that no buyer knows of, and repeats the purchase requests of their owners. The same
+// key must lead to the order.
 func (r *round) adopt(ctx context.Context, t storeState) {
 	strangers := map[int64]bool{}
 	for id, o := range t.orders {
@@ -164,19 +164,20 @@ func (r *round) adopt(ctx context.Context, t storeState) {
 	}
 }
 
-// soldOutFor is longer than an instance that has seen all shards empty says so without looking.
+// soldOutFor is longer than the time for which an instance answers sold out from its cache.
 const soldOutFor = 1500 * time.Millisecond
 
-// sellOut lets new buyers come for what is left: with demand for more, nothing may stay.
+// sellOut sends new buyers for the units that are left. They ask for more units than there are, so no unit
+// may be left after them.
 func (r *round) sellOut(ctx context.Context, left int64) {
 	for try := range 3 {
 		if left == 0 {
 			return
 		}
-		if try > 0 && !sleep(ctx, soldOutFor) { // what came back a moment ago may still be refused
+		if try > 0 && !sleep(ctx, soldOutFor) { // the server may still refuse a unit that came back a moment ago
 			return
 		}
-		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: true} // as many buyers as taps
+		late := &workload{client: r.client, rec: r.rec, coupon: r.coupon, once: true} // one request per buyer
 		late.plan(r.rng, int(left)+8)
 		for _, w := range late.wishes {
 			w.lot = keeps
@@ -187,13 +188,13 @@ func (r *round) sellOut(ctx context.Context, left int64) {
 		r.endDoubts(ctx)
 		t, settled := r.rest(ctx, time.Now())
 		if settled > r.bound {
-			return // and rest has said so
+			return // rest has reported it
 		}
 		left = t.stock
 	}
 }
 
-// checkWhole holds what was to go on against what did.
+// checkWhole reports each interruption of the sale by a fault that must not interrupt it.
 func (r *round) checkWhole(t storeState) {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
@@ -213,7 +214,7 @@ func (r *round) checkWhole(t storeState) {
 	}
 }
 
-// compare holds the last look at the stores against the record.
+// compare checks the final state of the stores against the record of the answers.
 func (r *round) compare(t storeState) Result {
 	rec := r.rec
 	rec.mu.Lock()
@@ -266,7 +267,7 @@ func (r *round) compare(t storeState) Result {
 	return res
 }
 
-// complaints are the last lines of a log that are no mere information.
+// complaints returns the last 15 lines of a log that are not at level INFO.
 func complaints(log string) string {
 	var all []string
 	for line := range strings.Lines(log) {
@@ -277,8 +278,8 @@ func complaints(log string) string {
 	return strings.Join(all[max(0, len(all)-15):], " | ")
 }
 
-// retire takes the coupon out of the background work, so that an environment does not become
-// slower with every round.
+// retire ends the coupon in the database, so that the background work ignores the coupon. Otherwise an environment
+// would become slower with every round.
 func (r *round) retire(ctx context.Context) {
 	if _, err := r.env.db.ExecContext(ctx,
 		`UPDATE coupons SET state = 'ended', begins_at = UTC_TIMESTAMP(3) - INTERVAL 4 DAY,

@@ -1,23 +1,22 @@
 // Package config describes every key that can be set, reads the file and the environment,
 // and validates the result.
 //
-// It opens nothing: a configuration that it returns is complete, within its limits and
+// The package opens no connection. A configuration that it returns is complete, within its limits and
 // free of contradictions, but its servers may be down.
 //
 //	defaults ─▶ one YAML file ─▶ SECKILL_… variables ─▶ Validate ─▶ Config
 //	  struct      unknown keys,     unknown names,       limits,
 //	              duplicates        wrong types          contradictions
 //
-// Everything that is wrong is reported together, one line each, naming the key
-// and never its value: a value may be a password.
+// The package reports all errors together, one line for each. A line names the key and never its value,
+// because a value may be a password.
 package config
 
 import "time"
 
-// Config is everything that can be set. The key tags are the names in the
-// file; min and max bound a number or a duration, oneof lists the words a
-// string may be. A duration is never below its min, so none can be zero or
-// negative unless its min says so.
+// Config holds every key that you can set. The key tags are the names in the file. The tags min and max bound a
+// number or a duration, and oneof lists the allowed words of a string. A duration is never below its min. So no
+// duration can be zero or negative unless its min allows it.
 type Config struct {
 	HTTP   HTTP   `key:"http"`
 	Admin  Admin  `key:"admin"`
@@ -36,41 +35,42 @@ type Config struct {
 	Log  Log  `key:"log"`
 	Otel Otel `key:"otel"`
 
-	// AllowUnsafeLock permits lock.backend none. It is set by the variable
-	// SECKILL_ALLOW_UNSAFE_LOCK=1 and by no file, so that it is not shipped by mistake.
+	// AllowUnsafeLock permits lock.backend none. Only the variable SECKILL_ALLOW_UNSAFE_LOCK=1 sets it. No file
+	// can set it, so you cannot ship it by mistake.
 	AllowUnsafeLock bool `key:"-"`
 }
 
-// HTTP is the public listener.
+// HTTP configures the public listener.
 type HTTP struct {
 	Addr            string        `key:"addr"`                                 // host:port
 	ReadTimeout     time.Duration `key:"read_timeout" min:"1ms" max:"10m"`     // reading one request
-	WriteTimeout    time.Duration `key:"write_timeout" min:"1ms" max:"10m"`    // writing one response, event streams apart
+	WriteTimeout    time.Duration `key:"write_timeout" min:"1ms" max:"10m"`    // one response, except event streams
 	IdleTimeout     time.Duration `key:"idle_timeout" min:"1ms" max:"1h"`      // a connection without a request
 	RequestTimeout  time.Duration `key:"request_timeout" min:"1ms" max:"10m"`  // the deadline of one request
-	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // in-flight requests at the end
+	ShutdownTimeout time.Duration `key:"shutdown_timeout" min:"1ms" max:"10m"` // for in-flight requests at shutdown
 	DrainDelay      time.Duration `key:"drain_delay" min:"0s" max:"10m"`       // from not ready to no new connections
-	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // requests at once; the rest is shed
-	MaxStreams      int           `key:"max_streams" min:"1" max:"1000000"`    // event streams at once
+	MaxInFlight     int           `key:"max_in_flight" min:"1" max:"1000000"`  // concurrent requests; others are shed
+	MaxStreams      int           `key:"max_streams" min:"1" max:"1000000"`    // concurrent event streams
 
-	MaxStreamsPerAddress     int `key:"max_streams_per_address" min:"0" max:"1000000"`     // 0 = all
-	MaxConnections           int `key:"max_connections" min:"0" max:"1000000"`             // at once; 0 = what descriptors allow
-	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = a quarter of them
+	MaxStreamsPerAddress     int `key:"max_streams_per_address" min:"0" max:"1000000"`     // 0 = all of max_streams
+	MaxConnections           int `key:"max_connections" min:"0" max:"1000000"`             // 0 = limit of descriptors
+	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = max_connections / 4
 
-	TrustedProxies []string `key:"trusted_proxies"` // CIDRs whose X-Forwarded-For counts
+	TrustedProxies []string `key:"trusted_proxies"` // CIDRs whose X-Forwarded-For the server trusts
 
-	TLSCert string `key:"tls_cert"` // file, reloaded; empty is no TLS
+	TLSCert string `key:"tls_cert"` // file, reloaded; empty = no TLS
 	TLSKey  string `key:"tls_key"`  // file, reloaded
 }
 
-// Admin is the second listener: health, metrics, profiles, and the administrator's routes if they are not public.
+// Admin configures the second listener. It serves health, metrics and profiles, and the administrator's routes if
+// they are not public.
 type Admin struct {
 	Addr string `key:"addr"` // host:port
 	TLS  bool   `key:"tls"`  // with the certificate of the public listener
-	API  bool   `key:"api"`  // the administrator's routes too, and the public listener has none of them
+	API  bool   `key:"api"`  // also serves the administrator's routes, which then leave the public listener
 }
 
-// MySQL is the database. An empty DSN means the embedded one.
+// MySQL configures the database. An empty DSN selects the embedded database.
 type MySQL struct {
 	DSN         Secret        `key:"dsn"`                             // holds a password, so it is hidden
 	MaxOpen     int           `key:"max_open" min:"1" max:"65536"`    // connections
@@ -80,16 +80,16 @@ type MySQL struct {
 	ClientTLS
 }
 
-// ClientTLS is how servers are verified, and what they are shown.
+// ClientTLS configures how the program verifies servers, and which certificate it presents to them.
 type ClientTLS struct {
 	TLS           bool   `key:"tls"`
-	TLSCA         string `key:"tls_ca"`          // file; empty is the system's authorities
-	TLSServerName string `key:"tls_server_name"` // empty is the host of each address, or of the DSN
-	TLSCert       string `key:"tls_cert"`        // file of what servers are shown
+	TLSCA         string `key:"tls_ca"`          // file; empty = the system's authorities
+	TLSServerName string `key:"tls_server_name"` // empty = the host of each address, or of the DSN
+	TLSCert       string `key:"tls_cert"`        // file of the client certificate
 	TLSKey        string `key:"tls_key"`         // file
 }
 
-// Redis is the stock and the locks. No addresses means the embedded one.
+// Redis configures the server of the stock and the locks. No addresses select the embedded Redis.
 type Redis struct {
 	Addrs            []string `key:"addrs"`
 	Mode             string   `key:"mode" oneof:"single sentinel cluster"`
@@ -106,40 +106,40 @@ type Redis struct {
 	DialTimeout time.Duration `key:"dial_timeout" min:"1ms" max:"1m"` // of one connection attempt
 }
 
-// Auth is the authentication of clients.
+// Auth configures the authentication of clients.
 type Auth struct {
 	Secret          Secret        `key:"secret"`                             // signs the tokens, at least 32 bytes
 	KeyID           string        `key:"key_id"`                             // kid of auth.secret
-	OldSecrets      Secret        `key:"old_secrets"`                        // KID:SECRET, … that verify and do not sign
+	OldSecrets      Secret        `key:"old_secrets"`                        // KID:SECRET, …, only for verification
 	JWKSFile        string        `key:"jwks_file"`                          // public keys, reloaded
-	Issuer          string        `key:"issuer"`                             // what iss must be
-	Audience        string        `key:"audience"`                           // what aud must have
+	Issuer          string        `key:"issuer"`                             // required value of iss
+	Audience        string        `key:"audience"`                           // required member of aud
 	MaxTokenTTL     time.Duration `key:"max_token_ttl" min:"1s" max:"8760h"` // the longest life of any token
-	DeniedUsersFile string        `key:"denied_users_file"`                  // an id a line, reloaded
+	DeniedUsersFile string        `key:"denied_users_file"`                  // one user id per line, reloaded
 
 	DemoLogin bool          `key:"demo_login"`                     // POST /sessions for every user
-	DemoOpen  bool          `key:"demo_open"`                      // embedded stores on a public address
-	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token given out by POST /sessions
+	DemoOpen  bool          `key:"demo_open"`                      // allows embedded stores on a public address
+	TokenTTL  time.Duration `key:"token_ttl" min:"1s" max:"8760h"` // of a token that POST /sessions issues
 }
 
-// Stock is how the units are split.
+// Stock configures how the program splits a coupon's units.
 type Stock struct {
 	Shards     int           `key:"shards" min:"1" max:"1024"`      // counters per coupon
-	Rows       string        `key:"rows" oneof:"coupon shard"`      // how many the database keeps it in
-	RefusalTTL time.Duration `key:"refusal_ttl" min:"1ms" max:"1s"` // how old what is refused without I/O may be
+	Rows       string        `key:"rows" oneof:"coupon shard"`      // database rows: one per coupon or shard
+	RefusalTTL time.Duration `key:"refusal_ttl" min:"1ms" max:"1s"` // maximum age of a cached refusal
 }
 
-// Coupon is the local cache of what is on sale.
+// Coupon configures the local cache of the coupons.
 type Coupon struct {
-	CacheRefresh time.Duration `key:"cache_refresh" min:"1ms" max:"1s"` // how often it is read again
+	CacheRefresh time.Duration `key:"cache_refresh" min:"1ms" max:"1s"` // interval between reads
 }
 
-// Lock is the user's lock.
+// Lock configures the user's lock.
 type Lock struct {
 	Backend string        `key:"backend" oneof:"redis redlock mysql etcd zookeeper none"`
 	Addrs   []string      `key:"addrs"`                     // servers of redlock, etcd or zookeeper
 	Lease   time.Duration `key:"lease" min:"1ms" max:"10m"` // at least twice order.tx_timeout
-	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = not at all
+	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = no wait
 	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
 
 	Username  string `key:"username"` // of etcd or zookeeper
@@ -147,14 +147,14 @@ type Lock struct {
 	ClientTLS        // of etcd or zookeeper
 }
 
-// Order is the order path.
+// Order configures the order path.
 type Order struct {
-	BatchSize          int           `key:"batch_size" min:"1" max:"1024"` // orders that are made together at most
+	BatchSize          int           `key:"batch_size" min:"1" max:"1024"` // maximum number of orders in one batch
 	Mode               string        `key:"mode" oneof:"sync queue"`
 	QueueCapacity      int           `key:"queue_capacity" min:"1" max:"1000000"`   // entries of one shard
-	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // an entry that is older is refused
-	QueueOrder         string        `key:"queue_order" oneof:"fifo lottery"`       // the first buyers of a sale come first, or are drawn
-	LotteryWindow      time.Duration `key:"lottery_window" min:"1s" max:"10m"`      // after the begin of a sale, in which tickets are given
+	QueueMaxAge        time.Duration `key:"queue_max_age" min:"1ms" max:"20s"`      // the worker rejects an older entry
+	QueueOrder         string        `key:"queue_order" oneof:"fifo lottery"`       // lottery draws the first buyers
+	LotteryWindow      time.Duration `key:"lottery_window" min:"1s" max:"10m"`      // for tickets, from a sale's start
 	PaymentTimeout     time.Duration `key:"payment_timeout" min:"1ms" max:"720h"`   // from pending to expired
 	Cooldown           time.Duration `key:"cooldown" min:"0s" max:"24h"`            // after a cancelled or expired order
 	TxTimeout          time.Duration `key:"tx_timeout" min:"1ms" max:"1m"`          // the transaction's budget
@@ -162,56 +162,56 @@ type Order struct {
 	BackgroundInterval time.Duration `key:"background_interval" min:"1ms" max:"1m"` // between background passes
 
 	Token       string        `key:"token" oneof:"off required"`   // a purchase token for each order
-	TokenTTL    time.Duration `key:"token_ttl" min:"1s" max:"1h"`  // it buys nothing after it
-	TokenLead   time.Duration `key:"token_lead" min:"0s" max:"1h"` // before the sale
-	TokenSecret Secret        `key:"token_secret"`                 // signs them; empty is auth.secret
-	ProofURL    string        `key:"proof_url"`                    // asked before a token is issued
+	TokenTTL    time.Duration `key:"token_ttl" min:"1s" max:"1h"`  // life of a purchase token
+	TokenLead   time.Duration `key:"token_lead" min:"0s" max:"1h"` // how long before the sale tokens are issued
+	TokenSecret Secret        `key:"token_secret"`                 // signs the tokens; empty = auth.secret
+	ProofURL    string        `key:"proof_url"`                    // the server calls it before it issues a token
 }
 
-// Admission limits how many orders are made at once, and how many requests wait.
+// Admission limits the number of concurrent orders and the number of waiting requests.
 type Admission struct {
-	MaxConcurrent int           `key:"max_concurrent" min:"1" max:"100000"` // orders at once
-	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // requests that wait; more are refused
+	MaxConcurrent int           `key:"max_concurrent" min:"1" max:"100000"` // concurrent orders
+	MaxWaiting    int           `key:"max_waiting" min:"0" max:"1000000"`   // waiting requests; others are rejected
 	MaxWait       time.Duration `key:"max_wait" min:"0s" max:"1m"`          // of one request
 }
 
-// ID is how order ids are made.
+// ID configures the generator of order ids.
 type ID struct {
 	Generator string `key:"generator" oneof:"snowflake daily"`
 }
 
-// Rate is what one client may ask, in requests per second; 0 is no limit.
+// Rate limits the requests of one client, in requests per second; 0 = no limit.
 type Rate struct {
 	PerUser  int `key:"per_user" min:"0" max:"1000000"` // orders, payments and reads of one user
-	Burst    int `key:"burst" min:"1" max:"1000000"`    // requests at once, of a user and of logins
+	Burst    int `key:"burst" min:"1" max:"1000000"`    // size of a burst of requests, of a user and of logins
 	Sessions int `key:"sessions" min:"0" max:"1000000"` // POST /sessions from one address
 
 	PerAddress  int  `key:"per_address" min:"0" max:"1000000"` // all requests from one address
-	PerInstance bool `key:"per_instance"`                      // limits are of each instance, not of all together
+	PerInstance bool `key:"per_instance"`                      // per instance, not for all instances together
 }
 
-// Log is what is written to standard error.
+// Log configures the log on standard error.
 type Log struct {
 	Level  string `key:"level" oneof:"debug info warn error"`
 	Format string `key:"format" oneof:"auto json text"` // auto: text on a terminal, JSON elsewhere
 }
 
-// Otel is the traces of OpenTelemetry. They are off unless there is an endpoint, or some are kept.
+// Otel configures the traces of OpenTelemetry. They are off unless Endpoint is set or Keep is above 0.
 type Otel struct {
-	Endpoint string `key:"endpoint"`                     // URL of a collector, OTLP over HTTP; "" sends nothing
-	Sample   int    `key:"sample" min:"0" max:"1000000"` // one of so many requests; 0 = those alone that ask
-	Keep     int    `key:"keep" min:"0" max:"100000"`    // traces that are kept for their buyers
+	Endpoint string `key:"endpoint"`                     // URL of a collector, OTLP over HTTP; "" = send nothing
+	Sample   int    `key:"sample" min:"0" max:"1000000"` // traces one of N requests; 0 = only requests that ask
+	Keep     int    `key:"keep" min:"0" max:"100000"`    // number of traces kept for their buyers
 }
 
-// Default returns the configuration of a program without a file and variables: embedded
-// stores, loopback only. It passes Validate.
+// Default returns the configuration of a program without a file and variables: embedded stores on loopback
+// addresses. It passes Validate.
 func Default() Config {
 	return Config{
 		HTTP: HTTP{
 			Addr:            "127.0.0.1:8080",
 			ReadTimeout:     5 * time.Second,
 			WriteTimeout:    15 * time.Second,
-			IdleTimeout:     100 * time.Second, // Go and Traefik keep one for 90 s
+			IdleTimeout:     100 * time.Second, // Go and Traefik keep an idle connection for 90 s
 			RequestTimeout:  3 * time.Second,
 			ShutdownTimeout: 15 * time.Second,
 			DrainDelay:      6 * time.Second,

@@ -15,8 +15,8 @@ import (
 // that passed Validate has both embedded or neither.
 func (c Config) Embedded() bool { return c.MySQL.DSN == "" && len(c.Redis.Addrs) == 0 }
 
-// checkStores refuses one real store together with an embedded one: orders that outlive their stock, or stock that
-// outlives its orders.
+// checkStores rejects one real store together with an embedded one. With such a pair, orders would outlive their
+// stock, or the stock would outlive its orders.
 func (c Config) checkStores(wrong *problems) {
 	switch {
 	case c.MySQL.DSN != "" && len(c.Redis.Addrs) == 0:
@@ -62,11 +62,11 @@ func (c Config) checkRedis(wrong *problems) {
 	}
 }
 
-// isPrefix reports whether p may begin the names of keys. A brace would move the keys of one shard to different nodes
-// of a cluster. A star would be a pattern. It is short, because each key has it.
+// isPrefix reports whether the names of keys may start with p. A brace would move the keys of one shard to different
+// nodes of a cluster. A star would be a pattern. A prefix is short, because each key has it.
 func isPrefix(p string) bool { return isWord(p, ":._-") }
 
-// isWord reports whether text is 1 to 64 letters, digits and others.
+// isWord reports whether text has 1 to 64 characters, each a letter, a digit or one of others.
 func isWord(text, others string) bool {
 	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, func(r rune) bool {
 		return !strings.ContainsRune(others, r) && (r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r))
@@ -81,14 +81,14 @@ func (c Config) checkMySQL(wrong *problems) {
 		return
 	}
 	const key = "mysql.dsn"
-	// The driver's error may quote the DSN, and with it the password.
+	// The driver's error may quote the DSN with the password.
 	dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal())
 	if err != nil {
 		wrong.add("mysql.dsn is not a data source name: write "+
 			"USER:PASSWORD@tcp(HOST:3306)/DATABASE?timeout=1s&readTimeout=2s&writeTimeout=2s", key)
 		return
 	}
-	// A commit does not listen to its context, so these are its only bounds.
+	// A commit ignores its context, so these timeouts are its only bounds.
 	var missing []string
 	for _, t := range []struct {
 		name string
@@ -118,8 +118,8 @@ func (c Config) checkMySQL(wrong *problems) {
 	c.checkParams(wrong)
 }
 
-// unsafeParams are parameters of a DSN that the program's statements or the server's
-// secrets do not survive. Their names are compared without regard to case.
+// unsafeParams maps each DSN parameter that would break the program's statements or expose secrets to the reason.
+// checkParams compares the names without regard to case.
 var unsafeParams = map[string]string{
 	"allowallfiles":            "a server could read files of this machine",
 	"allowcleartextpasswords":  "the password would be sent as it is",
@@ -137,8 +137,8 @@ var unsafeParams = map[string]string{
 	"transaction_read_only":    "the server would take no orders",
 }
 
-// checkParams refuses parameters that mysql.Config does not show, and character sets in
-// which an escaped parameter could end early: in GBK a character may end in a backslash.
+// checkParams rejects parameters that mysql.Config does not show. It also rejects character sets in which an escaped
+// parameter could end early: in GBK a character may end in a backslash.
 func (c Config) checkParams(wrong *problems) {
 	const key = "mysql.dsn"
 	text := c.MySQL.DSN.Reveal()
@@ -161,7 +161,7 @@ func (c Config) checkParams(wrong *problems) {
 	}
 }
 
-// Warnings returns the values that are allowed and still worth a line in the log at start.
+// Warnings returns a warning for each allowed value that deserves a line in the log at start.
 func (c Config) Warnings() []string {
 	var out []string
 	if c.Auth.DemoLogin && !c.Embedded() {
@@ -190,7 +190,7 @@ func (c Config) Warnings() []string {
 	return out
 }
 
-// longTTL is the life above which a token is worth a warning.
+// longTTL is the token life above which Warnings returns a warning.
 const longTTL = 24 * time.Hour
 
 // FillDevelopment generates the values that an embedded setup needs and the configuration lacks. It returns the keys

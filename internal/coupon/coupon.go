@@ -1,18 +1,18 @@
-// Package coupon knows what is on sale and when.
+// Package coupon defines a coupon, its states and its sale window.
 //
-// It decides whether a coupon may be bought at a moment; it does not sell: that
-// is package order. A coupon moves along one line, and back only by a pause:
+// The package decides whether a buyer may buy a coupon at a moment. Package order sells the units. A coupon moves
+// along one line, and back only by a pause:
 //
 //	draft ─▶ publication ─▶ on_sale ─▶ ended
 //	             ▲             │
 //	             └── paused ◀──┘
 //
-// The state is what an administrator wants. Whether the stock is there is another matter:
-// while it is being loaded no order is admitted, whatever the state.
+// The state expresses the intent of an administrator. It does not show whether the stock is loaded. While the
+// stock is being loaded, the server admits no order in any state.
 //
-// An epoch is one loading of the stock into Redis. Every unit is reserved under
-// the epoch of its loading, and the database refuses an order of an older one,
-// so that the stock can be loaded again at any time without counting twice.
+// An epoch is one loading of the stock into Redis. Every reservation belongs to the epoch of its loading. The
+// database rejects an order of an older epoch. So an administrator can load the stock again at any time, and no
+// unit counts twice.
 package coupon
 
 import (
@@ -24,18 +24,18 @@ import (
 	"unicode/utf8"
 )
 
-// State is where a coupon is in its life.
+// State is a stage in the life of a coupon.
 type State string
 
 // The states of a coupon.
 const (
 	Draft  State = "draft"   // not announced: only administrators see it
-	OnSale State = "on_sale" // open, inside its window and once its stock is loaded
-	Paused State = "paused"  // closed for now; a publication opens it again
+	OnSale State = "on_sale" // open inside its window, after its stock is loaded
+	Paused State = "paused"  // closed until a publication opens it again
 	Ended  State = "ended"   // over for good, by an administrator or by the clock
 )
 
-// The reasons why a coupon cannot be bought, shown or changed.
+// The reasons why the server does not sell, show or change a coupon.
 var (
 	ErrNotFound   = errors.New("coupon: not found")
 	ErrNotStarted = errors.New("coupon: the sale has not started")
@@ -48,7 +48,7 @@ var (
 	ErrTorn       = errors.New("coupon: a shard that was loaded is lost: its epoch cannot be opened")
 )
 
-// The bounds of what a coupon may be.
+// The bounds of a coupon's fields.
 const (
 	MaxTitle = 200           // characters
 	MaxStock = 100_000_000   // units
@@ -56,7 +56,7 @@ const (
 	MaxPrice = 1_000_000_000 // cents
 )
 
-// Coupon is what is on sale: so many units, a window of time, a limit per user.
+// Coupon is a product on sale. It has a number of units, a sale window and a limit per user.
 type Coupon struct {
 	ID           int64
 	Title        string
@@ -65,17 +65,17 @@ type Coupon struct {
 	LimitPerUser int   // live orders that one user may have
 	PriceCents   int64
 	BeginsAt     time.Time // the first moment of the sale
-	EndsAt       time.Time // the first moment after it
+	EndsAt       time.Time // the first moment after the sale
 	State        State
-	Epoch        int64 // names the latest loading of its stock, see EpochAfter; 0 before the first
-	Shards       int   // Redis counters that the stock is split over; 0 before the first time and when they are freed
-	StockRows    int   // rows that the database splits Left over, one a shard; 0: it is in the coupon's row
-	Raised       int64 // units added since its epoch began, while it was on sale: the shards are owed each once
-	Loading      bool  // its epoch has begun and the shards are not known to be loaded with it
-	Opening      bool  // Loading, and every shard has its buyers: some may be open
+	Epoch        int64 // names the latest loading of its stock, see EpochAfter; 0 before the first loading
+	Shards       int   // Redis counters of the stock; 0 before the first loading and after they are freed
+	StockRows    int   // database rows of Left, one per shard; 0 = Left is in the coupon's row
+	Raised       int64 // units added to the running sale since its epoch started; the shards get each of them once
+	Loading      bool  // its epoch has started, and the database has no record that the shards are loaded with it
+	Opening      bool  // Loading, and every shard has its buyers; some shards may be open
 }
 
-// Check reports everything about c that is out of bounds, as one ErrInvalid.
+// Check returns one ErrInvalid that lists every field of c that is out of bounds, or nil.
 func (c Coupon) Check() error {
 	var wrong []string
 	bounds := func(name string, v, low, high int64) {
@@ -104,9 +104,9 @@ func (c Coupon) Check() error {
 	return nil
 }
 
-// Admits returns nil if a unit may be asked for at now, or else ErrNotFound, which a draft is to
-// buyers, ErrNotStarted, ErrEnded or ErrNotLoaded. The window includes its begin and excludes its
-// end.
+// Admits returns nil if a buyer may ask for a unit at now. Otherwise it returns ErrNotFound, ErrNotStarted,
+// ErrEnded or ErrNotLoaded. A draft is ErrNotFound, because buyers do not see it. The window includes its start
+// and excludes its end.
 func (c Coupon) Admits(now time.Time) error {
 	switch {
 	case c.State == Draft:
@@ -121,14 +121,14 @@ func (c Coupon) Admits(now time.Time) error {
 	return nil
 }
 
-// EpochAfter returns the epoch that begins now. The epochs of a coupon grow, and none is ever
-// used twice, not even by a database that this one was restored or copied from or that it
-// replaced: an epoch is the time in microseconds. As a double, which is what Lua has for
-// numbers, it is exact for another two hundred years.
+// EpochAfter returns the epoch that starts now. The epochs of a coupon grow, because an epoch is the time in
+// microseconds. No database uses an epoch twice. Neither does a database that this database was restored or
+// copied from, or that it replaced. Lua stores numbers as doubles, and a double holds the epoch exactly for
+// another two hundred years.
 func EpochAfter(last int64, now time.Time) int64 { return max(last+1, now.UnixMicro()) }
 
-// StateAt returns the state as a buyer sees it: a sale whose window has passed has ended,
-// whether or not the database says so.
+// StateAt returns the state that a buyer sees. After the window the sale has ended, even if the database has
+// another state.
 func (c Coupon) StateAt(now time.Time) State {
 	if !now.Before(c.EndsAt) {
 		return Ended

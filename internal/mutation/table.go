@@ -20,16 +20,17 @@ the mutated package or of the tests.
 `
 
 const (
-	// ResultsFile keeps the results below the root, because the gallery shows the tests that it names.
+	// ResultsFile keeps the results of the mutants. The path is relative to the root, because the gallery shows the
+	// tests that the file names.
 	ResultsFile = "internal/mutation/testdata/results.jsonl"
-	// TableFile is the table that is written from the results. It is not part of the repository.
+	// TableFile is the table that the command writes from the results. It is not part of the repository.
 	TableFile = "bin/mutants.md"
 
 	command = "go run ./internal/mutation/cmd/mutants -table " + TableFile
 )
 
-// Table returns the results of all mutants as Markdown, a table for each package. A result
-// of before a change of the mutant or of its packages has a star.
+// Table returns the results of all mutants as Markdown, with one table per package. A star marks each result that is
+// older than the last change of the mutant or of its packages.
 func Table(o Options, all []Mutant) (string, error) {
 	kept, err := loadResults(o.Results)
 	if err != nil {
@@ -60,10 +61,10 @@ func Table(o Options, all []Mutant) (string, error) {
 	return fmt.Sprintf(tableHead, len(all), killed, now, len(all)-killed-never, never, command) + text.String(), nil
 }
 
-// short is the name within the package.
+// short returns the mutant's name without the package.
 func (m Mutant) short() string { return strings.TrimPrefix(m.Name(), m.Room()+"/") }
 
-// times says how often the mutant was killed.
+// times returns how often the tests killed the mutant, as text.
 func (r Result) times(current bool) string {
 	var text string
 	switch r.Verdict {
@@ -80,7 +81,7 @@ func (r Result) times(current bool) string {
 	return text
 }
 
-// says names the test that killed it, and what that test said.
+// says returns the name and the message of the test that killed the mutant, as text.
 func (r Result) says() string {
 	switch {
 	case r.By == "":
@@ -91,8 +92,8 @@ func (r Result) says() string {
 	return code(r.By) + ": " + code(r.Message)
 }
 
-// cell makes a text safe for a Markdown table.
+// cell escapes a text for a cell of a Markdown table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// code is cell for what is to be read as it stands.
+// code returns a text as inline code for a cell of a Markdown table.
 func code(text string) string { return "`" + cell(strings.ReplaceAll(text, "`", "'")) + "`" }

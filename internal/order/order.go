@@ -1,6 +1,6 @@
-// Package order sells units of coupons: it decides what comes before what.
+// Package order sells units of coupons and defines the order of the steps.
 //
-// The page to read first is place.go:
+// Read place.go first:
 //
 //	request ─▶ may it be bought (local) ─▶ is it sold out (local) ─▶ is a permit free (local)
 //	        ─▶ RESERVE  a hold on one unit in the user's home shard
@@ -10,27 +10,25 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
-// Every step is done once for many orders, and each is answered with an outcome of its own (batch.go):
+// The package does every step once for many orders, and each order gets its own outcome (batch.go):
 //
 //	place ─▶ ┐ RESERVE many ─▶ LOCK many
 //	place ─▶ ┤   BEGIN  all fences ─▶ all slots ─▶ all orders ─▶ all units  COMMIT
 //	place ─▶ ┘ UNLOCK many ─▶ CONFIRM many
 //
-// The Committer (placement.go) does what stands between BEGIN and COMMIT. It takes each order as a
-// value: the order to be placed, its fence, limit and epoch. With order.batch_size: 1 each order is
-// made by itself.
+// The Committer (placement.go) does the steps between BEGIN and COMMIT. It takes each order as a value: the new order
+// with its fence, limit and epoch. With order.batch_size: 1 each order has its own steps.
 //
-// With order.mode: queue the answer comes after RESERVE, which also writes an entry into
-// the shard's queue, and a worker does the rest (queue.go, worker.go). With order.queue_order:
-// lottery the first buyers are drawn (lottery.go), and go on from RESERVE in that order.
+// With order.mode: queue the server answers after RESERVE. RESERVE also writes an entry into the shard's queue, and
+// a worker does the other steps (queue.go, worker.go). With order.queue_order: lottery a draw ranks the first buyers
+// (lottery.go). The buyers continue from RESERVE in this rank.
 //
-// The lock makes one request of a user wait for another; it does not keep the data
-// right. The fence, the unique slot and the conditional update do, and they would with a
-// lock that excludes nothing.
+// The lock makes one request of a user wait for another. It does not keep the data correct. The fence, the unique
+// slot and the conditional update keep the data correct, even with a lock that excludes nothing.
 //
-// An epoch is one loading of a coupon's stock into the shards. A hold belongs to the
-// epoch that it was reserved in, and TakeOne refuses a unit of any other epoch. So the
-// stock can be loaded again at any time, and no unit is counted twice.
+// An epoch is one loading of a coupon's stock into the shards. A hold belongs to the epoch of its reservation, and
+// TakeOne rejects a unit of any other epoch. So an administrator can load the stock again at any time, and no unit
+// counts twice.
 package order
 
 import (
@@ -38,25 +36,25 @@ import (
 	"time"
 )
 
-// Status is where an order is in its life: pending ─▶ paid | cancelled | expired.
+// Status is a stage in the life of an order: pending ─▶ paid | cancelled | expired.
 type Status string
 
 // The states of an order.
 const (
-	Pending   Status = "pending"   // a unit is taken, payment is awaited until ExpiresAt
+	Pending   Status = "pending"   // the order has a unit and awaits payment until ExpiresAt
 	Paid      Status = "paid"      // final
-	Cancelled Status = "cancelled" // by its owner; the unit went back
+	Cancelled Status = "cancelled" // its owner cancelled it; the unit went back
 	Expired   Status = "expired"   // not paid in time; the unit went back
-	// Void is no order: its row takes an order's place, so that a request whose
-	// outcome was unknown can never become one.
+	// Void marks a row that is not an order. The row takes the order's place, so that a request with an unknown
+	// outcome can never become an order.
 	Void Status = "void"
-	// InDoubt is never stored in the database: it is the status of an order while the
-	// outcome of its commit is unknown. It ends in an order or in Void.
+	// InDoubt is the status of an order while the outcome of its commit is unknown. The database never stores it.
+	// The request ends in an order or in Void.
 	InDoubt Status = "in_doubt"
-	// Queued is never stored there either: the request has a unit and waits in the
-	// queue of its shard. It ends in an order or in Void.
+	// Queued is the status of a request that has a unit and waits in the queue of its shard. The database never
+	// stores it. The request ends in an order or in Void.
 	Queued Status = "queued"
-	// NotDrawn is never stored either: the request had a ticket, and others were drawn.
+	// NotDrawn is the status of a request whose ticket lost the draw. The database never stores it.
 	NotDrawn Status = "not_drawn"
 )
 
@@ -71,29 +69,29 @@ type Order struct {
 	Slot       int // 1 to the limit per user while the order is live, 0 after
 	Status     Status
 	PriceCents int64
-	RequestID  string // the request that made it; one order at most has it
+	RequestID  string // the request that made the order; at most one order has it
 	Shard      int    // the shard that its unit came from
-	Fence      uint64 // of the lock that it was made under
+	Fence      uint64 // of the lock that its request held
 	CreatedAt  time.Time
-	ExpiresAt  time.Time     // when it expires unless it is paid
-	Position   QueuePosition // while it is Queued
-	DrawsAt    time.Time     // while it is Queued as a ticket: when it is drawn
+	ExpiresAt  time.Time     // when the unpaid order expires
+	Position   QueuePosition // while the order is Queued
+	DrawsAt    time.Time     // the time of the draw, while the order is Queued as a ticket
 }
 
 // QueuePosition is the place of an order in the queue of its shard.
 type QueuePosition struct {
 	Epoch      int64         // the queue ends with its epoch
-	Number     int64         // counted by the shard's queue from 1
-	Ahead      int64         // how many come before it, about
-	Each       time.Duration // that an entry of the queue takes, about; 0 is not known
-	RetryAfter time.Duration // when to ask again, as it may be its turn; 0 is soon, or not known
+	Number     int64         // the shard's queue counts from 1
+	Ahead      int64         // estimated number of entries before it
+	Each       time.Duration // estimated time for one entry of the queue; 0 = unknown
+	RetryAfter time.Duration // when the client should ask again; 0 = soon, or unknown
 }
 
-// Wait returns the time until the order is processed, about; 0 is not known.
+// Wait returns the estimated time until a worker processes the order; 0 = unknown.
 func (p QueuePosition) Wait() time.Duration { return time.Duration(p.Ahead+1) * p.Each }
 
-// The reasons why an order was not made, found or changed. Package coupon has those of
-// a coupon that is not on sale or is sold out.
+// The reasons why the package did not make, find or change an order. Package coupon has the reasons for a coupon
+// that is not on sale or is sold out.
 var (
 	ErrNotFound     = errors.New("order: not found")
 	ErrLimitReached = errors.New("order: the user has as many as the limit allows")
@@ -103,36 +101,36 @@ var (
 	ErrKeyReused    = errors.New("order: the idempotency key belongs to another request")
 	ErrUnavailable  = errors.New("order: store unavailable")
 
-	// ErrPermitExpired and ErrOtherSale: the request's Permit does not admit it.
+	// ErrPermitExpired and ErrOtherSale report that the request's Permit does not admit the request.
 	ErrPermitExpired = errors.New("order: the time of the permit is over")
 	ErrOtherSale     = errors.New("order: the permit is of another sale")
 
-	// ErrVoided: the outcome of the request was unknown, and a void order has decided
-	// that it never becomes one.
+	// ErrVoided reports that a void order took the request's place. The outcome of the request was unknown, and the
+	// request can never become an order.
 	ErrVoided = errors.New("order: the request was given up")
-	// ErrCommitUnknown: the commit failed and may have happened. The order returned with
-	// it has the id under which its outcome can be asked for.
+	// ErrCommitUnknown reports that the commit failed and may have happened. The returned order has the id with
+	// which the client can ask for the outcome.
 	ErrCommitUnknown = errors.New("order: the outcome of the commit is not known")
 
-	// ErrOverloaded: too many orders are in progress, or the queue is full. Nothing was taken.
+	// ErrOverloaded reports that too many orders are in progress, or that the queue is full. The request took no unit.
 	ErrOverloaded = errors.New("order: too many at once")
 
-	// ErrStaleEpoch: the stock was loaded again since the hold was taken.
+	// ErrStaleEpoch reports that a loading of the stock followed the reservation of the hold.
 	ErrStaleEpoch = errors.New("order: the stock was loaded again")
-	// ErrStaleFence: a later holder of the user's lock has written already.
+	// ErrStaleFence reports that a later holder of the user's lock has already written.
 	ErrStaleFence = errors.New("order: a later holder of the lock has written")
-	// ErrDuplicate: the request id is taken, by an order or by a void one.
+	// ErrDuplicate reports that an order or a void order already has the request id.
 	ErrDuplicate = errors.New("order: the request has an order already")
 )
 
-// StaleFenceError is an ErrStaleFence with the fence that the database has seen.
+// StaleFenceError is an ErrStaleFence with the given fence and the fence in the database.
 type StaleFenceError struct {
 	Given, Seen uint64
 }
 
 func (e *StaleFenceError) Error() string { return ErrStaleFence.Error() }
 
-// CooldownError is an ErrCooldown with the time that is left of it.
+// CooldownError is an ErrCooldown with the remaining time of the cooldown.
 type CooldownError struct{ Left time.Duration }
 
 func (e *CooldownError) Error() string { return ErrCooldown.Error() }

@@ -13,9 +13,9 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// maxMembers is how many members one run of a script has: so few that it does not keep other
-// clients of the server waiting for more than 5 ms. Of reserve.lua, the dearest, a member
-// takes 15 to 27 microseconds of a processor's time on a busy machine.
+// maxMembers is the maximum number of members in one run of a script. With this limit a run does not block other
+// clients of the server for more than 5 ms. The most expensive script is reserve.lua. One member of it takes 15 to 27
+// microseconds of CPU time on a busy machine.
 const maxMembers = 100
 
 // ReserveMany implements order.Stock:
@@ -23,7 +23,7 @@ const maxMembers = 100
 //	requests ─▶ by home shard ─▶ a script each, all in one pipeline ─▶ held
 //	                                                                ─▶ refused
 //	                                                                ─▶ empty ─▶ read all counters ─▶ sold out
-//	                                                                                              ─▶ alone
+//	                                                                                              ─▶ individually
 func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	all := make([]order.Reservation, len(requests))
 	var b batch
@@ -47,8 +47,9 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 	return all
 }
 
-// endEmpty answers those whose home is empty: sold out if every shard is. A request to which a sibling may
-// lend a unit goes alone.
+// endEmpty sets the result of each request whose home shard is empty. If every shard is empty, the result is
+// coupon.ErrSoldOut. If a sibling may lend a unit, the result is order.ErrAlone, and the caller makes an individual
+// call.
 func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, all []order.Reservation) {
 	type load struct {
 		couponID, epoch int64
@@ -98,7 +99,7 @@ func (s *Stock) ReleaseMany(ctx context.Context, holds []order.Hold) []error {
 	return all
 }
 
-// run says on which shard a script runs, for which epoch and by which rules.
+// run is the shard, the epoch and the rules of one run of a script.
 type run struct {
 	couponID int64
 	shard    int
@@ -115,10 +116,10 @@ type runOf struct {
 	err     error
 }
 
-// batch is the runs that a call for many makes.
+// batch is the list of runs of one call for many members.
 type batch []*runOf
 
-// add puts a member into the run of its shard, or into another one if that is full.
+// add puts a member into the run of its shard. If that run is full, add puts the member into another run.
 func (b *batch) add(member int, on run, args ...any) {
 	at := slices.IndexFunc(*b, func(r *runOf) bool { return r.run == on && len(r.members) < maxMembers })
 	if at < 0 {
@@ -129,7 +130,7 @@ func (b *batch) add(member int, on run, args ...any) {
 	r.members, r.args = append(r.members, member), append(r.args, args...)
 }
 
-// addHold puts a member on the shard that its unit came from and on its home.
+// addHold adds a member to the shard that its unit came from and to its home shard.
 func (b *batch) addHold(member int, h order.Hold, args ...any) {
 	_ = onShards(h, func(shard int) error {
 		b.add(member, run{couponID: h.CouponID, shard: shard, epoch: h.Epoch}, args...)
@@ -137,14 +138,14 @@ func (b *batch) addHold(member int, h order.Hold, args ...any) {
 	})
 }
 
-// runMany makes all runs of a script in one pipeline, and once more those that were not
-// answered, because every script is idempotent. It gives each member's answer, once for each
-// run that the member is in: order.ErrUnavailable without one, and order.ErrAlone if the
-// server would not run the script, as while a slot of a Cluster is moved.
+// runMany executes all runs of a script in one pipeline. It repeats the runs without an answer once, because every
+// script is idempotent. It calls answered for each run and each member of the run. The error is
+// order.ErrUnavailable if a run has no answer. The error is order.ErrAlone if the server rejects the script, for
+// example during the migration of a Cluster slot.
 func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(member, shard int, answer []string, err error)) {
 	s.send(ctx, b, sc.keys, sc.EvalSha)
 	if lost := slices.DeleteFunc(slices.Clone(b), func(r *runOf) bool { return !r.unanswered() }); len(lost) > 0 && ctx.Err() == nil {
-		s.send(ctx, lost, sc.keys, sc.Eval) // which a server understands that has forgotten the script, too
+		s.send(ctx, lost, sc.keys, sc.Eval) // works even if the server has lost the script
 	}
 	for _, r := range b {
 		if r.err != nil {
@@ -160,7 +161,7 @@ func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(m
 	}
 }
 
-// send makes runs in one pipeline.
+// send executes the runs in one pipeline.
 func (s *Stock) send(
 	ctx context.Context, b batch, keys int,
 	eval func(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd,
@@ -179,8 +180,7 @@ func (s *Stock) send(
 	}
 }
 
-// unanswered reports whether the run may have happened or not, or did not because the server
-// does not know the script.
+// unanswered reports whether the outcome of the run is unknown, or the server does not know the script.
 func (r *runOf) unanswered() bool {
 	return r.err != nil && (!isRefused(r.err) || redis.HasErrorPrefix(r.err, "NOSCRIPT"))
 }
@@ -193,7 +193,7 @@ func (r *runOf) failure() error {
 	return fmt.Errorf("%w: shard %d of coupon %d: %w", err, r.shard, r.couponID, r.err)
 }
 
-// isRefused reports whether err is what a server has said.
+// isRefused reports whether err is an error that a server returned.
 func isRefused(err error) bool {
 	_, said := errors.AsType[redis.Error](err)
 	return said

@@ -6,15 +6,14 @@
 //	               empty? a sibling   buyers  │ …     │ …     │ …
 //	               lends the unit     …
 //
-// All keys of a shard share its hash tag, so one script changes them together, and on a Redis
-// Cluster the shards spread over the masters. The scripts are in lua/. Each checks everything that
-// can refuse before it writes anything, and is idempotent by the request's or the order's id, so
-// that a call whose reply was lost may be repeated. Those that every order needs do for each of
-// many members what they do for one (many.go).
+// All keys of a shard share its hash tag, so one script changes them together. On a Redis Cluster the shards spread
+// over the masters. The scripts are in lua/. Each script does all checks before it writes anything. It is idempotent
+// by the request's or the order's id, so the caller may repeat a call whose reply was lost. The scripts that every
+// order needs run for many members at once, with the same steps for each member (many.go).
 //
-// What is not promised: that a hold becomes an order. Holds do not expire: the instance that took
-// one confirms or releases it, and the reconciler does so for an instance that died. The database
-// has the last word on what is sold.
+// The package does not promise that a hold becomes an order. Holds do not expire. The instance that took a hold
+// confirms or releases it. If the instance dies, the reconciler confirms or releases the hold. The database decides
+// which units are sold.
 package stock
 
 import (
@@ -41,10 +40,10 @@ var files embed.FS
 // script is one atomic step on a shard.
 type script struct {
 	*redis.Script
-	keys int // it uses so many of the shard's keys, from the first
+	keys int // number of the shard's keys that it uses, from the first
 }
 
-// lua makes a script of a file, after others with functions that it uses.
+// lua returns the script of a file. The files in after come first and have the functions that it uses.
 func lua(name string, keys int, after ...string) script {
 	var text strings.Builder
 	for _, file := range append(after, name) {
@@ -53,8 +52,8 @@ func lua(name string, keys int, after ...string) script {
 	return script{redis.NewScript(text.String()), keys}
 }
 
-// ScriptName is the name of the script with this SHA-1, or empty: servers tell of a script by
-// that alone.
+// ScriptName returns the name of the script with this SHA-1, or an empty string. Servers identify a script only by
+// its SHA-1.
 func ScriptName(sha string) string {
 	for name, sc := range map[string]script{
 		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
@@ -72,7 +71,7 @@ func ScriptName(sha string) string {
 func source(name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(err) // the file is compiled in
+		panic(err) // the binary contains the file
 	}
 	return string(text)
 }
@@ -104,7 +103,7 @@ type Stock struct {
 	scripter Scripter // for the calls of every order: the client, or pipelines of it
 	soldOut  *soldOutCache
 	limited  *limitCache
-	prefix   string // begins every key and channel
+	prefix   string // the start of every key and channel
 	cooldown time.Duration
 
 	unmarkTimeout time.Duration
@@ -112,18 +111,18 @@ type Stock struct {
 	log        *slog.Logger
 	halfMoved  halfMoved
 	newer      atomic.Pointer[newerLayout]
-	halfDone   sync.Map     // coupon to the epoch in which a script was cut short
-	deployment atomic.Value // the id of the database's, after the first heartbeat
+	halfDone   sync.Map     // maps a coupon to the epoch in which a script stopped in its middle
+	deployment atomic.Value // the id of the database's deployment, after the first heartbeat
 }
 
-// Scripter runs scripts, and commands with one key. With an error a command has no result.
+// Scripter runs scripts, and commands with one key. A command with an error has no result.
 type Scripter interface {
 	redis.Scripter
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// New returns a Stock. For refusalTTL a coupon that was seen empty counts as sold out without I/O, and a buyer
-// who was refused for the limit as one who is at it, unless a restock is announced.
+// New returns a Stock that caches refusals for refusalTTL. In this time it rejects requests for an empty coupon, and
+// requests of a buyer at the limit, without I/O. The announcement of a restock ends a cached refusal.
 func New(client redis.UniversalClient, refusalTTL time.Duration) *Stock {
 	return &Stock{
 		client: client, scripter: client, prefix: DefaultPrefix,
@@ -133,46 +132,47 @@ func New(client redis.UniversalClient, refusalTTL time.Duration) *Stock {
 	}
 }
 
-// WithScripter runs the calls of every order through path, in pipelines of the same client, for
-// instance. It must be called before the Stock is used.
+// WithScripter sends the calls of every order through path, for example in pipelines of the same client. Call it
+// before you use the Stock.
 func (s *Stock) WithScripter(path Scripter) *Stock {
 	s.scripter = path
 	return s
 }
 
-// WithCooldown refuses a buyer whose order was cancelled or has expired another unit of the same coupon for
-// so long after its unit has come back. A loading of the stock ends it. It must be called before the Stock is used.
+// WithCooldown sets the cooldown of a buyer whose order was cancelled or has expired. The cooldown starts when the
+// unit comes back. Until d has passed, the Stock rejects the buyer's requests for the same coupon. A loading of the
+// stock ends the cooldown. Call WithCooldown before you use the Stock.
 func (s *Stock) WithCooldown(d time.Duration) *Stock {
 	s.cooldown = d
 	return s
 }
 
-// DefaultPrefix begins the names of all keys, unless WithPrefix sets another one.
+// DefaultPrefix starts the names of all keys, unless WithPrefix sets another prefix.
 const DefaultPrefix = "seckill:"
 
-// WithPrefix sets the prefix of all keys and channels: deployments that share a Redis need
-// different ones. It must be called before the Stock is used.
+// WithPrefix sets the prefix of all keys and channels. Deployments that share a Redis need different prefixes. Call
+// it before you use the Stock.
 func (s *Stock) WithPrefix(prefix string) *Stock {
 	s.prefix = prefix
 	return s
 }
 
-// tag is the hash tag that brings a shard's keys into one slot.
+// tag returns the start of a shard's keys. Its hash tag brings them into one slot.
 func (s *Stock) tag(couponID int64, shard int) string {
 	return s.prefix + "{" + strconv.FormatInt(couponID, 10) + ":" + strconv.Itoa(shard) + "}:"
 }
 
-// keySuffixes are what a shard's keys end with, in the order in which every script names them.
+// keySuffixes lists the ends of a shard's keys, in the order in which every script names the keys.
 var keySuffixes = [...]string{"stock", "meta", "holds", "open", "buyers", "requests", "returned", "queue", "dead", "ages"}
 
-// sentinelField is in every hash of a loaded shard, and a member of its set: Redis has no
-// empty keys, and one that is missing was lost.
+// sentinelField is a field of every hash and a member of the set of a loaded shard. Redis deletes empty keys, so
+// without this field a lost key would look like an empty one.
 const sentinelField = "epoch"
 
-// closedCounter is in the place of the counter of a shard that is being loaded.
+// closedCounter replaces the counter of a shard during its loading.
 const closedCounter = "closed"
 
-// keys lists the first n of a shard's keys.
+// keys returns the first n of a shard's keys.
 func (s *Stock) keys(couponID int64, shard, n int) []string {
 	t, all := s.tag(couponID, shard), make([]string, n)
 	for i := range all {
@@ -181,15 +181,15 @@ func (s *Stock) keys(couponID int64, shard, n int) []string {
 	return all
 }
 
-// run executes a script on a shard and, because every script is idempotent, once
-// more if the answer was lost. Any failure of Redis is order.ErrUnavailable.
+// run executes a script on a shard. If the answer is lost, run repeats the script once, because every script is
+// idempotent. On any failure of Redis it returns order.ErrUnavailable.
 func (s *Stock) run(ctx context.Context, sc script, couponID int64, shard int, args ...any) ([]string, error) {
 	answer, _, err := s.runWithRetry(ctx, sc, couponID, shard, args...)
 	return answer, err
 }
 
-// runWithRetry is run, and reports whether the script was sent a second time: then the first
-// sending may still be on its way, and arrive after whatever is done next.
+// runWithRetry is run, and also reports whether it sent the script twice. In this case the first command may still
+// be on its way, and it may arrive after the caller's next step.
 func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, shard int, args ...any) (
 	answer []string, twice bool, err error,
 ) {
@@ -198,7 +198,7 @@ func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, sha
 	for err != nil && s.halfMoved.wait(ctx, k[0], err) {
 		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	}
-	if err != nil { // what is run once more takes its own writes for done
+	if err != nil { // a repeated script treats its earlier writes as done
 		s.cutShort(ctx, couponID, err)
 	}
 	if twice = err != nil && !redis.IsTryAgainError(err) && ctx.Err() == nil; twice {
@@ -213,10 +213,10 @@ func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, sha
 	return answer, twice, nil
 }
 
-// errEmpty: this shard has no unit, which says nothing of the others.
+// errEmpty reports that this shard has no unit. Other shards may have units.
 var errEmpty = errors.New("stock: the shard is empty")
 
-// refusals is what the scripts' words mean.
+// refusals maps the words that the scripts return to errors.
 var refusals = map[string]error{
 	"NOTLOADED": coupon.ErrNotLoaded,
 	"STALE":     order.ErrStaleEpoch,

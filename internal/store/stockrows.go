@@ -10,16 +10,17 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// What is left of a coupon is in its own row, or in rows of coupon_stock: one a shard, so that orders of
-// one coupon wait for each other only where their units came from one shard.
+// stockRow is one row of coupon_stock. The units that are left of a coupon are in the coupon's own row, or in one
+// row of coupon_stock per shard. With these rows, orders of one coupon wait for each other only if their units came
+// from the same shard.
 //
 //	coupons       id 7, stock 0, stock_rows 2
 //	coupon_stock  coupon 7, shard 0, epoch, stock 21
 //	              coupon 7, shard 1, epoch, stock 20
 //
-// The rows belong to the coupon's epoch. Whatever ends an epoch merges them: it locks all of them,
-// which excludes every order that is about to take a unit, and the coupon's row has the units again
-// until the next epoch splits them. Where rows of both tables are locked, those of coupons come first.
+// The rows belong to the coupon's epoch. Each action that ends an epoch merges the rows. It locks all of them, which
+// excludes every order that is about to take a unit. Then the coupon's row has the units until the next epoch splits
+// them. A transaction that locks rows of both tables locks the rows of coupons first.
 type stockRow struct {
 	CouponID int64 `gorm:"primaryKey;autoIncrement:false"`
 	Shard    int   `gorm:"primaryKey;autoIncrement:false"`
@@ -29,13 +30,13 @@ type stockRow struct {
 
 func (stockRow) TableName() string { return "coupon_stock" }
 
-// couponColumns are the columns of coupons, and what their rows of coupon_stock have at the same moment.
+// couponColumns lists the columns of coupons, and the units in their rows of coupon_stock at the same moment.
 const couponColumns = "coupons.*, " + rowsStockSQL + " AS rows_stock"
 
 const rowsStockSQL = "COALESCE((SELECT SUM(s.stock) FROM coupon_stock AS s WHERE s.coupon_id = coupons.id), 0)"
 
-// lockStockRows locks the rows of some coupons, and returns how many units each coupon has in them. The
-// coupons' own rows are locked already.
+// lockStockRows locks the stock rows of some coupons, and returns the number of units that each coupon has in them.
+// The caller has already locked the coupons' own rows.
 func lockStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) (map[int64]int64, error) {
 	var rows []stockRow
 	err := db.WithContext(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).
@@ -50,7 +51,7 @@ func lockStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) (map[int6
 	return units, nil
 }
 
-// mergeStock moves all units of some coupons into their own rows, which are locked already.
+// mergeStock moves all units of some coupons into the coupons' own rows. The caller has already locked these rows.
 func mergeStock(ctx context.Context, db *gorm.DB, coupons ...int64) error {
 	if len(coupons) == 0 {
 		return nil
@@ -74,7 +75,7 @@ func deleteStockRows(ctx context.Context, db *gorm.DB, coupons ...int64) error {
 	return wrap(err, "delete the stock rows of coupons %v", coupons)
 }
 
-// splitStock moves all units of a coupon, whose row is locked, into a row for each of its shards.
+// splitStock moves all units of a coupon into one stock row per shard. The caller has locked the coupon's row.
 func splitStock(ctx context.Context, db *gorm.DB, c *couponRow) error {
 	rows := make([]stockRow, c.Shards)
 	for shard := range rows {
@@ -89,9 +90,9 @@ func splitStock(ctx context.Context, db *gorm.DB, c *couponRow) error {
 	return wrap(err, "split the stock of coupon %d", c.ID)
 }
 
-// raiseStockRows adds to the rows of a coupon, which are locked already, what its shards get: of the units
-// that were added since its epoch began each shard has a share. It returns how many the rows have more, none
-// if the coupon has no rows.
+// raiseStockRows adds new units to the stock rows of a coupon. The caller has already locked the rows. Each shard has
+// a share of the units that were added since the coupon's epoch started. The function returns the number of added
+// units, or 0 if the coupon has no stock rows.
 func raiseStockRows(ctx context.Context, db *gorm.DB, c coupon.Coupon, before int64) (added int64, err error) {
 	if c.StockRows == 0 || c.Raised <= before {
 		return 0, nil
@@ -105,7 +106,7 @@ func raiseStockRows(ctx context.Context, db *gorm.DB, c coupon.Coupon, before in
 	return c.Raised - before, tx{db}.addStock(ctx, sortedDemands(units))
 }
 
-// Stock is Snapshot's.
+// Stock implements Snapshot.
 func (l *snapshot) Stock(ctx context.Context) ([]int64, error) {
 	var rows []stockRow
 	err := l.db.WithContext(ctx).Where("coupon_id = ?", l.coupon.ID).Order("shard").Find(&rows).Error

@@ -2,54 +2,54 @@ package model
 
 import "slices"
 
-// Sale is what is explored: a sale that is small enough, what the adversary may do
-// to it, and what is broken on purpose. It is a System of State.
+// Sale is a sale that is small enough to explore. It also lists the allowed faults of the adversary and the
+// planted bugs. It is a System of State.
 type Sale struct {
 	Units, Limit int8
-	Wishes       []Wish // one for each time that a client asks: three at most
+	Wishes       []Wish // one for each purchase request of a client; three at most
 	Homes        [users]int8
 	Changes      Changes
 	Reconcilers  int8 // 0 or 1
 	Relays       int8 // 0 to 2
 	Raises       int8 // units that an administrator adds while the sale runs
-	Reloads      int8 // that an administrator asks for while nothing is lost
-	StockRows    bool // the database has the stock in a row for each shard
-	// Versions are those of the instances that the attempts run on, two different ones at most; nil:
-	// all of one version. The shards were loaded by the oldest.
+	Reloads      int8 // loadings that an administrator starts while nothing is lost
+	StockRows    bool // the database has the stock in one row per shard
+	// Versions lists the versions of the instances that run the attempts. It has two different versions at most. If
+	// it is nil, all instances have one version. The instance with the oldest version loaded the shards.
 	Versions []uint8
 	Faults   Faults
 	Without  Bugs
 }
 
-// Wish is one time that a user's client asks for a unit. Wishes with the same user
-// and key are one request, asked again, or twice at once.
+// Wish is one purchase request that a user's client sends. Wishes with the same user and key are one request. The
+// client sends it again, or twice at once.
 type Wish struct {
 	User int8
 	Key  byte
 }
 
-// Changes says what may become of a pending order.
+// Changes is the set of the allowed changes of a pending order.
 type Changes uint8
 
-// What may become of a pending order.
+// The changes of a pending order.
 const (
 	Pay Changes = 1 << iota
 	Cancel
 	Expire
 )
 
-// Faults bounds what the adversary does, of each kind so often.
+// Faults limits how often the adversary causes each kind of fault.
 type Faults struct {
 	Crashes   int8 // kill -9 of any process, at any line
-	Losses    int8 // a call whose answer is lost: it was done, was not, or comes late
+	Losses    int8 // a call whose answer is lost: the server did it, did not do it, or does it late
 	Waits     int8 // error 1205 or 1213 in a transaction
-	Leases    int8 // a lease that ends while its holder works and does not know it
-	Failovers int8 // of a shard to a replica that lags
+	Leases    int8 // a lease that ends while its holder works without notice of it
+	Failovers int8 // of a shard to a lagging replica
 	Wipes     int8 // a shard that loses everything
-	SetBacks  int8 // of the database to an earlier state, older than the last heartbeat
+	SetBacks  int8 // rollbacks of the database to a state before the last heartbeat
 }
 
-// request numbers the requests of the wishes by their first wish.
+// request returns the number of the wish's request: the number of its first wish.
 func (m *Sale) request(i int8) int8 {
 	if m.Without.Has(KeyIgnored) {
 		return i
@@ -57,7 +57,7 @@ func (m *Sale) request(i int8) int8 {
 	return m.intent(i)
 }
 
-// intent is the request as the client means it.
+// intent returns the number of the request that the client means.
 func (m *Sale) intent(i int8) int8 {
 	for j := range i {
 		if m.Wishes[j] == m.Wishes[i] {
@@ -78,7 +78,7 @@ func (m *Sale) share(units, k int8) int8 {
 	return units/shards + 1
 }
 
-// Start is the moment after the publication: the shards are loaded, the sale is open.
+// Start returns the state after the publication: the shards are loaded, and the sale is open.
 func (m *Sale) Start() State {
 	s := State{left: m.Faults, reloads: m.Reloads, raises: m.Raises}
 	s.db = database{stock: [shards]int8{m.Units}, epoch: 1, onSale: true}
@@ -92,7 +92,7 @@ func (m *Sale) Start() State {
 	return s
 }
 
-// Next returns every action that is possible now.
+// Next calls tell with every action that is possible in s, and with the state after the action.
 func (m *Sale) Next(s State, tell func(Action, State)) {
 	for i := range m.wishes() {
 		m.attempt(s, i, tell)
