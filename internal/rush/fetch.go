@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // sale is the coupon as the server shows it without a token.
@@ -30,6 +31,31 @@ func (e *refusal) Error() string {
 func (r *run) get(ctx context.Context, path, token string, into any) error {
 	return getBy(ctx, r.client, r.root+r.prefix, path, token, into)
 }
+
+// followRaise reads the stock again if more units were acknowledged than it had at the start: an
+// administrator may have raised it. An instance shows a raise that another instance made after its next
+// refresh, so followRaise asks for up to raiseShownIn.
+func (r *run) followRaise(ctx context.Context) {
+	live := 0
+	for _, a := range r.acks {
+		if a.live(time.Now()) {
+			live++
+		}
+	}
+	for until := time.Now().Add(raiseShownIn); live > r.stock; {
+		var now sale
+		if err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &now); err != nil {
+			return // the record is then compared with the stock at the start
+		}
+		r.stock = max(r.stock, now.Stock)
+		if time.Now().After(until) || !sleep(ctx, 100*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// raiseShownIn is longer than the default of coupon.cache_refresh, 500 ms.
+const raiseShownIn = 1500 * time.Millisecond
 
 func getBy(ctx context.Context, client *http.Client, root, path, token string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, root+path, nil)

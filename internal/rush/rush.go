@@ -174,8 +174,13 @@ func (r *run) wrapUp(ctx context.Context) Report {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.timeouts.wrapUp)
 		defer cancel()
 	}
+	began := r.stock
+	r.followRaise(ctx)
 	f := r.checkRecord(time.Now())
 	rep := r.report(f, seconds)
+	if r.stock > began {
+		rep.note("the stock was raised from %d to %d during the run", began, r.stock)
+	}
 	rep.Stopped = stopped
 	if n := r.unconfirmed(); n > 0 {
 		rep.note("%d payments or cancellations were not confirmed", n)
