@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -15,6 +16,10 @@ const young = time.Minute
 
 // lockFile is in each folder: another that has such a name is not ours.
 const lockFile = ".seckill-lock"
+
+// locks keeps the locks of this process by their folders. The garbage collector closes a file that has no
+// reference, and the lock would end with its file while servers still run in the folder.
+var locks sync.Map
 
 // NewFolder makes a folder in parent whose name begins with prefix, and removes those that killed
 // processes have left there. A folder in use has a file that is locked by its process, and the lock
@@ -34,7 +39,11 @@ func NewFolder(parent, prefix string) (dir string, remove func() error, err erro
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return dir, func() error { return removeLocked(dir, lock) }, nil
+	locks.Store(dir, lock)
+	return dir, func() error {
+		locks.Delete(dir)
+		return removeLocked(dir, lock)
+	}, nil
 }
 
 // removeAbandoned removes the folder if it is ours and of no process.

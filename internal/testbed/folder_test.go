@@ -3,6 +3,7 @@ package testbed
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -40,4 +41,19 @@ func TestFoldersOfKilledProcessesAreRemovedAndNoOthers(t *testing.T) {
 	require.Error(t, err, "it is in use")
 	require.NoError(t, remove())
 	assert.NoDirExists(t, mine)
+}
+
+// TestNewFolder_RemoveIsNotReferenced_StaysLocked collects the garbage after the caller has dropped remove, as
+// a program does whose servers end with it.
+func TestNewFolder_RemoveIsNotReferenced_StaysLocked(t *testing.T) {
+	dir, _, err := NewFolder(t.TempDir(), "run-")
+	require.NoError(t, err)
+	for range 3 { // the file is closed after the collection that finds it
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+
+	_, err = lockFolder(dir, 0)
+
+	require.ErrorIs(t, err, errInUse)
 }
