@@ -11,8 +11,8 @@ import (
 	"example.com/seckill/internal/system"
 )
 
-// run runs a program to its end, with its output in the log and env added to our own environment. If ctx ends first, it kills the
-// program and its children.
+// run runs a program to its end, with its output in the log and env added to our own environment. If ctx ends first,
+// it kills the program and its children.
 func run(ctx context.Context, log string, env []string, path string, args ...string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
