@@ -114,8 +114,8 @@ func TestServe_DialectOfMySQL84_AllStatementsAreKnown(t *testing.T) {
 	s.playsASale(t, i)
 	require.Zero(t, i.stop(t))
 	require.Zero(t, run(t, s.env, "archive").code())
-	single := s.instance(t, "SECKILL_ORDER__COMMIT=single", "SECKILL_STOCK__ROWS=coupon")
-	s.playsASale(t, single)
+	alone := s.instance(t, "SECKILL_ORDER__BATCH_SIZE=1", "SECKILL_STOCK__ROWS=coupon")
+	s.playsASale(t, alone)
 	require.Empty(t, p.Refused())
 }
 
