@@ -53,7 +53,7 @@ func TestModulePath_Invalid_IsRefused(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join("..", file))
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(tree, ".ci"), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(tree, file), text, 0o755)) //nolint:gosec // it is a script
+		require.NoError(t, os.WriteFile(filepath.Join(tree, file), text, 0o755))
 	}
 	for _, wrong := range []string{"", "seckill", "github.com", "github.com/you/seckill/v2", "https://github.com/you/x", "a.b/c d", "a.b//c"} {
 		out, err := command(t, tree, nil, ".ci/module", wrong).CombinedOutput()
@@ -98,8 +98,8 @@ func publish(t *testing.T, tree, version string) (proxy string) {
 	}
 	file, err := os.Create(filepath.Join(dir, version+".zip"))
 	require.NoError(t, err)
-	defer file.Close()
 	require.NoError(t, zip.CreateFromDir(file, module.Version{Path: otherPath, Version: version}, tree))
+	require.NoError(t, file.Close())
 	return proxy
 }
 

@@ -137,10 +137,10 @@ func (o Options) start(ctx context.Context, k Killer, c testCommand) (*testRun, 
 
 // goFlags adds flags to a value of GOFLAGS. It quotes each, because the folder of an overlay may have a space in it.
 func goFlags(value string, flags []string) string {
-	for _, flag := range flags {
-		value += " '" + flag + "'"
+	if len(flags) == 0 {
+		return strings.TrimSpace(value)
 	}
-	return strings.TrimSpace(value)
+	return strings.TrimSpace(value + " '" + strings.Join(flags, "' '") + "'")
 }
 
 func (r *testRun) read(out io.Reader) error {

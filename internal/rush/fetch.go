@@ -43,15 +43,26 @@ func (r *run) followRaise(ctx context.Context) {
 		}
 	}
 	for until := time.Now().Add(raiseShownIn); live > r.stock; {
-		var now sale
-		if err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &now); err != nil {
+		stock, err := r.readStock(ctx)
+		if err != nil {
 			return // the record is then compared with the stock at the start
 		}
-		r.stock = max(r.stock, now.Stock)
+		r.stock = max(r.stock, stock)
 		if time.Now().After(until) || !sleep(ctx, 100*time.Millisecond) {
 			return
 		}
 	}
+}
+
+// readStock returns the units that may be sold in all: of the audit if the run has one, otherwise of the page.
+func (r *run) readStock(ctx context.Context) (int, error) {
+	if r.AdminToken != "" {
+		in, err := r.fetchAudit(ctx)
+		return in.Total, err
+	}
+	var now sale
+	err := r.get(ctx, "/api/v1/coupons/"+r.Coupon, "", &now)
+	return now.Stock, err
 }
 
 // raiseShownIn is longer than the default of coupon.cache_refresh, 500 ms.

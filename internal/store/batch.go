@@ -69,7 +69,7 @@ func (t groupTx) queryBatch(ctx context.Context, of ...statement) error {
 	}
 	// A statement behind the last answer can fail as well. The driver returns its error only to a caller
 	// that asks for the next result. Without the question a transaction would commit without that statement.
-	for rows.NextResultSet() { //nolint:revive // the answers are of no interest, the error is
+	for rows.NextResultSet() {
 	}
-	return rows.Err() //nolint:wrapcheck // the same
+	return rows.Err()
 }
