@@ -13,22 +13,22 @@ TAGS := nomsgpack
 export TEST_SEED ?= $(shell date +%s)
 # What takes longest is begun first, what mostly waits beside what mostly computes. Four packages at
 # once, and two tests in each: what waits beside what computes keeps two cores busy.
-FIRST := internal/e2e,internal/testbed/servers,internal/lock/mysqllock,internal/store,internal/bench,internal/chaos
-FIRST := $(FIRST),internal/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/scale
-FIRST := $(FIRST),internal/lock/etcdlock,internal/order/model,internal/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
-FIRST := $(FIRST),internal/lab,internal/e2e/attack,internal/testreport,internal/app,internal/audit
-# The race detector without what it brings along: internal/testbed says why.
+FIRST := internal/testing/e2e,internal/tools/servers,internal/lock/mysqllock,internal/store,internal/testing/bench,internal/testing/chaos
+FIRST := $(FIRST),internal/platform/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/testing/scale
+FIRST := $(FIRST),internal/lock/etcdlock,internal/testing/model,internal/testing/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
+FIRST := $(FIRST),internal/tools/lab,internal/testing/e2e/attack,internal/testing/testreport,internal/app,internal/audit
+# The race detector without what it brings along: internal/testing/gobuild says why.
 RACE := '-race' '-gcflags=all=-d=checkptr=0 -dwarf=false'
 # These binaries are run and not debugged: without DWARF each of the fifty links in three quarters of the time.
 NODWARF := -ldflags=-w
 # What only computes, where the race detector finds nothing and takes eight times as long.
-NORACE := internal/order/model,internal,internal/gallery
+NORACE := internal/testing/model,internal/testing/repository,internal/tools/gallery
 # The test binaries stay in bin/tests: what has not changed is not linked again.
-report = go run ./internal/testreport -first $(FIRST) -norace $(NORACE) -keep bin/tests
+report = go run ./internal/testing/testreport -first $(FIRST) -norace $(NORACE) -keep bin/tests
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.
 export GORACE := atexit_sleep_ms=0
-QUICKFIRST := internal/e2e,cmd/seckill,internal/lock/redislock,internal/order/model,internal/rush,internal/mutation
+QUICKFIRST := internal/testing/e2e,cmd/seckill,internal/lock/redislock,internal/testing/model,internal/tools/rush,internal/testing/mutation
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +43,7 @@ release: ## static, stripped binaries for Linux, macOS and Windows with their ch
 	.ci/release $(TAGS)
 
 quick: ## what can be known without servers and without root, in under a minute
-	@go run ./internal/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) ./...
+	@go run ./internal/testing/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) ./...
 
 test: ## everything, on real servers, with the race detector; installs what is missing
 	@.ci/install-servers
@@ -69,7 +69,7 @@ systems: ## vets all packages for Windows and macOS, and links the program for e
 	.ci/systems $(TAGS) all
 
 mutants: ## plants the bugs that are kept, one at a time, and asks whether the tests notice
-	go run ./internal/mutation/cmd/mutants
+	go run ./internal/testing/mutation/cmd/mutants
 
 breaks:
 	@echo "make breaks is now: make mutants" >&2; exit 1
@@ -80,16 +80,16 @@ chaos: ## breaks real processes and servers under load, in every way once; CHAOS
 
 scale: ## a sale of 1,000,000 buyers end to end, and of half of them; SCALE="-buyers 20000 -phases sale,audit" for less
 	@mkdir -p bin
-	go run -tags $(TAGS) ./internal/scale/cmd/scale -o bin/scale.md $(SCALE)
+	go run -tags $(TAGS) ./internal/testing/scale/cmd/scale -o bin/scale.md $(SCALE)
 
 bench: ## every path of the program in one table, then the parts, and the locks beside well-known ones; BENCH=-quick to try it
 	@mkdir -p bin
-	go run -tags $(TAGS) ./internal/bench/cmd/bench -o bin/bench.md -svg bin/bench.svg $(BENCH)
+	go run -tags $(TAGS) ./internal/testing/bench/cmd/bench -o bin/bench.md -svg bin/bench.svg $(BENCH)
 	go test -tags $(TAGS) -run '^$$' -bench . -benchmem $(if $(findstring -quick,$(BENCH)),-benchtime 1x) ./...
-	cd internal/lock/lockbench && go run . $(findstring -quick,$(BENCH))
+	cd internal/testing/lockbench && go run . $(findstring -quick,$(BENCH))
 
 recordings: ## what the lab shows where there are no servers: plays every experiment on real ones
-	go run -tags $(TAGS) ./internal/lab/cmd/record
+	go run -tags $(TAGS) ./internal/tools/lab/cmd/record
 
 loadtest: ## a sale under k6, against a server that it starts
 	loadtest/run.sh

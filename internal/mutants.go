@@ -12,5 +12,5 @@ var Mutants embed.FS
 
 // Results are the last outcome of each mutant, a JSON object a line.
 //
-//go:embed mutation/testdata/results.jsonl
+//go:embed testing/mutation/testdata/results.jsonl
 var Results string

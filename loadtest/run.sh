@@ -29,11 +29,11 @@ stop() {
 	rm -rf "$folder"
 }
 trap stop EXIT
-k6=$(.ci/k6) && go build -o "$folder/k6report" ./internal/bench/cmd/k6report || exit 2
+k6=$(.ci/k6) && go build -o "$folder/k6report" ./internal/testing/bench/cmd/k6report || exit 2
 
 touch "$folder/env"
 if [ -z "${SECKILL_URL:-}" ]; then
-	go build -tags nomsgpack -o "$folder/shop" ./internal/bench/cmd/shop || exit 2
+	go build -tags nomsgpack -o "$folder/shop" ./internal/testing/bench/cmd/shop || exit 2
 	# shellcheck disable=SC2086 # a word a setting
 	"$folder/shop" -users "${USERS:-20000}" ${EMBEDDED:+-embedded} ${SETTINGS:-} >"$folder/env" &
 	server=$!

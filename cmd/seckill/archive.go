@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
 )
 
 func newArchive(c cli.Console) *cobra.Command {

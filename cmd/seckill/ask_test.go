@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/cli"
-	"example.com/seckill/internal/lab"
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/tools/lab"
 )
 
 // screen is what a terminal shows.

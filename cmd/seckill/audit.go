@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/audit"
-	"example.com/seckill/internal/cli"
 )
 
 func newAudit(c cli.Console) *cobra.Command {

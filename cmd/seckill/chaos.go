@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/seckill/internal/chaos"
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/testing/chaos"
 )
 
 // extraCommands are those that only this build has.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
-	"example.com/seckill/internal/preflight"
+	"example.com/seckill/internal/platform/preflight"
 )
 
 func newCheck(c cli.Console) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
 )
 
 // typed runs a command line and returns its exit code and what it printed.

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/tools/demo"
 )
 
 func newDemo(c cli.Console) *cobra.Command {
@@ -23,7 +23,7 @@ something to buy again. --open opens it in a browser.`,
 		Example: "  seckill demo\n  seckill demo --open --addr 127.0.0.1:8080\n  seckill demo --users 20000 --stock 1000 --limit 2 --keep",
 		Args:    cli.NoArgs,
 	}
-	d := app.Demo{NewLab: pageLab, Out: c.Out, Err: c.Err, Log: c.LogOutput()}
+	d := demo.Demo{NewLab: pageLab, Out: c.Out, Err: c.Err, Log: c.LogOutput()}
 	f := cmd.Flags()
 	f.IntVar(&d.Users, "users", 10_000, "how many buyers come")
 	f.Int64Var(&d.Stock, "stock", 500, "units on sale")

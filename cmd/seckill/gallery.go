@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/gallery"
+	"example.com/seckill/internal/tools/gallery"
 )
 
 func newLabGallery(c cli.Console) *cobra.Command {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/cli"
-	"example.com/seckill/internal/gallery"
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/tools/gallery"
 )
 
 func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/lab"
-	"example.com/seckill/internal/lab/harness"
-	"example.com/seckill/internal/lab/report"
-	"example.com/seckill/internal/lab/runner"
+	"example.com/seckill/internal/tools/lab"
+	"example.com/seckill/internal/tools/lab/harness"
+	"example.com/seckill/internal/tools/lab/report"
+	"example.com/seckill/internal/tools/lab/runner"
 )
 
 func newLab(c cli.Console) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/cli"
-	"example.com/seckill/internal/lab"
-	"example.com/seckill/internal/lab/harness"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/lab"
+	"example.com/seckill/internal/tools/lab/harness"
 )
 
 // play runs a command line of the lab and gives its exit code and what it said.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/cmd/seckill/internal/cli"
 )
 
 // In Kubernetes a Service seckill sets these in every pod that starts later.

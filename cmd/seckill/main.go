@@ -10,13 +10,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
 )
 
 func main() {
 	c := cli.Console{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Log: app.NewLogWriter(os.Stderr), Stops: new(cli.Stops),
+		ArmFaults: armFaults,
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

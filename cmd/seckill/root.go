@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
 )
 
 func newRoot(c cli.Console) *cobra.Command {

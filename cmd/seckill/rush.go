@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
+	"example.com/seckill/internal/api"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
+	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/rush"
+	"example.com/seckill/internal/tools/rush"
 )
 
 func newRush(c cli.Console) *cobra.Command {
@@ -50,7 +54,7 @@ while auth.demo_login is on.`,
 		if err != nil {
 			return err
 		}
-		closeSessions, err := app.RushTokens(&o, cfg.Auth, *ca)
+		closeSessions, err := rushTokens(&o, cfg.Auth, *ca)
 		if err != nil {
 			return err
 		}
@@ -68,4 +72,32 @@ while auth.demo_login is on.`,
 		return report.Verdict(o.AdminToken != "")
 	}
 	return cmd
+}
+
+// rushTokens sets the tokens of a rush's buyers, and the administrator's if there is a secret to sign them
+// with; without one the buyers log in. The server's certificate may be of the authorities in the file ca.
+// close is called when the rush is over.
+func rushTokens(o *rush.Options, auth config.Auth, ca string) (closeSessions func(), err error) {
+	if o.TLS, err = app.TrustTLS(ca); err != nil {
+		return nil, err
+	}
+	if auth.Secret == "" {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: o.TLS}}
+		o.Token = rush.Sessions(o.URL, client)
+		return client.CloseIdleConnections, nil
+	}
+	options, err := app.TokenOptions(auth)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	tokens, err := options.Tokens()
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("auth.secret: %w", err))
+	}
+	o.Token = func(_ context.Context, user int64) (string, error) {
+		text, _, err := tokens.Sign(user, api.RoleUser, 0)
+		return text, err
+	}
+	o.AdminToken, _, err = tokens.Sign(1, api.RoleAdmin, 0)
+	return func() {}, err
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
-	"example.com/seckill/internal/lab/runner"
+	"example.com/seckill/internal/tools/demo"
+	"example.com/seckill/internal/tools/gallery"
+	"example.com/seckill/internal/tools/lab/runner"
 )
 
 func newServe(c cli.Console) *cobra.Command {
@@ -34,7 +36,7 @@ configuration the stores are embedded in the process, with one coupon on sale.`,
 			return err
 		}
 		log := app.NewLog(cfg.Log, c.LogOutput())
-		o := app.Options{NewLab: pageLab}
+		o := app.Options{NewLab: pageLab, NewRush: pageRush, Gallery: gallery.Files}
 		if c.Log != nil {
 			o.DroppedLines = c.Log.Dropped
 		}
@@ -67,3 +69,6 @@ func startError(ctx context.Context, err error, log *slog.Logger) error {
 
 // pageLab returns the lab of the page.
 func pageLab() app.Lab { return runner.New() }
+
+// pageRush returns the load generator of the page.
+func pageRush(s *app.Server) app.Rush { return demo.NewRunner(s) }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/seckill/cmd/seckill/internal/cli"
 	"example.com/seckill/internal/api"
 	"example.com/seckill/internal/app"
-	"example.com/seckill/internal/cli"
 )
 
 func newToken(c cli.Console) *cobra.Command {

@@ -81,6 +81,9 @@ type Auditor interface {
 	Repair(ctx context.Context, couponID int64) (any, error)
 }
 
+// Gallery returns the gallery of wrong implementations as JSON, as it is and packed by gzip.
+type Gallery func() (text, packed []byte, err error)
+
 // Deps are the dependencies of the routes.
 type Deps struct {
 	Coupons    Coupons
@@ -96,6 +99,7 @@ type Deps struct {
 	Lab        Lab          // optional
 	Prover     Prover       // optional: every buyer is given a purchase token
 	Traces     Traces       // optional
+	Gallery    Gallery      // optional: the page has no gallery
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.

@@ -15,7 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"example.com/seckill/internal/api/web"
-	"example.com/seckill/internal/gallery"
 )
 
 //go:embed openapi.yaml
@@ -62,13 +61,15 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 		return err
 	}
 	get("/openapi.json", fixed("application/json", spec))
-	get("/gallery.json", s.gallery)
+	if s.deps.Gallery != nil {
+		get("/gallery.json", s.gallery)
+	}
 	return nil
 }
 
 // gallery serves the gallery of wrong implementations, which is put together when it is first asked for.
 func (s *Server) gallery(c *gin.Context) string {
-	packed, err := gallery.Packed()
+	text, packed, err := s.deps.Gallery()
 	if err != nil {
 		return s.refuse(c, err)
 	}
@@ -76,10 +77,6 @@ func (s *Server) gallery(c *gin.Context) string {
 	if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
 		c.Writer.Header()["Content-Encoding"] = []string{"gzip"}
 		return fixed("application/json", packed)(c)
-	}
-	text, err := gallery.JSON()
-	if err != nil {
-		return s.refuse(c, err)
 	}
 	return fixed("application/json", text)(c)
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"example.com/seckill/internal/ratelimit"
+	"example.com/seckill/internal/platform/ratelimit"
 )
 
 // limits is a rate limit per client with the headers of its refusals. A nil one allows every request.

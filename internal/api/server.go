@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"example.com/seckill/internal/ratelimit"
+	"example.com/seckill/internal/platform/ratelimit"
 )
 
 // Server is the HTTP API. Its Handler is served by the caller's http.Server.

@@ -19,19 +19,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/app/core"
-	"example.com/seckill/internal/clock"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lock/redislock"
-	"example.com/seckill/internal/metrics"
+	"example.com/seckill/internal/observe/metrics"
+	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/preflight"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/clock"
+	"example.com/seckill/internal/platform/embedded"
+	"example.com/seckill/internal/platform/preflight"
+	"example.com/seckill/internal/platform/redisconn"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/tracing"
 )
 
 // App is the program without its listeners.
@@ -69,7 +69,7 @@ func OpenCore(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, e
 func openCore(
 	ctx context.Context, cfg config.Config, log *slog.Logger, look func(context.Context, *App) error,
 ) (_ *App, err error) {
-	a := &App{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(ownClock)}
+	a := &App{cfg: cfg, log: log, metrics: metrics.New(), clock: clock.New(faults.Now)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
@@ -87,7 +87,7 @@ func openCore(
 	a.Core = core.New(core.Options{
 		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log,
-		Loading: faultyShards, Reconciler: faultyReconciler,
+		Loading: faults.Shards, Reconciler: faults.Reconciler,
 		Shards: cfg.Stock.Shards, RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
 		OnHeartbeat: a.writes.note, PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
@@ -133,7 +133,7 @@ func (a *App) openLocks(ctx context.Context) (err error) {
 		Lease: a.cfg.Lock.Lease, Wait: a.cfg.Lock.Wait, Timeout: a.cfg.Redis.Timeout,
 		Hooks: a.metrics.LockHooks(), Logger: a.log,
 	}
-	if a.locker, err = lock.New(faultyBackend(backend), o); err != nil {
+	if a.locker, err = lock.New(faulty(faults.Backend, backend), o); err != nil {
 		return Usage(err)
 	}
 	a.onStop(a.locker.Close)
@@ -214,7 +214,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if cfg.Order.BatchSize > 1 { // of one there is nothing to share
 		d.BatchSize = cfg.Order.BatchSize
 	}
-	a.orders = order.NewService(faultyService(d))
+	a.orders = order.NewService(faulty(faults.Service, d))
 	for of := range causes {
 		a.metrics.StartUnavailable(of)
 	}

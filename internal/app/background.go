@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/ratelimit"
+	"example.com/seckill/internal/platform/ratelimit"
 )
 
 // startBackground starts the background work.

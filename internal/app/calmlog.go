@@ -91,7 +91,7 @@ func (c *calm) hold(to slog.Handler, of string, r slog.Record) bool {
 		seen.times++
 		return true
 	}
-	c.seen[of] = &repeated{timer: time.AfterFunc(calmInterval, func() { c.turn(of) })}
+	c.seen[of] = &repeated{timer: time.AfterFunc(calmInterval(), func() { c.turn(of) })}
 	return false
 }
 
@@ -108,7 +108,7 @@ func (c *calm) turn(of string) {
 		return
 	}
 	seen.log()
-	seen.timer.Reset(calmInterval)
+	seen.timer.Reset(calmInterval())
 }
 
 // flush logs what is kept back.

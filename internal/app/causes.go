@@ -9,7 +9,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 	"example.com/seckill/internal/store"
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
-	"example.com/seckill/internal/clock"
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/mysqlconn"
-	"example.com/seckill/internal/preflight"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/clock"
+	"example.com/seckill/internal/platform/mysqlconn"
+	"example.com/seckill/internal/platform/preflight"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // checkWithin bounds all looks at the servers.

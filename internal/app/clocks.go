@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/seckill/internal/clock"
-	"example.com/seckill/internal/preflight"
+	"example.com/seckill/internal/platform/clock"
+	"example.com/seckill/internal/platform/preflight"
 )
 
 // checkStart refuses servers that would cost units or orders later.

@@ -1,55 +1,47 @@
-//go:build faults
-
 package app
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/faults"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
 )
 
-// faultVariable arms faults from the start on; no ordinary build knows it.
-const faultVariable = "SECKILL_FAULT="
+// Faults break the program at places of the order path. Each function takes a part and returns it with points
+// around its calls.
+type Faults struct {
+	Now        func() time.Time // the time of day, which a fault may set
+	Backend    func(lock.Backend) lock.Backend
+	Service    func(order.Deps) order.Deps
+	Reconciler func(order.ReconcilerDeps) order.ReconcilerDeps
+	Shards     func(coupon.Shards) coupon.Shards
+	Admin      func(http.Handler) http.Handler
 
-// points belongs to the process: a fault ends it.
-var points faults.Points
-
-// ArmFaults arms the faults of SECKILL_FAULT, and returns the other variables.
-func ArmFaults(environ []string) ([]string, error) {
-	var rest []string
-	for _, v := range environ {
-		text, armed := strings.CutPrefix(v, faultVariable)
-		if !armed {
-			rest = append(rest, v)
-			continue
-		}
-		all, err := faults.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("SECKILL_FAULT: %w", err)
-		}
-		points.Arm(all...)
-	}
-	return rest, nil
+	// CalmInterval is how often a warning of one cause is logged. It is short, so that the log names each fault.
+	CalmInterval time.Duration
 }
 
-// calmInterval is so short that each fault that the same program meets is named.
-const calmInterval = 100 * time.Millisecond
+// faults are of the process, because a fault ends it. An ordinary build has none.
+var faults Faults
 
-// ownClock is the time of day, which a fault may set.
-var ownClock = points.Now
+// SetFaults puts the points of f into all that is started later. The program calls it at most once, before anything
+// starts, and only in a build with the tag faults.
+func SetFaults(f Faults) { faults = f }
 
-func faultyBackend(b lock.Backend) lock.Backend { return points.Backend(b) }
+// calmInterval returns how often a warning of one cause is logged.
+func calmInterval() time.Duration {
+	if faults.CalmInterval > 0 {
+		return faults.CalmInterval
+	}
+	return time.Minute
+}
 
-func faultyService(p order.Deps) order.Deps { return points.Service(p) }
-
-func faultyReconciler(p order.ReconcilerDeps) order.ReconcilerDeps { return points.Reconciler(p) }
-
-func faultyShards(s coupon.Shards) coupon.Shards { return points.Shards(s) }
-
-func faultyAdmin(h http.Handler) http.Handler { return points.Handler(h) }
+// faulty returns a part with its points, if there are any.
+func faulty[T any](points func(T) T, part T) T {
+	if points == nil {
+		return part
+	}
+	return points(part)
+}

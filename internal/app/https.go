@@ -9,8 +9,8 @@ import (
 	"net"
 	"strings"
 
-	"example.com/seckill/internal/certs"
 	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/platform/certs"
 )
 
 // secure lets the listeners speak TLS, as far as the configuration says so, with the certificate
@@ -72,8 +72,8 @@ func isMethod(head string) bool {
 	return strings.Trim(head, "ABCDEFGHIJKLMNOPQRSTUVWXYZ /") == ""
 }
 
-// ownTLS returns how the program verifies its own public listener, or nil without TLS.
-func (s *Server) ownTLS() (*tls.Config, error) { return OwnTLS(s.app.cfg.HTTP) }
+// TLS returns how the program verifies its own public listener, or nil without TLS.
+func (s *Server) TLS() (*tls.Config, error) { return OwnTLS(s.app.cfg.HTTP) }
 
 // OwnTLS returns how a program on this machine verifies the listeners of the one that has this
 // configuration, or nil without TLS.

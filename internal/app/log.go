@@ -8,7 +8,7 @@ import (
 	"github.com/lmittmann/tint"
 
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/platform/system"
 )
 
 // NewLog returns a logger that writes JSON, or coloured text to a terminal. On a LogWriter it warns once a

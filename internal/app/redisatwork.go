@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"example.com/seckill/internal/preflight"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/preflight"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // redisWatch looks at each master of Redis as often as the heartbeat, by one INFO. The check at the start cannot

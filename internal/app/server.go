@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/system"
+	"example.com/seckill/internal/platform/system"
 )
 
 // Server is the application with its two listeners.
@@ -25,9 +25,8 @@ type Server struct {
 	tokens    *api.Tokens
 	public    *http.Server
 	admin     *http.Server
-	rushes    *rushRunner // nil with real stores
-	URL       string      // of the page and the API
-	adminURL  string      // of the administrator's routes
+	URL       string // of the page and the API
+	adminURL  string // of the administrator's routes
 	adminAddr string
 	draining  atomic.Bool
 	failed    chan error // why a listener ended before Stop
@@ -96,19 +95,20 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
+		Gallery: o.Gallery,
 	}
 	if a.cfg.Order.QueueOrder == "lottery" {
 		deps.Draws = a.orders
 	}
-	if a.embedded != nil {
-		s.rushes = newRushRunner(s)
-		if o.NewLab != nil {
-			experiments := o.NewLab()
-			a.onStop(func(context.Context) error { return experiments.Close() })
-			deps.Lab = experiments
-		}
-		a.onStop(s.rushes.close)
-		deps.Rush = s.rushes
+	if a.embedded != nil && o.NewLab != nil {
+		experiments := o.NewLab()
+		a.onStop(func(context.Context) error { return experiments.Close() })
+		deps.Lab = experiments
+	}
+	if a.embedded != nil && o.NewRush != nil {
+		rushes := o.NewRush(s)
+		a.onStop(func(context.Context) error { return rushes.Close() })
+		deps.Rush = rushes
 	}
 	purchaseTokens, err := newPurchaseTokens(cfg, a.clock.Now)
 	if err != nil {
@@ -143,7 +143,7 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	s.admin = &http.Server{
-		Handler: faultyAdmin(api.AdminHandler(api.AdminOptions{
+		Handler: faulty(faults.Admin, api.AdminHandler(api.AdminOptions{
 			Ready: s.ready, Metrics: a.metrics.Handler(), API: s.api.AdminRoutes(),
 		})),
 		ConnContext: api.ConnContext,

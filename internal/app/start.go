@@ -15,8 +15,16 @@ import (
 
 // Options are what the program adds to the configuration.
 type Options struct {
-	NewLab       func() Lab // of the page with embedded stores; nil has none
-	DroppedLines func() int // of the log, for the metrics; nil has none
+	NewLab       func() Lab         // of the page with embedded stores; nil has none
+	Gallery      api.Gallery        // of the page; nil has none
+	NewRush      func(*Server) Rush // the page's load generator, with embedded stores; nil has none
+	DroppedLines func() int         // of the log, for the metrics; nil has none
+}
+
+// Rush sends buyers to the server until it is closed.
+type Rush interface {
+	api.Rush
+	Close() error
 }
 
 // Lab plays experiments until it is closed.
@@ -123,8 +131,11 @@ func (s *Server) Token(user int64, role string) (string, error) {
 	return text, err
 }
 
-// userToken is a source of tokens for simulated buyers.
-func (s *Server) userToken(_ context.Context, user int64) (string, error) {
+// AdminURL returns the address of the administrator's routes.
+func (s *Server) AdminURL() string { return s.adminURL }
+
+// UserToken is a source of tokens for simulated buyers.
+func (s *Server) UserToken(_ context.Context, user int64) (string, error) {
 	return s.Token(user, api.RoleUser)
 }
 

@@ -5,8 +5,8 @@ import (
 	"crypto/tls"
 	"fmt"
 
-	"example.com/seckill/internal/certs"
 	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/platform/certs"
 )
 
 // clientTLS returns how the servers of a section of the configuration, such as redis, are verified, or nil

@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/certs"
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/rush"
-	"example.com/seckill/internal/testbed/testcerts"
+	"example.com/seckill/internal/platform/certs"
+	"example.com/seckill/internal/testing/testcerts"
+	"example.com/seckill/internal/tools/rush"
 )
 
 // lockedBuffer is a log that is read while it is written.
@@ -81,10 +81,10 @@ func TestBothListenersSpeakTLSAndTakeANewCertificateWhileTheyServe(t *testing.T)
 	require.Equal(t, http.StatusBadRequest, plain.StatusCode)
 	require.Contains(t, string(told), "https://")
 
-	report, err := rush.Run(t.Context(), rush.Options{URL: s.URL, Users: 20, Concurrency: 4, Token: s.userToken, TLS: trust})
+	report, err := rush.Run(t.Context(), rush.Options{URL: s.URL, Users: 20, Concurrency: 4, Token: s.UserToken, TLS: trust})
 	require.NoError(t, err)
 	require.NoError(t, report.Verdict(false))
-	own, err := s.ownTLS()
+	own, err := s.TLS()
 	require.NoError(t, err)
 	_, why := certs.Probe(t.Context(), []string{strings.TrimPrefix(s.URL, "https://")}, own)
 	require.Empty(t, why)

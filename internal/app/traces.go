@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/tracing"
 )
 
 // keptTraces is how many traces of orders are kept at least with embedded stores, for the page.

@@ -12,7 +12,6 @@ import (
 
 	"example.com/seckill/internal/admission"
 	"example.com/seckill/internal/config"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/idworker"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lock/etcdlock"
@@ -21,12 +20,13 @@ import (
 	"example.com/seckill/internal/lock/redislock"
 	"example.com/seckill/internal/lock/redlock"
 	"example.com/seckill/internal/lock/zklock"
-	"example.com/seckill/internal/metrics"
+	"example.com/seckill/internal/observe/metrics"
+	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/embedded"
+	"example.com/seckill/internal/platform/redisconn"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/tracing"
 )
 
 // This file holds the only switches over backends.
@@ -67,7 +67,7 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	}
 	o := store.Options{
 		TLS: secure, MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
-		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away, Now: ownClock,
+		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away, Now: faults.Now,
 		StockRows: cfg.Stock.Rows == "shard",
 	}
 	if in != nil {
@@ -222,7 +222,7 @@ func newIDs(
 ) (idGenerator, error) {
 	switch cfg.Generator {
 	case "snowflake":
-		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log, Now: ownClock})
+		return idworker.NewSnowflake(ctx, client, locker, idworker.Options{Prefix: prefix, Logger: log, Now: faults.Now})
 	case "daily":
 		return idworker.NewDaily(client, prefix), nil
 	}

@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 var all = []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11"}

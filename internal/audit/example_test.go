@@ -12,8 +12,8 @@ import (
 
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
 )

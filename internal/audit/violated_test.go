@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 // A unit that is in another shard than the database has it in is missed by no sum.

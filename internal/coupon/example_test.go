@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
+	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/shoptest"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // silent makes whoever was at work on this Redis be so no more, as time would.

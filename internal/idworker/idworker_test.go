@@ -14,7 +14,7 @@ import (
 
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lock/redislock"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

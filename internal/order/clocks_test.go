@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/clock"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/clock"
 )
 
 // wrong is the clock of an instance whose machine has a wrong time, after it was held

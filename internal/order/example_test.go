@@ -10,13 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lock/redislock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 // onSale opens a sale of so many units on the embedded stores, and returns what an order

@@ -13,9 +13,9 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
-	"example.com/seckill/internal/testbed/failpoint"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/failpoint"
+	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // scene is a coupon of its own, with what an operation finds there.

@@ -13,7 +13,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 // raise puts so many units on sale, through the given instance.

@@ -11,10 +11,10 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 // BenchmarkExpire tells how many unpaid orders expire in a second:

@@ -14,8 +14,8 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/shoptest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 const buyers = 3

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/shoptest"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
 // What the entry asked for is known only after the commit: an entry that was

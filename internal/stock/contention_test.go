@@ -11,7 +11,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/stock"
 )
 

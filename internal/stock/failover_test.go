@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // inCluster opens a coupon with a hundred units in each shard.

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // readAll is the name, beside those of the scripts, of reading all counters.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // postman keeps the first sending of one script for longer than its sender waits, and

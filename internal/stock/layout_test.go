@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // write notes a layout in every shard, as another version of the program would; empty: none, as

@@ -8,7 +8,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
+	"example.com/seckill/internal/platform/redisconn"
 )
 
 // limited is a cache whose clock stands, and the way to move it.

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/faultnet"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/faultnet"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // Every call that writes: how it is prepared and made, and what the shards hold

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // fates is what becomes of the scripts of a pipeline, each by itself.

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // While a slot is moved, some keys of its shard are at the new master and some at the

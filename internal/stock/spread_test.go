@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // slotOf is the slot of a key as the Redis Cluster specification has it: CRC-16/XMODEM

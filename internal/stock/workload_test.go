@@ -12,9 +12,9 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/redisconn"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/redisconn"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // workload buys from every shard of a coupon, through the queue and around it, one by one and many at

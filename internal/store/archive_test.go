@@ -11,7 +11,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // ended is sold, a day after its end and with its shards freed.

@@ -6,7 +6,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"example.com/seckill/internal/certs"
+	"example.com/seckill/internal/platform/certs"
 )
 
 // insecureRefused is the number of the error of a server that speaks nothing but TLS.

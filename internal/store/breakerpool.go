@@ -9,8 +9,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"example.com/seckill/internal/breaker"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/breaker"
 )
 
 // probeTimeout bounds one probe of a database that does not respond.

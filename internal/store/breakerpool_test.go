@@ -10,9 +10,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/breaker"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/breaker"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // answering waits until the store has noticed that its database is back.

@@ -10,7 +10,7 @@ import (
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 
-	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/platform/mysqlconn"
 )
 
 // A whole sale is read over connections of their own, two at most, so that no order waits

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/embedded"
 	"example.com/seckill/internal/store"
 )
 

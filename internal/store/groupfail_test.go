@@ -9,7 +9,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testing/faultnet"
 )
 
 // some are orders of as many users, who come to the hall.

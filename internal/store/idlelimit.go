@@ -9,7 +9,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
-	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/platform/mysqlconn"
 )
 
 // An instance that is stopped inside its transaction holds the coupon's row, and with

@@ -8,7 +8,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/platform/mysqlconn"
 )
 
 // An instance that is stopped in its transaction sends nothing more, and its

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/embedded"
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/embedded"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

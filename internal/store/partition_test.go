@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // split partitions a store's tables of orders by their users.

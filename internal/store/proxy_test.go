@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/seckill/internal/testbed/faultnet"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/faultnet"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // behindProxy returns a migrated store behind a proxy, whose driver waits 300 ms for an answer, and

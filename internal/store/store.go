@@ -28,7 +28,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/platform/mysqlconn"
 )
 
 // Options say which database, and how it is used.

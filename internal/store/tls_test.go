@@ -8,10 +8,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/certs"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testcerts"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/certs"
+	"example.com/seckill/internal/testing/testcerts"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 func TestTheDatabaseIsVerifiedAndVerifiesTheClient(t *testing.T) {

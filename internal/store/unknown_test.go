@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/order"
-	"example.com/seckill/internal/testbed/faultnet"
+	"example.com/seckill/internal/testing/faultnet"
 )
 
 // The driver's error is the same whether the order is there or not. Void tells.

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/locktest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"example.com/seckill/internal/certs"
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testcerts"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/certs"
+	"example.com/seckill/internal/testing/testcerts"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // The server wants a certificate and a password of each client, and forgets who has logged in when it

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/testbed/mysql84"
+	"example.com/seckill/internal/testing/mysql84"
 )
 
 func TestLocks_DialectOfMySQL84_AllStatementsAreKnown(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest/history"
 	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testing/locktest/history"
 )
 
 func TestWhatManyClientsSawOfALeaseRowCouldHaveBeenAPerfectLock(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/locktest"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 func TestMain(m *testing.M) { testservers.Main(m) }

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest"
 	"example.com/seckill/internal/store"
-	"example.com/seckill/internal/testbed/faultnet"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/faultnet"
+	"example.com/seckill/internal/testing/locktest"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestNamed(t *testing.T) {

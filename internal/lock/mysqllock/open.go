@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"example.com/seckill/internal/mysqlconn"
+	"example.com/seckill/internal/platform/mysqlconn"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // rowLock counts with a connection of its own.

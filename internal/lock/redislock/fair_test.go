@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest"
-	"example.com/seckill/internal/lock/locktest/history"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/locktest"
+	"example.com/seckill/internal/testing/locktest/history"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestInFairModeOnAStandaloneServer(t *testing.T) {

@@ -3,8 +3,8 @@ package redislock
 import (
 	"testing"
 
-	"example.com/seckill/internal/lock/locktest/history"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/locktest/history"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {

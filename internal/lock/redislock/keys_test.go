@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 func TestNamesOfKeys(t *testing.T) {

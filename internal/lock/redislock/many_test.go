@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 // users are n keys of different users, who share the buckets.

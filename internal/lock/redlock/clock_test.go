@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // aheadOfOthers is n nodes, of which the clocks of so many have jumped an hour ahead

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/lock/locktest/history"
+	"example.com/seckill/internal/testing/locktest/history"
 )
 
 // Callers that split the votes are all refused, though the key is free.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/faultnet"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/testing/faultnet"
+	"example.com/seckill/internal/testing/testservers"
 )
 
 const soon = 5 * time.Second

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/certs"
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/testbed/servers"
-	"example.com/seckill/internal/testbed/testcerts"
-	"example.com/seckill/internal/testbed/testservers"
+	"example.com/seckill/internal/platform/certs"
+	"example.com/seckill/internal/testing/testcerts"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
 )
 
 // The server wants a certificate of each client over TLS, and what is made with a password is closed to others.

@@ -1,0 +1,101 @@
+// Package cli is what the commands of the program share: where they write, which exit codes they
+// have, how a signal ends them, and how a mistake of the command line is told.
+//
+//	main ─▶ Stops.Watch ─▶ Console.Run ─▶ a command of cmd/seckill ─▶ exit code
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/tools/rush"
+)
+
+// Console is a command's input, output and environment.
+type Console struct {
+	In       io.Reader // nil has nothing to read
+	Out, Err io.Writer
+	Environ  []string
+	Log      *app.LogWriter // of Err, for what must not wait; nil in tests
+	Stops    *Stops         // nil in tests
+
+	// ArmFaults arms the fault points of this build that variables name, and returns the other variables. nil
+	// has no points.
+	ArmFaults func(environ []string) ([]string, error)
+}
+
+// arm returns the environment without the variables of fault points.
+func (c Console) arm() ([]string, error) {
+	if c.ArmFaults == nil {
+		return c.Environ, nil
+	}
+	return c.ArmFaults(c.Environ)
+}
+
+// Input is where answers are read.
+func (c Console) Input() io.Reader {
+	if c.In == nil {
+		return strings.NewReader("")
+	}
+	return c.In
+}
+
+// LogOutput is where the log goes.
+func (c Console) LogOutput() io.Writer {
+	if c.Log == nil {
+		return c.Err
+	}
+	return c.Log
+}
+
+// The exit codes.
+const (
+	ExitOK    = 0
+	ExitFail  = 1 // it failed, or an audit found a violation
+	ExitUsage = 2 // the command line or the configuration is wrong
+)
+
+// ErrSilent is a failure that the command has printed already, as rush.ErrViolated is.
+var ErrSilent = errors.New("failed")
+
+// Usage marks err as a mistake of the command line or the configuration.
+func Usage(err error) error { return app.Usage(err) }
+
+// Run executes one command line, prints an error on one line and returns the exit code.
+func (c Console) Run(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrSilent), errors.Is(err, rush.ErrViolated):
+		return ExitFail
+	case errors.As(err, new(*app.UsageError)):
+		c.Complain(err.Error())
+		return ExitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not the fault of a store
+		c.Complain("stopped before it was done")
+		return ExitFail
+	}
+	c.Complain(err.Error())
+	return ExitFail
+}
+
+// Complain prints a message on one line, however many errors were joined. It comes after the log, and
+// as the log it does not wait for a reader.
+func (c Console) Complain(text string) {
+	line := "seckill: " + strings.ReplaceAll(text, "\n", "; ")
+	if c.Log == nil {
+		_, _ = fmt.Fprintln(c.Err, line)
+		return
+	}
+	c.Log.Last(line)
+}

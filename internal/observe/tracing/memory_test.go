@@ -1,0 +1,67 @@
+package tracing_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/observe/tracing"
+	"example.com/seckill/internal/order"
+)
+
+func keepOne(t *testing.T, r recorded, id, user int64, failed error) {
+	t.Helper()
+	d := decorate(r.Traces)
+	r.requested(t, func(ctx context.Context) {
+		_, _ = r.Place(ctx, order.Request{CouponID: 1, UserID: user}, func(ctx context.Context, _ order.Request) (order.Order, error) {
+			_, _ = d.stock.Reserve(ctx, order.ReserveRequest{})
+			_ = d.stock.Confirm(ctx, order.Hold{})
+			return order.Order{ID: id}, failed
+		})
+	})
+}
+
+func TestTheStepsOfAnOrderAreForItsBuyerAlone(t *testing.T) {
+	r := record(t, tracing.Options{Sample: 1, Keep: 8})
+	require.True(t, r.Keeps())
+	keepOne(t, r, 7, 42, nil)
+	var all []string
+	for _, s := range r.Steps(7, 42) {
+		all = append(all, s.Name)
+		require.False(t, s.Failed)
+	}
+	require.Equal(t, []string{"place", "reserve", "confirm"}, all)
+	require.Empty(t, r.Steps(7, 43))
+	require.Empty(t, r.Steps(7, 0))
+	require.Empty(t, r.Steps(8, 42))
+	keepOne(t, r, 0, 42, errors.New("sold out"))
+	require.Empty(t, r.Steps(0, 42))
+	keepOne(t, r, 9, 42, errors.New("in doubt"))
+	require.True(t, r.Steps(9, 42)[0].Failed)
+}
+
+func TestTheOldestTraceMakesRoom(t *testing.T) {
+	r := record(t, tracing.Options{Sample: 1, Keep: 3})
+	for id := range int64(10) {
+		keepOne(t, r, 1+id, 42, nil)
+	}
+	for id := range int64(10) {
+		require.Equal(t, id >= 7, len(r.Steps(1+id, 42)) == 3, "order %d", 1+id)
+	}
+}
+
+func TestATraceHasSoManyStepsAtMost(t *testing.T) {
+	r := record(t, tracing.Options{Sample: 1, Keep: 1})
+	d := decorate(r.Traces)
+	r.requested(t, func(ctx context.Context) {
+		_, _ = r.Place(ctx, order.Request{UserID: 42}, func(ctx context.Context, _ order.Request) (order.Order, error) {
+			for range 1000 {
+				_ = d.stock.Confirm(ctx, order.Hold{})
+			}
+			return order.Order{ID: 7}, nil
+		})
+	})
+	require.Len(t, r.Steps(7, 42), 32)
+}

@@ -1,0 +1,231 @@
+package tracing_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/observe/tracing"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/store"
+	"example.com/seckill/internal/testing/failpoint"
+	"example.com/seckill/internal/testing/shoptest"
+)
+
+func groups(s *shoptest.Shop, on func([]order.Placement, time.Time, error)) order.BatchCommitter {
+	return s.DB.GroupCommitter(store.GroupOptions{OnGroup: on})
+}
+
+// What the lock is for: nothing of an order is written any more when its unlock begins. The data
+// stay right whatever that order is, and cannot show it; the traces do. Calls fail meanwhile, and
+// replies are lost.
+func TestNoUnlockBeginsBeforeItsCommitHasEnded(t *testing.T) {
+	for _, commit := range shoptest.Commits {
+		t.Run(string(commit), func(t *testing.T) {
+			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			const crowd, broken = 40, 12
+			c := s.Sell(t, 2*crowd, 1)
+			service := order.NewService(r.shop(s))
+			for _, a := range shoptest.Together(crowd, func(i int) (order.Order, error) {
+				return r.place(t, service, shoptest.Request(c, int64(1+i), ""))
+			}) {
+				require.NoError(t, a.Err)
+			}
+			wire := &failpoint.Injector{}
+			failing := order.NewService(r.shop(s.Another(t, wire)))
+			for n := range broken {
+				way := failpoint.Failures[[]string{"never arrived", "the reply is lost"}[n%2]]
+				r.requested(t, func(ctx context.Context) {
+					_, _ = failing.Place(wire.Arm(ctx, 1+n/2, way), shoptest.Request(c, int64(1000+n), "k"))
+				})
+			}
+			traces := r.byTrace()
+			requireOrdered(t, traces)
+			requireLinked(t, traces, commit != shoptest.Single)
+			whole := 0
+			for _, spans := range traces {
+				if len(named(spans, "confirm")) == 1 && len(named(spans, "unlock")) == 1 {
+					whole++
+				}
+			}
+			require.GreaterOrEqual(t, whole, crowd)
+		})
+	}
+}
+
+// requireOrdered fails if a transaction is not inside of its lock.
+func requireOrdered(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
+	t.Helper()
+	for _, spans := range traces {
+		for _, tx := range named(spans, "transaction") {
+			var held sdk.ReadOnlySpan
+			for _, l := range named(spans, "lock") {
+				if !l.EndTime().After(tx.StartTime()) && (held == nil || l.EndTime().After(held.EndTime())) {
+					held = l
+				}
+			}
+			require.NotNil(t, held, "a transaction without a lock: %v", names(spans))
+			for _, u := range named(spans, "unlock") {
+				if !u.StartTime().Before(held.EndTime()) {
+					require.False(t, u.StartTime().Before(tx.EndTime()), "the unlock began before the commit had ended: %v", names(spans))
+				}
+			}
+		}
+	}
+}
+
+// requireLinked fails if the transaction of a group and those of its orders do not lead to each
+// other, or if an order's unlock began before the group had committed.
+func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan, grouped bool) {
+	t.Helper()
+	groups, linked := map[trace.SpanID]sdk.ReadOnlySpan{}, map[trace.SpanID]trace.SpanID{}
+	for _, spans := range traces {
+		for _, g := range named(spans, "group transaction") {
+			require.Len(t, spans, 1, "it is a trace of its own")
+			require.NotEmpty(t, g.Links())
+			groups[g.SpanContext().SpanID()] = g
+			for _, l := range g.Links() {
+				linked[l.SpanContext.SpanID()] = g.SpanContext().SpanID()
+			}
+		}
+	}
+	require.Equal(t, grouped, len(groups) > 0)
+	orders := 0
+	for _, spans := range traces {
+		for _, tx := range named(spans, "transaction") {
+			of, is := linked[tx.SpanContext().SpanID()]
+			if !is {
+				require.False(t, grouped && tx.Status().Description == "", "a transaction without its group")
+				continue
+			}
+			orders++
+			require.NotEmpty(t, tx.Links(), "and back")
+			require.Equal(t, of, tx.Links()[0].SpanContext.SpanID())
+			for _, u := range named(spans, "unlock") {
+				require.False(t, u.StartTime().Before(groups[of].EndTime()))
+			}
+		}
+	}
+	require.Equal(t, grouped, orders > 0)
+}
+
+func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
+	for _, commit := range shoptest.Commits {
+		t.Run(string(commit), func(t *testing.T) {
+			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			c := s.Sell(t, 4, 1)
+			service := order.NewService(r.shop(s))
+			o, err := r.place(t, service, shoptest.Request(c, 7, ""))
+			require.NoError(t, err)
+			for _, spans := range r.byTrace() {
+				if len(named(spans, "place")) == 0 {
+					continue
+				}
+				require.Equal(t, []string{
+					"POST /api/v1/coupons/:id/orders", "place", "admission", "reserve", "lock", "transaction", "unlock", "confirm",
+				}, names(spans))
+				place := named(spans, "place")[0]
+				for _, s := range spans[:len(spans)-2] {
+					require.Equal(t, place.SpanContext().SpanID(), s.Parent().SpanID(), s.Name())
+				}
+				require.Contains(t, place.Attributes(), attributeOf("seckill.order.id", o.ID))
+			}
+			_, err = r.place(t, service, shoptest.Request(c, 7, ""))
+			require.ErrorIs(t, err, order.ErrLimitReached)
+			s.RequireConsistent(t, c, 1)
+		})
+	}
+}
+
+// The worker's spans are in the trace of the request, which another instance may have answered.
+func TestAQueuedOrderIsOneTrace(t *testing.T) {
+	s, r := shoptest.Open(t, shoptest.Group), record(t, tracing.Options{Sample: 1})
+	c := s.Sell(t, 4, 1)
+	d := r.shop(s)
+	d.Admission, d.Queue, d.QueueCapacity, d.QueueMaxAge = nil, s.Stock.Queue("one", shoptest.Patient), 100, shoptest.Patient
+	queued, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
+	require.NoError(t, err)
+	require.Equal(t, order.Queued, queued.Status)
+
+	other := record(t, tracing.Options{}) // it traces what was asked for
+	d = other.shop(s)
+	d.Queue = s.Stock.Queue("other", shoptest.Patient)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		order.NewService(d).RunWorkers(ctx, order.WorkerConfig{
+			Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{c}, nil },
+			MaxAge: shoptest.Patient, AttemptTimeout: shoptest.Patient, Concurrency: 4, Begin: other.Entry,
+		})
+	}()
+	require.Eventually(t, func() bool { return len(named(other.spans.Ended(), "process")) > 0 }, shoptest.Patient, 10*time.Millisecond)
+	stop()
+	<-ended
+
+	asked, worked := r.byTrace(), other.byTrace()
+	process := named(other.spans.Ended(), "process")[0]
+	id := process.SpanContext().TraceID()
+	require.Equal(t, []string{"POST /api/v1/coupons/:id/orders", "place", "reserve"}, names(asked[id]))
+	require.Equal(t, []string{"process", "lock", "transaction", "unlock", "confirm"}, names(worked[id]))
+	require.Equal(t, named(asked[id], "place")[0].SpanContext().SpanID(), process.Parent().SpanID())
+	requireOrdered(t, worked)
+	o, err := s.Service.Get(t.Context(), queued.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.Pending, o.Status)
+	s.RequireConsistent(t, c, 1)
+}
+
+// A lock that is left to its lease is not unlocked, and no trace says so.
+func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
+	for _, commit := range shoptest.Commits {
+		t.Run(string(commit), func(t *testing.T) {
+			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
+			c := s.Sell(t, 4, 1)
+			d := r.shop(s)
+			if commit == shoptest.Single {
+				d.Tx = r.Transactor(lostCommits{d.Tx})
+			} else {
+				d.Committer = lostGroups{r.Committer(groups(s, r.OnGroup()))}
+			}
+			d.Orders = silent{d.Orders}
+			_, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
+			require.ErrorIs(t, err, order.ErrCommitUnknown)
+			require.Len(t, named(r.spans.Ended(), "lock"), 1)
+			require.Empty(t, named(r.spans.Ended(), "unlock"))
+		})
+	}
+}
+
+// lostCommits and lostGroups commit, and their replies are lost.
+type lostCommits struct{ order.Transactor }
+
+func (l lostCommits) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
+	_ = l.Transactor.InTx(ctx, work)
+	return order.ErrCommitUnknown
+}
+
+type lostGroups struct{ order.BatchCommitter }
+
+func (l lostGroups) Place(ctx context.Context, p order.Placement) (int, error) {
+	_, _ = l.BatchCommitter.Place(ctx, p)
+	return 0, order.ErrCommitUnknown
+}
+
+func (l lostGroups) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+	placed := l.BatchCommitter.PlaceMany(ctx, many)
+	for i := range placed {
+		placed[i].Err = order.ErrCommitUnknown
+	}
+	return placed
+}
+
+// silent is a database that does not answer what became of an order.
+type silent struct{ order.Orders }
+
+func (silent) Void(context.Context, order.Order) error { return order.ErrUnavailable }

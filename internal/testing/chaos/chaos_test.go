@@ -1,0 +1,177 @@
+package chaos_test
+
+import (
+	"cmp"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/testing/chaos"
+	"example.com/seckill/internal/testing/testservers"
+	"example.com/seckill/internal/tools/servers"
+)
+
+// wanted is the pattern of faults in the -run of this test run, so that only those are
+// played: -run TestEveryCell/commit.after:kill.
+func wanted(test string) string {
+	var cells []string
+	for _, one := range split(flag.Lookup("test.run").Value.String(), '|') {
+		levels := split(one, '/')
+		if named, err := regexp.MatchString(levels[0], test); err != nil || !named {
+			continue
+		}
+		if len(levels) == 1 {
+			return ""
+		}
+		cells = append(cells, levels[1])
+	}
+	return strings.Join(cells, "|")
+}
+
+// split parts a pattern as go test does: not inside of brackets.
+func split(pattern string, at rune) []string {
+	parts, depth := []string{""}, 0
+	for _, c := range pattern {
+		switch c {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case at:
+			if depth == 0 {
+				parts = append(parts, "")
+				continue
+			}
+		}
+		parts[len(parts)-1] += string(c)
+	}
+	return parts
+}
+
+// sample draws some faults, unless they were named.
+func sample(t *testing.T, few int, named string, cells []chaos.Fault) []chaos.Fault {
+	t.Helper()
+	if named != "" {
+		return cells
+	}
+	return testservers.Sample(t, few, cells)
+}
+
+// rows is where the stock is in the rounds of a mode.
+var rows = map[string]string{chaos.Sync: "coupon", chaos.Queue: "shard", chaos.Lottery: "shard"}
+
+// namedRounds is how often faults are played that were named: whether one meets what a bug breaks is
+// chance.
+const namedRounds = 3
+
+// play plays each fault once, and says of each what was wrong. If they were named it goes on until
+// something was, namedRounds times at most.
+func play(t *testing.T, lock, mode string, cells []chaos.Fault) {
+	t.Helper()
+	testservers.Need(t, testservers.Servers)
+	rounds := 1
+	if wanted(t.Name()) != "" {
+		rounds = namedRounds
+	}
+	results := map[string]chaos.Result{}
+	for range rounds {
+		if playOnce(t, lock, mode, cells, results); wrong(results) {
+			break
+		}
+	}
+	for _, c := range cells {
+		t.Run(c.Name, func(t *testing.T) {
+			r, played := results[c.Name]
+			require.True(t, played)
+			assert.Empty(t, r.Problems, "seed %d", r.Seed)
+			if t.Failed() {
+				t.Log(strings.Join(r.Logs, "\n"))
+			}
+		})
+	}
+}
+
+func wrong(results map[string]chaos.Result) bool {
+	for _, r := range results {
+		if len(r.Problems) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// playOnce plays each fault once.
+func playOnce(t *testing.T, lock, mode string, cells []chaos.Fault, results map[string]chaos.Result) {
+	t.Helper()
+	seed := uint64(time.Now().UnixMilli())
+	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
+		Program: program, Before: os.Getenv("SECKILL_BEFORE"), Lock: lock, Mode: mode, Rows: rows[mode], Faults: cells, Seed: seed, Requests: 300, Parallel: 4,
+		Each: func(r chaos.Result) {
+			results[r.Cell] = r
+			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",
+				r.Cell, r.Seed, r.Acknowledged, r.Settled.Seconds(), r.Seconds, r.Hit)
+		},
+		Log: t.Logf,
+	}))
+}
+
+func TestEveryCell(t *testing.T) {
+	pattern := wanted("TestEveryCell")
+	cells, err := chaos.Faults(chaos.Sync, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Sync, sample(t, 8, pattern, cells))
+}
+
+// What was acknowledged outlives the machine that has acknowledged it.
+func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
+	named := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
+	pattern := cmp.Or(named, "database:primary-")
+	testservers.Need(t, servers.LookGalera)
+	cells, err := chaos.Faults(chaos.Sync, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Sync, sample(t, 1, named, cells))
+}
+
+// The data must stay right with a lock that lets everybody in: what needs the lock is
+// played with none.
+func TestWithALockThatLetsEverybodyIn(t *testing.T) {
+	named := wanted("TestWithALockThatLetsEverybodyIn")
+	pattern := named
+	if named == "" {
+		pattern = `^(nothing|(commit|take|reserve|void|reconcile.void|reconcile.release|restock)\.after:(stop|lose)|instance:(kill|stop))$`
+	}
+	cells, err := chaos.Faults(chaos.Sync, pattern)
+	require.NoError(t, err)
+	play(t, "none", chaos.Sync, sample(t, 2, named, cells))
+}
+
+// In queue mode a request is answered before it is sold, by whichever instance comes to
+// it: what that changes, and what there is only then.
+func TestAFleetThatQueues(t *testing.T) {
+	named := wanted("TestAFleetThatQueues")
+	pattern := named
+	if named == "" {
+		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed)$`
+	}
+	cells, err := chaos.Faults(chaos.Queue, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Queue, sample(t, 2, named, cells))
+}
+
+// The first two thirds of the crowd have tickets, of which some are drawn.
+func TestAFleetThatDraws(t *testing.T) {
+	named := wanted("TestAFleetThatDraws")
+	pattern := named
+	if named == "" {
+		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back)$`
+	}
+	cells, err := chaos.Faults(chaos.Lottery, pattern)
+	require.NoError(t, err)
+	play(t, "redis", chaos.Lottery, sample(t, 1, named, cells))
+}

@@ -1,0 +1,54 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"example.com/seckill/internal/platform/preflight"
+	"example.com/seckill/internal/tools/servers"
+)
+
+// user is the fleet's name and password at its stores, where it has the rights that it is
+// told to need, and no others.
+const user = "app"
+
+// redisUser makes the user of Redis.
+func redisUser() servers.Setting {
+	rights := preflight.RedisUse{Username: user, Prefix: "seckill:"}.Grant()
+	return servers.Set("user", strings.Replace(rights, "ACL SETUSER "+user, user+" on >"+user, 1))
+}
+
+// grant makes the user of the database, if there is none yet, with rights on each table, because those
+// count at once when they are changed.
+func (b *environment) grant(ctx context.Context) error {
+	rows, err := b.db.QueryContext(ctx, "SHOW TABLES")
+	if err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // Err tells
+	do := []string{"CREATE USER IF NOT EXISTS " + user + " IDENTIFIED BY '" + user + "'"}
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			return fmt.Errorf("list the tables: %w", err)
+		}
+		do = append(do, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+table+" TO "+user)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	for _, statement := range do {
+		if _, err := b.db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the user of the database: %w", err)
+		}
+	}
+	return nil
+}
+
+// openDatabase makes a server the environment's.
+func (b *environment) openDatabase(m *servers.MariaDB) (err error) {
+	b.MariaDB = m
+	b.db, err = servers.OpenDatabase(m.DSN(b.dbase))
+	return err
+}

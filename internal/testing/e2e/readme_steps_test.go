@@ -1,0 +1,239 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"example.com/seckill/internal/testing/testservers"
+)
+
+func nothing(*testing.T, *reader, string) {}
+
+// demo is the first thing that is typed: its default sale, and nothing made smaller.
+func demo(t *testing.T, _ *reader, _ string) {
+	t.Helper()
+	p := launchBuild(t, plain, nil, nil, "demo")
+	p.await(t, busy)
+	require.Zero(t, p.code(), p.err.String())
+	for _, part := range []string{"10000 buyers", "500 units", "clean"} {
+		assert.Contains(t, strings.ReplaceAll(p.out.String(), ",", ""), part)
+	}
+}
+
+// made asks make what it would do, which names each of the parts.
+func made(parts ...string) func(*testing.T, *reader, string) {
+	return func(t *testing.T, _ *reader, command string) {
+		t.Helper()
+		out := makeWould(t, command)
+		for _, part := range parts {
+			assert.Contains(t, out, part, command)
+		}
+	}
+}
+
+func makeWould(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "make -n "+strings.TrimPrefix(command, "make"))
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return string(out)
+}
+
+// aBenchmark is a program, which has the paths that the README names in -only.
+func aBenchmark(t *testing.T, _ *reader, command string) {
+	t.Helper()
+	assert.FileExists(t, filepath.Join(root, strings.TrimPrefix(command, "go run "), "main.go"))
+	source, err := os.ReadFile(filepath.Join(root, "internal/testing/bench/path.go"))
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	_, only, found := strings.Cut(string(readme), `-only "`)
+	require.True(t, found)
+	only, _, _ = strings.Cut(only, `"`)
+	for name := range strings.SplitSeq(only, ",") {
+		assert.Contains(t, string(source), `"`+name, "a path of the benchmark")
+	}
+}
+
+func chaosFlags(t *testing.T, _ *reader, command string) {
+	t.Helper()
+	assert.Contains(t, makeWould(t, command), "--html bin/chaos.html --rounds 500 --lock none")
+	source, err := os.ReadFile(filepath.Join(root, "cmd/seckill/chaos.go"))
+	require.NoError(t, err)
+	for _, flag := range []string{`"rounds", 0`, `"lock", "redis"`} {
+		assert.Contains(t, string(source), flag)
+	}
+}
+
+// freePort lets the program be served where nothing else is.
+var freePort = []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_HTTP__DRAIN_DELAY=1s"}
+
+func serveEmbedded(t *testing.T, r *reader, command string) {
+	t.Helper()
+	r.served(t, freePort, command)
+	assert.Equal(t, http.StatusOK, httpStatus(t, r.shop.url+"/"), "the page")
+	assert.Equal(t, http.StatusOK, httpStatus(t, r.shop.url+"/openapi.json"))
+	r.first = open(t, r.folder)
+}
+
+// served starts what a command serves.
+func (r *reader) served(t *testing.T, env []string, line string) {
+	t.Helper()
+	r.shop = &instance{process: launchBuild(t, plain, nil, env, strings.Fields(command.ReplaceAllString(line, ""))...)}
+	r.shop.url, r.shop.admin = r.shop.serving(t)
+	within(t, busy, func() error {
+		if status := httpStatus(t, r.shop.admin+"/readyz"); status != http.StatusOK {
+			return fmt.Errorf("it is not ready: %d", status)
+		}
+		return nil
+	})
+}
+
+// here is a command with the address at which the shop is served.
+func (r *reader) here(command string) string {
+	return strings.ReplaceAll(command, "http://127.0.0.1:8080", r.shop.url)
+}
+
+func inFirst(says string) func(*testing.T, *reader, string) {
+	return func(t *testing.T, r *reader, command string) {
+		t.Helper()
+		assert.Contains(t, r.first.types(t, r.here(command)), says)
+	}
+}
+
+// buyTwice asks again with the same key, as the README says.
+func buyTwice(t *testing.T, r *reader, command string) {
+	t.Helper()
+	order := regexp.MustCompile(`"id":"(\d+)"`)
+	first, again := r.first.types(t, command), r.first.types(t, command)
+	assert.Contains(t, first, " 201 ")
+	require.NotEmpty(t, order.FindStringSubmatch(first), first)
+	assert.Equal(t, order.FindStringSubmatch(first), order.FindStringSubmatch(again))
+}
+
+func containersOf(names ...string) func(*testing.T, *reader, string) {
+	return func(t *testing.T, _ *reader, command string) {
+		t.Helper()
+		assert.Contains(t, makeWould(t, command), "docker compose up -d --wait")
+		var file struct {
+			Services map[string]struct{ Profiles []string }
+		}
+		text, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+		require.NoError(t, err)
+		require.NoError(t, yaml.Unmarshal(text, &file))
+		var up []string
+		for name, c := range file.Services {
+			if len(c.Profiles) == 0 {
+				up = append(up, name)
+			}
+		}
+		assert.ElementsMatch(t, names, up)
+	}
+}
+
+// writeEnv makes .env where the reader is, and then changes it to servers of one's own.
+func writeEnv(t *testing.T, r *reader, command string) {
+	t.Helper()
+	here, err := filepath.Abs(root)
+	require.NoError(t, err)
+	for _, name := range []string{"Makefile", ".ci"} {
+		require.NoError(t, os.Symlink(filepath.Join(here, name), filepath.Join(r.folder, name)))
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+	cmd.Dir = r.folder
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	path := filepath.Join(r.folder, ".env")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, value := range map[string]string{
+		"SECKILL_MYSQL__DSN": "'" + testservers.DSN(t) + "'", "SECKILL_REDIS__ADDRS": testservers.NewRedis(t).Addr(), "SECKILL_REDIS__PASSWORD": "",
+	} {
+		line := regexp.MustCompile(`(?m)^` + name + `=.*$`)
+		require.Regexp(t, line, string(text), "the variables that the README names")
+		text = line.ReplaceAllLiteral(text, []byte(name+"="+value))
+	}
+	require.Regexp(t, `(?m)^SECKILL_AUTH__SECRET=\w{32,}$`, string(text))
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+}
+
+func build(t *testing.T, r *reader, command string) {
+	t.Helper()
+	assert.Contains(t, makeWould(t, command), "go build -tags nomsgpack -o bin/seckill ./cmd/seckill")
+	require.NoError(t, os.Mkdir(filepath.Join(r.folder, "bin"), 0o755))
+	require.NoError(t, os.Symlink(plain, filepath.Join(r.folder, "bin/seckill")))
+	r.servers = open(t, r.folder)
+}
+
+func inServers(says string) func(*testing.T, *reader, string) {
+	return func(t *testing.T, r *reader, command string) {
+		t.Helper()
+		assert.Contains(t, r.servers.types(t, r.here(strings.Replace(command, "…", "Flash sale", 1))), says)
+	}
+}
+
+func serveOnServers(t *testing.T, r *reader, command string) {
+	t.Helper()
+	r.served(t, slices.Concat(r.servers.variables(t), freePort), command)
+	r.servers.types(t, "export SECKILL_ADMIN__ADDR="+strings.TrimPrefix(r.shop.admin, "http://"))
+}
+
+func auditOnServers(t *testing.T, r *reader, _ string) {
+	t.Helper()
+	assert.Contains(t, r.servers.types(t, "seckill audit"), "clean")
+	assert.Contains(t, r.servers.types(t, "seckill audit --repair"), "clean")
+	assert.Contains(t, r.servers.types(t, "seckill archive"), "nothing to archive")
+}
+
+// rushOnServers sends fewer, to where it is served.
+func rushOnServers(t *testing.T, r *reader, command string) {
+	t.Helper()
+	fewer := strings.Replace(command, "--users 20000", "--users 1000", 1)
+	require.NotEqual(t, command, fewer)
+	out := r.servers.types(t, fewer+" --url "+r.shop.url)
+	for _, part := range []string{"accepted", "paid", "cancelled", "clean"} {
+		assert.Contains(t, out, part)
+	}
+}
+
+// labRun is typed where the variables are not, and starts servers of its own.
+func labRun(t *testing.T, r *reader, command string) {
+	t.Helper()
+	out := r.first.types(t, command)
+	assert.Contains(t, out, "COMMIT")
+	assert.Contains(t, out, "wrong 2, right 1")
+}
+
+func labPage(t *testing.T, r *reader, command string) {
+	t.Helper()
+	r.first.types(t, command+" --recorded")
+	page, err := os.ReadFile(filepath.Join(r.folder, "lab.html"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "unlock-before-commit")
+}
+
+func labRecorded(t *testing.T, r *reader, command string) {
+	t.Helper()
+	out := r.first.types(t, "seckill "+command+" --json")
+	played := 0
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); played++ {
+		var one json.RawMessage
+		require.NoError(t, d.Decode(&one))
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), fmt.Sprintf("The lab plays %d experiments", played))
+}

@@ -1,0 +1,94 @@
+package model_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/seckill/internal/testing/model"
+)
+
+// restless is a sale without a reconciler where one is not needed to see a second order.
+type restless struct{ *model.Sale }
+
+// AtRest is not asked for.
+func (restless) AtRest(model.State) bool { return true }
+
+// Two requests of one user, with every set of the four lines of defence and against
+// every kind of fault. One line is enough while nothing is lost. After that the two in
+// the database are; the lock is not, because it ends with its lease while a COMMIT may
+// still be on its way, nor is the count in the shard, because a failover forgets it.
+func TestWhichLinesOfDefenceAreEnough(t *testing.T) {
+	lines := []struct {
+		bit  model.Bugs
+		name string
+	}{{model.NoCount, "count"}, {model.LyingLock, "lock"}, {model.NoFence, "fence"}, {model.NoSlotIndex, "index"}}
+	hazards := []struct {
+		name  string
+		under model.Sale
+	}{
+		{"none", model.Sale{Reconcilers: 1}},
+		{"killed", model.Sale{Reconcilers: 1, Faults: model.Faults{Crashes: 1}}},
+		{"an answer lost", model.Sale{Faults: model.Faults{Losses: 1}}},
+		{"error 1205", model.Sale{Faults: model.Faults{Waits: 1}}},
+		{"lease ends", model.Sale{Faults: model.Faults{Leases: 1}}},
+		{"failover", model.Sale{Faults: model.Faults{Failovers: 1}}},
+		{"data lost", model.Sale{Faults: model.Faults{Wipes: 1}}},
+		{"reload", model.Sale{Reloads: 1}},
+	}
+	var table strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&table, "%-6s", l.name)
+	}
+	for _, h := range hazards {
+		fmt.Fprintf(&table, " │ %s", h.name)
+	}
+	table.WriteByte('\n')
+	for down := range model.Lines + 1 {
+		for _, l := range lines {
+			stands := "yes"
+			if down.Has(l.bit) {
+				stands = "-"
+			}
+			fmt.Fprintf(&table, "%-6s", stands)
+		}
+		for _, h := range hazards {
+			m := h.under
+			m.Units, m.Limit, m.Wishes, m.Without = 2, 1, other, down
+			violated := model.Explore(restless{&m}).Violated
+			if violated == "" {
+				violated = "ok"
+			}
+			fmt.Fprintf(&table, " │ %-*s", len(h.name), violated)
+		}
+		table.WriteByte('\n')
+	}
+	t.Logf("\n%s", table.String())
+	golden(t, "lines-of-defence.txt", []byte(table.String()))
+}
+
+// Nobody dies and no lease ends early: the answers to COMMIT and to the void order are
+// lost, so the lock is left to run out, and it does while the server still decides.
+func TestTheLockAloneFallsWithTwoLostAnswers(t *testing.T) {
+	m := model.Sale{
+		Units: 2, Limit: 1, Wishes: other, Without: model.Lines &^ model.LyingLock, Faults: model.Faults{Losses: 2},
+	}
+	f := model.Explore(restless{&m})
+	if f.Violated != model.I3 {
+		t.Errorf("violated %q\n%s", f.Violated, trace(&m, f))
+	}
+	golden(t, "lock-alone-falls.txt", []byte(trace(&m, f)))
+}
+
+// The lock and the count together stand against either fault and not against both.
+func TestTheLockAndTheCountCanBothFall(t *testing.T) {
+	m := model.Sale{
+		Units: 2, Limit: 1, Wishes: other, Without: model.NoFence | model.NoSlotIndex,
+		Faults: model.Faults{Leases: 1, Failovers: 1},
+	}
+	f := model.Explore(&m)
+	if f.Violated != model.I3 {
+		t.Errorf("violated %q\n%s", f.Violated, trace(&m, f))
+	}
+	golden(t, "lock-and-count-both-fall.txt", []byte(trace(&m, f)))
+}

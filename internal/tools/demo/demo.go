@@ -1,0 +1,216 @@
+// Package demo plays a whole sale in one process: the application on embedded stores, and buyers who rush in over
+// real HTTP.
+//
+//	Demo ─▶ app.Server ◀─ HTTP ─ rush: the sale's buyers, then visitors
+//	page ─▶ Runner ─────────────▶ rush: the buyers that a person sends from the page
+package demo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/tools/gallery"
+	"example.com/seckill/internal/tools/rush"
+)
+
+// Demo is a whole sale in this process: an application with embedded stores, and buyers who
+// rush in over real HTTP.
+type Demo struct {
+	Users, Shards, Limit int
+	Stock                int64
+	Keep, JSON           bool
+
+	OpensIn time.Duration // before the sale begins
+	Rate    float64       // taps per second; 0 is as fast as it goes
+
+	Visitors int // taps per second that go on coming after a kept sale, until they are stopped
+
+	Addr   string           // of the page and the API, as host:port; "" is a free port
+	Opened func(url string) // is called when the page can be opened; may be nil
+
+	NewLab        func() app.Lab
+	Out, Err, Log io.Writer // the report, its progress, and what is logged
+}
+
+// Pace makes the sale slow enough to be watched, as far as flags do not say otherwise: a
+// countdown, five seconds in which the stock falls, and at most twenty of refusals.
+func (d *Demo) Pace(changed func(flag string) bool) {
+	if !changed("opens-in") {
+		d.OpensIn = 8 * time.Second
+	}
+	if !changed("users") {
+		d.Users = int(min(plenty*d.Stock, int64(d.Users)))
+	}
+	if !changed("rate") {
+		d.Rate = max(float64(d.Stock)/5, float64(d.Users)/15, 50)
+	}
+}
+
+func (d *Demo) config() (config.Config, error) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = cmp.Or(d.Addr, "127.0.0.1:0"), "127.0.0.1:0"
+	cfg.Stock.Shards = d.Shards
+	cfg.Log.Level = "warn"
+	if d.Keep {
+		cfg.Order.PaymentTimeout = visitorsPayWithin
+	}
+	switch {
+	case d.Users < 1 || d.Users > 1_000_000:
+		return cfg, app.Usage(errors.New("--users must be from 1 to 1000000"))
+	case d.Stock < 1 || d.Stock > coupon.MaxStock:
+		return cfg, app.Usage(fmt.Errorf("--stock must be from 1 to %d", coupon.MaxStock))
+	case d.Limit < 1 || d.Limit > coupon.MaxLimit:
+		return cfg, app.Usage(fmt.Errorf("--limit must be from 1 to %d", coupon.MaxLimit))
+	case d.OpensIn < 0 || d.OpensIn > time.Hour:
+		return cfg, app.Usage(errors.New("--opens-in must be from 0s to 1h"))
+	case d.Rate < 0:
+		return cfg, app.Usage(errors.New("--rate cannot be negative"))
+	case d.Visitors < 0 || d.Visitors > 10_000:
+		return cfg, app.Usage(errors.New("--visitors must be from 0 to 10000"))
+	case d.Shards < 1 || d.Shards > 1024:
+		return cfg, app.Usage(errors.New("--shards must be from 1 to 1024"))
+	}
+	return cfg, nil
+}
+
+// visitorsPayWithin is how long an order of a kept sale waits for its payment: units come back while it is
+// watched.
+const visitorsPayWithin = 2 * time.Minute
+
+// Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
+// error if units are left that could have been sold.
+func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one step after the other
+	cfg, err := d.config()
+	if err != nil {
+		return err
+	}
+	var rushes *Runner
+	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{NewLab: d.NewLab, Gallery: gallery.Files, NewRush: func(s *app.Server) app.Rush {
+		rushes = NewRunner(s)
+		return rushes
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopped := s.Stop(context.WithoutCancel(ctx)); stopped != nil {
+			err = errors.Join(err, fmt.Errorf("stop: %w", stopped))
+		}
+	}()
+	begins := time.Now().Add(d.OpensIn)
+	err = s.Sell(ctx, coupon.Coupon{
+		Title: "Flash sale", Total: d.Stock, LimitPerUser: d.Limit, PriceCents: 990,
+		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	admin, err := s.Token(1, api.RoleAdmin)
+	if err != nil {
+		return err
+	}
+	if !d.JSON {
+		_, _ = fmt.Fprintf(d.Out, "%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
+			s.URL, d.Users, d.Stock, d.Shards, d.Limit)
+	}
+	if d.Opened != nil {
+		d.Opened(s.URL)
+	}
+	if d.OpensIn > 0 {
+		if !d.JSON {
+			_, _ = fmt.Fprintf(d.Out, "open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+		}
+		select {
+		case <-time.After(time.Until(begins)):
+		case <-ctx.Done():
+			return errors.New("stopped before the sale began")
+		}
+	}
+	report, err := d.sell(ctx, rush.Options{
+		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
+		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err,
+	})
+	if err != nil {
+		return err
+	}
+	if err := report.Print(d.Out, d.JSON); err != nil {
+		return err
+	}
+	if d.Keep && ctx.Err() == nil {
+		s.PrintBanner(d.Out)
+		if d.Visitors > 0 {
+			if err := rushes.visit(1, d.Visitors); err != nil {
+				return err
+			}
+			_, _ = fmt.Fprintf(d.Out, "buyers go on coming, %d taps a second, until Stop in the view Rush\n", d.Visitors)
+		}
+		_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
+		if err := s.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	if err := report.Verdict(true); err != nil {
+		return err
+	}
+	return d.checkUndersold(report)
+}
+
+// sell sends the buyers, and later ones if that is needed.
+func (d *Demo) sell(ctx context.Context, o rush.Options) (rush.Report, error) {
+	report, err := rush.Run(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	return d.sellReturned(ctx, report, o, rush.Run)
+}
+
+// plenty is how many times the stock must be requested to be sure that all of it sells.
+const plenty = 3
+
+// lateRounds bounds how often later buyers come, and lateBuyers is how many more come than there are
+// units.
+const (
+	lateRounds = 3
+	lateBuyers = 20
+)
+
+// sellReturned lets later buyers come for what was left although the demand was plenty. On a machine so
+// busy that calls run into their timeouts, holds are left open, and their units come back to the
+// shards after the last buyer has gone: rush.Run returns when none is open any more.
+func (d *Demo) sellReturned(ctx context.Context, r rush.Report, o rush.Options,
+	play func(context.Context, rush.Options) (rush.Report, error),
+) (rush.Report, error) {
+	o.FirstUser, o.Rate = int64(d.Users)+1, 0
+	for range lateRounds {
+		if d.checkUndersold(r) == nil || r.Stopped || !r.Clean() {
+			return r, nil
+		}
+		left := int(d.Stock) - r.Committed
+		o.Users = left + lateBuyers
+		later, err := play(ctx, o)
+		if err != nil {
+			return r, err
+		}
+		r = r.With(later, fmt.Sprintf("%d units came back from holds that were left open, after the last buyer had gone: "+
+			"%d later buyers bought %d of them, and are counted above but not in the times", left, o.Users, later.Committed))
+		o.FirstUser += int64(o.Users)
+	}
+	return r, nil
+}
+
+// checkUndersold returns an error if units are left although the demand was plenty: the other
+// half of the promise.
+func (d *Demo) checkUndersold(r rush.Report) error {
+	if int64(d.Users) >= plenty*d.Stock && int64(r.Committed) < d.Stock {
+		return fmt.Errorf("undersold: %d of %d units were sold to %d buyers", r.Committed, d.Stock, d.Users)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package demo
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/app"
+	"example.com/seckill/internal/config"
+	"example.com/seckill/internal/tools/rush"
+)
+
+func TestLaterBuyersBuyWhatCameBackAfterTheLastOneHadGone(t *testing.T) {
+	first := rush.Report{
+		Asked: 400, Accepted: 48, Committed: 48, Refused: map[string]int{"sold_out": 350}, Failed: 2,
+		Failures: map[string]int{"timeout": 2}, Audit: rush.AuditClean, Seconds: 3, P50Millis: 7,
+	}
+	d := Demo{Users: 300, Stock: 50}
+	var came []rush.Options
+	play := func(_ context.Context, o rush.Options) (rush.Report, error) {
+		came = append(came, o)
+		return rush.Report{
+			Asked: 29, Accepted: 1, Committed: 1, Refused: map[string]int{"sold_out": 28}, Audit: rush.AuditClean, Seconds: 1, P50Millis: 1,
+		}, nil
+	}
+	require.Error(t, d.checkUndersold(first))
+	r, err := d.sellReturned(t.Context(), first, rush.Options{Rate: 9}, play)
+	require.NoError(t, err)
+	require.NoError(t, d.checkUndersold(r))
+	require.Len(t, came, 2, "one of them came back later still")
+	require.Equal(t, []int{22, 21}, []int{came[0].Users, came[1].Users})
+	require.Equal(t, []int64{301, 323}, []int64{came[0].FirstUser, came[1].FirstUser}, "buyers of their own")
+	require.Zero(t, came[0].Rate)
+	require.Equal(t, 458, r.Asked)
+	require.Equal(t, r.Asked, r.Accepted+r.Failed+r.Refused["sold_out"], "each tap in one of them")
+	require.Equal(t, []float64{3, 7}, []float64{r.Seconds, r.P50Millis}, "of the sale itself")
+	require.Len(t, r.Notes, 2)
+	require.Contains(t, r.Notes[0], "2 units came back from holds that were left open")
+	require.Equal(t, 350, first.Refused["sold_out"], "the first report is as it was")
+}
+
+func TestLaterBuyersDoNotComeForWhatIsNoReturn(t *testing.T) {
+	play := func(context.Context, rush.Options) (rush.Report, error) {
+		t.Error("nothing is left for them")
+		return rush.Report{}, nil
+	}
+	for name, c := range map[string]struct {
+		d Demo
+		r rush.Report
+	}{
+		"all was sold":           {Demo{Users: 300, Stock: 50}, rush.Report{Committed: 50, Audit: rush.AuditClean}},
+		"fewer buyers than that": {Demo{Users: 60, Stock: 50}, rush.Report{Committed: 49, Audit: rush.AuditClean}},
+		"it was stopped":         {Demo{Users: 300, Stock: 50}, rush.Report{Committed: 20, Audit: rush.AuditClean, Stopped: true}},
+		"it is not clean":        {Demo{Users: 300, Stock: 50}, rush.Report{Committed: 20, Audit: rush.AuditViolated}},
+	} {
+		got, err := c.d.sellReturned(t.Context(), c.r, rush.Options{}, play)
+		require.NoError(t, err, name)
+		require.Equal(t, c.r, got, name)
+	}
+}
+
+// Units that stay away although buyers come for them are undersold.
+func TestADemoThatGoesOnBeingUndersoldSaysSo(t *testing.T) {
+	d := Demo{Users: 300, Stock: 50}
+	n := 0
+	r, err := d.sellReturned(t.Context(), rush.Report{Committed: 48, Audit: rush.AuditClean}, rush.Options{},
+		func(context.Context, rush.Options) (rush.Report, error) {
+			n++
+			return rush.Report{Audit: rush.AuditClean}, nil
+		})
+	require.NoError(t, err)
+	require.Equal(t, lateRounds, n)
+	require.ErrorContains(t, d.checkUndersold(r), "undersold: 48 of 50")
+}
+
+// Visitors of a kept demonstration come until they are stopped, and give way to a rush that is called.
+func TestVisitorsComeUntilTheyAreStopped(t *testing.T) {
+	cfg := config.Default()
+	cfg.HTTP.Addr, cfg.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0"
+	var rushes *Runner
+	s, err := app.Start(t.Context(), cfg, app.NewLog(cfg.Log, io.Discard), app.Options{NewRush: func(s *app.Server) app.Rush {
+		rushes = NewRunner(s)
+		return rushes
+	}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop(context.Background())) }()
+	require.NoError(t, s.OpenDemoSale(t.Context()))
+	require.NoError(t, rushes.visit(1, 50))
+	standing := func(is func(api.RushStanding) bool) func() bool {
+		return func() bool { return is(rushes.Standing()) }
+	}
+	const patient, often = time.Minute, 20 * time.Millisecond
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return at.Visitors && at.Accepted > 3 }), patient, often)
+
+	require.NoError(t, rushes.Start(api.RushOrder{CouponID: 1, Users: 5}))
+	require.False(t, rushes.Standing().Visitors)
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running && at.Report != nil }), patient, often)
+	at := rushes.Standing()
+	require.Empty(t, at.Error)
+	require.Equal(t, 6, at.Asked, "of the rush alone: five buyers, of which one taps twice")
+
+	require.NoError(t, rushes.visit(1, 50))
+	require.NoError(t, rushes.visit(1, 50), "visitors give way to visitors")
+	rushes.Stop()
+	require.Eventually(t, standing(func(at api.RushStanding) bool { return !at.Running }), patient, often)
+	report, is := rushes.Standing().Report.(rush.Report)
+	require.True(t, is)
+	require.True(t, report.Stopped)
+}

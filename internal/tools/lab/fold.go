@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"strings"
+
+	"example.com/seckill/internal/tools/lab/harness"
+)
+
+// shownLines is how many lines of a block stand beside a drawing. Only what was run may be more.
+const shownLines = 20
+
+// foldAll leaves out of the code what is far from what was run, and of what encloses that.
+func foldAll(code []harness.Block) {
+	for i := range code {
+		fold(code[i].Lines)
+	}
+}
+
+// fold shows the lines that were run, those that open and close a block around them, and then the
+// nearest of the others, as far as there is room. It marks the rest as folded.
+func fold(lines []harness.Line) {
+	shown := make([]bool, len(lines))
+	var run []int
+	for n, line := range lines {
+		if line.Wrong || line.Right {
+			run = append(run, n)
+			shown[n] = true
+			enclosing(lines, n, -1, shown)
+			enclosing(lines, n, 1, shown)
+		}
+	}
+	left := shownLines
+	for _, is := range shown {
+		if is {
+			left--
+		}
+	}
+	for reach := 1; reach < len(lines); reach++ {
+		for _, n := range run {
+			for _, i := range []int{n + reach, n - reach} {
+				if left > 0 && i >= 0 && i < len(lines) && !shown[i] {
+					shown[i] = true
+					left--
+				}
+			}
+		}
+	}
+	for i := range lines {
+		lines[i].Folded = !shown[i]
+	}
+}
+
+// enclosing marks what encloses line n before it, or after it: the nearest line that is less deep, and
+// so on, with both ends of an else. Code is formatted by gofmt, so its depth is its indentation.
+func enclosing(lines []harness.Line, n, step int, shown []bool) {
+	deep, half := depth(lines[n].Text), false
+	for i := n + step; i >= 0 && i < len(lines); i += step {
+		text := strings.TrimSpace(lines[i].Text)
+		at := depth(lines[i].Text)
+		if text == "" || at > deep || at == deep && !half {
+			continue
+		}
+		shown[i] = true
+		deep, half = at, strings.HasPrefix(text, "}") && strings.HasSuffix(text, "{")
+	}
+}
+
+// depth returns how far a line is indented.
+func depth(text string) int { return len(text) - len(strings.TrimLeft(text, "\t")) }

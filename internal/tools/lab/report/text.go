@@ -1,0 +1,256 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/seckill/internal/tools/lab/harness"
+)
+
+// Line returns the verdict on one line, for a table of all.
+func Line(r harness.Result, language string) string {
+	return fmt.Sprintf("%-10s %-26s %s", mark(r, language), r.Name, short(r, language))
+}
+
+// Row writes Line as a row of the table of all.
+func Row(w io.Writer, r harness.Result, language string) error {
+	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
+	}
+	return nil
+}
+
+// Entry writes an experiment as a line of the list of all: what it would run on, or what it lacks.
+func Entry(w io.Writer, e harness.Experiment, on []harness.Text, lacks error, language string) error {
+	where := strings.Join(words(on, language), ", ")
+	if none := (*harness.NoServerError)(nil); errors.As(lacks, &none) {
+		where = word(language, "not run here: ", "此处不运行：") + none.Why.In(language)
+	} else if lacks != nil {
+		return fmt.Errorf("list %s: %w", e.Name, lacks)
+	}
+	if _, err := fmt.Fprintf(w, "%-26s %s (%s)\n", e.Name, e.Title.In(language), where); err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}
+
+func mark(r harness.Result, language string) string {
+	switch {
+	case r.NotRun != nil:
+		return word(language, "not run", "未运行")
+	case r.Failed != "":
+		return word(language, "FAILED", "出错")
+	case !r.AsExpected():
+		return word(language, "UNEXPECTED", "不符")
+	}
+	return word(language, "ok", "符合")
+}
+
+// short returns the number that tells most, wrong against right.
+func short(r harness.Result, language string) string {
+	switch {
+	case r.NotRun != nil:
+		return r.NotRun.In(language)
+	case r.Failed != "":
+		return r.Failed
+	}
+	var bad, good []string
+	name := ""
+	for _, c := range r.Cases {
+		n := decisive(c)
+		if c.NotRun != nil || n == nil {
+			continue
+		}
+		if name == "" {
+			name = n.Name.In(language)
+		}
+		if value := strconv.FormatInt(n.Value, 10); c.Wrong {
+			bad = append(bad, value)
+		} else {
+			good = append(good, value)
+		}
+	}
+	verdict := fmt.Sprintf(word(language, "wrong %s, right %s: %s", "错误 %s，正确 %s：%s"), joined(bad), joined(good), name)
+	if r.Recorded != nil {
+		verdict += word(language, ", recorded", "，录制")
+	}
+	if slices.Contains(r.Servers, harness.EmbeddedRedis) {
+		verdict += word(language, ", on the embedded Redis", "，在内嵌的 Redis 上")
+	}
+	return verdict
+}
+
+// Origin says of a recorded result when and on which servers it was recorded, and that it was not
+// played here. Of any other it says nothing.
+func Origin(r harness.Result, language string) string {
+	if r.Recorded == nil {
+		return ""
+	}
+	return r.Recorded.In(language) + word(language, ", and not played here", "，并非在此运行")
+}
+
+// words returns the texts in one language.
+func words(all []harness.Text, language string) []string {
+	var said []string
+	for _, t := range all {
+		said = append(said, t.In(language))
+	}
+	return said
+}
+
+// joined returns one value if all are the same.
+func joined(values []string) string {
+	return strings.Join(slices.Compact(slices.Clone(values)), "/")
+}
+
+// decisive returns the rule that was broken, or the first.
+func decisive(c harness.CaseResult) *harness.Number {
+	var first *harness.Number
+	for i := range c.Numbers {
+		n := &c.Numbers[i]
+		if n.Decides && !n.Held {
+			return n
+		}
+		if n.Decides && first == nil {
+			first = n
+		}
+	}
+	return first
+}
+
+// Text writes everything about one experiment.
+func Text(w io.Writer, r harness.Result, language string) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
+	fmt.Fprintf(&out, "%s\n\n%s %s\n", wrapped(r.Lesson.In(language)), word(language, "Seen:", "常见于："), wrapped(r.Wild.In(language)))
+	if Many(r) {
+		tableText(&out, r, language)
+	} else {
+		for _, c := range r.Cases {
+			caseText(&out, c, language)
+		}
+	}
+	if r.Recorded != nil {
+		fmt.Fprintf(&out, "\n%s\n", Origin(r, language))
+	}
+	if len(r.Servers) > 0 {
+		fmt.Fprintf(&out, "\n%s %s\n", word(language, "on", "运行于"), strings.Join(words(r.Servers, language), ", "))
+	}
+	if _, err := io.WriteString(w, out.String()); err != nil {
+		return fmt.Errorf("print the experiment: %w", err)
+	}
+	return nil
+}
+
+// Many reports whether an experiment has so many cases that a table of their numbers tells more
+// than their timelines.
+func Many(r harness.Result) bool { return len(r.Cases) > 8 }
+
+// tableText writes a row for each case, and a column for each number.
+func tableText(out *strings.Builder, r harness.Result, language string) {
+	for i, c := range r.Cases {
+		if i == 0 {
+			out.WriteByte('\n')
+			for n, number := range c.Numbers {
+				fmt.Fprintf(out, "  [%d] %s %s\n", n+1, number.Name.In(language), number.Bound)
+			}
+			out.WriteByte('\n')
+		}
+		fmt.Fprintf(out, "  %s", caseName(c, language))
+		for n, number := range c.Numbers {
+			sign := " "
+			if !number.Held {
+				sign = "✘"
+			}
+			fmt.Fprintf(out, "  [%d] %3d %s", n+1, number.Value, sign)
+		}
+		fmt.Fprintf(out, "  %s\n", c.Label.In(language))
+	}
+}
+
+func caseText(out *strings.Builder, c harness.CaseResult, language string) {
+	fmt.Fprintf(out, "\n%s  %s\n", caseName(c, language), c.Label.In(language))
+	if c.NotRun != nil {
+		fmt.Fprintf(out, "  %s: %s\n", word(language, "not run", "未运行"), c.NotRun.In(language))
+		return
+	}
+	for _, n := range c.Numbers {
+		sign := "✔"
+		if !n.Held {
+			sign = "✘"
+		}
+		bound := ""
+		if n.Bound != "" {
+			bound = "  (" + n.Bound + ")"
+		}
+		fmt.Fprintf(out, "  %s %s: %d%s\n", sign, n.Name.In(language), n.Value, bound)
+	}
+	out.WriteByte('\n')
+	for _, e := range c.Events {
+		line := fmt.Sprintf("  %8.1f ms  %s %s %s", e.AtMS, padded(c.Told(e.Actor, language), 14),
+			padded(server(e.Server, language), 9), c.Told(e.What, language))
+		if e.Note != "" {
+			line += "   " + c.Told(e.Note, language)
+		}
+		out.WriteString(line + "\n")
+		if e.Anomaly != nil {
+			fmt.Fprintf(out, "  %11s  ▲ %s: %s\n", "", word(language, "here it goes wrong", "就在这里出错"), e.Anomaly.In(language))
+		}
+	}
+}
+
+func caseName(c harness.CaseResult, language string) string {
+	if c.Wrong {
+		return word(language, "WRONG", "错误")
+	}
+	return word(language, "RIGHT", "正确")
+}
+
+func server(s harness.Server, language string) string {
+	switch s {
+	case harness.Redis, harness.RealRedis, harness.OwnRedis:
+		return "redis"
+	case harness.Database:
+		return word(language, "database", "数据库")
+	case harness.Process:
+	}
+	return word(language, "process", "进程")
+}
+
+// JSON writes one object on one line.
+func JSON(w io.Writer, r harness.Result) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("print the experiment: %w", err)
+	}
+	return nil
+}
+
+func word(language, en, zh string) string { return harness.NewText(en, zh).In(language) }
+
+// width is the length of a line.
+const width = 96
+
+// Summary writes how many experiments went as expected, and what would let the others run.
+func Summary(w io.Writer, results []harness.Result, embedded bool) {
+	expected, notRun := 0, 0
+	for _, one := range results {
+		switch {
+		case one.NotRun != nil:
+			notRun++
+		case one.AsExpected():
+			expected++
+		}
+	}
+	if len(results) > 1 {
+		_, _ = fmt.Fprintf(w, "\n%d of %d as expected, %d not run\n", expected, len(results), notRun)
+	}
+	if notRun > 0 && !embedded {
+		_, _ = fmt.Fprintln(w, "install what is missing, or name servers of your own: --mysql DSN, --redis HOST:PORT;\n"+
+			"without any, lab run NAME shows what was recorded on real servers, and --recorded all of it")
+	}
+}

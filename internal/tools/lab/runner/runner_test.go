@@ -1,0 +1,34 @@
+package runner_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/tools/lab/harness"
+	"example.com/seckill/internal/tools/lab/runner"
+)
+
+func TestWhatWasNotPlayedIsShownAsItWasRecorded(t *testing.T) {
+	r := runner.New()
+	defer func() { require.NoError(t, r.Close()) }()
+	seen, err := r.Result("read-before-lock")
+	require.NoError(t, err)
+	text, err := json.Marshal(seen)
+	require.NoError(t, err)
+	var shown struct {
+		Cases   []harness.CaseResult
+		Drawing harness.Text
+		Origin  *harness.Text
+	}
+	require.NoError(t, json.Unmarshal(text, &shown))
+	require.Len(t, shown.Cases, 5)
+	require.Contains(t, shown.Drawing.ZH, "第二次点击")
+	require.NotNil(t, shown.Origin)
+	require.Contains(t, shown.Origin.EN, "recorded on ")
+
+	_, err = r.Result("nonsense")
+	require.ErrorIs(t, err, api.ErrNoExperiment)
+}
