@@ -47,12 +47,9 @@ const (
 	OlderUsed             // a version sells on a layout that is older than it knows
 	OlderUsedByOrders     // it loads that again, and sells on it until then
 	TextInOneRelease      // the first release that reads a new text writes it, too
-	ReturnedToTheLender   // a unit goes back to the stock row of the shard that lent it
 	RaiseAdds             // the shard does not compare what it has with what was added
 	RaiseIgnoresEpoch     // units are added to the shard of another epoch, which began with them
 	RaisedWhileFilled     // units are added to an epoch whose shards are still filled
-	RaisedInOneRow        // the units of every shard are added to one stock row
-	MergedUnlocked        // the stock rows of an epoch that ends are added up beside an open transaction
 )
 
 // Lines are the four lines of defence.
@@ -70,8 +67,7 @@ var bugNames = []string{
 	"resumed with the units of now", "filled again after it was open", "epochs that are not unique",
 	"mark not compared", "return forgotten whatever its epoch",
 	"newer layout used", "older layout used", "older layout used until it is loaded again", "new text in one release",
-	"returned to the row of its lender", "raise that adds blindly", "raise without epoch", "raised while it is filled", "raised in one row",
-	"stock rows merged without their locks",
+	"raise that adds blindly", "raise without epoch", "raised while it is filled",
 }
 
 // Has reports whether one of b is in the set.

@@ -54,7 +54,7 @@ func (m *Sale) cutOff(s *State, i int8, lost *database) {
 // heartbeat is the next one after the database was set back: Redis knows a later mark, and
 // so every epoch ends.
 func (m *Sale) heartbeat(s State, tell func(Action, State)) {
-	if !s.behind || m.anyRowLocked(&s) {
+	if !s.behind || m.rowLocked(&s) {
 		return
 	}
 	s.behind = false
@@ -62,18 +62,11 @@ func (m *Sale) heartbeat(s State, tell func(Action, State)) {
 	tell(Action{Who: "the heartbeat", Did: "finds the database older than Redis: its epoch ends"}, s)
 }
 
-// nextEpoch begins an epoch that no shard knows, and closes the sale. One row has the stock again, of
-// which transactions that have locked another have taken nothing.
+// nextEpoch begins an epoch that no shard knows, and closes the sale.
 func (m *Sale) nextEpoch(s *State) {
 	if s.db.epoch++; !m.has(EpochsCountOn) {
 		s.db.epoch = s.newest + 1
 	}
 	s.newest = max(s.newest, s.db.epoch)
 	s.db.onSale, s.db.opening, s.db.raised = false, false, 0
-	if s.db.split {
-		for i := range m.wishes() {
-			s.tries[i].untaken = s.tries[i].untaken || s.tries[i].tx >= taken
-		}
-		s.db.stock, s.db.split = [shards]int8{s.db.units()}, false
-	}
 }

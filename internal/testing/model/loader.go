@@ -72,32 +72,12 @@ func (m *Sale) reloadAs(s State, v uint8, tell func(Action, State)) {
 }
 
 func (m *Sale) beginEpoch(s State, v uint8, tell func(Action, State)) {
-	if m.anyRowLocked(&s) {
+	if m.rowLocked(&s) {
 		return
 	}
 	m.nextEpoch(&s)
-	units := s.db.stock[0]
-	if m.StockRows {
-		m.splitStock(&s.db, units)
-	}
-	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: units, v: v}
+	s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock, v: v}
 	tell(Action{Who: "the loader", Did: "begins an epoch: the sale is closed"}, s)
-}
-
-// splitStock sets each shard's row to the units that the shard opens with.
-func (m *Sale) splitStock(d *database, units int8) {
-	d.split = true
-	for k := range int8(shards) {
-		d.stock[k] = m.share(units, k)
-	}
-}
-
-// units is what is left to sell.
-func (d *database) units() (n int8) {
-	for _, in := range d.stock {
-		n += in
-	}
-	return n
 }
 
 // resume goes on: while no shard may be open, any of them may be filled again, because
@@ -105,7 +85,7 @@ func (d *database) units() (n int8) {
 func (m *Sale) resume(s State, v uint8, tell func(Action, State)) {
 	s.loader = loader{at: opening0, epoch: s.db.epoch, v: v}
 	if !s.db.opening || m.has(FilledAgain) {
-		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.units(), v: v}
+		s.loader = loader{at: clearing0, epoch: s.db.epoch, units: s.db.stock, v: v}
 		for _, e := range s.db.due {
 			if e == s.db.epoch && !m.has(UnitsOfNow) {
 				s.loader.units--

@@ -1,7 +1,5 @@
 package model
 
-import "slices"
-
 // wrong names an act that is forbidden, and that no state shows.
 type wrong uint8
 
@@ -47,42 +45,16 @@ func (m *Sale) Violated(s State) string {
 		return I10
 	case n.Live > total:
 		return I2
-	case n.Stock+n.Live != total || slices.Min(s.db.stock[:]) < 0:
+	case n.Stock+n.Live != total || n.Stock < 0:
 		return I1
 	case m.aboveLimit(&s):
 		return I3
-	case m.comparable(&s) && (n.Redis+n.Held+n.Owed+n.Live != total || m.apart(&s)):
+	case m.comparable(&s) && n.Redis+n.Held+n.Owed+n.Live != total:
 		return I4
 	case s.redis[0].units < 0 || s.redis[1].units < 0:
 		return I5
 	}
 	return m.answersViolated(&s)
-}
-
-// apart reports whether the two stores have different units in a shard, if the database has those of
-// each: D = R + h + G holds for every one of them.
-func (m *Sale) apart(s *State) bool {
-	if !s.db.split {
-		return false
-	}
-	units := m.unraised(s)
-	for k, sh := range s.redis {
-		units[k] += sh.units
-		for o, h := range sh.holds {
-			if (h.kind == own || h.kind == lent) && !s.db.rows[o].status.order() {
-				units[k]++
-			}
-		}
-	}
-	for o, e := range s.db.due {
-		if e == 0 || e != s.db.epoch {
-			continue
-		}
-		if home := m.home(int8(o)); !s.redis[home].returned.has(int8(o)) {
-			units[home]++
-		}
-	}
-	return units != s.db.stock
 }
 
 // answersViolated compares the answers that the clients got with the orders.
@@ -193,7 +165,7 @@ type Numbers struct {
 
 // Numbers counts them.
 func (m *Sale) Numbers(s State) Numbers {
-	n := Numbers{Stock: s.db.units()}
+	n := Numbers{Stock: s.db.stock}
 	for o, r := range s.db.rows {
 		if r.status.live() {
 			n.Live++

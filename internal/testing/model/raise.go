@@ -14,22 +14,18 @@ var raisers = [2]string{"a raiser", "another raiser"}
 // addUnit is PATCH with one unit more. Shards that are open, or about to be, are owed the unit; while they
 // are filled a new epoch begins, which has it.
 func (m *Sale) addUnit(s State, tell func(Action, State)) {
-	if s.raises == 0 || m.anyRowLocked(&s) {
+	if s.raises == 0 || m.rowLocked(&s) {
 		return
 	}
 	s.raises--
 	s.db.added++
 	act := Action{Who: "the administrator", Did: "adds a unit"}
 	if s.db.onSale || s.db.opening || m.has(RaisedWhileFilled) {
-		row := s.stockRow(s.db.raised % shards)
-		if m.has(RaisedInOneRow) {
-			row = 0
-		}
-		s.db.stock[row]++
+		s.db.stock++
 		s.db.raised++
 	} else {
 		m.nextEpoch(&s)
-		s.db.stock[0]++
+		s.db.stock++
 		act.Said = "while the shards are filled: their epoch ends"
 	}
 	tell(act, s)

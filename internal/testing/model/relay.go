@@ -94,8 +94,8 @@ func (m *Sale) pickAs(s State, n, o int8, v uint8, tell func(Action, State)) {
 }
 
 // change returns what may become of the order of attempt i. The state is asked for and
-// written by one statement; the unit goes back with it, to the row of the buyer's home, which
-// is locked for that.
+// written by one statement; the unit goes back with it, to the coupon's row, which is locked
+// for that.
 func (m *Sale) change(s State, i int8, tell func(Action, State)) {
 	r := s.db.rows[i]
 	if r.status != pending && (r.status != paid || !m.has(CancelWhatever)) {
@@ -111,15 +111,11 @@ func (m *Sale) change(s State, i int8, tell func(Action, State)) {
 			t.final[i] = to
 		}
 		if !to.live() {
-			row := s.stockRow(m.home(i))
-			if m.has(ReturnedToTheLender) {
-				row = s.stockRow(r.shard)
-			}
-			if m.rowLocked(&s, row) {
+			if m.rowLocked(&s) {
 				continue
 			}
 			t.db.rows[i].slot = 0
-			t.db.stock[row]++
+			t.db.stock++
 			t.db.due[i] = s.db.epoch
 		}
 		tell(Action{Who: "the order of " + m.name(i), Did: changes[n]}, t)

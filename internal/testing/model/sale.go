@@ -13,7 +13,6 @@ type Sale struct {
 	Relays       int8 // 0 to 2
 	Raises       int8 // units that an administrator adds while the sale runs
 	Reloads      int8 // loadings that an administrator starts while nothing is lost
-	StockRows    bool // the database has the stock in one row per shard
 	// Versions lists the versions of the instances that run the attempts. It has two different versions at most. If
 	// it is nil, all instances have one version. The instance with the oldest version loaded the shards.
 	Versions []uint8
@@ -81,10 +80,7 @@ func (m *Sale) share(units, k int8) int8 {
 // Start returns the state after the publication: the shards are loaded, and the sale is open.
 func (m *Sale) Start() State {
 	s := State{left: m.Faults, reloads: m.Reloads, raises: m.Raises}
-	s.db = database{stock: [shards]int8{m.Units}, epoch: 1, onSale: true}
-	if m.StockRows {
-		m.splitStock(&s.db, m.Units)
-	}
+	s.db = database{stock: m.Units, epoch: 1, onSale: true}
 	s.newest = 1
 	for k := range int8(shards) {
 		s.redis[k] = shard{epoch: 1, open: true, units: m.share(m.Units, k), layout: slices.Min(m.fleet())}

@@ -108,24 +108,6 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		"two keys of a user and another buyer": {
 			Units: 2, Limit: 1, Wishes: crowd, Homes: [2]int8{0, 1},
 		},
-		"stock rows, and one buyer whose unit is lent and comes back": {
-			Units: 1, Limit: 1, Wishes: once, Homes: away, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Crashes: 1, Losses: 1},
-		},
-		"stock rows, and two buyers of one unit that comes back": {
-			Units: 1, Limit: 1, Wishes: two, Homes: [2]int8{0, 1}, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Crashes: 1},
-		},
-		"stock rows, two buyers, and a reload": {
-			Units: 2, Limit: 1, Wishes: two, Homes: [2]int8{0, 0}, Reloads: 1, StockRows: true,
-		},
-		"stock rows, one buyer, and a shard loses its data": {
-			Units: 2, Limit: 1, Wishes: once, Homes: away, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Wipes: 1, Crashes: 1},
-		},
-		"stock rows, one buyer, a reload, and the database is set back": {
-			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, Reloads: 1, StockRows: true, Faults: faults{SetBacks: 1},
-		},
-		"stock rows, one buyer, one unit, two failovers": {
-			Units: 1, Limit: 1, Wishes: once, Relays: 1, Changes: model.Cancel, StockRows: true, Faults: faults{Failovers: 2},
-		},
 		"one buyer, two units are added, and processes are killed": {
 			Units: 1, Limit: 1, Wishes: once, Raises: 2, Faults: faults{Crashes: 1, Losses: 1},
 		},
@@ -143,9 +125,6 @@ func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
 		},
 		"one buyer, a unit is added, and the database is set back": {
 			Units: 1, Limit: 1, Wishes: once, Raises: 1, Faults: faults{SetBacks: 1, Crashes: 1},
-		},
-		"stock rows, one buyer, two units are added, and a reload": {
-			Units: 1, Limit: 1, Wishes: once, Homes: away, Raises: 2, Reloads: 1, StockRows: true,
 		},
 		"a unit is added, and two versions": {
 			Units: 1, Limit: 1, Wishes: again, Raises: 1, Versions: []uint8{2, 1},

@@ -82,8 +82,7 @@ const reconciling = attempts + 1
 
 // database is what is committed.
 type database struct {
-	stock   [shards]int8 // of each shard if it is split; otherwise the first has it
-	split   bool
+	stock   int8
 	epoch   uint8
 	onSale  bool
 	added   int8          // units, to those that the sale began with

@@ -25,29 +25,21 @@ var names = [users][2][attempts]string{
 }
 
 // Write prints a trace: a line for each action, with the numbers that it led to. An
-// action of the adversary is marked. Where the stock has a row for each shard, D is told row by row.
+// action of the adversary is marked.
 func (m *Sale) Write(w io.Writer, f Found[State]) {
 	wide := len("who")
 	for _, step := range f.Trace {
 		wide = max(wide, len(line(step.Action)))
 	}
-	stock := "  D"
-	if m.StockRows {
-		stock = "     D  "
-	}
-	_, _ = fmt.Fprintf(w, "      %-*s %s  A   shards   h  G\n", wide, "", stock)
+	_, _ = fmt.Fprintf(w, "      %-*s   D  A   shards   h  G\n", wide, "")
 	for n, step := range f.Trace {
 		sign := ' '
 		if step.Fault {
 			sign = '!'
 		}
 		c := m.Numbers(step.State)
-		stock := fmt.Sprintf(" %2d", c.Stock)
-		if m.StockRows {
-			stock = fmt.Sprintf("%3d + %-2d", step.State.db.stock[0], step.State.db.stock[1])
-		}
-		_, _ = fmt.Fprintf(w, "%3d %c %-*s %s %2d   %2d + %-2d %2d %2d\n", n, sign, wide, line(step.Action),
-			stock, c.Live, c.Units[0], c.Units[1], c.Held, c.Owed)
+		_, _ = fmt.Fprintf(w, "%3d %c %-*s  %2d %2d   %2d + %-2d %2d %2d\n", n, sign, wide, line(step.Action),
+			c.Stock, c.Live, c.Units[0], c.Units[1], c.Held, c.Owed)
 	}
 	if f.Violated != "" {
 		_, _ = fmt.Fprintf(w, "violated: %s (%s)\n", f.Violated, promises[f.Violated])

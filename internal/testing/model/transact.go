@@ -25,8 +25,8 @@ func (a *attempt) leave(why outcome) {
 	a.at, a.got = unlocking, why
 }
 
-// begin is BEGIN, the fence and the free slot. The last two are one action: what a
-// change of an order does between them, the insert is told by the index.
+// begin is BEGIN, the fence and the free slot. The last two are one action: if an
+// order changes between them, the index refuses the insert.
 func (m *Sale) begin(s State, i int8, tell func(Action, State)) {
 	if m.fenced(&s, i) {
 		return
@@ -70,7 +70,7 @@ func (m *Sale) insert(s State, i int8, tell func(Action, State)) {
 	tell(act, s)
 }
 
-// look4 reads what the request has led to, after a duplicate.
+// look4 reads the outcome of the request, after a duplicate.
 func (m *Sale) look4(s *State, i int8, act *Action) {
 	a := &s.tries[i]
 	o, found := m.answered(&s.db, i)
@@ -90,8 +90,7 @@ func (m *Sale) look4(s *State, i int8, act *Action) {
 
 func (m *Sale) take(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
-	row := s.stockRow(a.shard)
-	if m.rowLocked(&s, row) {
+	if m.rowLocked(&s) {
 		return
 	}
 	act := Action{Who: m.name(i), Did: "takes one"}
@@ -99,7 +98,7 @@ func (m *Sale) take(s State, i int8, tell func(Action, State)) {
 	case s.db.epoch != a.epoch && !m.has(TakeIgnoresEpoch):
 		act.Said = "stale epoch: rolled back"
 		a.leave(staleEpoch)
-	case s.db.stock[row] <= 0 && !m.has(NoConditionalUpdate):
+	case s.db.stock <= 0 && !m.has(NoConditionalUpdate):
 		act.Said = "sold out: rolled back"
 		a.leave(soldOutInDB)
 	default:
@@ -141,7 +140,7 @@ func (m *Sale) end(s State, i int8, tell func(Action, State)) {
 	tell(act, s)
 }
 
-// void settles what a failed COMMIT means: it waits for the transaction, should the
+// void decides a failed COMMIT: it waits for the transaction, should the
 // server still have it, and then the order or the void order is there.
 func (m *Sale) void(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
@@ -179,7 +178,7 @@ func (m *Sale) void(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// broken is what the adversary does to an open transaction: it is rolled back.
+// broken is a fault of an open transaction, which is rolled back.
 func (m *Sale) broken(s State, i int8, tell func(Action, State)) {
 	act := Action{Who: m.name(i), Fault: true}
 	if s.tries[i].at == committing {

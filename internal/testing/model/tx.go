@@ -1,7 +1,7 @@
 package model
 
-// stage is how far a transaction is. What it has written is seen by no other
-// before its commit; what it has locked, others wait for.
+// stage is how far a transaction is. No other transaction sees its writes before its
+// commit; others wait for its locks.
 type stage uint8
 
 const (
@@ -39,31 +39,13 @@ func (m *Sale) claimed(s *State, self, i, o, slot int8) bool {
 	return false
 }
 
-// nobody is the self of an insert outside of the attempts' transactions.
+// The self of an insert outside of the attempts' transactions.
 const nobody = -1
 
-// stockRow returns the row that has the stock of shard k.
-func (s *State) stockRow(k int8) int8 {
-	if s.db.split {
-		return k
-	}
-	return 0
-}
-
-// rowLocked reports whether a transaction has a row with stock.
-func (m *Sale) rowLocked(s *State, row int8) bool {
+// rowLocked reports whether a transaction has the coupon's row.
+func (m *Sale) rowLocked(s *State) bool {
 	for i := range m.wishes() {
-		if s.tries[i].tx >= taken && s.stockRow(s.tries[i].shard) == row {
-			return true
-		}
-	}
-	return false
-}
-
-// anyRowLocked reports whether a transaction has any row with stock.
-func (m *Sale) anyRowLocked(s *State) bool {
-	for row := range int8(shards) {
-		if m.rowLocked(s, row) && !m.has(MergedUnlocked) {
+		if s.tries[i].tx >= taken {
 			return true
 		}
 	}
@@ -96,7 +78,7 @@ func (m *Sale) count(s *State, u int8) (live, slot int8) {
 	return live, slot
 }
 
-// insertable says what the indexes say to a row for the order o.
+// insertable returns the answer of the indexes to a row for the order o.
 func (m *Sale) insertable(s *State, i, o, slot int8) word {
 	if s.db.rows[o].status != absent {
 		return duplicate
@@ -115,19 +97,19 @@ func (m *Sale) insertable(s *State, i, o, slot int8) word {
 // again: the transaction is rolled back and run once more.
 const again word = "again"
 
-// commit makes what the transaction of attempt i wrote visible to all.
+// commit makes the writes of the transaction of attempt i visible to all.
 func (m *Sale) commit(s *State, i int8) {
 	t := &s.tries[i]
 	u := m.user(i)
 	s.db.rows[t.order] = row{pending, t.slot, t.shard}
 	if !t.untaken {
-		s.db.stock[s.stockRow(t.shard)]--
+		s.db.stock--
 	}
 	s.db.fences[u] = max(s.db.fences[u], t.fence)
 	t.tx = noTx
 }
 
-// server is what the database does with a commit whose answer was lost.
+// server ends a commit whose answer was lost, in the database.
 func (m *Sale) server(s State, i int8, tell func(Action, State)) {
 	if s.tries[i].tx != doubtful {
 		return
