@@ -35,7 +35,8 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 			"  seckill chaos --fault 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
 		Args: cli.NoArgs,
 	}
-	cli.RefuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"})
+	cli.RefuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"},
+		map[string]string{"rows": "a sale's units always come from the coupon's row"})
 	var o chaos.Options
 	var pattern string
 	var list bool
@@ -47,7 +48,6 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.StringVar(&o.Lock, "lock", "redis", "redis, or none: the lock that lets everybody in")
 	f.StringVar(&o.Mode, "mode", chaos.Sync, "sync, queue, or lottery: order.mode of the instances, and a queue whose first buyers are drawn")
 	f.BoolVar(&o.Tokens, "purchase-tokens", false, "with order.token required: each buyer asks for a purchase token")
-	f.StringVar(&o.Rows, "rows", "coupon", "coupon or shard: stock.rows of the instances")
 	f.IntVar(&o.Requests, "requests", 1000, "taps in a round")
 	f.IntVar(&o.Attackers, "attackers", 300, "how many a flood has at once")
 	f.IntVar(&o.Parallel, "parallel", 2, "rounds at once, each on stores of its own")
@@ -58,7 +58,6 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 	f.BoolVar(&list, "list", false, "print the names of the faults and do nothing")
 	cli.CompleteWords(cmd, "lock", "redis", "none")
 	cli.CompleteWords(cmd, "mode", chaos.Modes...)
-	cli.CompleteWords(cmd, "rows", "coupon", "shard")
 	cli.CompleteFiles(cmd, map[string]string{"before": "", "html": "html", "log": "jsonl"})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if err := o.Check(); err != nil {

@@ -48,11 +48,10 @@ func (p path) counts() string {
 func (p path) inTurn() bool { return p.counts() != "" && p.sale != bareRoute }
 
 const (
-	batchOfOne  = "SECKILL_ORDER__BATCH_SIZE=1"
-	rowsByShard = "SECKILL_STOCK__ROWS=shard"
-	withTokens  = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
-	modeQueue   = "SECKILL_ORDER__MODE=queue"
-	noLock      = "SECKILL_LOCK__BACKEND=none"
+	batchOfOne = "SECKILL_ORDER__BATCH_SIZE=1"
+	withTokens = "SECKILL_ORDER__TOKEN=required" //nolint:gosec // no secret
+	modeQueue  = "SECKILL_ORDER__MODE=queue"
+	noLock     = "SECKILL_LOCK__BACKEND=none"
 	// The queue has room for every purchase request of a round, because the path does not measure refusals.
 	queueLength = "SECKILL_ORDER__QUEUE_CAPACITY=60000"
 )
@@ -78,8 +77,6 @@ var paths = []path{
 	{batch, "201 after the commit, every step once for many orders", nil, enough, 60_000, 1500, false},
 	{"purchase tokens", "the same with a purchase token for each, asked for before", []string{withTokens}, enough, 60_000, 1500, false},
 	{single, "201 after the commit, each order by itself", []string{batchOfOne}, enough, 8000, 500, false},
-	{"batch, rows", "batch, with the coupon's stock in a row for each shard", []string{rowsByShard}, enough, 60_000, 1500, false},
-	{"single, rows", "batches of one, with the coupon's stock in a row for each shard", []string{batchOfOne, rowsByShard}, enough, 8000, 500, false},
 	{"batch, no lock", "the same without the users' locks", []string{noLock}, enough, 60_000, 1500, false},
 	{"single, no lock", "the same without the users' locks", []string{batchOfOne, noLock}, enough, 8000, 500, false},
 	{queue, "202, polled until the row is committed", []string{modeQueue, queueLength}, enough, 60_000, 1500, false},

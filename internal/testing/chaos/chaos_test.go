@@ -63,15 +63,11 @@ func sample(t *testing.T, few int, named string, cells []chaos.Fault) []chaos.Fa
 	return testservers.Sample(t, few, cells)
 }
 
-// rows is where the stock is in the rounds of a mode.
-var rows = map[string]string{chaos.Sync: "coupon", chaos.Queue: "shard", chaos.Lottery: "shard"}
-
-// namedRounds is how often faults are played that were named: whether one meets what a bug breaks is
-// chance.
+// namedRounds is how often faults are played that were named: a round shows a bug only by chance.
 const namedRounds = 3
 
-// play plays each fault once, and says of each what was wrong. If they were named it goes on until
-// something was, namedRounds times at most.
+// play plays each fault once, and reports the problems of each. If they were named it goes on until
+// a fault has a problem, namedRounds times at most.
 func play(t *testing.T, lock, mode string, cells []chaos.Fault) {
 	t.Helper()
 	testservers.Need(t, testservers.Servers)
@@ -111,7 +107,7 @@ func playOnce(t *testing.T, lock, mode string, cells []chaos.Fault, results map[
 	t.Helper()
 	seed := uint64(time.Now().UnixMilli())
 	require.NoError(t, chaos.Run(t.Context(), chaos.Options{
-		Program: program, Before: os.Getenv("SECKILL_BEFORE"), Lock: lock, Mode: mode, Rows: rows[mode], Faults: cells, Seed: seed, Requests: 300, Parallel: 4,
+		Program: program, Before: os.Getenv("SECKILL_BEFORE"), Lock: lock, Mode: mode, Faults: cells, Seed: seed, Requests: 300, Parallel: 4,
 		Each: func(r chaos.Result) {
 			results[r.Cell] = r
 			t.Logf("%-34s seed %d  acknowledged %3d  settled %5.2f s  took %5.1f s  struck %t",
@@ -128,7 +124,7 @@ func TestEveryCell(t *testing.T) {
 	play(t, "redis", chaos.Sync, sample(t, 8, pattern, cells))
 }
 
-// What was acknowledged outlives the machine that has acknowledged it.
+// An acknowledged order outlives the machine that has acknowledged it.
 func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
 	named := wanted("TestADatabaseThatIsReplicatedLosesItsPrimary")
 	pattern := cmp.Or(named, "database:primary-")
@@ -138,7 +134,7 @@ func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
 	play(t, "redis", chaos.Sync, sample(t, 1, named, cells))
 }
 
-// The data must stay right with a lock that lets everybody in: what needs the lock is
+// The data must stay right with a lock that excludes no caller: the faults that need the lock are
 // played with none.
 func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	named := wanted("TestWithALockThatLetsEverybodyIn")
@@ -151,8 +147,8 @@ func TestWithALockThatLetsEverybodyIn(t *testing.T) {
 	play(t, "none", chaos.Sync, sample(t, 2, named, cells))
 }
 
-// In queue mode a request is answered before it is sold, by whichever instance comes to
-// it: what that changes, and what there is only then.
+// In queue mode any instance may sell a unit after another has answered the request: the faults that
+// end otherwise then, and those that exist only then.
 func TestAFleetThatQueues(t *testing.T) {
 	named := wanted("TestAFleetThatQueues")
 	pattern := named

@@ -63,6 +63,7 @@ func TestTheCommandRefusesWhatMakesNoSense(t *testing.T) {
 
 		"--lanes is called --parallel now": {"chaos", "--lanes", "2"},
 		"--cell is called --fault now":     {"chaos", "--cell", "^nothing$"},
+		"--rows is gone: a sale's units":   {"chaos", "--rows", "coupon"},
 
 		"takes no argument":      {"chaos", "all"},
 		"there is no such point": {"serve"},

@@ -41,7 +41,6 @@ type environment struct {
 	mode    string // one of Modes
 	lock    string // lock.backend
 	tokens  bool   // buying needs a purchase token
-	rows    string // stock.rows
 	secret  string
 
 	repl  *servers.Replicas // semiSync, galera: MariaDB and the others
@@ -71,7 +70,6 @@ func openEnvironment(ctx context.Context, o Options, k kind) (*environment, erro
 	var err error
 	b := &environment{
 		kind: k, program: o.Program, before: cmp.Or(o.Before, o.Program), mode: o.Mode, lock: o.Lock, tokens: o.Tokens,
-		rows:   cmp.Or(o.Rows, "coupon"),
 		secret: rand.Text() + rand.Text(),
 	}
 	if b.Env, err = servers.NewEnv("seckill-chaos"); err != nil {

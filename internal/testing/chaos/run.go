@@ -20,15 +20,14 @@ type Options struct {
 	Lock     string  // redis, or none: the lock that excludes no caller; default redis
 	Mode     string  // one of Modes; default Sync
 	Tokens   bool    // buying needs a purchase token
-	Rows     string  // stock.rows of the instances, but of those that are upgraded; default coupon
 	Faults   []Fault // of that mode; each is played once before any is played again
 	Rounds   int     // in all; default: each fault once
 	Seed     uint64  // of the first round; the next rounds' follow it
 	Requests int     // taps in a round; default 1000
 	// Attackers is how many a flood has at once; default 300.
 	Attackers int
-	// AtRestWithin is how long after the last fault, or a 202 after it, something may still be open; default
-	// 31 s: what the program promises is 30, and an order that is in doubt for all of them is decided by the next look.
+	// AtRestWithin is how long after the last fault, or a 202 after it, something may still be open. The default
+	// is 31 s: the program promises 30, and the next look decides an order that is in doubt for all of them.
 	AtRestWithin time.Duration
 	Parallel     int // rounds at once, each with stores of its own; default 2
 
@@ -45,8 +44,6 @@ func (o *Options) Check() error {
 		return fmt.Errorf("--lock: %q is neither redis nor none", o.Lock)
 	case !slices.Contains(Modes, o.Mode):
 		return fmt.Errorf("--mode: %q is none of %s", o.Mode, strings.Join(Modes, ", "))
-	case !slices.Contains([]string{"", "coupon", "shard"}, o.Rows):
-		return fmt.Errorf("--rows: %q is neither coupon nor shard", o.Rows)
 	case o.Rounds < 0 || o.Requests < 3 || o.Parallel < 1 || o.Attackers < 1:
 		return errors.New("--rounds, --requests, --attackers and --parallel must be above 0, --requests at least 3")
 	case o.Before == "":
@@ -124,7 +121,7 @@ func (o Options) batches() [][]job {
 	return full
 }
 
-// Run plays all rounds and ends what it started. When ctx ends, the rounds in progress are
+// Run plays all rounds and ends each process that it started. When ctx ends, the rounds in progress are
 // abandoned. The error is for what kept rounds from being played.
 func Run(ctx context.Context, o Options) error {
 	o = o.withDefaults()

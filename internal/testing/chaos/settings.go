@@ -63,9 +63,6 @@ func (b *environment) environ() ([]string, error) {
 	if b.kind != cluster {
 		env = append(env, "SECKILL_REDIS__USERNAME="+user, "SECKILL_REDIS__PASSWORD="+user)
 	}
-	if b.kind != upgraded { // an earlier version may not know it
-		env = append(env, "SECKILL_STOCK__ROWS="+b.rows)
-	}
 	if b.tokens {
 		env = append(env, "SECKILL_ORDER__TOKEN=required", "SECKILL_ORDER__TOKEN_TTL=10m")
 	}

@@ -98,8 +98,7 @@ func (b *environment) readState(ctx context.Context, coupon string) (t storeStat
 	}
 	defer func() { _ = tx.Rollback() }() // it has written nothing
 	shards := 0
-	if err := tx.QueryRowContext(ctx, `SELECT total, stock + COALESCE((SELECT SUM(s.stock) FROM coupon_stock AS s
-		WHERE s.coupon_id = coupons.id), 0), limit_per_user, epoch, shards FROM coupons WHERE id = ?`, coupon).
+	if err := tx.QueryRowContext(ctx, "SELECT total, stock, limit_per_user, epoch, shards FROM coupons WHERE id = ?", coupon).
 		Scan(&t.total, &t.stock, &t.limit, &t.epoch, &shards); err != nil {
 		return t, fmt.Errorf("read the coupon: %w", err)
 	}

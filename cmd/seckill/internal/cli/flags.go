@@ -45,13 +45,16 @@ func CompleteNothing(cmd *cobra.Command) {
 	}
 }
 
-// RefuseOldFlags makes cmd refuse the flags of earlier versions, each with the name that
-// it has now, and not accept them as aliases.
-func RefuseOldFlags(cmd *cobra.Command, renamed map[string]string) {
+// RefuseOldFlags makes cmd refuse the flags of earlier versions: each renamed flag with its present
+// name, and each removed flag with the reason. It accepts no flag as an alias.
+func RefuseOldFlags(cmd *cobra.Command, renamed, removed map[string]string) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			if now, ok := renamed[unknown.GetSpecifiedName()]; ok {
 				return Usage(fmt.Errorf("--%s is called --%s now", unknown.GetSpecifiedName(), now))
+			}
+			if why, ok := removed[unknown.GetSpecifiedName()]; ok {
+				return Usage(fmt.Errorf("--%s is gone: %s", unknown.GetSpecifiedName(), why))
 			}
 		}
 		return cmd.Parent().FlagErrorFunc()(cmd, err)
@@ -88,7 +91,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// SubcommandOnly refuses what is not a command of cmd, where one must be named.
+// SubcommandOnly refuses an argument that names no command of cmd.
 func SubcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Unknown(cmd, append(strings.Fields(cmd.CommandPath())[1:], args[0])...)
