@@ -68,7 +68,6 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 	o := store.Options{
 		TLS: secure, MySQL: cfg.MySQL.DSN.Reveal(), MaxOpen: cfg.MySQL.MaxOpen, MaxIdle: cfg.MySQL.MaxIdle,
 		MaxLife: cfg.MySQL.MaxLifetime, TxTimeout: cfg.Order.TxTimeout, Log: log, OnBreakerChange: away, Now: faults.Now,
-		StockRows: cfg.Stock.Rows == "shard",
 	}
 	if in != nil {
 		o.SQLite = in.SQLiteDSN()

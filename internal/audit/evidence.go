@@ -30,14 +30,8 @@ type evidence struct {
 	counted  int64 // users whose orders both stores know
 	mismatch int64 // users whose orders the two stores count in different numbers of orders
 
-	stock  []int64      // of each shard in the database; nil if the coupon has it in one row
-	shares []shardShare // of each shard
-
 	draw *drawn // nil: nothing was drawn
 }
-
-// shardShare counts the units of one shard.
-type shardShare struct{ holds, sold, owed int64 }
 
 func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	first, err := a.database.Coupon(ctx, couponID)
@@ -48,13 +42,10 @@ func (a *Auditor) read(ctx context.Context, couponID int64) (evidence, error) {
 	if e.shards, err = a.redis.ReadShards(ctx, couponID, first.Shards); err != nil {
 		return e, err
 	}
-	e.at, e.shares = time.Now().UTC(), make([]shardShare, len(e.shards))
+	e.at = time.Now().UTC()
 	err = a.database.ReadSnapshot(ctx, couponID, func(ctx context.Context, l store.Snapshot) (err error) {
 		e.coupon = l.Coupon()
 		e.countRaised()
-		if e.stock, err = l.Stock(ctx); err != nil {
-			return err
-		}
 		if err := a.readOrders(ctx, &e, l); err != nil {
 			return err
 		}
@@ -87,9 +78,7 @@ func same(a, b []stock.Shard) bool {
 func (e *evidence) countRaised() {
 	for k, s := range e.shards {
 		if s.Epoch == e.coupon.Epoch {
-			owed := max(0, coupon.Share(e.coupon.Raised, len(e.shards), k)-s.Raised)
-			e.owed += owed
-			e.shares[k].owed += owed
+			e.owed += max(0, coupon.Share(e.coupon.Raised, len(e.shards), k)-s.Raised)
 		}
 	}
 }
@@ -104,9 +93,6 @@ func (a *Auditor) readOwed(ctx context.Context, e *evidence, l store.Snapshot) e
 		for i, r := range due {
 			if r.Epoch == e.coupon.Epoch && !applied[i] {
 				e.owed++
-				if len(e.shares) > 0 {
-					e.shares[coupon.Home(r.UserID, len(e.shares))].owed++
-				}
 			}
 		}
 		return nil
@@ -132,8 +118,8 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 			}
 			of.add(b, traces[i], e.coupon.Epoch)
 			if len(e.shards) > 0 {
-				e.matchRecord(b.Order, traces[i].Home, coupon.Home(b.UserID, len(e.shards)))
-				e.matchRecord(b.Order, traces[i].Lender, b.Shard)
+				e.matchRecord(b.Order, traces[i].Home)
+				e.matchRecord(b.Order, traces[i].Lender)
 			}
 		}
 		e.compare(of)
@@ -142,8 +128,8 @@ func (a *Auditor) readOrders(ctx context.Context, e *evidence, l store.Snapshot)
 	return err
 }
 
-// matchRecord counts the record that a shard, k, has of an order in the database.
-func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord, k int) {
+// matchRecord counts the record that a shard has of an order in the database.
+func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord) {
 	switch {
 	case m.OrderID == 0:
 	case m.Hold != nil:
@@ -152,7 +138,6 @@ func (e *evidence) matchRecord(o order.Order, m stock.ShardRecord, k int) {
 		}
 		if m.OrderID == o.ID && o.Status != order.Void {
 			e.sold++
-			e.shares[k].sold++
 		}
 		if m.Hold.Queued {
 			e.ended++
@@ -228,7 +213,6 @@ func (a *Auditor) readShard(ctx context.Context, e *evidence, l store.Snapshot, 
 			continue
 		}
 		e.holds++
-		e.shares[k].holds++
 		if !h.Queued {
 			continue
 		}

@@ -125,7 +125,6 @@ type Auth struct {
 // Stock configures how the program splits a coupon's units.
 type Stock struct {
 	Shards     int           `key:"shards" min:"1" max:"1024"`      // counters per coupon
-	Rows       string        `key:"rows" oneof:"coupon shard"`      // database rows: one per coupon or shard
 	RefusalTTL time.Duration `key:"refusal_ttl" min:"1ms" max:"1s"` // maximum age of a cached refusal
 }
 
@@ -232,7 +231,7 @@ func Default() Config {
 			DialTimeout: time.Second,
 		},
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
-		Stock:  Stock{Shards: 8, Rows: "coupon", RefusalTTL: time.Second},
+		Stock:  Stock{Shards: 8, RefusalTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
 		Order: Order{

@@ -45,6 +45,12 @@ func (v variables) take(name, value string) {
 			return
 		}
 	}
+	for old, instead := range removed {
+		if variable(old) == name {
+			v.wrong.add(name + " is gone: " + instead)
+			return
+		}
+	}
 	if v.links.has(name, value) {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// largestFile bounds what is read: a configuration is a few kilobytes.
+// largestFile is the limit of a file in bytes. A configuration has a few kilobytes.
 const largestFile = 1 << 20
 
 // readFile reads a configuration file of a sensible size.
@@ -36,9 +36,9 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// file reads the configuration file into a Config. It walks the nodes of the document,
-// and not a decoded map, to know the line of a key and to see what a map would hide:
-// duplicates, anchors, a second document.
+// file reads the configuration file into a Config. It walks the nodes of the document and not
+// a decoded map. So it has the line of each key, and it finds duplicates, anchors and a second
+// document.
 type file struct {
 	path  string
 	into  *Config
@@ -155,6 +155,10 @@ func (f file) unknown(line int, path string) {
 		f.say(line, path+" is called "+now+" now", path, now)
 		return
 	}
+	if instead, ok := removed[path]; ok {
+		f.say(line, path+" is gone: "+instead, path)
+		return
+	}
 	if upper, lower, ok := strings.Cut(path, "."); ok && byPath[path].Path != "" {
 		f.say(line, fmt.Sprintf("%s is two levels: write %s below %s, indented", shown(path), lower, upper), path)
 		return
@@ -175,7 +179,7 @@ func (f file) say(line int, text string, keys ...string) {
 var lineNumber = regexp.MustCompile(`line (\d+)`)
 
 // notYAML keeps the line of the parser's error and drops its words, which may
-// quote what stands there.
+// quote the value.
 func (f file) notYAML(err error) error {
 	where := ""
 	if m := lineNumber.FindStringSubmatch(err.Error()); m != nil {

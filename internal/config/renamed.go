@@ -17,3 +17,9 @@ var renamed = map[string]string{
 	"admission.queue":    "admission.max_waiting",
 	"admission.wait":     "admission.max_wait",
 }
+
+// removed maps the keys of earlier versions that have no successor to the reason and to what you do instead.
+var removed = map[string]string{
+	"stock.rows": "a sale's units always come from the coupon's row: remove the key; " +
+		"if orders wait for that row, raise order.batch_size",
+}

@@ -45,3 +45,18 @@ func TestAnOldNameIsRefusedWithTheNewOne(t *testing.T) {
 		})
 	}
 }
+
+func TestLoad_RemovedKey_IsRefusedWithTheReason(t *testing.T) {
+	const instead = " is gone: a sale's units always come from the coupon's row: remove the key; " +
+		"if orders wait for that row, raise order.batch_size"
+	for _, value := range []string{"coupon", "shard", canary} {
+		path := file(t, "stock:\n  rows: "+value+"\n")
+		_, err := config.Load(path, nil)
+		require.EqualError(t, err, path+":2: stock.rows"+instead)
+		_, err = config.Load("", []string{"SECKILL_STOCK__ROWS=" + value})
+		require.EqualError(t, err, "SECKILL_STOCK__ROWS"+instead)
+	}
+	for _, k := range config.Keys() {
+		require.NotEqual(t, "stock.rows", k.Path)
+	}
+}

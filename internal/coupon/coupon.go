@@ -69,7 +69,6 @@ type Coupon struct {
 	State        State
 	Epoch        int64 // names the latest loading of its stock, see EpochAfter; 0 before the first loading
 	Shards       int   // Redis counters of the stock; 0 before the first loading and after they are freed
-	StockRows    int   // database rows of Left, one per shard; 0 = Left is in the coupon's row
 	Raised       int64 // units added to the running sale since its epoch started; the shards get each of them once
 	Loading      bool  // its epoch has started, and the database has no record that the shards are loaded with it
 	Opening      bool  // Loading, and every shard has its buyers; some shards may be open

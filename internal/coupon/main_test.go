@@ -33,7 +33,7 @@ var (
 
 const shards = 4
 
-// draft is what an administrator puts in.
+// draft is the input of an administrator.
 func draft(units int64) coupon.Coupon {
 	return coupon.Coupon{Title: "Half price", Total: units, LimitPerUser: 2, PriceCents: 199, BeginsAt: opens, EndsAt: shuts}
 }
@@ -88,7 +88,7 @@ func open(t *testing.T, o store.Options, redisAddr string) *shop {
 	return s
 }
 
-// oneAtATime is what the lock does, in one process.
+// oneAtATime replaces the lock in one process.
 func oneAtATime() coupon.Exclusive {
 	var mu sync.Mutex
 	return func(ctx context.Context, _ int64, work func(context.Context) error) error {
@@ -98,7 +98,7 @@ func oneAtATime() coupon.Exclusive {
 	}
 }
 
-// everybody is a lock that lets everybody in.
+// notExclusive is a lock that excludes no caller.
 func notExclusive(ctx context.Context, _ int64, work func(context.Context) error) error {
 	return work(ctx)
 }
@@ -132,7 +132,7 @@ func (s *shop) now(t *testing.T, id int64) coupon.Coupon {
 	return c
 }
 
-// loaded is what the shards hold together.
+// loaded returns the sum of the shards.
 func (s *shop) loaded(t *testing.T, id int64) (units int64) {
 	t.Helper()
 	left, err := s.stock.Left(t.Context(), id, shards)
@@ -168,7 +168,7 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 		if err = tx.Insert(ctx, o); err != nil {
 			return err
 		}
-		return tx.TakeOne(ctx, order.Placement{Order: o, Epoch: c.Epoch, StockRows: c.StockRows})
+		return tx.TakeOne(ctx, order.Placement{Order: o, Epoch: c.Epoch})
 	})
 	if err != nil {
 		_ = s.stock.Release(ctx, h)
@@ -177,8 +177,8 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 	return s.stock.Confirm(ctx, h)
 }
 
-// balanced holds at rest: what the database has left and what is sold make the
-// total, and the shards hold what is left.
+// balanced holds at rest: the units left in the database and the units sold make the
+// total, and the shards hold the units left.
 func (s *shop) balanced(t *testing.T, id int64) (sold int64) {
 	t.Helper()
 	err := s.store.ReadSnapshot(t.Context(), id, func(ctx context.Context, l store.Snapshot) error {

@@ -60,8 +60,6 @@ type Load struct {
 	Epoch    int64
 	Shards   int
 	Units    int64 // left to sell when the epoch began, to be split over the shards
-	// StockRows is the coupon's. Versions of the program that know no such rows are kept from the shards.
-	StockRows int
 	// Buyers reads the page after a user; nil: there are none.
 	Buyers func(ctx context.Context, after int64) (Page, error)
 }

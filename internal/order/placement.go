@@ -11,15 +11,13 @@ type Placement struct {
 	Order Order // under the fence of its user's lock; the committer finds its slot
 	Limit int   // slots that the user has of the coupon
 	Epoch int64 // of the stock that the unit is taken from
-	// StockRows is the coupon's: if it is not 0, the unit is taken from the row of Order.Shard.
-	StockRows int
-	// Context is that of the request, for PlaceMany, which asks for its Err alone: nothing is
+	// Context is the request's, for PlaceMany, which reads only its Err: nothing is
 	// written for one that has ended. It may be nil.
 	Context context.Context //nolint:containedctx // it is the waiting request's
 }
 
 func placementOf(o Order, sale coupon.Coupon) Placement {
-	return Placement{Order: o, Limit: sale.LimitPerUser, Epoch: sale.Epoch, StockRows: sale.StockRows}
+	return Placement{Order: o, Limit: sale.LimitPerUser, Epoch: sale.Epoch}
 }
 
 // Committer commits orders. Single does it in a transaction each; a group committer does it

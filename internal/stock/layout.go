@@ -6,37 +6,24 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"example.com/seckill/internal/coupon"
 )
 
-// What a shard keeps has a layout, whose number its meta has (lua/layout.lua). During an upgrade
-// programs of two versions share the shards. A newer one works with what an older one has loaded
-// as long as it knows that layout; one that knows it no more loads the shards again. An
-// older one must not touch what it does not know: each script that could refuses it.
+// The data of a shard has a layout, and its meta has the layout's number (lua/layout.lua). During an upgrade
+// programs of two versions share the shards. A newer program works with the data of an older one
+// if it knows that layout; otherwise it loads the shards again. An
+// older program must not touch a layout that it does not know: each script refuses it.
 
-// The layouts that clear.lua writes. In layoutStockRows the shard is as in layoutPlain, and the database
-// keeps the coupon's stock in a row a shard, which programs that know layoutPlain alone do not.
-const (
-	layoutPlain     = 1
-	layoutStockRows = 2
-)
+// layout is the number that clear.lua writes.
+const layout = 1
 
-func layoutOf(l coupon.Load) int {
-	if l.StockRows > 0 {
-		return layoutStockRows
-	}
-	return layoutPlain
-}
-
-// newerLayout is that a shard of a newer program was seen.
+// newerLayout records that this instance met a shard of a newer program.
 type newerLayout struct {
 	at  time.Time
 	err error
 }
 
-// newerFor is how long an instance counts as too old after it has seen a shard of a newer program.
-// The loaded shards are looked at once a second.
+// newerFor is how long an instance counts as too old after it met a shard of a newer program.
+// It reads the loaded shards once a second.
 const newerFor = 5 * time.Second
 
 // IsNewerLayout reports whether a script has refused a shard of a newer program.

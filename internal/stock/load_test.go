@@ -94,7 +94,7 @@ func TestAnOlderLoadAddsNoBuyersToANewerOneInProgress(t *testing.T) {
 		older := s.load
 		older.Buyers = bought(map[int64]int{7: 1})
 		s.load.Epoch = 2
-		s.does(clearScript, step{0, []any{4, "", layoutPlain}})
+		s.does(clearScript, step{0, []any{4, "", layout}})
 		require.ErrorIs(t, s.Load(t.Context(), older), coupon.ErrConflict)
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(7)
@@ -126,7 +126,7 @@ func TestACrashInALoadLeavesItNotLoaded(t *testing.T) {
 		s := open(t, dial(t, o), 4, 2)
 		s.load.Epoch = 2
 		for shard := range 2 {
-			s.does(clearScript, step{shard, []any{2, "", layoutPlain}})
+			s.does(clearScript, step{shard, []any{2, "", layout}})
 			s.requireLoaded(false)
 			require.ErrorIs(t, s.try(s.at(shard, 0)), coupon.ErrNotLoaded)
 			_, err := s.Left(t.Context(), s.load.CouponID, 2)

@@ -17,27 +17,27 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// A slot of a Cluster is moved key by key while it is served. A script is answered where all keys
-// that it names are, and with TRYAGAIN if some are here and some there, or if one does not exist
-// anywhere: nothing of it is done then. So all keys of a shard always exist (clear.lua), the time in
-// between is that between the first and the last of ten keys, and calls wait for it.
+// A slot of a Cluster moves key by key while its servers answer. A server runs a script if it has all keys
+// of the script. It answers TRYAGAIN and runs nothing if some keys are on the other server, or if a key does
+// not exist anywhere. So all keys of a shard always exist (clear.lua). A shard is half moved from the first to
+// the last of its ten keys, and calls wait that long.
 //
-// What was moved has another server than it was loaded on, and so has what a replica has that took
-// its master's place without the last writes. Only the latter is loaded again:
+// A moved shard is on another server than the one that it was loaded on. So is a shard whose replica took the
+// master's place without the last writes. Only the second is loaded again:
 //
 //	the server is another one ─▶ the noted one runs on, and no master is a replica
 //	                             that took another's place since ─▶ moved: the new one is noted
 //	                          ─▶ otherwise: load again
 
-// movingWait is for how long calls wait for a shard, from the first that met it half moved: if its
-// mover has died they would wait for ever, with the permits that buyers of other shards need.
+// movingWait is for how long calls wait for a shard, from the first that met it half moved. If its
+// mover has died, calls would wait for ever, with the permits that buyers of other shards need.
 const (
 	movingWait  = time.Second
 	movingPause = 5 * time.Millisecond
 )
 
-// newcomerAge is how long a server that nothing is known of must have been up to be taken for one
-// that has not restarted, with older data, since a slot was moved to it.
+// newcomerAge is how long an unknown server must have been up. Then it has not restarted, with older
+// data, since a slot was moved to it.
 const newcomerAge = 10 * time.Second
 
 // halfMoved keeps which shards were met half moved.
@@ -77,12 +77,12 @@ func (m *halfMoved) mayWait(shard string, now time.Time) bool {
 }
 
 // begin begins the epoch on each shard. Where a slot is being moved, a key that does not exist can
-// be made by a command for it alone, at the server that the slot is moved to.
+// be made by a command for this one key, at the server that the slot is moved to.
 func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
 	masters := strings.Join(s.masters(ctx), ",")
 	steps := make([]step, l.Shards)
 	for shard := range steps {
-		steps[shard] = step{shard, []any{coupon.Share(l.Units, l.Shards, shard), masters, layoutOf(l)}}
+		steps[shard] = step{shard, []any{coupon.Share(l.Units, l.Shards, shard), masters, layout}}
 	}
 	answers, errs := s.runEach(ctx, clearScript, l, steps)
 	elsewhere := slices.DeleteFunc(slices.Clone(steps), func(one step) bool {
@@ -165,13 +165,13 @@ func (s *Stock) adopt(ctx context.Context, couponID, epoch int64, all []moved) (
 	return true, nil
 }
 
-// isStrange reports whether a master may have lost what was written after the shard was loaded: it
+// isStrange reports whether a master may have lost writes that came after the shard was loaded: it
 // took another's place, or restarted.
 func (m moved) isStrange(other server) bool {
 	return !slices.Contains(m.masters, other.id) && (other.promoted || other.age < newcomerAge)
 }
 
-// server is what a server says of itself.
+// server describes a server by its own answers.
 type server struct {
 	id       string // of its process
 	promoted bool
@@ -187,7 +187,7 @@ func ids(all []server) (names []string) {
 }
 
 // masters returns the ids of the masters of a Cluster, nothing for a single server. One that does
-// not answer is left out: it is strange to what is loaded.
+// not answer is left out: it is strange to every loaded shard.
 func (s *Stock) masters(ctx context.Context) []string {
 	cluster, is := s.client.(*redis.ClusterClient)
 	if !is {
@@ -247,7 +247,7 @@ func identityOf(ctx context.Context, node *redis.Client) (server, error) {
 	return server{id, promoted(infoField(replication.Val(), "master_replid2")), time.Duration(seconds) * time.Second}, err
 }
 
-// infoField returns a value of what INFO says.
+// infoField returns a value of the answer to INFO.
 func infoField(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, found := strings.Cut(strings.TrimSpace(line), ":"); found && key == name {

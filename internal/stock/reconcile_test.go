@@ -205,7 +205,7 @@ func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 		require.ErrorIs(t, s.Restock(t.Context(), r), coupon.ErrNotLoaded, "the epoch before")
 		s.load.Epoch = 2
 		for shard := range 2 {
-			s.does(clearScript, step{shard, []any{coupon.Share(s.load.Units, 2, shard), "", layoutPlain}})
+			s.does(clearScript, step{shard, []any{coupon.Share(s.load.Units, 2, shard), "", layout}})
 		}
 		require.ErrorIs(t, s.Restock(t.Context(), r), coupon.ErrNotLoaded, "cleared and not open")
 		require.NoError(t, s.Load(t.Context(), s.load))

@@ -75,7 +75,7 @@ func readCoupon(q *gorm.DB, id int64) (row couponRow, err error) {
 
 func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	var rows []couponRow
-	if err := q.Select(couponColumns).Order("id").Find(&rows).Error; err != nil {
+	if err := q.Order("id").Find(&rows).Error; err != nil {
 		return nil, wrap(err, "read coupons")
 	}
 	all := make([]coupon.Coupon, len(rows))
@@ -85,7 +85,7 @@ func (c Coupons) coupons(q *gorm.DB) ([]coupon.Coupon, error) {
 	return all, nil
 }
 
-// Change alters a coupon while its rows are locked. On SQLite, which drops the locking clause, no other transaction
+// Change alters a coupon while its row is locked. On SQLite, which drops the locking clause, no other transaction
 // runs at the same time.
 func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupon) error) (coupon.Coupon, error) {
 	var changed coupon.Coupon
@@ -94,32 +94,11 @@ func (c Coupons) Change(ctx context.Context, id int64, change func(*coupon.Coupo
 		if err != nil {
 			return err
 		}
-		if row.StockRows > 0 {
-			units, err := lockStockRows(ctx, db, id)
-			if err != nil {
-				return err
-			}
-			row.RowsStock = units[id]
-		}
-		before := row
 		changed = row.coupon()
 		if err := change(&changed); err != nil {
 			return err
 		}
 		row = rowOfCoupon(changed)
-		if merges := row.Epoch != before.Epoch && before.StockRows > 0; merges {
-			row.StockRows = 0
-			if err := deleteStockRows(ctx, db, id); err != nil {
-				return err
-			}
-		} else {
-			added, err := raiseStockRows(ctx, db, changed, before.coupon().Raised)
-			if err != nil {
-				return err
-			}
-			row.RowsStock = before.RowsStock + added
-			row.Stock = changed.Left - row.RowsStock
-		}
 		changed = row.coupon()                                                          // as it will be read
 		written := db.WithContext(ctx).Model(&row).Select("*").Omit("id").Updates(&row) //nolint:unqueryvet // zeros are written too
 		return wrap(written.Error, "change coupon %d", id)

@@ -16,10 +16,10 @@ import (
 // overdueTable keeps the planner from locking rows on the way to others.
 var overdueTable = map[dialect]string{mysqlDialect: "orders FORCE INDEX (orders_due)", sqliteDialect: "orders"}
 
-// Expire moves overdue orders and frees their slots. Their rows are locked when they are
-// found, so that a payment or cancellation of one of them waits and then finds that it is
-// too late, and another instance that expires orders takes others. On SQLite, which drops the
-// locking clause, the transaction as a whole is alone.
+// Expire moves overdue orders and frees their slots. The query locks their rows. So a payment
+// or cancellation of one of them waits and then finds that it is too late, and another
+// instance that expires orders takes others. SQLite drops the locking clause. There no other
+// transaction runs at the same time.
 func (t tx) Expire(ctx context.Context, now time.Time, skip, most int) ([]order.Order, error) {
 	db := t.db.WithContext(ctx)
 	var rows []orderRow
@@ -66,11 +66,7 @@ func (t tx) Restock(ctx context.Context, of ...order.Order) ([]order.Restock, er
 			OrderID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Shard: o.Shard, Epoch: c.Epoch, Shards: c.Shards,
 		}
 		back[i] = order.Restock(rows[i])
-		key := stockKey{c.ID, c.Epoch, oneRow}
-		if c.StockRows > 0 { // where the shards will have it
-			key.shard = coupon.Home(o.UserID, c.StockRows)
-		}
-		units[key]++
+		units[stockKey{c.ID, c.Epoch}]++
 	}
 	if err := t.addStock(ctx, sortedDemands(units)); err != nil {
 		return nil, err
@@ -103,18 +99,15 @@ func (t tx) couponsOf(ctx context.Context, of []order.Order) (map[int64]couponRo
 	return found, nil
 }
 
-// addStock raises the stock of rows. It fails with errRetry if one has another epoch by now.
+// addStock raises the stock of coupons. It fails with errRetry if one has another epoch by now.
 func (t tx) addStock(ctx context.Context, lots []demand) error {
 	db := t.db.WithContext(ctx)
-	raised := int64(0)
-	for _, s := range updateStock(dialect(db.Name()), lots, plusUnits, sameEpoch) {
-		res := db.Exec(s.sql, s.args...)
-		if res.Error != nil {
-			return fmt.Errorf("give back to %d rows: %w", len(lots), res.Error)
-		}
-		raised += res.RowsAffected
+	s := updateStock(dialect(db.Name()), lots, plusUnits, sameEpoch)
+	res := db.Exec(s.sql, s.args...)
+	if res.Error != nil {
+		return fmt.Errorf("give back to %d coupons: %w", len(lots), res.Error)
 	}
-	if raised < int64(len(lots)) {
+	if res.RowsAffected < int64(len(lots)) {
 		return fmt.Errorf("%w: an epoch has ended just now", errRetry)
 	}
 	return nil

@@ -11,51 +11,32 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// errStockRefused: the row of a coupon refused what is wanted of it. The statement that found
-// out has lowered the others, so the transaction cannot be committed.
+// errStockRefused means that the row of a coupon has too few units, or another epoch. The statement
+// has lowered the other rows, so the transaction cannot be committed.
 var errStockRefused = errors.New("store: a coupon's row refused")
 
-// stockKey is where units come from: a coupon, in one epoch of its stock, or one shard of it.
-type stockKey struct {
-	coupon, epoch int64
-	shard         int // oneRow: the coupon's own row has them
-}
+// stockKey is where units come from: a coupon, in one epoch of its stock.
+type stockKey struct{ coupon, epoch int64 }
 
-const oneRow = -1
+func stockKeyOf(p order.Placement) stockKey { return stockKey{p.Order.CouponID, p.Epoch} }
 
-func stockKeyOf(p order.Placement) stockKey {
-	key := stockKey{p.Order.CouponID, p.Epoch, oneRow}
-	if p.StockRows > 0 {
-		key.shard = p.Order.Shard
-	}
-	return key
-}
-
-// demand is what a group wants of a row.
+// demand is a number of units that a group takes from, or gives back to, a coupon's row.
 type demand struct {
 	stockKey
 	units int
 }
 
-// A stockTable is where stock is kept, and how its rows, as c, are those of w (coupon, epoch,
-// units, shard).
-type stockTable struct{ name, on string }
-
-var (
-	couponTable   = stockTable{"coupons", "c.id = w.column1"}
-	stockRowTable = stockTable{"coupon_stock", "c.coupon_id = w.column1 AND c.shard = w.column4"}
-)
-
-// updateStockSQL changes the stock of the rows of w in a table, where a condition holds. Check
-// and write are one statement, so no reader can come between them and no stock can go
-// below zero. The rows are locked one by one in the order of w, and others are not waited for.
-var updateStockSQL = map[dialect]func(t stockTable, w, set, where string) string{
-	mysqlDialect: func(t stockTable, w, set, where string) string {
-		return "UPDATE " + w + " STRAIGHT_JOIN " + t.name + " AS c FORCE INDEX (PRIMARY) ON " + t.on +
+// updateStockSQL changes the stock of the coupons, as c, of w (coupon, epoch, units), where a
+// condition holds. Check and write are one statement, so no reader can come between them and no
+// stock can go below zero. The rows are locked one by one in the order of w, and others are not
+// waited for.
+var updateStockSQL = map[dialect]func(w, set, where string) string{
+	mysqlDialect: func(w, set, where string) string {
+		return "UPDATE " + w + " STRAIGHT_JOIN coupons AS c FORCE INDEX (PRIMARY) ON c.id = w.column1" +
 			" SET c.stock = " + set + " WHERE " + where
 	},
-	sqliteDialect: func(t stockTable, w, set, where string) string {
-		return "UPDATE " + t.name + " AS c SET stock = " + set + " FROM " + w + " WHERE " + t.on + " AND " + where
+	sqliteDialect: func(w, set, where string) string {
+		return "UPDATE coupons AS c SET stock = " + set + " FROM " + w + " WHERE c.id = w.column1 AND " + where
 	},
 }
 
@@ -70,7 +51,7 @@ var rowCountSQL = map[dialect]string{
 	sqliteDialect: "SELECT changes()",
 }
 
-// demandsOf says what the members want of each row.
+// demandsOf counts the units that the members need of each row.
 func demandsOf(in []*commitRequest) []demand {
 	units := map[stockKey]int{}
 	for _, m := range in {
@@ -86,45 +67,38 @@ func sortedDemands(units map[stockKey]int) []demand {
 		lots = append(lots, demand{l, n})
 	}
 	slices.SortFunc(lots, func(a, b demand) int {
-		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch), cmp.Compare(a.shard, b.shard))
+		return cmp.Or(cmp.Compare(a.coupon, b.coupon), cmp.Compare(a.epoch, b.epoch))
 	})
 	return lots
 }
 
-// updateStock returns the statements, one a table, that change the stock of some rows where a condition
-// holds.
-func updateStock(d dialect, lots []demand, set, where string) []statement {
-	var all []statement
-	for _, table := range []stockTable{couponTable, stockRowTable} {
-		var args []any
-		for _, l := range lots {
-			if (l.shard == oneRow) == (table == couponTable) {
-				args = append(args, l.coupon, l.epoch, l.units, l.shard)
-			}
-		}
-		if len(args) > 0 {
-			all = append(all, statement{sql: updateStockSQL[d](table, valuesTable(d, len(args)/4, 4), set, where), args: args})
-		}
+// updateStock returns the statement that changes the stock of some coupons where a condition holds.
+func updateStock(d dialect, lots []demand, set, where string) statement {
+	args := make([]any, 0, 3*len(lots))
+	for _, l := range lots {
+		args = append(args, l.coupon, l.epoch, l.units)
 	}
-	return all
+	return statement{sql: updateStockSQL[d](valuesTable(d, len(lots), 3), set, where), args: args}
 }
 
-// takeStock lowers each row's stock by as many as are taken of it, where there are so
-// many, and counts the rows that it has lowered.
+// takeStock lowers each coupon's stock by its demand, if the coupon has enough units, and counts
+// the rows that it has lowered. For no demand there is no statement.
 func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
 	*lowered = 0
-	var all []statement
-	for _, s := range updateStock(t.dialect, lots, minusUnits, enoughLeft) {
-		n := new(int)
-		all = append(all, s, statement{sql: rowCountSQL[t.dialect], dest: []any{n}, onRow: func() { *lowered += *n }})
+	if len(lots) == 0 {
+		return nil
 	}
-	return all
+	var n int
+	return []statement{
+		updateStock(t.dialect, lots, minusUnits, enoughLeft),
+		{sql: rowCountSQL[t.dialect], dest: []any{&n}, onRow: func() { *lowered = n }},
+	}
 }
 
-// assignRefusals sets the outcome of requests whose coupon's row refuses them: all requests
-// of a coupon that is missing or has another epoch, and the latest of one that has too few
-// units. It reads after the rollback, because in the transaction it would not see which
-// stocks were lowered. The error says what to do with the others.
+// assignRefusals sets the outcome of requests whose coupon's row refuses them. These are all requests
+// of a coupon that is missing or has another epoch, and the latest requests of a coupon that has
+// too few units. It reads after the rollback, because in the transaction it would not see which
+// stocks were lowered. The error says how to go on with the others.
 func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.store.txTimeout)
 	defer cancel()
@@ -137,25 +111,21 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	if err != nil {
 		return classify(fmt.Errorf("why a coupon refused: %w", err))
 	}
-	found := map[int64]coupon.Coupon{}
-	for _, c := range rows {
-		found[c.ID] = c
-	}
-	units, err := g.store.stockOf(ctx, rows)
-	if err != nil {
-		return err
+	found := map[int64]*coupon.Coupon{}
+	for i := range rows {
+		found[rows[i].ID] = &rows[i]
 	}
 	left := func(m *commitRequest) error {
-		key := stockKeyOf(m.Placement)
-		switch c, known := found[key.coupon]; {
-		case !known:
+		c := found[m.Order.CouponID]
+		switch {
+		case c == nil:
 			return coupon.ErrNotFound
 		case c.Epoch != m.Epoch:
 			return order.ErrStaleEpoch
-		case units[key] <= 0:
+		case c.Left <= 0:
 			return coupon.ErrSoldOut
 		}
-		units[key]--
+		c.Left--
 		return nil
 	}
 	err = fmt.Errorf("%w: units came back just now", errRetry)
@@ -165,28 +135,4 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 		}
 	}
 	return err
-}
-
-// stockOf reads what each row of some coupons has.
-func (s *Store) stockOf(ctx context.Context, coupons []coupon.Coupon) (map[stockKey]int64, error) {
-	units := map[stockKey]int64{}
-	var split []int64
-	for _, c := range coupons {
-		if c.StockRows > 0 {
-			split = append(split, c.ID)
-			continue
-		}
-		units[stockKey{c.ID, c.Epoch, oneRow}] = c.Left
-	}
-	if len(split) == 0 {
-		return units, nil
-	}
-	var rows []stockRow
-	if err := s.write.WithContext(ctx).Where("coupon_id IN ?", split).Find(&rows).Error; err != nil {
-		return nil, classify(fmt.Errorf("why a coupon's shard refused: %w", err))
-	}
-	for _, r := range rows {
-		units[stockKey{r.CouponID, r.Epoch, r.Shard}] = r.Stock
-	}
-	return units, nil
 }

@@ -15,7 +15,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// onItsOwn is a store on a server that nobody else asks anything.
+// onItsOwn is a store on a server that has no other client.
 func onItsOwn(t *testing.T, settings ...servers.Setting) *subject {
 	t.Helper()
 	m := testservers.NewMariaDB(t, settings...)
@@ -24,7 +24,7 @@ func onItsOwn(t *testing.T, settings ...servers.Setting) *subject {
 	return migrated(t, Options{MySQL: m.DSN(name)})
 }
 
-// come24 lets as many users come, spread over so many coupons. Their ids and orders
+// come24 sends the purchase requests of 24 users, spread over some coupons. Their ids and orders
 // begin at first.
 func (h *hall) come24(t *testing.T, coupons int, first int64) {
 	t.Helper()
@@ -94,7 +94,7 @@ func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
 	require.Equal(t, [][]string{{"SET", "START", "INSERT", "INSERT", "UPDATE", "SELECT"}, {"COMMIT"}}, verbs(said), "%q", said)
 }
 
-// What the driver prepares cannot travel with the begin.
+// A statement that the driver prepares cannot travel with the begin.
 func TestATransactionBeginsWithAPreparedStatement(t *testing.T) {
 	s := onItsOwn(t)
 	for name, first := range map[string]func(*sql.Tx) error{
@@ -220,8 +220,7 @@ func TestSQLiteLooksByKeyToo(t *testing.T) {
 	s := onSQLite(t)
 	for query, args := range map[string]int{
 		usedSlotsSQL(sqliteDialect, 24): 2 * 24,
-		updateStockSQL[sqliteDialect](couponTable, valuesTable(sqliteDialect, 12, 4), minusUnits, enoughLeft):   4 * 12,
-		updateStockSQL[sqliteDialect](stockRowTable, valuesTable(sqliteDialect, 12, 4), minusUnits, enoughLeft): 4 * 12,
+		updateStockSQL[sqliteDialect](valuesTable(sqliteDialect, 12, 3), minusUnits, enoughLeft): 3 * 12,
 	} {
 		var steps []struct{ Detail string }
 		require.NoError(t, s.write.Raw("EXPLAIN QUERY PLAN "+query, make([]any, args)...).Scan(&steps).Error)

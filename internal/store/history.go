@@ -18,7 +18,7 @@ import (
 //	        larger one only if the rows are older than they were
 //	server  which server keeps the rows: a promoted replica may lack the last of them
 //
-// Either ends every epoch: the shards are then loaded from what the rows say now.
+// Either ends every epoch: the shards are then loaded from the present rows.
 
 // Heartbeat notes that this database's history goes on, after what Redis knows of it.
 func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owner, error) {
@@ -45,7 +45,7 @@ func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owne
 		setBack := known.Deployment == now.Deployment && row.Mark <= known.Mark
 		if setBack || row.Server != "" && row.Server != server {
 			now.Mark = max(now.Mark, known.Mark+1)
-			if err := c.s.endEpochs(ctx, db); err != nil {
+			if err := c.s.endEpochs(db); err != nil {
 				return err
 			}
 		}
@@ -55,23 +55,15 @@ func (c Coupons) Heartbeat(ctx context.Context, known coupon.Owner) (coupon.Owne
 	return now, err
 }
 
-// endEpochs makes what the shards hold worthless, of every coupon that may be sold, and
-// has it loaded again, from the coupon's own row. Those whose shards are freed have none.
-func (s *Store) endEpochs(ctx context.Context, db *gorm.DB) error {
+// endEpochs ends the epoch of every coupon that may be sold, so that its shards are worthless and
+// are loaded again. A coupon whose shards are freed has no epoch to end.
+func (s *Store) endEpochs(db *gorm.DB) error {
 	next := s.now().UnixMicro()
-	running := db.Model(&couponRow{}).Where("epoch > 0 AND shards > 0 AND state IN ?", []coupon.State{coupon.OnSale, coupon.Paused}).
-		Session(&gorm.Session{})
+	running := db.Model(&couponRow{}).Where("epoch > 0 AND shards > 0 AND state IN ?", []coupon.State{coupon.OnSale, coupon.Paused})
 	err := running.UpdateColumns(map[string]any{
 		"epoch": gorm.Expr("CASE WHEN epoch < ? THEN ? ELSE epoch + 1 END", next, next), "loading": loadFilling,
 	}).Error
-	if err != nil {
-		return fmt.Errorf("end the epochs: %w", err)
-	}
-	var split []int64
-	if err := running.Where("stock_rows > 0").Order("id").Pluck("id", &split).Error; err != nil {
-		return fmt.Errorf("end the epochs: %w", err)
-	}
-	return mergeStock(ctx, db, split...)
+	return wrap(err, "end the epochs")
 }
 
 // server names the server that keeps this database. The nodes of a Galera cluster keep

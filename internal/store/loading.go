@@ -15,9 +15,9 @@ import (
 // being loaded. It counts no buyers: the coupon's row is held for as long as one update
 // takes, however many have bought.
 //
-// The update locks the row, and mergeStock those of coupon_stock: every order takes its unit
-// from one of them at its end. An order that did so before is committed, and Buyers will count
-// it; one that comes after finds another epoch and is rolled back.
+// The update locks the row, from which every order takes its unit at its end. An order that did so
+// before is committed, and Buyers will count it; one that comes after finds another epoch and is
+// rolled back.
 func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then coupon.AfterLoad) (coupon.Load, error) {
 	load := coupon.Load{CouponID: id, Shards: shards}
 	err := c.s.inUpdateTx(ctx, func(ctx context.Context, db *gorm.DB) error {
@@ -30,11 +30,6 @@ func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then
 		if begun.Error != nil {
 			return fmt.Errorf("begin an epoch of coupon %d: %w", id, begun.Error)
 		}
-		if begun.RowsAffected == 1 {
-			if err := mergeStock(ctx, db, id); err != nil {
-				return err
-			}
-		}
 		row, err := readCoupon(db.WithContext(ctx), id)
 		switch {
 		case err != nil:
@@ -45,27 +40,22 @@ func (c Coupons) NextEpoch(ctx context.Context, id, seen int64, shards int, then
 		default:
 			return fmt.Errorf("%w: epoch %d was begun after epoch %d", coupon.ErrConflict, row.Epoch, seen)
 		}
-		if c.s.splitsStock {
-			err = splitStock(ctx, db, &row)
-		}
-		load.Epoch, load.Units, load.StockRows = row.Epoch, row.coupon().Left, row.StockRows
-		return err
+		load.Epoch, load.Units = row.Epoch, row.Stock
+		return nil
 	})
 	return load, err
 }
 
-// Resume reads what the loading of an epoch began with, while none of its shards may be
-// open: what has come back since is owed to the shards by the outbox, and not in Units.
-// It is one statement, so that stock and outbox are of one moment. Rows of coupon_stock of
-// another epoch are of a program that did not know them: the epoch is coupon.ErrTorn.
+// Resume reads the units that the loading of an epoch began with, while none of its shards may be
+// open. Units that have come back since are not in Units: the outbox owes them to the shards.
+// It is one statement, so that stock and outbox are of one moment.
 func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, error) {
 	var rows []struct {
-		Shards, StockRows, Others int
-		Units                     int64
+		Shards int
+		Units  int64
 	}
-	err := c.s.read.WithContext(ctx).Raw(`SELECT shards, stock_rows, stock + `+rowsStockSQL+`
-		- (SELECT COUNT(*) FROM stock_returns AS r WHERE r.coupon_id = coupons.id AND r.epoch = coupons.epoch) AS units,
-		(SELECT COUNT(*) FROM coupon_stock AS s WHERE s.coupon_id = coupons.id AND s.epoch <> coupons.epoch) AS others
+	err := c.s.read.WithContext(ctx).Raw(`SELECT shards, stock
+		- (SELECT COUNT(*) FROM stock_returns AS r WHERE r.coupon_id = coupons.id AND r.epoch = coupons.epoch) AS units
 		FROM coupons WHERE id = ? AND epoch = ? AND loading = ?`, id, epoch, loadFilling).Scan(&rows).Error
 	switch {
 	case err != nil:
@@ -73,14 +63,10 @@ func (c Coupons) Resume(ctx context.Context, id, epoch int64) (coupon.Load, erro
 	case len(rows) == 0:
 		return coupon.Load{}, fmt.Errorf("%w: epoch %d is not being loaded any more", coupon.ErrConflict, epoch)
 	}
-	if rows[0].Others > 0 {
-		return coupon.Load{}, fmt.Errorf("%w: its stock rows are of another epoch than %d", coupon.ErrTorn, epoch)
-	}
-	return coupon.Load{CouponID: id, Epoch: epoch, Shards: rows[0].Shards, Units: rows[0].Units, StockRows: rows[0].StockRows}, nil
+	return coupon.Load{CouponID: id, Epoch: epoch, Shards: rows[0].Shards, Units: rows[0].Units}, nil
 }
 
-// buyersPage is how many rows of orders one page reads, but for the last user's, all of
-// whose rows are read.
+// buyersPage is how many rows of orders one page reads. Of its last user it reads all rows.
 const buyersPage = 10_000
 
 // pageEndSQL finds the last user of a page, and countBuyersSQL counts the page. Both read
@@ -94,19 +80,19 @@ const (
 		WHERE coupon_id = ? AND epoch = ? AND user_id > ? AND user_id <= ? GROUP BY user_id`
 )
 
-// forceSlotIndexSQL has MySQL and MariaDB use that index, whatever the statistics say.
+// forceSlotIndexSQL makes MySQL and MariaDB use that index, against their statistics.
 var forceSlotIndexSQL = map[dialect]string{mysqlDialect: "FORCE INDEX (orders_slot)"}
 
 // Buyers counts, for the users of one page, the live orders that each had when the epoch
-// began. It may be asked at any time until the user's shard is open, and each page of a
-// moment of its own, because the answer is the same:
+// began. Until the user's shard is open the count stays the same, and each page may be of a
+// moment of its own:
 //
 //	live when the epoch began = live now + what the outbox owes the epoch
 //
-// No order of an older epoch can be committed any more, none of this one before it is
-// open, and what is cancelled or expires meanwhile is in the outbox in the same
-// transaction and stays there until the user's shard is open. Both are counted by one
-// statement, which sees one moment.
+// No order of an older epoch can be committed any more, and none of this one before it is
+// open. An order that is cancelled or expires meanwhile enters the outbox in the same
+// transaction and stays there until the user's shard is open. One statement counts both, and
+// sees one moment.
 func (c Coupons) Buyers(ctx context.Context, id, epoch, after int64) (coupon.Page, error) {
 	return c.buyers(ctx, id, epoch, after, buyersPage)
 }

@@ -29,21 +29,13 @@ type subject struct {
 	committer order.Committer
 }
 
-// alone is the same store with a transaction for each order.
+// alone returns the same store with a transaction for each order.
 func (s *subject) alone() *subject { return &subject{s.Store, order.Single{Tx: s.Store}} }
 
 // grouped is the same store with a group of its own.
 func (s *subject) grouped(o GroupOptions) (*subject, *GroupCommitter) {
 	g := s.GroupCommitter(o)
 	return &subject{s.Store, g}, g
-}
-
-// rows is how many stock rows a coupon of so many shards gets.
-func (s *subject) rows(shards int) int {
-	if s.splitsStock {
-		return shards
-	}
-	return 0
 }
 
 // databases are those that the store knows, freshly migrated.
@@ -59,19 +51,13 @@ func onEach(t *testing.T, test func(t *testing.T, s *subject)) {
 	}
 }
 
-// onBoth runs a test on each database, with one transaction for each order and with one for
-// many, the latter also with a stock row for each shard.
+// onBoth runs a test on each database, with one transaction for each order and with one for many.
 func onBoth(t *testing.T, test func(t *testing.T, s *subject)) {
 	for name, open := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Run("single", func(t *testing.T) { test(t, open(t)) })
 			t.Run("group", func(t *testing.T) {
 				s, _ := open(t).grouped(GroupOptions{})
-				test(t, s)
-			})
-			t.Run("rows", func(t *testing.T) {
-				s, _ := open(t).grouped(GroupOptions{})
-				s.splitsStock = true
 				test(t, s)
 			})
 		})
@@ -156,8 +142,7 @@ func longAgo() time.Time { return time.Unix(0, 0) }
 // begins is the first moment of every sale here, whole in milliseconds.
 var begins = time.Date(2026, 11, 11, 20, 0, 0, 123e6, time.UTC)
 
-// onSale makes a coupon of so many units, in its first epoch. If it has a stock row for each shard, all
-// units are where the orders of wish look for them.
+// onSale makes a coupon of some units, in its first epoch.
 func onSale(t *testing.T, s *subject, units int64) coupon.Coupon {
 	t.Helper()
 	c, err := s.Coupons().Create(t.Context(), coupon.Coupon{
@@ -165,14 +150,6 @@ func onSale(t *testing.T, s *subject, units int64) coupon.Coupon {
 		BeginsAt: begins, EndsAt: begins.Add(time.Hour), State: coupon.OnSale, Epoch: 1, Shards: 4,
 	})
 	require.NoError(t, err)
-	if !s.splitsStock {
-		return c
-	}
-	raw(t, s, "INSERT INTO coupon_stock (coupon_id, shard, epoch, stock) SELECT id, 3, 1, stock FROM coupons WHERE id = ?", c.ID)
-	raw(t, s, "INSERT INTO coupon_stock (coupon_id, shard, epoch, stock) SELECT coupon_id, column1, 1, 0 FROM coupon_stock, "+
-		valuesTable(s.dialect, 3, 1)+" WHERE coupon_id = ?", 0, 1, 2, c.ID)
-	raw(t, s, "UPDATE coupons SET stock = 0, stock_rows = 4 WHERE id = ?", c.ID)
-	c.StockRows = 4
 	return c
 }
 
@@ -191,7 +168,7 @@ func place(ctx context.Context, s *subject, c coupon.Coupon, o order.Order) erro
 }
 
 func placement(c coupon.Coupon, o order.Order) order.Placement {
-	return order.Placement{Order: o, Limit: c.LimitPerUser, Epoch: c.Epoch, StockRows: c.StockRows}
+	return order.Placement{Order: o, Limit: c.LimitPerUser, Epoch: c.Epoch}
 }
 
 // placing writes an order as place does, in a transaction that goes on.
@@ -238,8 +215,8 @@ func placed(t *testing.T, s *subject, c coupon.Coupon, id, user int64) order.Ord
 	return o
 }
 
-// left is the coupon's stock and how many live orders there are, which together are
-// what was put on sale, always.
+// left returns the coupon's stock and the number of its live orders, which together are
+// the total, always.
 func left(t *testing.T, s *subject, c coupon.Coupon) (stock, live int64) {
 	t.Helper()
 	b, err := booksOf(t.Context(), s, c.ID)

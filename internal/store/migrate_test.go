@@ -182,7 +182,6 @@ func TestDownTakesEverythingAwayAndUpBringsItBack(t *testing.T) {
 // Keys are changed under rows that are there, and are changed back.
 func TestOrdersAndTheOutboxStayAsTheyAreWhenTheirKeysChange(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
-		s.splitsStock = false // the versions that it goes back to have no stock rows
 		c := sold(t, s)
 		p, err := s.migrations()
 		require.NoError(t, err)

@@ -25,10 +25,8 @@ type couponRow struct {
 	Epoch        int64
 	Shards       int
 	Loading      int // 0, filling or opening
-	StockRows    int
 	Raised       int64
 	RaisedEpoch  int64 // in which Raised counts
-	RowsStock    int64 `gorm:"->"` // what its rows of coupon_stock have, where couponColumns are read
 }
 
 // What a loading is at, as the column loading has it.
@@ -53,7 +51,7 @@ func rowOfCoupon(c coupon.Coupon) couponRow {
 	row := couponRow{
 		ID: c.ID, Title: c.Title, Total: c.Total, Stock: c.Left, LimitPerUser: c.LimitPerUser, PriceCents: c.PriceCents,
 		BeginsAt: dbTime(c.BeginsAt), EndsAt: dbTime(c.EndsAt), State: c.State, Epoch: c.Epoch, Shards: c.Shards,
-		Loading: loadingColumn(c), StockRows: c.StockRows, Raised: c.Raised,
+		Loading: loadingColumn(c), Raised: c.Raised,
 	}
 	if c.Raised > 0 {
 		row.RaisedEpoch = c.Epoch
@@ -63,9 +61,9 @@ func rowOfCoupon(c coupon.Coupon) couponRow {
 
 func (r couponRow) coupon() coupon.Coupon {
 	c := coupon.Coupon{
-		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock + r.RowsStock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
+		ID: r.ID, Title: r.Title, Total: r.Total, Left: r.Stock, LimitPerUser: r.LimitPerUser, PriceCents: r.PriceCents,
 		BeginsAt: r.BeginsAt.UTC(), EndsAt: r.EndsAt.UTC(), State: r.State, Epoch: r.Epoch, Shards: r.Shards,
-		Loading: r.Loading != 0, Opening: r.Loading == loadOpening, StockRows: r.StockRows,
+		Loading: r.Loading != 0, Opening: r.Loading == loadOpening,
 	}
 	if r.RaisedEpoch == r.Epoch {
 		c.Raised = r.Raised

@@ -14,14 +14,12 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// Snapshot is what the database says of a coupon, all of it at one moment. It is read a
-// page at a time, so that what it costs in memory, and each of its statements in time,
-// does not grow with the sale.
+// Snapshot is the data of a coupon in the database, all of it at one moment. It is read a
+// page at a time, so that its memory, and the time of each of its statements, do not grow
+// with the sale.
 type Snapshot interface {
 	// Coupon is the coupon.
 	Coupon() coupon.Coupon
-	// Stock returns the stock of each shard, by shard; nil if the coupon has it in one row.
-	Stock(ctx context.Context) ([]int64, error)
 	// Orders reads all orders, those of a user together, and counts them.
 	Orders(ctx context.Context, page func(context.Context, []SnapshotOrder) error) (Totals, error)
 	// Outbox reads the outbox.
@@ -40,7 +38,7 @@ type SnapshotOrder struct {
 	Epoch int64 // for this epoch
 }
 
-// Totals are what a Snapshot has in all.
+// Totals are the sums of a Snapshot.
 type Totals struct {
 	Live      int64                  // orders that have a unit
 	Orders    int64                  // orders ever committed
@@ -91,7 +89,7 @@ type snapshot struct {
 }
 
 func openSnapshot(ctx context.Context, db *gorm.DB, d dialect, couponID int64) (*snapshot, error) {
-	row, err := readCoupon(db.WithContext(ctx).Select(couponColumns), couponID)
+	row, err := readCoupon(db.WithContext(ctx), couponID)
 	return &snapshot{db: db, dialect: d, coupon: row.coupon()}, err
 }
 
@@ -158,7 +156,7 @@ func withPageTimeout(ctx context.Context, read func(context.Context) error) erro
 	return read(ctx)
 }
 
-// pageEnd finds the user with whom the page behind a user ends; more reports whether
+// pageEnd finds the last user of the page behind a user; more reports whether
 // there may be others behind it.
 func (l *snapshot) pageEnd(ctx context.Context, table string, after int64) (to int64, more bool, err error) {
 	err = l.db.WithContext(ctx).Raw("SELECT o.user_id FROM "+table+

@@ -44,8 +44,6 @@ type Options struct {
 	// OnBreakerChange is called when the database goes away and when it answers again. It may be nil.
 	OnBreakerChange func(server string, away bool)
 	Now             func() time.Time // of epochs and heartbeats; nil is time.Now
-	// StockRows has each new epoch keep its stock in a row for each shard, and not in one: see stockRow.
-	StockRows bool
 }
 
 // Store is an open database.
@@ -57,7 +55,6 @@ type Store struct {
 	isolation          sql.IsolationLevel
 	txTimeout          time.Duration
 	clock              func() time.Time
-	splitsStock        bool
 	log                *slog.Logger
 	byID               orderLoader // by id
 	byRequest          orderLoader
@@ -86,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.txTimeout, s.clock, s.log, s.splitsStock = o.TxTimeout, o.Now, o.Log, o.StockRows
+	s.txTimeout, s.clock, s.log = o.TxTimeout, o.Now, o.Log
 	s.initLoaders()
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())

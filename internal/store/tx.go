@@ -82,12 +82,8 @@ func insertError(err error, o order.Order) error {
 // reader can come between them and the stock cannot go below zero.
 func (t tx) TakeOne(ctx context.Context, p order.Placement) error {
 	couponID, epoch := p.Order.CouponID, p.Epoch
-	row := t.db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND epoch = ? AND stock > 0", couponID, epoch)
-	if p.StockRows > 0 {
-		row = t.db.WithContext(ctx).Model(&stockRow{}).
-			Where("coupon_id = ? AND shard = ? AND epoch = ? AND stock > 0", couponID, p.Order.Shard, epoch)
-	}
-	res := row.UpdateColumn("stock", gorm.Expr("stock - 1"))
+	res := t.db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND epoch = ? AND stock > 0", couponID, epoch).
+		UpdateColumn("stock", gorm.Expr("stock - 1"))
 	if res.Error != nil {
 		return fmt.Errorf("take one of coupon %d: %w", couponID, res.Error)
 	}

@@ -13,7 +13,7 @@ import (
 
 // tablesUsed are those that the program reads and writes; `seckill migrate` makes them.
 var tablesUsed = []string{
-	"coupons", "coupon_stock", "orders", "orders_archive", "fences", "stock_returns", "deployment", "lock_fences", "lock_leases",
+	"coupons", "orders", "orders_archive", "fences", "stock_returns", "deployment", "lock_fences", "lock_leases",
 	"lottery_draws", "lottery_entrants",
 }
 
@@ -78,7 +78,7 @@ func first(table string) string {
 		return "user_id"
 	case "stock_returns":
 		return "order_id"
-	case "coupon_stock", "lottery_draws", "lottery_entrants":
+	case "lottery_draws", "lottery_entrants":
 		return "coupon_id"
 	case "lock_fences", "lock_leases":
 		return "name"

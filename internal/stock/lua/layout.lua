@@ -2,7 +2,8 @@
 -- it is kept: which keys there are, and how their texts are written. meta has that of the
 -- program that loaded the shard; programs before there were numbers left none.
 --
--- newest is the newest that this program works with, oldest the oldest.
+-- newest is the newest that this program works with, oldest the oldest. Layouts 1 and 2 are the same. This program
+-- writes 1; the version before wrote 2 for coupons whose units were in several database rows.
 local newest, oldest = 2, 0
 
 -- unknown returns an error for a shard that this program must leave as it is: one of a newer program, and, unless

@@ -7,9 +7,8 @@
 // Instances over the same stores share nothing else, as in production. An Injector stands
 // between one of them and its stores and breaks single calls.
 //
-// What is not promised: the times. Leases and budgets are longer than any test takes,
-// so that nothing ends by itself; a test says when a lease runs out and moves the clock
-// of the orders on.
+// The times are no promise. Leases and budgets are longer than any test takes, so that nothing
+// ends by itself. A test ends a lease and moves the clock of the orders.
 package shoptest
 
 import (
@@ -95,8 +94,7 @@ type stores struct {
 	later  atomic.Int64 // how far the clock of the orders is ahead, in nanoseconds
 }
 
-// OnBoth runs a test on MariaDB with Redis, where a coupon's stock is in one row, and on the embedded
-// stores, where it is in a row for each shard.
+// OnBoth runs a test on MariaDB with Redis, and on the embedded stores.
 func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 	t.Run("servers", func(t *testing.T) { test(t, Open(t)) })
 	t.Run("embedded", func(t *testing.T) { test(t, OpenEmbedded(t)) })
@@ -117,16 +115,14 @@ func Open(t testing.TB, commit ...Commit) *Shop {
 	return st.instance(t, nil)
 }
 
-// OpenEmbedded is a shop on the embedded stores, with a stock row for each shard.
+// OpenEmbedded is a shop on the embedded stores.
 func OpenEmbedded(t *testing.T) *Shop {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	e, err := embedded.Start(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	migrated := SQLite(t, e)
-	migrated.StockRows = true
-	return (&stores{sql: migrated, redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
+	return (&stores{sql: SQLite(t, e), redis: e.RedisAddr(), commit: Batch}).instance(t, nil)
 }
 
 // MySQL is a new database on the shared MariaDB, with the schema.
@@ -156,8 +152,8 @@ func migrate(ctx context.Context, o store.Options) error {
 	return errors.Join(err, db.Close())
 }
 
-// Answering waits until the instance asks its stores again: after a few silences it
-// leaves them alone for a moment.
+// Answering waits until the instance calls its stores again: after a few silences it
+// calls no store for a moment.
 func (s *Shop) Answering(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
