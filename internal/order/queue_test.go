@@ -4,67 +4,39 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
-// queueing is another instance, which answers before the commit. It takes over from
-// another at once.
+// queueing is another instance, which answers before the commit.
 func (s *shop) queueing(name string, alter ...func(p *order.Deps)) *order.Service {
-	return s.with(func(p *order.Deps) {
-		p.Queue, p.QueueCapacity, p.HeldPolls = s.stock.Queue(name, 0), 1000, 16
-		p.Locker = brisk{p.Locker}
-		for _, a := range alter {
-			a(p)
-		}
-	})
+	p := s.in.QueueDeps(name)
+	for _, a := range alter {
+		a(&p)
+	}
+	return order.NewService(p)
 }
 
-// brisk does not wait for a lock.
-type brisk struct{ order.Locker }
+// maxAge is the age at which an entry is refused.
+const maxAge = shoptest.MaxAge
 
-func (b brisk) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
-	return b.Locker.Do(ctx, key, work, append(opts, lock.WithWait(0))...)
-}
-
-// maxAge is the age at which an entry is refused: none gets so old by itself while a test is patient.
-const maxAge = 3 * patient
-
-// consuming lets instances work on the queues until until says so, and at most for twice as
-// long as a test is patient: a draw has hundreds of winners.
+// consuming lets instances work on the queues until the function says so.
 func consuming(t *testing.T, s *shop, until func() bool, all ...*order.Service) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	for _, one := range all {
-		running.Go(func() {
-			one.RunWorkers(ctx, order.WorkerConfig{
-				Loaded: func(ctx context.Context) ([]coupon.Coupon, error) { return s.db.Coupons().Loaded(ctx, time.Now()) },
-				MaxAge: maxAge, AttemptTimeout: patient, Concurrency: 32,
-			})
-		})
-	}
-	defer running.Wait()
-	defer stop()
-	require.Eventually(t, until, 2*patient, soon)
+	s.in.Consume(t, until, all...)
 }
 
 // drained reports whether nothing is left in the queues of the coupon.
-func (s *shop) drained(t *testing.T, c coupon.Coupon) func() bool {
-	return func() bool { return s.waiting(t, c).Entries == 0 }
-}
+func (s *shop) drained(t *testing.T, c coupon.Coupon) func() bool { return s.in.Drained(t, c) }
 
 func (s *shop) waiting(t *testing.T, c coupon.Coupon) order.QueueStats {
-	w, err := s.stock.Queues(context.Background(), c.ID, shards)
-	require.NoError(t, err)
-	return w
+	t.Helper()
+	return s.in.Waiting(t, c)
 }
 
 func queued(t *testing.T, s *order.Service, c coupon.Coupon, user int64, key string) order.Order {
