@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 )
 
@@ -28,16 +29,17 @@ type Editor interface {
 	Pause(ctx context.Context, id int64) (coupon.Coupon, error)
 }
 
-// Orders places and reads the orders of a user. *order.Service implements it.
+// Orders places and reads the orders of a user. *order.Service and *lottery.Service implement it.
 type Orders interface {
 	Place(ctx context.Context, r order.Request) (order.Order, error)
 	Get(ctx context.Context, id, userID int64) (order.Order, error)
 	List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error)
 }
 
-// Draws reads the draws of sales whose first buyers are drawn. *order.Service implements it.
+// Draws reads the draws of sales whose first buyers are drawn. *lottery.Service implements it.
 type Draws interface {
-	ReadDraw(ctx context.Context, couponID int64) (d order.Draw, drawsAt time.Time, err error)
+	DrawsAt(ctx context.Context, couponID int64) (time.Time, error)
+	ReadDraw(ctx context.Context, couponID int64) (d lottery.Draw, drawsAt time.Time, err error)
 }
 
 // Payments pays and cancels the orders of a user. *order.Service implements it.
@@ -56,7 +58,7 @@ type SaleStatus interface {
 	LiveStats(ctx context.Context, c coupon.Coupon) (LiveStats, error)
 }
 
-// LiveStats holds live figures of a sale. P99 and the locks are of this instance alone, and of all
+// LiveStats holds live figures of a sale. P99 and the locks are of this instance only, and of all
 // its sales.
 type LiveStats struct {
 	Holds        []int64       // by shard: units taken that are not orders yet
@@ -93,7 +95,7 @@ type Deps struct {
 	Live       Live
 	Auditor    Auditor
 	SaleStatus SaleStatus
-	Draws      Draws        // optional: nothing is drawn
+	Draws      Draws        // required if Orders returns Entered orders; without it nothing is drawn
 	Unpaid     UnpaidOrders // optional: sold_out tells nothing of them
 	Rush       Rush         // optional
 	Lab        Lab          // optional
@@ -128,11 +130,11 @@ type Options struct {
 	Observe func(route, method string, status int, code string, d time.Duration)
 	// ObservePurchase is called for every purchase request as well. It may be nil.
 	ObservePurchase func(status int, code string, d time.Duration)
-	// Trace begins the trace of a request, with which the request goes on, and returns what is to be
+	// Trace begins the trace of a request, with which the request goes on, and returns a function that is to be
 	// called with its status. It may be nil.
 	Trace func(route string, w http.ResponseWriter, r *http.Request) (_ *http.Request, done func(status int))
-	// ObserveUnavailable is called for every request that is refused because a store is away, does not
-	// do what it is asked, or took too long. It may be nil.
+	// ObserveUnavailable is called for every request that is refused because a store is unavailable,
+	// failed, or took too long. It may be nil.
 	ObserveUnavailable func(ctx context.Context, route string, err error)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 )
 
@@ -22,12 +23,12 @@ type orderJSON struct {
 	ExpiresAt  time.Time    `json:"expires_at"`
 	RequestID  string       `json:"request_id"`
 
-	// Only while it is queued, and about: its place in its queue, from 1, and as far as they are known the
-	// pace of that, in orders a second, and how many seconds are left.
+	// Only while the order is queued, as estimates: its place in its queue, from 1. If they are known, also the
+	// pace of the queue, in orders per second, and how many seconds are left.
 	Position int64   `json:"position,omitempty"`
 	Pace     float64 `json:"pace,omitempty"`
 	Wait     float64 `json:"wait_seconds,omitempty"`
-	// Of a ticket, in place of these: when it is drawn.
+	// The time of the draw. A ticket has it instead of the three above.
 	DrawsAt *time.Time `json:"draws_at,omitempty"`
 
 	again time.Duration // when to ask again
@@ -38,11 +39,7 @@ func showOrder(o order.Order) orderJSON {
 		ID: o.ID, CouponID: o.CouponID, UserID: o.UserID, Status: o.Status, PriceCents: o.PriceCents,
 		CreatedAt: wireTime(o.CreatedAt), ExpiresAt: wireTime(o.ExpiresAt), RequestID: o.RequestID,
 	}
-	switch {
-	case o.Status == order.Queued && !o.DrawsAt.IsZero():
-		at := wireTime(o.DrawsAt)
-		j.DrawsAt, j.again = &at, o.Position.RetryAfter
-	case o.Status == order.Queued:
+	if o.Status == order.Queued {
 		j.Position, j.again = o.Position.Ahead+1, o.Position.RetryAfter
 		if each := o.Position.Each; each > 0 {
 			j.Pace, j.Wait = tenths(1/each.Seconds()), tenths(o.Position.Wait().Seconds())
@@ -51,7 +48,23 @@ func showOrder(o order.Order) orderJSON {
 	return j
 }
 
-// tenths rounds up to a tenth, so that what is known is never 0.
+// showResult is showOrder of the result of a call, which may be the ticket of a draw. To a client the request of a
+// ticket is queued.
+func (s *Server) showResult(ctx context.Context, o order.Order, err error) (orderJSON, error) {
+	j := showOrder(o)
+	if err != nil || o.Status != lottery.Entered {
+		return j, err
+	}
+	drawsAt, err := s.deps.Draws.DrawsAt(ctx, o.CouponID)
+	if err != nil {
+		return orderJSON{}, err
+	}
+	at := wireTime(drawsAt)
+	j.Status, j.DrawsAt, j.again = order.Queued, &at, o.Position.RetryAfter
+	return j, nil
+}
+
+// tenths rounds up to a tenth, so that a known value is never 0.
 func tenths(x float64) float64 { return math.Ceil(x*10) / 10 }
 
 type placeRequest struct {
@@ -116,7 +129,8 @@ func (s *Server) place(ctx context.Context, r placeRequest) (placed, error) {
 	default:
 		return placed{}, err
 	}
-	return placed{showOrder(o)}, err
+	j, err := s.showResult(ctx, o, err)
+	return placed{j}, err
 }
 
 // orderPath is a request of a user that names an order and has no other parameters.
@@ -131,7 +145,8 @@ func (r *orderPath) read(in *input) {
 
 func (s *Server) getOrder(ctx context.Context, r orderPath) (orderView, error) {
 	o, err := s.deps.Orders.Get(ctx, r.id, r.userID)
-	return orderView{showOrder(o)}, err
+	j, err := s.showResult(ctx, o, err)
+	return orderView{j}, err
 }
 
 func (s *Server) pay(ctx context.Context, r orderPath) (orderJSON, error) {

@@ -23,6 +23,7 @@ import (
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/observe/metrics"
 	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
@@ -48,6 +49,7 @@ type App struct {
 	locker   *lock.Locker // of users and jobs, by lock.backend
 	leases   *lock.Locker // of worker numbers and loadings, always in Redis
 	orders   *order.Service
+	lottery  *lottery.Service // around orders; nil: nothing is drawn
 	fleet    *stock.Instances
 	metrics  *metrics.Metrics
 	traces   *tracing.Traces // nil: they are off
@@ -204,9 +206,6 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d := a.Deps
 	d.IDs, d.Admission = ids, a.traces.Admission(newAdmission(cfg, a.metrics))
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
-	if cfg.Order.QueueOrder == "lottery" {
-		d.Lottery, d.LotteryWindow = a.store, cfg.Order.LotteryWindow
-	}
 	d.HeldPolls = heldPolls(cfg.HTTP.MaxInFlight)
 	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
 	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, coupon.Home)
@@ -214,7 +213,9 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	if cfg.Order.BatchSize > 1 { // of one there is nothing to share
 		d.BatchSize = cfg.Order.BatchSize
 	}
-	a.orders = order.NewService(faulty(faults.Service, d))
+	d = faulty(faults.Service, d)
+	a.orders = order.NewService(d)
+	a.lottery = newLottery(cfg.Order, a.orders, d, a.store)
 	for of := range causes {
 		a.metrics.StartUnavailable(of)
 	}

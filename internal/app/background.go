@@ -11,6 +11,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/platform/ratelimit"
 )
@@ -96,28 +97,11 @@ func (a *App) freeEndedSales(ctx context.Context) {
 	})
 }
 
-// drawTimeout bounds a pass over a draw. The next pass goes on with it, here or on another instance.
-const drawTimeout = 30 * time.Second
-
-// runDraws draws the tickets of the coupons whose time has come, each on one instance at a time, until ctx
-// ends.
+// runDraws draws the tickets of the coupons whose time has come, until ctx ends.
 func (a *App) runDraws(ctx context.Context) {
-	every(ctx, min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), func() {
-		for _, c := range a.Cache.Known() {
-			if !a.orders.DrawDue(c) {
-				continue
-			}
-			err := a.leases.Do(ctx, "job:draw:"+strconv.FormatInt(c.ID, 10), func(ctx context.Context, _ *lock.Lease) error {
-				ctx, cancel := context.WithTimeout(ctx, drawTimeout)
-				defer cancel()
-				_, err := a.orders.RunDraw(ctx, c)
-				return err
-			}, lock.WithWait(0))
-			if err != nil && !errors.Is(err, lock.ErrNotAcquired) && ctx.Err() == nil {
-				a.log.WarnContext(ctx, "draw interrupted", "coupon", c.ID, "error", err)
-				a.metrics.ObservePass("draw", 0, err)
-			}
-		}
+	a.lottery.RunDraws(ctx, lottery.Schedule{
+		Every: min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), Known: a.Cache.Known, Locker: a.leases,
+		OnFailure: func(err error) { a.metrics.ObservePass("draw", 0, err) },
 	})
 }
 
@@ -134,7 +118,7 @@ func (a *App) startWorkers(ctx context.Context) {
 			Concurrency: workerConcurrency, OnEvent: a.metrics.ObservePass, Begin: a.traces.Entry,
 		})
 	}}
-	if a.cfg.Order.QueueOrder == "lottery" {
+	if a.lottery != nil {
 		jobs = append(jobs, a.runDraws)
 	}
 	a.inBackground(ctx, jobs...)

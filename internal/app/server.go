@@ -97,8 +97,8 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
 		Gallery: o.Gallery,
 	}
-	if a.cfg.Order.QueueOrder == "lottery" {
-		deps.Draws = a.orders
+	if a.lottery != nil {
+		deps.Draws = a.lottery
 	}
 	if a.embedded != nil && o.NewLab != nil {
 		experiments := o.NewLab()

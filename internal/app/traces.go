@@ -56,21 +56,25 @@ func (t orderTraces) Steps(orderID, userID int64) []api.Step {
 	return all
 }
 
-// ordersOf returns the order service, with a span around each Place unless traces are off.
+// ordersOf returns the order service, or the draws around it, with a span around each Place unless traces are off.
 func ordersOf(a *App) api.Orders {
-	if a.traces == nil {
-		return a.orders
+	var orders api.Orders = a.orders
+	if a.lottery != nil {
+		orders = a.lottery
 	}
-	return tracedOrders{a.orders, a.traces}
+	if a.traces == nil {
+		return orders
+	}
+	return tracedOrders{orders, a.traces}
 }
 
-// tracedOrders is the order service with a span around Place.
+// tracedOrders is orders with a span around Place.
 type tracedOrders struct {
-	*order.Service
+	api.Orders
 	traces *tracing.Traces
 }
 
 // Place implements api.Orders.
 func (o tracedOrders) Place(ctx context.Context, r order.Request) (order.Order, error) {
-	return o.traces.Place(ctx, r, o.Service.Place)
+	return o.traces.Place(ctx, r, o.Orders.Place)
 }

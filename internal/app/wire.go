@@ -20,6 +20,7 @@ import (
 	"example.com/seckill/internal/lock/redislock"
 	"example.com/seckill/internal/lock/redlock"
 	"example.com/seckill/internal/lock/zklock"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/observe/metrics"
 	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
@@ -114,6 +115,18 @@ func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 		return nil
 	}
 	return s.Queue(rand.Text(), cfg.TxTimeout+time.Second)
+}
+
+// newLottery returns the draws around the order service, or nil with order.queue_order: fifo. With fifo the
+// instance serves the requests themselves.
+func newLottery(cfg config.Order, orders *order.Service, d order.Deps, draws lottery.Draws) *lottery.Service {
+	if cfg.QueueOrder != "lottery" {
+		return nil
+	}
+	return lottery.New(lottery.Deps{
+		Orders: orders, Draws: draws, Rows: d.Orders, Sales: d.Sales, Stock: d.Stock,
+		Window: cfg.LotteryWindow, PayWithin: d.PayWithin, Now: d.Now, Log: d.Log,
+	})
 }
 
 // heldPolls returns the number of polls of queued orders that the server holds at once. It is an eighth of

@@ -15,6 +15,7 @@ import (
 
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/stock"
 	"example.com/seckill/internal/store"
@@ -54,8 +55,8 @@ func (empty) Stock(context.Context) ([]int64, error) { return nil, nil }
 
 func (empty) Outbox(context.Context, func(context.Context, []order.Restock) error) error { return nil }
 
-func (empty) Draw(context.Context, func([]order.Entrant)) (order.Draw, bool, error) {
-	return order.Draw{}, false, nil
+func (empty) Draw(context.Context, func([]lottery.Entrant)) (lottery.Draw, bool, error) {
+	return lottery.Draw{}, false, nil
 }
 
 func (empty) OrdersByRequest(context.Context, []string) (map[string]order.Order, error) {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/hex"
 
-	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/store"
 )
 
 // drawn is a draw that has ended, held against its tickets.
 type drawn struct {
-	order.Draw
+	lottery.Draw
 
 	tickets, winners int64
 	last             string // the largest rank of a ticket whose request has a row
@@ -29,7 +29,7 @@ func (d *drawn) holds() bool {
 // draw has ended; the requests of the others never have one.
 func (e *evidence) readDraw(ctx context.Context, l store.Snapshot) error {
 	var tickets []ranked
-	d, ended, err := l.Draw(ctx, func(page []order.Entrant) {
+	d, ended, err := l.Draw(ctx, func(page []lottery.Entrant) {
 		for _, t := range page {
 			tickets = append(tickets, ranked{t.Order.UserID, t.Decided, t.Void})
 		}

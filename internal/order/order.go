@@ -20,8 +20,7 @@
 // with its fence, limit and epoch. With order.batch_size: 1 each order has its own steps.
 //
 // With order.mode: queue the server answers after RESERVE. RESERVE also writes an entry into the shard's queue, and
-// a worker does the other steps (queue.go, worker.go). With order.queue_order: lottery a draw ranks the first buyers
-// (lottery.go). The buyers continue from RESERVE in this rank.
+// a worker does the other steps (queue.go, worker.go).
 //
 // The lock makes one request of a user wait for another. It does not keep the data correct. The fence, the unique
 // slot and the conditional update keep the data correct, even with a lock that excludes nothing.
@@ -54,8 +53,6 @@ const (
 	// Queued is the status of a request that has a unit and waits in the queue of its shard. The database never
 	// stores it. The request ends in an order or in Void.
 	Queued Status = "queued"
-	// NotDrawn is the status of a request whose ticket lost the draw. The database never stores it.
-	NotDrawn Status = "not_drawn"
 )
 
 // Live reports whether an order of this status has a unit and a slot.
@@ -75,7 +72,6 @@ type Order struct {
 	CreatedAt  time.Time
 	ExpiresAt  time.Time     // when the unpaid order expires
 	Position   QueuePosition // while the order is Queued
-	DrawsAt    time.Time     // the time of the draw, while the order is Queued as a ticket
 }
 
 // QueuePosition is the place of an order in the queue of its shard.

@@ -47,12 +47,17 @@ func (p Permit) admits(sale coupon.Coupon, now time.Time) error {
 // repeated and whatever has become of the sale since. With ErrCommitUnknown it returns the
 // order as it is if it was committed.
 func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
-	o, err := s.place(ctx, r)
+	return s.placeWith(ctx, r, s.Take)
+}
+
+// placeWith is Place with the given Step.
+func (s *Service) placeWith(ctx context.Context, r Request, step Step) (Order, error) {
+	o, err := s.place(ctx, r, step)
 	if errors.Is(err, ErrStaleEpoch) {
 		// The stock was loaded again under this request: its hold is gone with the
 		// old epoch, its transaction was refused, and it may ask once more.
 		s.sales.Forget(r.CouponID)
-		o, err = s.place(ctx, r)
+		o, err = s.place(ctx, r, step)
 	}
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
 		return o, err
@@ -62,12 +67,12 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 
 // place does the steps in their order. Whatever can refuse a request cheaply comes before
 // anything that costs, and no unit is released before it is certain that it was not sold.
-func (s *Service) place(ctx context.Context, r Request) (Order, error) {
+func (s *Service) place(ctx context.Context, r Request, step Step) (Order, error) {
 	sale, err := s.open(ctx, r)
 	if err != nil {
 		return Order{}, err
 	}
-	return s.placeIn(ctx, sale, r)
+	return s.placeIn(ctx, sale, r, step)
 }
 
 // open returns the sale that the request may buy from, as far as this instance knows.
@@ -93,7 +98,7 @@ func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
 }
 
 // placeIn does the steps that take something, if it is only a place among those that are admitted.
-func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request) (o Order, err error) {
+func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request, step Step) (o Order, err error) {
 	ctx = s.workContext(ctx)
 	release, err := s.admission.Admit(ctx)
 	if err != nil {
@@ -104,15 +109,7 @@ func (s *Service) placeIn(ctx context.Context, sale coupon.Coupon, r Request) (o
 	if o, err = s.newOrder(ctx, sale, r); err != nil {
 		return Order{}, err
 	}
-	switch {
-	case s.lottery != nil:
-		return s.enter(ctx, sale, o) // lottery.go goes on from here
-	case s.queue != nil:
-		return s.enqueue(ctx, sale, o) // queue.go goes on from here
-	case s.batches.takes(ctx):
-		return s.placeInBatch(ctx, sale, o) // batch.go does, for many at once, what follows
-	}
-	return s.placeAlone(ctx, sale, o)
+	return step(ctx, sale, o)
 }
 
 // placeAlone does what costs something, for one order.

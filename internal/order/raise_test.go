@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/testing/shoptest"
 )
 
@@ -94,7 +93,7 @@ func TestRaise_QueueOfASoldOutSale_TakesMoreBuyers(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here, elsewhere := s.queueing("here"), s.queueing("elsewhere")
-		for _, user := range users(shards) {
+		for user := int64(1); user <= shards; user++ {
 			queued(t, here, c, user, "k")
 		}
 		_, err := here.Place(t.Context(), wish(c, 50, "k"))
@@ -105,60 +104,5 @@ func TestRaise_QueueOfASoldOutSale_TakesMoreBuyers(t *testing.T) {
 		}
 		consuming(t, s, s.drained(t, c), here, elsewhere)
 		s.atRest(t, c, 2*shards)
-	})
-}
-
-func TestRaise_BeforeTheDraw_DrawsMoreTickets(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
-		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
-		tickets := enter(t, here, c, users(40)...)
-		raise(t, s.in, c, 3*shards)
-		s.later(lotteryWindow)
-		draw(t, s, c, here, elsewhere)
-		requireDrawn(t, elsewhere, c, tickets, 3*shards)
-		s.atRest(t, c, 3*shards)
-	})
-}
-
-func TestRaise_DrawHasBegun_TheNextRanksGetTheUnits(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
-		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
-		tickets := enter(t, here, c, users(40)...)
-		s.later(lotteryWindow)
-		ended, err := here.RunDraw(t.Context(), c)
-		require.NoError(t, err)
-		require.False(t, ended, "its winners have no rows yet")
-		raise(t, s.in, c, 3*shards)
-		draw(t, s, c, here, elsewhere)
-		requireDrawn(t, elsewhere, c, tickets, 3*shards)
-		s.atRest(t, c, 3*shards)
-	})
-}
-
-func TestRaise_DrawHasEnded_FirstComeFirstServed(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
-		here := s.drawing("here")
-		tickets := enter(t, here, c, users(40)...)
-		s.later(lotteryWindow)
-		draw(t, s, c, here)
-		losers := byRank(t, here, c, users(40))[2*shards:]
-		raise(t, s.in, c, 2*shards+3)
-		queued(t, here, c, 99, "k")
-		queued(t, here, c, losers[len(losers)-1], "another key")
-		_, err := here.Place(t.Context(), wish(c, losers[5], "k"))
-		require.ErrorIs(t, err, order.ErrVoided, "that request has lost, and would pass over others")
-		consuming(t, s, s.drained(t, c), here)
-		report, err := s.auditor.Audit(t.Context(), c.ID)
-		require.NoError(t, err)
-		require.Empty(t, report.Violations)
-		o, err := here.Get(t.Context(), tickets[losers[5]].ID, losers[5])
-		require.NoError(t, err)
-		require.Equal(t, order.NotDrawn, o.Status)
-		again, err := here.Place(t.Context(), wish(c, losers[len(losers)-1], "another key"))
-		require.NoError(t, err, "a ticket of another request keeps no buyer away")
-		require.Equal(t, order.Pending, again.Status)
 	})
 }

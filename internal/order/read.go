@@ -12,9 +12,6 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o, committed := s.polls.wait(ctx, id, userID); committed {
 		return o, nil
 	}
-	if o, err := s.knownTicket(ctx, id, userID); !errors.Is(err, ErrNotFound) {
-		return o, err
-	}
 	o, err := s.orders.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err
@@ -22,9 +19,6 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	o, err = s.unresolved.Unresolved(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if o, err := s.ticket(ctx, id, userID); !errors.Is(err, ErrNotFound) {
-			return o, err
-		}
 		return s.orders.Archived(ctx, id, userID)
 	case err != nil:
 		return Order{}, err
@@ -45,7 +39,7 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 // depend on it: it only bounds how long a slow commit is waited for.
 const inDoubtTimeout = 30 * time.Second
 
-// resolveInDoubt returns what is known of an order that has no row of its id: the order that
+// resolveInDoubt returns the state of an order that has no row of its id: the order that
 // its request had before, Void if it can never be one, or InDoubt.
 func (s *Service) resolveInDoubt(ctx context.Context, o Order) (Order, error) {
 	found, err := s.resultOf(ctx, o.RequestID, o.CouponID, o.UserID)

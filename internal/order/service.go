@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// Sales knows what is on sale, as this instance has last seen it.
+// Sales knows the coupons on sale, as this instance has last seen them.
 type Sales interface {
 	Get(ctx context.Context, couponID int64) (coupon.Coupon, error)
 	Forget(couponID int64)
@@ -29,7 +29,7 @@ type IDs interface {
 	Next(ctx context.Context) (int64, error)
 }
 
-// Admission limits how many orders are made at once to what the stores serve well. It comes
+// Admission limits how many orders are made at once to the number that the stores serve well. It comes
 // after the checks that cost nothing and before everything that costs.
 type Admission interface {
 	// Admit blocks until a permit is free. The caller must call release when it is done, and
@@ -44,7 +44,7 @@ type admitAll struct{}
 
 func (admitAll) Admit(context.Context) (func(bool), error) { return func(bool) {}, nil }
 
-// Deps are what a Service depends on.
+// Deps are the dependencies of a Service.
 type Deps struct {
 	Admission     Admission // nil admits every request
 	Sales         Sales
@@ -60,8 +60,6 @@ type Deps struct {
 	Queue         Queue            // nil: an order is committed before its request is answered
 	QueueCapacity int              // entries that the queue of a shard holds at most
 	QueueMaxAge   time.Duration    // how long an entry may wait there
-	Lottery       Lottery          // nil: the queue is served in the order of the requests
-	LotteryWindow time.Duration    // how long after its begin the tickets of a sale are given
 	HeldPolls     int              // polls of queued orders that are held at once at most
 	PayWithin     time.Duration    // how long a pending order awaits its payment
 	Cleanup       time.Duration    // bounds what must be done even after the request is over
@@ -85,10 +83,6 @@ type Service struct {
 	queue         Queue
 	queueCapacity int
 	queueMaxAge   time.Duration
-	lottery       Lottery
-	lotteryWindow time.Duration
-	draws         draws
-	tickets       tickets
 	woken         chan struct{} // an order was queued through this instance
 	rate          queueRate     // of the queues
 	polls         *polls        // nil without a queue
@@ -117,7 +111,6 @@ func NewService(p Deps) *Service {
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
 		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
-		lottery: p.Lottery, lotteryWindow: p.LotteryWindow, draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]Order{}},
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 )
 
@@ -23,9 +24,9 @@ type drawRow struct {
 
 func (drawRow) TableName() string { return "lottery_draws" }
 
-func (r drawRow) draw() (order.Draw, error) {
+func (r drawRow) draw() (lottery.Draw, error) {
 	seed, err := hex.DecodeString(r.Seed)
-	d := order.Draw{CouponID: r.CouponID, Seed: seed, Entrants: r.Entrants, Winners: r.Winners, LastRank: r.LastRank}
+	d := lottery.Draw{CouponID: r.CouponID, Seed: seed, Entrants: r.Entrants, Winners: r.Winners, LastRank: r.LastRank}
 	if r.BegunAt != nil {
 		d.BegunAt = r.BegunAt.UTC()
 	}
@@ -51,19 +52,19 @@ func (r entrantRow) order() order.Order {
 	}
 }
 
-// Draw implements order.Lottery.
-func (s *Store) Draw(ctx context.Context, couponID int64, seed []byte) (order.Draw, error) {
+// Draw implements lottery.Draws.
+func (s *Store) Draw(ctx context.Context, couponID int64, seed []byte) (lottery.Draw, error) {
 	var rows []drawRow
 	if err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error; err != nil {
-		return order.Draw{}, wrap(err, "read the draw of coupon %d", couponID)
+		return lottery.Draw{}, wrap(err, "read the draw of coupon %d", couponID)
 	}
 	if len(rows) == 0 {
 		row := drawRow{CouponID: couponID, Seed: hex.EncodeToString(seed)}
 		if err := s.write.WithContext(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
-			return order.Draw{}, wrap(err, "make the draw of coupon %d", couponID)
+			return lottery.Draw{}, wrap(err, "make the draw of coupon %d", couponID)
 		}
 		if err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error; err != nil || len(rows) == 0 {
-			return order.Draw{}, wrap(err, "read the draw of coupon %d", couponID) // of another instance, perhaps
+			return lottery.Draw{}, wrap(err, "read the draw of coupon %d", couponID) // of another instance, perhaps
 		}
 	}
 	return rows[0].draw()
@@ -78,7 +79,7 @@ var enterSQL = map[dialect]string{
 		SELECT coupon_id, ?, ?, ?, ? FROM lottery_draws WHERE coupon_id = ? AND begun_at IS NULL`,
 }
 
-// Enter implements order.Lottery.
+// Enter implements lottery.Draws.
 func (s *Store) Enter(ctx context.Context, o order.Order) (order.Order, error) {
 	given := s.write.WithContext(ctx).Exec(enterSQL[s.dialect], o.UserID, o.ID, o.RequestID, dbTime(o.CreatedAt), o.CouponID)
 	if given.Error != nil {
@@ -93,12 +94,12 @@ func (s *Store) Enter(ctx context.Context, o order.Order) (order.Order, error) {
 	case err != nil:
 		return order.Order{}, wrap(err, "read the ticket of user %d for coupon %d", o.UserID, o.CouponID)
 	case len(rows) == 0:
-		return order.Order{}, order.ErrDrawn
+		return order.Order{}, lottery.ErrDrawn
 	}
 	return rows[0].order(), nil
 }
 
-// Entrant implements order.Lottery.
+// Entrant implements lottery.Draws.
 func (s *Store) Entrant(ctx context.Context, id, userID int64) (order.Order, error) {
 	var rows []entrantRow
 	err := s.read.WithContext(ctx).Where("id = ? AND user_id = ?", id, userID).Find(&rows).Error
@@ -111,29 +112,29 @@ func (s *Store) Entrant(ctx context.Context, id, userID int64) (order.Order, err
 	return rows[0].order(), nil
 }
 
-// Begin implements order.Lottery. The row is locked by every ticket that is being given.
+// Begin implements lottery.Draws. The row is locked by every ticket that is being given.
 func (s *Store) Begin(ctx context.Context, couponID int64, now time.Time) error {
 	err := s.write.WithContext(ctx).Model(&drawRow{}).Where("coupon_id = ? AND begun_at IS NULL", couponID).
 		Update("begun_at", dbTime(now)).Error
 	return wrap(err, "begin the draw of coupon %d", couponID)
 }
 
-// EntrantIDs implements order.Lottery.
+// EntrantIDs implements lottery.Draws.
 func (s *Store) EntrantIDs(ctx context.Context, couponID, after int64, limit int) (users []int64, err error) {
 	err = s.bulk.WithContext(ctx).Model(&entrantRow{}).Where("coupon_id = ? AND user_id > ?", couponID, after).
 		Order("user_id").Limit(limit).Pluck("user_id", &users).Error
 	return users, wrap(err, "list the tickets for coupon %d", couponID)
 }
 
-// Entrants implements order.Lottery.
-func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]order.Entrant, error) {
+// Entrants implements lottery.Draws.
+func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]lottery.Entrant, error) {
 	var rows []entrantRow
 	db := s.write.WithContext(ctx)
 	if err := db.Where("coupon_id = ? AND user_id IN ?", couponID, users).Find(&rows).Error; err != nil {
 		return nil, wrap(err, "read tickets for coupon %d", couponID)
 	}
 	tickets, err := withDecided(db, rows)
-	all := make(map[int64]order.Entrant, len(tickets))
+	all := make(map[int64]lottery.Entrant, len(tickets))
 	for _, t := range tickets {
 		all[t.Order.UserID] = t
 	}
@@ -141,7 +142,7 @@ func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (ma
 }
 
 // withDecided returns the tickets with whether their requests have rows.
-func withDecided(db *gorm.DB, rows []entrantRow) ([]order.Entrant, error) {
+func withDecided(db *gorm.DB, rows []entrantRow) ([]lottery.Entrant, error) {
 	requests := make([]string, len(rows))
 	for i, row := range rows {
 		requests[i] = row.RequestID
@@ -158,16 +159,16 @@ func withDecided(db *gorm.DB, rows []entrantRow) ([]order.Entrant, error) {
 	for _, o := range found {
 		decided[key{o.RequestID, o.UserID}] = o.Status
 	}
-	tickets := make([]order.Entrant, len(rows))
+	tickets := make([]lottery.Entrant, len(rows))
 	for i, row := range rows {
 		status := decided[key{row.RequestID, row.UserID}]
-		tickets[i] = order.Entrant{Order: row.order(), Decided: status != "", Void: status == order.Void}
+		tickets[i] = lottery.Entrant{Order: row.order(), Decided: status != "", Void: status == order.Void}
 	}
 	return tickets, nil
 }
 
-// End implements order.Lottery.
-func (s *Store) End(ctx context.Context, d order.Draw) error {
+// End implements lottery.Draws.
+func (s *Store) End(ctx context.Context, d lottery.Draw) error {
 	err := s.write.WithContext(ctx).Model(&drawRow{}).Where("coupon_id = ? AND ended_at IS NULL", d.CouponID).
 		Updates(map[string]any{"ended_at": dbTime(d.EndedAt), "entrants": d.Entrants, "winners": d.Winners, "last_rank": d.LastRank}).Error
 	return wrap(err, "end the draw of coupon %d", d.CouponID)

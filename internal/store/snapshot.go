@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 )
 
@@ -28,7 +29,7 @@ type Snapshot interface {
 	// user, coupon and status. One that has no row is left out.
 	OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error)
 	// Draw returns the coupon's draw, if there is one that has ended, and reads its tickets.
-	Draw(ctx context.Context, page func([]order.Entrant)) (order.Draw, bool, error)
+	Draw(ctx context.Context, page func([]lottery.Entrant)) (lottery.Draw, bool, error)
 }
 
 // SnapshotOrder is an order of a Snapshot. It has no prices and times.
@@ -248,16 +249,16 @@ func (l *snapshot) OrdersByRequest(ctx context.Context, requests []string) (map[
 }
 
 // Draw is Snapshot's.
-func (l *snapshot) Draw(ctx context.Context, page func([]order.Entrant)) (order.Draw, bool, error) {
+func (l *snapshot) Draw(ctx context.Context, page func([]lottery.Entrant)) (lottery.Draw, bool, error) {
 	var draws []drawRow
 	err := l.db.WithContext(ctx).Where("coupon_id = ? AND ended_at IS NOT NULL", l.coupon.ID).Find(&draws).Error
 	if err != nil || len(draws) == 0 {
-		return order.Draw{}, false, wrap(err, "the draw")
+		return lottery.Draw{}, false, wrap(err, "the draw")
 	}
 	d, err := draws[0].draw()
 	for after, more := int64(math.MinInt64), err == nil; more; {
 		var rows []entrantRow
-		var tickets []order.Entrant
+		var tickets []lottery.Entrant
 		err = withPageTimeout(ctx, func(ctx context.Context) error {
 			db := l.db.WithContext(ctx)
 			read := db.Where("coupon_id = ? AND user_id > ?", l.coupon.ID, after).Order("user_id").Limit(snapshotPageRows).Find(&rows)

@@ -1,4 +1,4 @@
-package order
+package lottery
 
 import (
 	"bytes"
@@ -43,6 +43,8 @@ const (
 	// drawRefresh is how often a draw is read that may have begun, and has not ended.
 	drawRefresh = 100 * time.Millisecond
 	maxDraws    = 10_000
+	// queueTimeout is how long after the end of a sale the queued orders of its winners are waited for.
+	queueTimeout = 30 * time.Second
 )
 
 // draw returns a draw as this instance has last seen it, and reads it again once it may have begun. Of
@@ -60,7 +62,7 @@ func (s *Service) draw(ctx context.Context, sale coupon.Coupon) (Draw, error) {
 	if fresh {
 		return known.Draw, nil
 	}
-	d, err := s.lottery.Draw(ctx, sale.ID, newSeed())
+	d, err := s.store.Draw(ctx, sale.ID, newSeed())
 	if err != nil {
 		return Draw{}, err
 	}
@@ -119,8 +121,8 @@ type ranked struct {
 // entrantsPerRead is how many users are read at once, in the order of their ids.
 const entrantsPerRead = 10_000
 
-// DrawDue reports whether the tickets of a coupon may have to be drawn. It does no I/O.
-func (s *Service) DrawDue(sale coupon.Coupon) bool {
+// drawDue reports whether the tickets of a coupon may have to be drawn. It does no I/O.
+func (s *Service) drawDue(sale coupon.Coupon) bool {
 	if sale.Epoch == 0 || s.now().Before(s.drawsAt(sale)) {
 		return false
 	}
@@ -138,15 +140,15 @@ func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, 
 	}
 	closed := sale.State == coupon.Ended || !s.now().Before(sale.EndsAt)
 	switch {
-	case closed && s.now().Before(s.draws.closedSince(sale.ID, s.now()).Add(inDoubtTimeout)):
+	case closed && s.now().Before(s.draws.closedSince(sale.ID, s.now()).Add(queueTimeout)):
 		return false, nil // what was queued is served, and nothing else
 	case !closed && sale.StateAt(s.now()) != coupon.OnSale:
 		return false, nil // it is paused, and goes on when it is not
 	}
-	if err := s.lottery.Begin(ctx, sale.ID, s.now()); err != nil {
+	if err := s.store.Begin(ctx, sale.ID, s.now()); err != nil {
 		return false, err
 	}
-	if d, err = s.lottery.Draw(ctx, sale.ID, d.Seed); err != nil { // as it has begun
+	if d, err = s.store.Draw(ctx, sale.ID, d.Seed); err != nil { // as it has begun
 		return false, err
 	}
 	r, kept := s.draws.ranking(d)
@@ -174,14 +176,14 @@ func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, 
 		last := d.Rank(r.all[served-1].user)
 		d.LastRank = hex.EncodeToString(last[:])
 	}
-	return true, s.lottery.End(ctx, d)
+	return true, s.store.End(ctx, d)
 }
 
 // rankAll reads every ticket and ranks its user.
 func (s *Service) rankAll(ctx context.Context, d Draw) ([]ranked, error) {
 	var all []ranked
 	for after := int64(0); ; {
-		users, err := s.lottery.EntrantIDs(ctx, d.CouponID, after, entrantsPerRead)
+		users, err := s.store.EntrantIDs(ctx, d.CouponID, after, entrantsPerRead)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package order
+package lottery
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // winnersPerRead is how many tickets are read and queued at once, in the order of their ranks.
 const winnersPerRead = 256
 
 // serveRanked queues the tickets in the order of their ranks. It returns how many are served, and how many
-// of them have rows, and are not queued any more; over reports whether no other is to be served. Every
-// row is looked for each time: a database that was set back has lost some.
+// of them have rows, and are not queued any more; over reports whether no other is to be served. It looks
+// for every row each time, because a database that was rolled back has lost some.
 func (s *Service) serveRanked(
 	ctx context.Context, sale coupon.Coupon, ranks ranking, closed bool,
 ) (served, decided int, over bool, err error) {
@@ -38,15 +39,16 @@ func (s *Service) serveRanked(
 }
 
 // openTickets reads the tickets of a page of ranks, and returns the requests of those without rows, in the
-// order of the ranks. So many of them, from the first, are among the first served of the page.
+// order of the ranks. before is how many of them
+// are among the first served of the page.
 func (s *Service) openTickets(
 	ctx context.Context, couponID int64, page []ranked, served int,
-) (open []Order, before int, err error) {
+) (open []order.Order, before int, err error) {
 	users := make([]int64, len(page))
 	for i, r := range page {
 		users[i] = r.user
 	}
-	tickets, err := s.lottery.Entrants(ctx, couponID, users)
+	tickets, err := s.store.Entrants(ctx, couponID, users)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -54,7 +56,7 @@ func (s *Service) openTickets(
 		t, there := tickets[user]
 		switch {
 		case !there:
-			return nil, 0, fmt.Errorf("%w: the ticket of user %d is gone", ErrUnavailable, user)
+			return nil, 0, fmt.Errorf("%w: the ticket of user %d is gone", order.ErrUnavailable, user)
 		case t.Decided:
 		default:
 			open = append(open, t.Order)
@@ -67,13 +69,13 @@ func (s *Service) openTickets(
 }
 
 // servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
-// many, from the first, are queued; soldOut reports whether nothing was left for the next. So many, from the
-// first, were queued before, and have their units.
+// many, from the first, are queued; soldOut reports whether nothing was left for the next. The first
+// before of them were queued before, and have their units.
 //
-// While there are units for all others each gets one, in whatever order they are asked for: another drawer
-// asks for none but these and those before them. The last units go to one after the other.
+// While there are units for all others each gets one, whatever the order of the requests: another drawer
+// requests none but these and those before them. The last units go to one after the other.
 func (s *Service) servePage(
-	ctx context.Context, sale coupon.Coupon, tickets []Order, before int,
+	ctx context.Context, sale coupon.Coupon, tickets []order.Order, before int,
 ) (n int, soldOut bool, err error) {
 	if len(tickets) == 0 {
 		return 0, false, nil
@@ -92,11 +94,11 @@ func (s *Service) servePage(
 	}
 	for _, o := range slices.Concat(alone, tickets[together:]) {
 		if err := s.serveTicket(ctx, sale, o); err != nil {
-			n = slices.IndexFunc(tickets, func(t Order) bool { return t.RequestID == o.RequestID })
+			n = slices.IndexFunc(tickets, func(t order.Order) bool { return t.RequestID == o.RequestID })
 			switch {
 			case errors.Is(err, coupon.ErrSoldOut):
 				return n, !enough, nil
-			case errors.Is(err, ErrBusy): // an earlier call is at a sibling, or its entry is
+			case errors.Is(err, order.ErrBusy): // an earlier call is at a sibling, or its entry is
 				return n, false, nil
 			}
 			return n, false, err
@@ -114,44 +116,29 @@ func (s *Service) left(ctx context.Context, sale coupon.Coupon) (left int64, err
 	return left, err
 }
 
-// serveTickets queues many tickets at once, and returns those that are to go alone.
-func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets []Order) (alone []Order, err error) {
+// serveTickets queues many tickets at once, and returns those that are to go individually.
+func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets []order.Order) (alone []order.Order, err error) {
 	if len(tickets) == 0 {
 		return nil, nil
 	}
-	orders, requests := make([]Order, len(tickets)), make([]ReserveRequest, len(tickets))
-	for i, o := range tickets {
-		if orders[i], err = s.orderOfTicket(ctx, sale, o); err != nil {
+	orders := make([]order.Order, len(tickets))
+	for i, t := range tickets {
+		if orders[i], err = s.orderOfTicket(ctx, sale, t); err != nil {
 			return nil, err
 		}
-		requests[i] = s.enqueueRequest(orders[i], sale)
 	}
-	var queued []Order
-	for i, r := range s.stock.ReserveMany(ctx, requests) {
-		switch {
-		case r.Err != nil:
+	for i, err := range s.orders.Enqueue(ctx, sale, orders) {
+		if err != nil {
 			alone = append(alone, tickets[i])
-		case r.Hold.OrderID == orders[i].ID: // otherwise it is queued already
-			queued = append(queued, queuedOrder(orders[i], r.Hold))
 		}
 	}
-	if len(queued) > 0 {
-		err = errors.Join(s.unresolved.PutUnresolvedMany(ctx, queued)...)
-		s.wakeWorkers()
-	}
-	return alone, err
+	return alone, nil
 }
 
 // orderOfTicket returns the order of a ticket, with an id of its own for each attempt: another drawer may be
 // at it.
-func (s *Service) orderOfTicket(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	id, err := s.ids.Next(ctx)
-	if err != nil {
-		return Order{}, fmt.Errorf("%w: get an order id: %w", ErrUnavailable, err)
-	}
-	now := s.now().UTC().Truncate(time.Millisecond)
-	o.ID, o.Status, o.PriceCents, o.CreatedAt, o.ExpiresAt = id, Queued, sale.PriceCents, now, now.Add(s.payWithin)
-	return o, nil
+func (s *Service) orderOfTicket(ctx context.Context, sale coupon.Coupon, t order.Order) (order.Order, error) {
+	return s.orders.NewOrder(ctx, sale, t.UserID, t.RequestID)
 }
 
 // fullQueuePause is how long a full queue is waited for.
@@ -159,13 +146,13 @@ const fullQueuePause = 10 * time.Millisecond
 
 // serveTicket queues the order of a ticket, again if it was queued before. It waits while the queue is full:
 // the next may not be served before.
-func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o Order) error {
+func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o order.Order) error {
 	for empty := 0; ; {
 		o, err := s.orderOfTicket(ctx, sale, o)
 		if err != nil {
 			return err
 		}
-		_, err = s.enqueueAlone(ctx, sale, o)
+		err = s.orders.Enqueue(ctx, sale, []order.Order{o})[0]
 		switch {
 		case errors.Is(err, coupon.ErrSoldOut):
 			// Another drawer may have taken the last unit for this ticket a moment ago: then the next
@@ -174,15 +161,15 @@ func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o Order) 
 				return err
 			}
 			continue
-		case errors.Is(err, ErrOverloaded):
-		case errors.Is(err, ErrDuplicate), errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrVoided):
+		case errors.Is(err, order.ErrOverloaded):
+		case errors.Is(err, order.ErrDuplicate), errors.Is(err, order.ErrCommitUnknown), errors.Is(err, order.ErrVoided):
 			return nil // its row is on its way, or there
-		case errors.Is(err, ErrLimitReached), errors.Is(err, ErrCooldown), errors.Is(err, ErrKeyReused):
-			if err := s.orders.Void(ctx, o); !errors.Is(err, ErrDuplicate) {
+		case errors.Is(err, order.ErrLimitReached), errors.Is(err, order.ErrCooldown), errors.Is(err, order.ErrKeyReused):
+			if err := s.rows.Void(ctx, o); !errors.Is(err, order.ErrDuplicate) {
 				return err
 			}
 			return nil
-		case errors.Is(err, ErrStaleEpoch):
+		case errors.Is(err, order.ErrStaleEpoch):
 			s.sales.Forget(sale.ID)
 			return err
 		default:

@@ -1,4 +1,4 @@
-package order_test
+package lottery_test
 
 import (
 	"bytes"
@@ -12,40 +12,40 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testing/shoptest"
 )
 
-// A coupon of these tests began an hour ago, and its tickets are drawn in an hour.
-const lotteryWindow = 2 * time.Hour
-
-// drawing is another instance that queues, and draws the first buyers of a sale.
-func (s *shop) drawing(name string) *order.Service {
-	return s.queueing(name, func(p *order.Deps) { p.Lottery, p.LotteryWindow = s.db, lotteryWindow })
-}
-
 // enter gives users tickets, and returns those by user.
-func enter(t *testing.T, s *order.Service, c coupon.Coupon, users ...int64) map[int64]order.Order {
+func enter(t *testing.T, s *instance, c coupon.Coupon, users ...int64) map[int64]order.Order {
 	t.Helper()
 	tickets := map[int64]order.Order{}
 	for _, user := range users {
-		tickets[user] = queued(t, s, c, user, "k")
-		require.False(t, tickets[user].DrawsAt.IsZero())
+		tickets[user] = place(t, s, shoptest.Request(c, user, "k"), lottery.Entered)
 	}
 	return tickets
 }
 
 // draw draws with the workers of all instances at work, until the draw has ended.
-func draw(t *testing.T, s *shop, c coupon.Coupon, all ...*order.Service) {
+func draw(t *testing.T, s shop, c coupon.Coupon, all ...*instance) {
 	t.Helper()
 	consuming(t, s, func() bool {
 		ended, err := all[0].RunDraw(context.Background(), c)
 		return err == nil && ended
 	}, all...)
-	for _, one := range all { // which read it again after a moment
+	seen(t, c, all...)
+}
+
+// seen waits until all instances have seen that the draw has ended: they read it again after a moment.
+func seen(t *testing.T, c coupon.Coupon, all ...*instance) {
+	t.Helper()
+	for _, one := range all {
 		require.Eventually(t, func() bool {
 			d, _, err := one.ReadDraw(t.Context(), c.ID)
 			return err == nil && !d.EndedAt.IsZero()
@@ -54,7 +54,7 @@ func draw(t *testing.T, s *shop, c coupon.Coupon, all ...*order.Service) {
 }
 
 // byRank returns the users in the order in which they are drawn.
-func byRank(t *testing.T, s *order.Service, c coupon.Coupon, users []int64) []int64 {
+func byRank(t *testing.T, s *instance, c coupon.Coupon, users []int64) []int64 {
 	t.Helper()
 	d, _, err := s.ReadDraw(t.Context(), c.ID)
 	require.NoError(t, err)
@@ -66,15 +66,15 @@ func byRank(t *testing.T, s *order.Service, c coupon.Coupon, users []int64) []in
 	return users
 }
 
-// requireDrawn holds what each ticket has become against the ranks.
-func requireDrawn(t *testing.T, s *order.Service, c coupon.Coupon, tickets map[int64]order.Order, winners int) {
+// requireDrawn compares the result of each ticket with the ranks.
+func requireDrawn(t *testing.T, s *instance, c coupon.Coupon, tickets map[int64]order.Order, winners int) {
 	t.Helper()
 	users := make([]int64, 0, len(tickets))
 	for user := range tickets {
 		users = append(users, user)
 	}
 	for i, user := range byRank(t, s, c, users) {
-		want := order.NotDrawn
+		want := lottery.NotDrawn
 		if i < winners {
 			want = order.Pending
 		}
@@ -93,21 +93,24 @@ func users(n int) []int64 {
 }
 
 func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
 		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
 		before, drawsAt, err := elsewhere.ReadDraw(t.Context(), c.ID)
 		require.NoError(t, err)
 		tickets := enter(t, here, c, users(40)...)
-		require.Equal(t, drawsAt, tickets[1].DrawsAt)
-		again := queued(t, elsewhere, c, 7, "k")
+		require.Equal(t, drawsAt.Add(shoptest.PayWithin), tickets[1].ExpiresAt)
+		again := place(t, elsewhere, shoptest.Request(c, 7, "k"), lottery.Entered)
 		require.Equal(t, tickets[7].ID, again.ID)
-		_, err = elsewhere.Place(t.Context(), wish(c, 7, "another key"))
+		_, err = elsewhere.Place(t.Context(), shoptest.Request(c, 7, "another key"))
 		require.ErrorIs(t, err, order.ErrLimitReached, "a second tap is a second chance")
 		shown, err := elsewhere.Get(t.Context(), tickets[7].ID, 7)
 		require.NoError(t, err)
-		require.Equal(t, order.Queued, shown.Status)
-		require.Equal(t, drawsAt, shown.DrawsAt)
+		require.Equal(t, lottery.Entered, shown.Status)
+		require.Equal(t, drawsAt.Add(shoptest.PayWithin), shown.ExpiresAt)
+		at, err := elsewhere.DrawsAt(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, drawsAt, at)
 		_, err = here.Get(t.Context(), tickets[7].ID, 8)
 		require.ErrorIs(t, err, order.ErrNotFound, "somebody else's")
 
@@ -115,11 +118,11 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		ended, err := here.RunDraw(t.Context(), c)
 		require.NoError(t, err)
 		require.False(t, ended, "before its time")
-		s.later(lotteryWindow)
+		s.Later(window)
 		require.True(t, here.DrawDue(c))
-		require.NoError(t, s.db.Begin(t.Context(), c.ID, time.Now()))
+		require.NoError(t, s.DB.Begin(t.Context(), c.ID, time.Now()))
 		time.Sleep(200 * time.Millisecond) // it is read again
-		_, err = elsewhere.Place(t.Context(), wish(c, 41, "late"))
+		_, err = elsewhere.Place(t.Context(), shoptest.Request(c, 41, "late"))
 		require.ErrorIs(t, err, order.ErrOverloaded, "nobody comes before a ticket")
 		ended, err = here.RunDraw(t.Context(), c)
 		require.NoError(t, err)
@@ -135,53 +138,53 @@ func TestTheFirstBuyersOfALotteryAreThoseWithTheSmallestRanks(t *testing.T) {
 		last := after.Rank(byRank(t, here, c, users(40))[2*shards-1])
 		require.Equal(t, []any{int64(40), int64(2 * shards), hex.EncodeToString(last[:])}, []any{after.Entrants, after.Winners, after.LastRank})
 		require.Equal(t, sha256.Sum256([]byte(string(after.Seed)+"7")), after.Rank(7), "as the contract says")
-		report := s.atRest(t, c, 2*shards)
+		report := s.RequireConsistent(t, c, 2*shards)
 		require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "8 of 40 tickets drawn, 0 passed over")
 
-		_, err = here.Place(t.Context(), wish(c, 41, "late"))
+		_, err = here.Place(t.Context(), shoptest.Request(c, 41, "late"))
 		require.ErrorIs(t, err, coupon.ErrSoldOut)
 		won := byRank(t, here, c, users(40))[0]
 		theirs, err := here.Get(t.Context(), tickets[won].ID, won)
 		require.NoError(t, err)
-		_, err = s.Cancel(t.Context(), theirs.ID, won)
+		_, err = s.Service.Cancel(t.Context(), theirs.ID, won)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { // first come, first served from now on
-			o, err := here.Place(t.Context(), wish(c, 41, "later"))
-			return err == nil && o.DrawsAt.IsZero()
+			o, err := here.Place(t.Context(), shoptest.Request(c, 41, "later"))
+			return err == nil && o.Status == order.Queued
 		}, patient, soon)
 	})
 }
 
 func TestADrawOfFewerTicketsThanUnitsServesAll(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
 		tickets := enter(t, here, c, users(3)...)
-		s.later(lotteryWindow)
+		s.Later(window)
 		draw(t, s, c, here)
 		requireDrawn(t, here, c, tickets, 3)
-		o, err := here.Place(t.Context(), wish(c, 9, "k"))
+		o, err := here.Place(t.Context(), shoptest.Request(c, 9, "k"))
 		require.NoError(t, err)
-		require.True(t, o.DrawsAt.IsZero())
+		require.Equal(t, order.Queued, o.Status)
 	})
 }
 
-// Whoever of several instances draws, and however often, the same are drawn.
+// The same users are drawn, whichever of several instances draws, and however often.
 func TestSeveralInstancesDrawAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 120, 5*shards) })
+	onBoth(t, func(t *testing.T, s shop) { drawnByThree(t, s, 120, 5*shards) })
 }
 
 // While there are units for all of them, many winners are queued at once.
 func TestManyWinnersAreDrawnBySeveralInstances(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) { drawnByThree(t, s, 300, 65*shards) })
+	onBoth(t, func(t *testing.T, s shop) { drawnByThree(t, s, 300, 65*shards) })
 }
 
-func drawnByThree(t *testing.T, s *shop, entrants, units int) {
+func drawnByThree(t *testing.T, s shop, entrants, units int) {
 	t.Helper()
-	c := s.sell(t, int64(units), 1)
-	all := []*order.Service{s.drawing("a"), s.drawing("b"), s.drawing("c")}
+	c := s.Sell(t, int64(units), 1)
+	all := []*instance{s.drawing("a"), s.drawing("b"), s.drawing("c")}
 	tickets := enter(t, all[0], c, users(entrants)...)
-	s.later(lotteryWindow)
+	s.Later(window)
 	ctx, stop := context.WithCancel(t.Context())
 	var drawing sync.WaitGroup
 	for _, one := range all {
@@ -198,43 +201,101 @@ func drawnByThree(t *testing.T, s *shop, entrants, units int) {
 	stop()
 	drawing.Wait()
 	requireDrawn(t, all[1], c, tickets, units)
-	s.atRest(t, c, int64(units))
+	s.RequireConsistent(t, c, int64(units))
+}
+
+func TestRunDraws_TimeHasCome_DrawsEachSaleOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
+		all := []*instance{s.drawing("a"), s.drawing("b")}
+		tickets := enter(t, all[0], c, users(30)...)
+		s.Later(window)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for _, one := range all {
+			running.Go(func() {
+				one.RunDraws(ctx, lottery.Schedule{
+					Every: soon, Known: func() []coupon.Coupon { return []coupon.Coupon{c} }, Locker: s.Locker(t, patient),
+					OnFailure: func(err error) { assert.NoError(t, err) },
+				})
+			})
+		}
+		consuming(t, s, func() bool { return !all[0].DrawDue(c) && !all[1].DrawDue(c) }, all...)
+		stop()
+		running.Wait()
+		requireDrawn(t, all[1], c, tickets, 2*shards)
+		s.RequireConsistent(t, c, 2*shards)
+	})
+}
+
+func TestRunDraws_PassFails_ReportsTheError(t *testing.T) {
+	s := open(t)
+	c := s.Sell(t, 2*shards, 1)
+	here := s.drawing("here")
+	enter(t, here, c, users(9)...)
+	s.Later(window)
+	_, err := s.Coupons.Reload(t.Context(), c.ID) // c is from before
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	failures := make(chan error)
+	var running sync.WaitGroup
+	running.Go(func() {
+		here.RunDraws(ctx, lottery.Schedule{
+			Every: soon, Locker: s.Locker(t, patient), Known: func() []coupon.Coupon { return []coupon.Coupon{c} },
+			OnFailure: func(err error) {
+				select {
+				case failures <- err:
+				case <-ctx.Done():
+				}
+			},
+		})
+	})
+	for range 2 {
+		select {
+		case err := <-failures:
+			require.ErrorIs(t, err, order.ErrStaleEpoch)
+		case <-time.After(patient):
+			require.Fail(t, "no pass reported its error")
+		}
+	}
+	stop()
+	running.Wait()
 }
 
 // A ticket that an instance has seen is not told from memory when its sale may be in the archive.
 func TestATicketIsForgottenWithItsSale(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, shards, 1)
+	c := s.Sell(t, shards, 1)
 	here := s.drawing("here")
 	tickets := enter(t, here, c, 1)
-	s.later(lotteryWindow)
+	s.Later(window)
 	draw(t, s, c, here)
 	requireDrawn(t, here, c, tickets, 1)
 	for _, table := range []string{"orders", "lottery_entrants"} {
-		_, err := s.raw.ExecContext(t.Context(), "DELETE FROM "+table)
+		_, err := s.Raw.ExecContext(t.Context(), "DELETE FROM "+table)
 		require.NoError(t, err)
 	}
-	s.later(time.Until(c.EndsAt) + coupon.Retention + time.Hour)
+	s.Later(time.Until(c.EndsAt) + coupon.Retention + time.Hour)
 	_, err := here.Get(t.Context(), tickets[1].ID, 1)
 	require.ErrorIs(t, err, order.ErrNotFound)
 }
 
-// What was queued and lost with Redis is queued again: a ticket is in the database.
+// The draw queues the orders again that were lost with Redis: the tickets are in the database.
 func TestADrawOutlivesTheLossOfRedis(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
 		tickets := enter(t, here, c, users(30)...)
-		s.later(lotteryWindow)
+		s.Later(window)
 		ended, err := here.RunDraw(t.Context(), c)
 		require.NoError(t, err)
 		require.False(t, ended)
-		s.flush(t)
-		c = s.reload(t, c)
-		require.Zero(t, s.waiting(t, c).Entries)
+		c = s.flush(t, c)
+		require.Zero(t, s.Waiting(t, c).Entries)
 		draw(t, s, c, here)
 		requireDrawn(t, here, c, tickets, 2*shards)
-		s.atRest(t, c, 2*shards)
+		s.RequireConsistent(t, c, 2*shards)
 	})
 }
 
@@ -246,10 +307,10 @@ func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			c := s.sell(t, 3, 1)
+			c := s.Sell(t, 3, 1)
 			here := s.drawing("here")
 			tickets := enter(t, here, c, users(9)...)
-			s.later(lotteryWindow)
+			s.Later(window)
 			ranks := byRank(t, here, c, users(9))
 			again := func() {
 				t.Helper()
@@ -259,7 +320,7 @@ func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
 			}
 			again()
 			third := lock.UserKey(ranks[2]) // whose order has to wait
-			require.NoError(t, s.locker(t, 0).Do(t.Context(), third, func(context.Context, *lock.Lease) error {
+			require.NoError(t, s.Locker(t, 0).Do(t.Context(), third, func(context.Context, *lock.Lease) error {
 				consuming(t, s, func() bool {
 					for _, user := range ranks[:2] {
 						if o, err := here.Get(t.Context(), tickets[user].ID, user); err != nil || o.Status != order.Pending {
@@ -272,18 +333,17 @@ func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
 			}))
 			again() // the first two have rows
 			for _, statement := range lost {
-				_, err := s.raw.ExecContext(t.Context(), statement)
+				_, err := s.Raw.ExecContext(t.Context(), statement)
 				require.NoError(t, err)
 			}
-			s.flush(t) // and Redis is loaded from what is left
-			c = s.reload(t, c)
+			c = s.flush(t, c) // and Redis is loaded from what is left
 			if len(lost) != 2 {
 				time.Sleep(200 * time.Millisecond) // it is read again
 				maps.Copy(tickets, enter(t, here, c, 10, 11, 12, 13, 14, 15, 16, 17, 18))
 			}
 			draw(t, s, c, here)
 			requireDrawn(t, here, c, tickets, 3)
-			s.atRest(t, c, 3)
+			s.RequireConsistent(t, c, 3)
 		})
 	}
 }
@@ -291,46 +351,44 @@ func TestADrawGoesByTheDatabaseAsItIs(t *testing.T) {
 // A full queue is waited for: who comes next in the draw may not be passed over.
 func TestADrawWaitsForAFullQueue(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, 5*shards, 1)
-	here := s.queueing("here", func(p *order.Deps) {
-		p.Lottery, p.LotteryWindow, p.QueueCapacity = s.db, lotteryWindow, 1
-	})
+	c := s.Sell(t, 5*shards, 1)
+	here := s.drawing("here", func(p *order.Deps) { p.QueueCapacity = 1 })
 	tickets := enter(t, here, c, users(60)...)
-	s.later(lotteryWindow)
+	s.Later(window)
 	draw(t, s, c, here)
 	requireDrawn(t, here, c, tickets, 5*shards)
 }
 
 func TestASaleThatIsPausedIsDrawnWhenItGoesOnAndOneThatHasEndedDrawsNobody(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 2*shards, 1)
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
 		tickets := enter(t, here, c, users(10)...)
-		s.later(lotteryWindow)
-		paused, err := s.coupons.Pause(t.Context(), c.ID)
+		s.Later(window)
+		paused, err := s.Coupons.Pause(t.Context(), c.ID)
 		require.NoError(t, err)
 		ended, err := here.RunDraw(t.Context(), paused)
 		require.NoError(t, err)
 		require.False(t, ended)
-		over, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{End: true})
+		over, err := s.Coupons.Patch(t.Context(), c.ID, coupon.Change{End: true})
 		require.NoError(t, err)
 		ended, err = here.RunDraw(t.Context(), over)
 		require.NoError(t, err)
 		require.False(t, ended, "what was queued may be served yet")
-		s.later(lotteryWindow + time.Minute)
+		s.Later(window + time.Minute)
 		ended, err = here.RunDraw(t.Context(), over)
 		require.NoError(t, err)
 		require.True(t, ended)
-		time.Sleep(200 * time.Millisecond) // it is read again
+		seen(t, c, here)
 		requireDrawn(t, here, c, tickets, 0)
-		s.atRest(t, over, 0)
+		s.RequireConsistent(t, over, 0)
 	})
 }
 
 // The draw begins while tickets are given: each that was given takes part.
 func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		c := s.sell(t, 1000, 1)
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 1000, 1)
 		here := s.drawing("here")
 		_, _, err := here.ReadDraw(t.Context(), c.ID)
 		require.NoError(t, err)
@@ -341,7 +399,7 @@ func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
 			entering.Go(func() {
 				for n := range 40 {
 					user := int64(1000*(i+1) + n)
-					_, err := s.db.Enter(context.Background(), order.Order{
+					_, err := s.DB.Enter(context.Background(), order.Order{
 						ID: user, CouponID: c.ID, UserID: user, RequestID: "r" + strconv.FormatInt(user, 10), CreatedAt: time.Now(),
 					})
 					if err == nil {
@@ -353,8 +411,8 @@ func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
 			})
 		}
 		time.Sleep(5 * time.Millisecond)
-		require.NoError(t, s.db.Begin(t.Context(), c.ID, time.Now()))
-		taking, err := s.db.EntrantIDs(t.Context(), c.ID, 0, 1000)
+		require.NoError(t, s.DB.Begin(t.Context(), c.ID, time.Now()))
+		taking, err := s.DB.EntrantIDs(t.Context(), c.ID, 0, 1000)
 		require.NoError(t, err)
 		entering.Wait()
 		slices.Sort(given)
@@ -362,33 +420,33 @@ func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
 	})
 }
 
-// A buyer with a void request got nothing, and so has passed over nobody.
+// A buyer with a void request got nothing, and so has passed over no other buyer.
 func TestAVoidRequestPassesOverNobody(t *testing.T) {
 	s := open(t)
-	c := s.sell(t, 2*shards, 1)
+	c := s.Sell(t, 2*shards, 1)
 	here := s.drawing("here")
 	enter(t, here, c, users(30)...)
-	s.later(lotteryWindow)
+	s.Later(window)
 	draw(t, s, c, here)
-	s.atRest(t, c, 2*shards)
-	d, err := s.db.Draw(t.Context(), c.ID, nil)
+	s.RequireConsistent(t, c, 2*shards)
+	d, err := s.DB.Draw(t.Context(), c.ID, nil)
 	require.NoError(t, err)
 	last := slices.MaxFunc(users(30), func(a, b int64) int {
 		x, y := d.Rank(a), d.Rank(b)
 		return bytes.Compare(x[:], y[:])
 	})
-	tickets, err := s.db.Entrants(t.Context(), c.ID, []int64{last})
+	tickets, err := s.DB.Entrants(t.Context(), c.ID, []int64{last})
 	require.NoError(t, err)
 	void := tickets[last].Order
 	void.ID = 1
-	require.NoError(t, s.db.Void(t.Context(), void))
-	report, err := s.auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, s.DB.Void(t.Context(), void))
+	report, err := s.Auditor.Audit(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.Empty(t, report.Violations)
 	require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "9 of 30 tickets drawn, 0 passed over, 8 of 30 noted")
 
-	s.exec(t, "UPDATE orders SET status = 'cancelled' WHERE id = 1")
-	report, err = s.auditor.Audit(t.Context(), c.ID)
+	s.Exec(t, "UPDATE orders SET status = 'cancelled' WHERE id = 1")
+	report, err = s.Auditor.Audit(t.Context(), c.ID)
 	require.NoError(t, err)
 	require.Contains(t, report.Violations[len(report.Violations)-1], "21 passed over", "it has had an order")
 }
@@ -404,16 +462,78 @@ func TestAnAuditNoticesADrawThatDidNotGoByTheRanks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			c := s.sell(t, 2*shards, 1)
+			c := s.Sell(t, 2*shards, 1)
 			here := s.drawing("here")
 			enter(t, here, c, users(30)...)
-			s.later(lotteryWindow)
+			s.Later(window)
 			draw(t, s, c, here)
-			s.atRest(t, c, 2*shards)
-			s.exec(t, break_)
-			report, err := s.auditor.Audit(t.Context(), c.ID)
+			s.RequireConsistent(t, c, 2*shards)
+			s.Exec(t, break_)
+			report, err := s.Auditor.Audit(t.Context(), c.ID)
 			require.NoError(t, err)
 			require.Contains(t, report.Violations[len(report.Violations)-1], "I12")
 		})
 	}
+}
+
+// raise raises the stock of a sale to the given number of units.
+func raise(t *testing.T, s shop, c coupon.Coupon, units int64) {
+	t.Helper()
+	_, err := s.Coupons.Patch(t.Context(), c.ID, coupon.Change{Total: &units})
+	require.NoError(t, err)
+}
+
+func TestRaise_BeforeTheDraw_DrawsMoreTickets(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
+		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
+		tickets := enter(t, here, c, users(40)...)
+		raise(t, s, c, 3*shards)
+		s.Later(window)
+		draw(t, s, c, here, elsewhere)
+		requireDrawn(t, elsewhere, c, tickets, 3*shards)
+		s.RequireConsistent(t, c, 3*shards)
+	})
+}
+
+func TestRaise_DrawHasBegun_TheNextRanksGetTheUnits(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
+		here, elsewhere := s.drawing("here"), s.drawing("elsewhere")
+		tickets := enter(t, here, c, users(40)...)
+		s.Later(window)
+		ended, err := here.RunDraw(t.Context(), c)
+		require.NoError(t, err)
+		require.False(t, ended, "its winners have no rows yet")
+		raise(t, s, c, 3*shards)
+		draw(t, s, c, here, elsewhere)
+		requireDrawn(t, elsewhere, c, tickets, 3*shards)
+		s.RequireConsistent(t, c, 3*shards)
+	})
+}
+
+func TestRaise_DrawHasEnded_FirstComeFirstServed(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
+		here := s.drawing("here")
+		tickets := enter(t, here, c, users(40)...)
+		s.Later(window)
+		draw(t, s, c, here)
+		losers := byRank(t, here, c, users(40))[2*shards:]
+		raise(t, s, c, 2*shards+3)
+		place(t, here, shoptest.Request(c, 99, "k"), order.Queued)
+		place(t, here, shoptest.Request(c, losers[len(losers)-1], "another key"), order.Queued)
+		_, err := here.Place(t.Context(), shoptest.Request(c, losers[5], "k"))
+		require.ErrorIs(t, err, order.ErrVoided, "that request has lost, and would pass over others")
+		consuming(t, s, s.Drained(t, c), here)
+		report, err := s.Auditor.Audit(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Empty(t, report.Violations)
+		o, err := here.Get(t.Context(), tickets[losers[5]].ID, losers[5])
+		require.NoError(t, err)
+		require.Equal(t, lottery.NotDrawn, o.Status)
+		again, err := here.Place(t.Context(), shoptest.Request(c, losers[len(losers)-1], "another key"))
+		require.NoError(t, err, "a ticket of another request keeps no buyer away")
+		require.Equal(t, order.Pending, again.Status)
+	})
 }

@@ -1,0 +1,63 @@
+package lottery
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lock"
+)
+
+// Schedule configures RunDraws.
+type Schedule struct {
+	Every  time.Duration          // between two passes
+	Known  func() []coupon.Coupon // the sales that this instance knows
+	Locker Locker                 // lets one instance at a time draw a coupon
+	// OnFailure is called with the error of a pass over a draw. It may be nil.
+	OnFailure func(err error)
+}
+
+// Locker runs work inside a distributed lock. *lock.Locker implements it.
+type Locker interface {
+	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
+}
+
+// passTimeout bounds a pass over a draw. The next pass continues, on this instance or on another one.
+const passTimeout = 30 * time.Second
+
+// RunDraws draws the tickets of the coupons whose time has come, until ctx ends. It runs on every instance.
+func (s *Service) RunDraws(ctx context.Context, w Schedule) {
+	tick := time.NewTicker(w.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, sale := range w.Known() {
+			if s.drawDue(sale) {
+				s.runPass(ctx, w, sale)
+			}
+		}
+	}
+}
+
+// runPass runs one pass over a draw, unless another instance is running one.
+func (s *Service) runPass(ctx context.Context, w Schedule, sale coupon.Coupon) {
+	err := w.Locker.Do(ctx, "job:draw:"+strconv.FormatInt(sale.ID, 10), func(ctx context.Context, _ *lock.Lease) error {
+		ctx, cancel := context.WithTimeout(ctx, passTimeout)
+		defer cancel()
+		_, err := s.RunDraw(ctx, sale)
+		return err
+	}, lock.WithWait(0))
+	if err == nil || errors.Is(err, lock.ErrNotAcquired) || ctx.Err() != nil {
+		return
+	}
+	s.log.WarnContext(ctx, "draw interrupted", "coupon", sale.ID, "error", err)
+	if w.OnFailure != nil {
+		w.OnFailure(err)
+	}
+}

@@ -1,0 +1,79 @@
+package order
+
+import (
+	"context"
+
+	"example.com/seckill/internal/coupon"
+)
+
+// This file is for packages that put a step of their own in front of the queue.
+
+// Step answers a request that was admitted: with the order that it makes of o, or with another result.
+type Step func(ctx context.Context, sale coupon.Coupon, o Order) (Order, error)
+
+// PlaceWith is Place with a Step of the caller instead of Take. The context of the step ends early enough to leave
+// time for the cleanups.
+func (s *Service) PlaceWith(ctx context.Context, r Request, step Step) (Order, error) {
+	return s.placeWith(ctx, r, func(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+		ctx, cancel := withTimer(ctx)
+		defer cancel()
+		return step(ctx, sale, o)
+	})
+}
+
+// Take implements Step: it takes a unit for the order. It returns the order after its commit, or, if the Service has
+// a Queue, the Queued order.
+func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	switch {
+	case s.queue != nil:
+		return s.enqueue(ctx, sale, o) // queue.go goes on from here
+	case s.batches.takes(ctx):
+		return s.placeInBatch(ctx, sale, o) // batch.go does, for many at once, what follows
+	}
+	return s.placeAlone(ctx, sale, o)
+}
+
+// NewOrder returns a new order, with an id of its own, for a request that the caller has kept. Each attempt to
+// Enqueue needs a new order.
+func (s *Service) NewOrder(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (Order, error) {
+	o, err := s.newOrder(ctx, sale, Request{UserID: userID})
+	if err != nil {
+		return Order{}, err
+	}
+	o.RequestID = requestID
+	return o, nil
+}
+
+// Enqueue queues orders of one sale, as Take does with a Queue. It returns one error per order. The error is nil also
+// if an earlier attempt queued the order's request.
+//
+// Of several orders each gets a unit of its home shard or an error, in one step for all of them. An order with an
+// error may be queued by another attempt. An order that is enqueued by itself may also borrow a unit.
+func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Order) []error {
+	errs := make([]error, len(orders))
+	if len(orders) == 1 {
+		o := orders[0]
+		o.Status = Queued
+		_, errs[0] = s.enqueueAlone(ctx, sale, o)
+		return errs
+	}
+	requests := make([]ReserveRequest, len(orders))
+	for i, o := range orders {
+		o.Status = Queued
+		requests[i] = s.enqueueRequest(o, sale)
+	}
+	var queued []Order
+	var at []int // their indexes in orders
+	for i, r := range s.stock.ReserveMany(ctx, requests) {
+		if errs[i] = r.Err; r.Err == nil && r.Hold.OrderID == orders[i].ID { // otherwise it is queued already
+			queued, at = append(queued, queuedOrder(*requests[i].Enqueue, r.Hold)), append(at, i)
+		}
+	}
+	if len(queued) > 0 {
+		for n, err := range s.unresolved.PutUnresolvedMany(ctx, queued) {
+			errs[at[n]] = err
+		}
+		s.wakeWorkers()
+	}
+	return errs
+}
