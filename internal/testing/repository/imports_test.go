@@ -17,11 +17,12 @@ import (
 
 const modulePath = "example.com/seckill/"
 
-// The domain imports the standard library, and of ours only what stands here.
+// The domain imports the standard library, and of ours only the packages that are listed here.
 var domain = map[string][]string{
 	"internal/coupon":        {},
 	"internal/lock":          {},
 	"internal/order":         {"internal/coupon", "internal/lock"},
+	"internal/lottery":       {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/testing/model": {}, // the domain's model, which knows nothing of the program
 }
 
@@ -67,7 +68,7 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-// kind returns what a package is: platform, observe, tools or testing, by its folder in internal, cmd, or
+// kind returns the kind of a package: platform, observe, tools or testing, by its folder in internal, cmd, or
 // the sale, which is the rest of internal.
 func kind(path string) string {
 	if strings.HasPrefix(path, "cmd/") {
@@ -81,7 +82,7 @@ func kind(path string) string {
 	return "sale"
 }
 
-// mayImport has the kinds that each kind of package may import, besides sql. Tests may import anything.
+// mayImport has the kinds that each kind of package may import, in addition to sql. Tests may import anything.
 var mayImport = map[string][]string{
 	"platform": {"platform"},
 	"observe":  {"observe", "platform", "sale"},
@@ -141,7 +142,17 @@ func TestImports_Domain_ImportsTheStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// A reader who opens internal sees at a glance what is the sale and what is not.
+// The lottery wraps the order service, which knows nothing of it: only those that need its types import it.
+func TestImports_Lottery_IsKnownToFewPackages(t *testing.T) {
+	may := []string{"internal/app", "internal/api", "internal/store", "internal/audit"}
+	for _, p := range packages(t) {
+		if slices.Contains(p.Imports, modulePath+"internal/lottery") && kind(p.ImportPath) != "testing" && !slices.Contains(may, p.ImportPath) {
+			t.Errorf("%s must not import internal/lottery: that is for %v", p.ImportPath, may)
+		}
+	}
+}
+
+// A reader who opens internal sees at a glance which folders are the sale.
 func TestImports_FolderInternal_HasAtMostSeventeenEntries(t *testing.T) {
 	entries, err := os.ReadDir(root + "/internal")
 	require.NoError(t, err)
