@@ -27,7 +27,7 @@ func TestTheGalleryIsListedSearchedAndShown(t *testing.T) {
 	code, out, complaint := play(t, nil, "gallery", "order/acknowledged-before-the-commit")
 	require.Equal(t, cli.ExitOK, code, complaint)
 	for _, want := range []string{
-		"order/acknowledged-before-the-commit\n", "internal/order/queue.go", "  +\tif err := s.queue.Ack(ctx, e); err != nil {\n",
+		"order/acknowledged-before-the-commit\n", "internal/order/queue.go", "  +\t\tif err := s.queue.Ack(ctx, *a.entry); err != nil {\n",
 		"killed by  go test ./internal/order -run TestAnEntryIsAcknowledgedOnly", "red        TestAnEntryIsAcknowledgedOnly", "breaks     I11",
 	} {
 		require.Contains(t, out, want)

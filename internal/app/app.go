@@ -210,11 +210,10 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
 	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, coupon.Home)
 	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg, a.store, a.metrics, a.traces)
-	if cfg.Order.BatchSize > 1 { // of one there is nothing to share
-		d.BatchSize = cfg.Order.BatchSize
-	}
+	d.BatchSize = cfg.Order.BatchSize
 	d = faulty(faults.Service, d)
 	a.orders = order.NewService(d)
+	a.onStop(a.orders.Close)
 	a.lottery = newLottery(cfg.Order, a.orders, d, a.store)
 	for of := range causes {
 		a.metrics.StartUnavailable(of)

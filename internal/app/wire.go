@@ -79,12 +79,11 @@ func openStore(ctx context.Context, cfg config.Config, in *embedded.Stores, log 
 // newCommitter returns the committer of order.batch_size. With order.batch_size: 1 each order has its own
 // transaction. In this case half of the connections commit at once, and the other half is for reads.
 func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tracing.Traces) order.Committer {
-	o := store.GroupOptions{OnCommit: m.ObserveGroupCommit, OnGroup: t.OnGroup()}
-	o.MaxOrders = cfg.Order.BatchSize
+	o := store.CommitOptions{OnCommit: m.ObserveGroupCommit, OnTransaction: t.OnTransaction()}
 	if cfg.Order.BatchSize == 1 {
-		o.Committers = max(1, cfg.MySQL.MaxOpen/2)
+		o.AtOnce = max(1, cfg.MySQL.MaxOpen/2)
 	}
-	return m.Committer(t.Committer(db.GroupCommitter(o)))
+	return m.Committer(t.Committer(db.Committer(o)))
 }
 
 // newAdmission returns the limit on concurrent orders, or nil in mode queue. In mode queue the server answers

@@ -168,7 +168,7 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 		if err = tx.Insert(ctx, o); err != nil {
 			return err
 		}
-		return tx.TakeOne(ctx, order.Placement{Order: o, Epoch: c.Epoch})
+		return tx.TakeOne(ctx, c)
 	})
 	if err != nil {
 		_ = s.stock.Release(ctx, h)

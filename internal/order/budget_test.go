@@ -16,7 +16,7 @@ type silent struct {
 	order.UnresolvedOrders
 }
 
-func (silent) Place(context.Context, order.Placement) (int, error) { return 0, order.ErrCommitUnknown }
+func (silent) Place(_ context.Context, all []*order.Attempt) { all[0].Err = order.ErrCommitUnknown }
 
 func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
@@ -30,9 +30,9 @@ func forever(ctx context.Context) error {
 // slow is a commit that uses up whatever it is given.
 type slow struct{}
 
-func (slow) Place(ctx context.Context, _ order.Placement) (int, error) {
+func (slow) Place(ctx context.Context, all []*order.Attempt) {
 	<-ctx.Done()
-	return 0, order.ErrCommitUnknown
+	all[0].Err = order.ErrCommitUnknown
 }
 
 func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {

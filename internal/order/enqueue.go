@@ -21,18 +21,6 @@ func (s *Service) PlaceWith(ctx context.Context, r Request, step Step) (Order, e
 	})
 }
 
-// Take implements Step: it takes a unit for the order. It returns the order after its commit, or, if the Service has
-// a Queue, the Queued order.
-func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	switch {
-	case s.queue != nil:
-		return s.enqueue(ctx, sale, o) // queue.go goes on from here
-	case s.batches.takes(ctx):
-		return s.placeInBatch(ctx, sale, o) // batch.go does, for many at once, what follows
-	}
-	return s.placeAlone(ctx, sale, o)
-}
-
 // NewOrder returns a new order, with an id of its own, for a request that the caller has kept. Each attempt to
 // Enqueue needs a new order.
 func (s *Service) NewOrder(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (Order, error) {
@@ -60,7 +48,7 @@ func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Orde
 	requests := make([]ReserveRequest, len(orders))
 	for i, o := range orders {
 		o.Status = Queued
-		requests[i] = s.enqueueRequest(o, sale)
+		requests[i] = s.reserveRequest(newAttempt(ctx, sale, o))
 	}
 	var queued []Order
 	var at []int // their indexes in orders
@@ -76,4 +64,10 @@ func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Orde
 		s.wakeWorkers()
 	}
 	return errs
+}
+
+// queuedOrder returns o as the order of a hold that has an entry.
+func queuedOrder(o Order, h Hold) Order {
+	o.ID, o.Shard, o.Position = h.OrderID, h.Shard, positionOf(h)
+	return o
 }

@@ -41,7 +41,7 @@ func onSale(ctx context.Context, units int64) (c coupon.Coupon, d order.Deps, r 
 	c = must(coupons.Publish(ctx, c.ID))
 
 	d = order.Deps{
-		Sales: cache, Stock: shards, Unresolved: shards, Restocker: shards, Locker: locker, Tx: db, Orders: db,
+		Sales: cache, Stock: shards, Unresolved: shards, Restocker: shards, Locker: locker, Tx: db, Committer: db.Committer(store.CommitOptions{}), Orders: db,
 		IDs: &shoptest.IDs{}, PayWithin: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
 	}
 	r = order.ReconcilerDeps{

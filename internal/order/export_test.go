@@ -1,20 +1,18 @@
 package order
 
-// BatchesAtOnce is how many workers there are.
+// BatchesAtOnce is how many batches are in progress at most.
 const BatchesAtOnce = batchesAtOnce
 
-// WaitingForABatch returns how many orders no batch has taken yet.
+// WaitingForABatch returns how many attempts no batch has taken yet.
 func (s *Service) WaitingForABatch() int {
-	s.batches.mu.Lock()
-	defer s.batches.mu.Unlock()
-	return len(s.batches.waiting)
+	waiting, _ := s.batches.Standing()
+	return waiting
 }
 
-// BatchWorkers returns how many batches are under way.
+// BatchWorkers returns how many batches are in progress.
 func (s *Service) BatchWorkers() int {
-	s.batches.mu.Lock()
-	defer s.batches.mu.Unlock()
-	return s.batches.workers
+	_, batches := s.batches.Standing()
+	return batches
 }
 
 // PollsKnown returns how many orders polls may wait for.

@@ -81,13 +81,7 @@ func (f *faults) into(p *order.Deps) {
 	p.Restocker = faultyRestocker{p.Restocker, f}
 	p.Locker = faultyLocker{p.Locker, f}
 	p.Tx = faultyTransactor{p.Tx, f}
-	switch c := p.Committer.(type) {
-	case nil:
-	case order.BatchCommitter:
-		p.Committer = faultyBatchCommitter{faultyCommitter{c, f}, c}
-	default:
-		p.Committer = faultyCommitter{c, f}
-	}
+	p.Committer = faultyCommitter{p.Committer, f}
 	p.Orders = faultyOrders{p.Orders, f}
 	p.IDs = faultyIDs{p.IDs, f}
 	if p.Queue != nil {

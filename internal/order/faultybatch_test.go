@@ -69,31 +69,3 @@ func (l faultyLocker) DoMany(ctx context.Context, keys []string,
 	}
 	return errs
 }
-
-type faultyBatchCommitter struct {
-	faultyCommitter
-
-	batches order.BatchCommitter
-}
-
-func (c faultyBatchCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
-	placed := make([]order.Placed, len(many))
-	if c.f.hit("before begin") {
-		for i := range placed {
-			placed[i].Err = order.ErrUnavailable
-		}
-		return placed
-	}
-	errs := c.f.many("commit", len(many), order.ErrCommitUnknown, func() []error {
-		placed = c.batches.PlaceMany(ctx, many)
-		errs := make([]error, len(many))
-		for i, p := range placed {
-			errs[i] = p.Err
-		}
-		return errs
-	})
-	for i, err := range errs {
-		placed[i].Err = err
-	}
-	return placed
-}

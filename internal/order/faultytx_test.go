@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"example.com/seckill/internal/order"
@@ -39,46 +37,35 @@ func (t faultyTransactor) InTx(ctx context.Context, work func(ctx context.Contex
 	return err
 }
 
-// faultyCommitter does the same to a commit of many orders at once, in which the
-// statements are not those of one order.
+// faultyCommitter does the same to the transaction of orders. The answer is lost for all of them.
 type faultyCommitter struct {
 	order.Committer
 	f *faults
 }
 
-func (c faultyCommitter) Place(ctx context.Context, p order.Placement) (slot int, err error) {
+func (c faultyCommitter) Place(ctx context.Context, all []*order.Attempt) {
 	if c.f.hit("before begin") {
-		return 0, order.ErrUnavailable
+		for _, a := range all {
+			a.Err = order.ErrUnavailable
+		}
+		return
 	}
-	err = c.f.at("commit", order.ErrCommitUnknown, func() error { slot, err = c.Committer.Place(ctx, p); return err })
-	return slot, err
-}
-
-// ofAStatement reports whether one of the steps is a statement of one order.
-func ofAStatement(steps string) bool {
-	return slices.ContainsFunc([]string{" fence", " slot", " insert", " take"}, func(s string) bool { return strings.Contains(steps, s) })
+	errs := c.f.many("commit", len(all), order.ErrCommitUnknown, func() []error {
+		c.Committer.Place(ctx, all)
+		errs := make([]error, len(all))
+		for i, a := range all {
+			errs[i] = a.Err
+		}
+		return errs
+	})
+	for i, err := range errs {
+		all[i].Err = err
+	}
 }
 
 type faultyTx struct {
 	order.Tx
 	f *faults
-}
-
-func (t faultyTx) Fence(ctx context.Context, userID int64, fence uint64) error {
-	return t.f.store("fence", func() error { return t.Tx.Fence(ctx, userID, fence) })
-}
-
-func (t faultyTx) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (slot int, err error) {
-	err = t.f.store("slot", func() (err error) { slot, err = t.Tx.FreeSlot(ctx, couponID, userID, limit); return err })
-	return slot, err
-}
-
-func (t faultyTx) Insert(ctx context.Context, o order.Order) error {
-	return t.f.store("insert", func() error { return t.Tx.Insert(ctx, o) })
-}
-
-func (t faultyTx) TakeOne(ctx context.Context, p order.Placement) error {
-	return t.f.store("take", func() error { return t.Tx.TakeOne(ctx, p) })
 }
 
 func (t faultyTx) Cancel(ctx context.Context, id, userID int64) (moved bool, err error) {

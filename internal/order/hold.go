@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -31,10 +30,6 @@ type Reservation struct {
 	Hold Hold
 	Err  error
 }
-
-// ErrAlone says that a call for many leaves this member to a call of its own, which does it, or finds
-// out what was done.
-var ErrAlone = errors.New("order: not with others")
 
 // Hold is a unit taken from a shard for one request whose order is not confirmed yet.
 type Hold struct {

@@ -10,17 +10,12 @@
 //	        ─▶ CONFIRM  the hold becomes history
 //	        ─▶ answer
 //
-// The package does every step once for many orders, and each order gets its own outcome (batch.go):
-//
-//	place ─▶ ┐ RESERVE many ─▶ LOCK many
-//	place ─▶ ┤   BEGIN  all fences ─▶ all slots ─▶ all orders ─▶ all units  COMMIT
-//	place ─▶ ┘ UNLOCK many ─▶ CONFIRM many
-//
-// The Committer (placement.go) does the steps between BEGIN and COMMIT. It takes each order as a value: the new order
-// with its fence, limit and epoch. With order.batch_size: 1 each order has its own steps.
+// The package does every step once for many orders, and each order gets its own outcome. One request on this path is an
+// Attempt. The attempts that arrive while a batch is in progress are the next (together.go). With order.batch_size: 1
+// each attempt takes the steps by itself.
 //
 // With order.mode: queue the server answers after RESERVE. RESERVE also writes an entry into the shard's queue, and
-// a worker does the other steps (queue.go, worker.go).
+// a worker brings the entry to the same steps (queue.go, worker.go).
 //
 // The lock makes one request of a user wait for another. It does not keep the data correct. The fence, the unique
 // slot and the conditional update keep the data correct, even with a lock that excludes nothing.

@@ -4,9 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"example.com/seckill/internal/lock"
 )
+
+// resolve finds out the meaning of an ambiguous error of the transaction, for all attempts at once. Each has the
+// time of its own request for that.
+func (s *Service) resolve(locked attempts) {
+	var all sync.WaitGroup
+	for _, a := range locked {
+		if errors.Is(a.Err, ErrCommitUnknown) || errors.Is(a.Err, ErrDuplicate) {
+			all.Go(func() { a.Err = s.resolveOutcome(a.Context, &a.Order, a.Err) })
+		}
+	}
+	all.Wait()
+}
 
 // resolveOutcome turns an ambiguous transaction error into a definite one. The caller must
 // still hold the user's lock.
@@ -49,7 +62,7 @@ func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error
 	return fmt.Errorf("%w: %w: %w", lock.ErrOutcomeUnknown, ErrCommitUnknown, ferr)
 }
 
-// resultOf reads what a request has led to: its order, ErrVoided, ErrKeyReused if the
+// resultOf reads the outcome of a request: its order, ErrVoided, ErrKeyReused if the
 // request was for another coupon, or ErrNotFound.
 func (s *Service) resultOf(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
 	o, err := s.orders.ByRequest(ctx, requestID, userID)
@@ -64,34 +77,112 @@ func (s *Service) resultOf(ctx context.Context, requestID string, couponID, user
 	return o, nil
 }
 
-// closeHold confirms or releases the hold, depending on the outcome. It runs after the lock
-// is released. With an unknown outcome the hold stays as it is, for the reconciler. A
-// confirmation or release that fails is left to the reconciler too, so that it does not
-// turn a committed order into an error.
-func (s *Service) closeHold(ctx context.Context, h Hold, o Order, err error) (Order, error) {
+// close ends the hold of each attempt as its outcome says, outside the lock: the user's next request need not wait
+// for that. A hold that cannot be ended is left to the reconciler, so that a committed order does not become an error.
+// The attempts leave.
+func (s *Service) close(ctx context.Context, held attempts) {
+	alone := held.only(func(a *Attempt) bool { return errors.Is(a.Err, ErrAlone) })
+	decided := held.only(func(a *Attempt) bool { return !errors.Is(a.Err, ErrAlone) })
+	for _, a := range alone {
+		a.leave() // its request comes again, with the hold
+	}
+	if len(decided) == 0 {
+		return
+	}
+	if decided[0].entry != nil {
+		s.closeEntries(ctx, decided, held.single()) // queue.go
+		return
+	}
+	committed := decided.only((*Attempt).committed)
+	inDoubt := decided.only(func(a *Attempt) bool { return errors.Is(a.Err, ErrCommitUnknown) })
+	// Refused, or the request already had an order, whose unit is not this one.
+	refused := decided.only(func(a *Attempt) bool { return !a.committed() && !errors.Is(a.Err, ErrCommitUnknown) })
 	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
-	var left error
-	switch {
-	case errors.Is(err, ErrCommitUnknown):
-		o.Status = InDoubt
-		left = s.unresolved.PutUnresolved(ctx, o)
-	case err == nil && o.ID == h.OrderID:
-		left = s.stock.Confirm(ctx, h)
-	default:
-		// Refused, or the request already had an order, whose unit is not this one.
-		left = s.stock.Release(ctx, h)
-	}
-	if left != nil {
-		s.leftOpen(ctx, h, left)
-	}
-	if err != nil && !errors.Is(err, ErrCommitUnknown) {
-		return Order{}, err
-	}
-	return o, err
+	s.end(ctx, committed, s.confirm)
+	s.end(ctx, inDoubt, s.leaveInDoubt)
+	s.end(ctx, refused, s.release)
 }
 
-// leftOpen logs that a hold is left to the reconciler.
-func (s *Service) leftOpen(ctx context.Context, h Hold, err error) {
-	s.log.WarnContext(ctx, "hold left open for the reconciler", "order", h.OrderID, "coupon", h.CouponID, "error", err)
+// end ends holds by one call for all, and lets their attempts leave.
+func (s *Service) end(ctx context.Context, all attempts, by func(context.Context, attempts) []error) {
+	for i, err := range by(ctx, all) {
+		a := all[i]
+		if err != nil {
+			s.log.WarnContext(ctx, "hold left open for the reconciler", "order", a.Hold.OrderID, "coupon", a.Hold.CouponID, "error", err)
+		}
+		a.closed = true
+		a.leave()
+	}
+}
+
+// confirm keeps the units of committed orders sold.
+func (s *Service) confirm(ctx context.Context, all attempts) []error {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return []error{s.stock.Confirm(ctx, all[0].Hold)}
+	}
+	return s.stock.ConfirmMany(ctx, each(all, holdOf))
+}
+
+// release puts units back.
+func (s *Service) release(ctx context.Context, all attempts) []error {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return []error{s.stock.Release(ctx, all[0].Hold)}
+	}
+	return s.stock.ReleaseMany(ctx, each(all, holdOf))
+}
+
+func holdOf(a *Attempt) Hold { return a.Hold }
+
+// leaveInDoubt leaves holds as they are, for the reconciler, and lets every instance answer for their orders.
+func (s *Service) leaveInDoubt(ctx context.Context, all attempts) []error {
+	for _, a := range all {
+		a.Order.Status = InDoubt
+	}
+	return s.putUnresolved(ctx, all)
+}
+
+// putUnresolved lets every instance answer for orders that have no row yet.
+func (s *Service) putUnresolved(ctx context.Context, all attempts) []error {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return []error{s.unresolved.PutUnresolved(ctx, all[0].Order)}
+	}
+	return s.unresolved.PutUnresolvedMany(ctx, each(all, func(a *Attempt) Order { return a.Order }))
+}
+
+// withCause wraps the error of a call that was cancelled in the cause of the first of all
+// that has ended.
+func withCause(err error, all ...context.Context) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	for _, ctx := range all {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+	}
+	return err
+}
+
+// lockError wraps an error of the lock in the error of this package that it means.
+func lockError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrCommitUnknown), errors.Is(err, ErrAlone):
+		return err
+	case errors.Is(err, lock.ErrNotAcquired):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case errors.Is(err, lock.ErrUnavailable), errors.Is(err, lock.ErrClosed),
+		errors.Is(err, lock.ErrLost), errors.Is(err, ErrStaleFence):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
 }

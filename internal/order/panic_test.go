@@ -27,7 +27,7 @@ func (p poison) at(step string, users ...int64) {
 
 func (p poison) into(deps *order.Deps) {
 	deps.Stock = poisonedStock{deps.Stock, p}
-	deps.Committer = poisonedCommitter{deps.Committer.(order.BatchCommitter), p} //nolint:forcetypeassert // of these tests it is one
+	deps.Committer = poisonedCommitter{deps.Committer, p}
 }
 
 type poisonedStock struct {
@@ -62,21 +62,16 @@ func (s poisonedStock) ConfirmMany(ctx context.Context, holds []order.Hold) []er
 }
 
 type poisonedCommitter struct {
-	order.BatchCommitter
+	order.Committer
 
 	p poison
 }
 
-func (c poisonedCommitter) Place(ctx context.Context, p order.Placement) (int, error) {
-	c.p.at("commit", p.Order.UserID)
-	return c.BatchCommitter.Place(ctx, p)
-}
-
-func (c poisonedCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
-	for _, p := range many {
-		c.p.at("commit", p.Order.UserID)
+func (c poisonedCommitter) Place(ctx context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		c.p.at("commit", a.Order.UserID)
 	}
-	return c.BatchCommitter.PlaceMany(ctx, many)
+	c.Committer.Place(ctx, all)
 }
 
 // A request that makes its batch panic before any has a unit panics alone, in its own goroutine, where it is

@@ -51,55 +51,76 @@ type Entry struct {
 	Broken     error  // why it cannot be read; Order is empty then
 }
 
-// enqueue does the steps up to an answer that comes before the commit. It goes on where place
-// has admitted the request:
+// enqueue does the steps up to an answer that comes before the commit. It goes on where placeOnce
+// has admitted the request.
+func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	o.Status = Queued
+	a := newAttempt(ctx, sale, o)
+	s.together(a, s.queueUp)
+	if a.Err != nil && !errors.Is(a.Err, ErrCommitUnknown) {
+		return Order{}, a.Err
+	}
+	return a.Order, a.Err
+}
+
+// enqueueAlone is enqueue for an attempt that must not go with others.
+func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
+	a := newAttempt(ctx, sale, o)
+	a.done = nil
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
+	s.queueUp(ctx, attempts{a})
+	return a.Order, a.Err
+}
+
+// queueUp is the order path of mode queue up to the answer, for one attempt or many:
 //
-//	─▶ RESERVE  a hold and an entry in the shard's queue, in one step ─▶ put unresolved ─▶ answer
+//	RESERVE  a hold and an entry in the shard's queue, in one step ─▶ put unresolved ─▶ answer
 //
 // Any instance can answer for the order once it is put among the unresolved ones. If that
 // fails nothing is promised: the client repeats the request with its key, and finds its
 // hold and its entry.
-func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	o.Status = Queued
-	if s.batches.takes(ctx) {
-		return s.enqueueInBatch(ctx, sale, o) // queuebatch.go does, for many at once, what follows
-	}
-	return s.enqueueAlone(ctx, sale, o)
-}
-
-// enqueueAlone does what costs something, for one request.
-func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	ctx, cancel := withTimer(ctx)
-	defer cancel()
-	hold, err := s.stock.Reserve(ctx, s.enqueueRequest(o, sale))
-	if err != nil {
-		return Order{}, err
-	}
-	if hold.OrderID != o.ID { // the request is repeated
-		if known, err := s.unresolved.Unresolved(ctx, hold.OrderID); !errors.Is(err, ErrNotFound) {
-			return s.alreadyQueued(ctx, known, err)
+func (s *Service) queueUp(ctx context.Context, all attempts) {
+	var queued attempts
+	single := all.single()
+	for _, a := range s.reserve(ctx, all) {
+		a.closed = true // its entry ends the hold
+		switch {
+		case !a.repeated():
+			queued = append(queued, a)
+		case !single:
+			a.closed = false
+			a.leaveOthers(nil) // its order may be among the unresolved ones already
+			a.leave()
+		default:
+			known, err := s.unresolved.Unresolved(ctx, a.Hold.OrderID)
+			if errors.Is(err, ErrNotFound) {
+				queued = append(queued, a)
+			} else {
+				a.Order, a.Err = s.alreadyQueued(ctx, known, err)
+			}
 		}
 	}
-	o = queuedOrder(o, hold)
-	if err := s.unresolved.PutUnresolved(ctx, o); err != nil {
-		return Order{}, err
+	for _, a := range queued {
+		a.Order.Position = positionOf(a.Hold)
 	}
-	return s.nowQueued(o), nil
+	for i, err := range s.putUnresolved(ctx, queued) {
+		if a := queued[i]; err != nil {
+			a.Err = err
+		} else {
+			a.Order = s.nowQueued(a.Order)
+		}
+		queued[i].leave()
+	}
 }
 
-// enqueueRequest returns the request for the unit and the entry that o is to be made of.
-func (s *Service) enqueueRequest(o Order, sale coupon.Coupon) ReserveRequest {
-	r := reserveRequest(o, sale)
-	r.Enqueue, r.QueueCapacity, r.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge
-	return r
+// positionOf returns the position of the entry of a hold.
+func positionOf(h Hold) QueuePosition {
+	return QueuePosition{Epoch: h.Epoch, Number: h.Number, Ahead: h.Ahead}
 }
 
-// queuedOrder returns o as the order of a hold that has an entry.
-func queuedOrder(o Order, h Hold) Order {
-	o.ID, o.Shard = h.OrderID, h.Shard
-	o.Position = QueuePosition{Epoch: h.Epoch, Number: h.Number, Ahead: h.Ahead}
-	return o
-}
+// repeated reports whether the hold of the attempt is of an earlier attempt at the same request.
+func (a *Attempt) repeated() bool { return a.Hold.OrderID != a.Hold.Attempt }
 
 // nowQueued wakes the workers of this instance, lets polls wait for o, and returns it with the time
 // after which it is expected to be processed.
@@ -135,7 +156,7 @@ func (s *Service) alreadyQueued(ctx context.Context, known Order, err error) (Or
 // errTooLate: the request has waited in the queue for longer than it may.
 var errTooLate = errors.New("order: waited in the queue for too long")
 
-// serve does the steps of a queue entry:
+// serve brings queue entries through the order path, each with the hold that it has:
 //
 //	entry ─▶ LOCK ─▶ BEGIN … COMMIT ─▶ UNLOCK ─▶ CONFIRM or RELEASE ─▶ ACKNOWLEDGE
 //
@@ -143,29 +164,83 @@ var errTooLate = errors.New("order: waited in the queue for too long")
 // So it is acknowledged only when a row in the database has decided it: its order, or a void
 // one in its place. Nothing else remembers a refusal, and without that row the next delivery
 // could sell what was refused now, without a unit.
-func (s *Service) serve(ctx context.Context, e Entry, maxAge time.Duration) error {
-	sale, err := s.sales.Get(ctx, e.Order.CouponID)
-	if err != nil {
-		return err
+//
+// Among several, an entry that is no order under its own id is left with an error, to a call of its own.
+func (s *Service) serve(ctx context.Context, all attempts, maxAge time.Duration) {
+	var fresh attempts
+	for _, a := range all {
+		sale, err := s.sales.Get(ctx, a.Order.CouponID)
+		if a.Sale, a.Err = sale, err; err != nil {
+			continue
+		}
+		a.Sale.Epoch = a.Hold.Epoch // the unit is of this epoch, and is sold in no other
+		if s.now().Sub(a.Order.CreatedAt) < maxAge {
+			fresh = append(fresh, a)
+		} else {
+			a.Err = errTooLate
+			s.closeEntries(ctx, attempts{a}, all.single())
+		}
 	}
-	sale.Epoch = e.Hold.Epoch // the unit is of this epoch, and is sold in no other
-	began := time.Now()
-	o, err := e.Order, errTooLate
-	if s.now().Sub(o.CreatedAt) < maxAge {
-		o, err = s.sell(ctx, sale, o)
+	s.place(ctx, fresh)
+}
+
+// attemptsOf returns the attempts of entries, each in its context.
+func attemptsOf(entries []Entry, contexts []context.Context) attempts {
+	all := make(attempts, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		all[i] = &Attempt{Context: contexts[i], Order: e.Order, Hold: e.Hold, entry: e, since: time.Now()}
 	}
-	if err != nil && !isRefusal(err) {
-		return err
+	return all
+}
+
+// closeEntries ends the holds of entries, and acknowledges the entries. Of several it does so for those that are
+// committed.
+func (s *Service) closeEntries(ctx context.Context, decided attempts, alone bool) {
+	committed := decided.only((*Attempt).committed)
+	others := decided.only(func(a *Attempt) bool { return !a.committed() })
+	for _, a := range committed {
+		s.polls.end(a.Order, a.since)
 	}
-	committed, err := s.closeEntry(ctx, e, &o, err)
+	for i, err := range s.confirm(ctx, committed) {
+		committed[i].Err = err
+	}
+	confirmed := committed.only(func(a *Attempt) bool { return a.Err == nil })
+	for i, err := range s.acknowledge(ctx, confirmed) {
+		confirmed[i].Err, confirmed[i].closed = err, true
+	}
+	for _, a := range others {
+		switch {
+		case !alone:
+			a.leaveOthers(a.Err)
+		case a.Err == nil || isRefusal(a.Err):
+			a.Err = s.refuseEntry(ctx, a)
+		}
+	}
+}
+
+// acknowledge acknowledges the entries of committed orders.
+func (s *Service) acknowledge(ctx context.Context, all attempts) []error {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return []error{s.queue.AckCommitted(ctx, *all[0].entry)}
+	}
+	return s.queue.AckCommittedMany(ctx, each(all, func(a *Attempt) Entry { return *a.entry }))
+}
+
+// refuseEntry ends an entry that is no order, unless an earlier delivery has committed it.
+func (s *Service) refuseEntry(ctx context.Context, a *Attempt) error {
+	committed, err := s.closeEntry(ctx, *a.entry, &a.Order, a.Err)
 	switch {
 	case err != nil:
 		return err
 	case committed:
-		s.polls.end(o, began)
-		return s.queue.AckCommitted(ctx, e)
+		s.polls.end(a.Order, a.since)
+		return s.queue.AckCommitted(ctx, *a.entry)
 	}
-	return s.queue.Ack(ctx, e)
+	return s.queue.Ack(ctx, *a.entry)
 }
 
 // isRefusal reports whether err means that an entry was processed and is no order. Any other

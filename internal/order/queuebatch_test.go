@@ -61,7 +61,7 @@ func TestQueuedTogetherEveryRequestHasTheOutcomeThatItHasAlone(t *testing.T) {
 	require.ErrorIs(t, soldOut.err, coupon.ErrSoldOut)
 	require.EqualValues(t, 11, s.waiting(t, c).Entries)
 
-	sizes := &placeManySizes{}
+	sizes := &transactionSizes{}
 	consuming(t, s, func() bool { return s.drained(t, c)() && s.drained(t, lent)() }, s.queueing("worker", sizes.into))
 	require.Less(t, len(sizes.all), 8, "12 orders in a few transactions: %v", sizes.all)
 	for _, a := range accepted {
@@ -73,23 +73,20 @@ func TestQueuedTogetherEveryRequestHasTheOutcomeThatItHasAlone(t *testing.T) {
 	s.atRest(t, lent, 1)
 }
 
-// placeManySizes notes how many orders each transaction is for.
-type placeManySizes struct {
-	order.BatchCommitter
+// transactionSizes notes how many orders each transaction is for.
+type transactionSizes struct {
+	order.Committer
 	mu  sync.Mutex
 	all []int
 }
 
-func (p *placeManySizes) into(d *order.Deps) {
-	p.BatchCommitter, _ = d.Committer.(order.BatchCommitter)
-	d.Committer = p
-}
+func (p *transactionSizes) into(d *order.Deps) { p.Committer, d.Committer = d.Committer, p }
 
-func (p *placeManySizes) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
+func (p *transactionSizes) Place(ctx context.Context, all []*order.Attempt) {
 	p.mu.Lock()
-	p.all = append(p.all, len(many))
+	p.all = append(p.all, len(all))
 	p.mu.Unlock()
-	return p.BatchCommitter.PlaceMany(ctx, many)
+	p.Committer.Place(ctx, all)
 }
 
 // What was not answered may have been done: it is asked for once more with its key, and is the

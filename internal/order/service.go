@@ -7,6 +7,7 @@ import (
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/platform/gather"
 )
 
 // Sales knows the coupons on sale, as this instance has last seen them.
@@ -29,7 +30,7 @@ type IDs interface {
 	Next(ctx context.Context) (int64, error)
 }
 
-// Admission limits how many orders are made at once to the number that the stores serve well. It comes
+// Admission limits the orders in progress to the number that the stores serve well. It comes
 // after the checks that cost nothing and before everything that costs.
 type Admission interface {
 	// Admit blocks until a permit is free. The caller must call release when it is done, and
@@ -53,8 +54,8 @@ type Deps struct {
 	Restocker     Restocker
 	Locker        Locker
 	Tx            Transactor
-	Committer     Committer // nil is Single with Tx
-	BatchSize     int       // orders that are placed together at most, if Committer is a BatchCommitter; 0: each goes alone
+	Committer     Committer
+	BatchSize     int // attempts that take the steps together at most; up to 1: each by itself
 	Orders        Orders
 	IDs           IDs
 	Queue         Queue            // nil: an order is committed before its request is answered
@@ -62,7 +63,7 @@ type Deps struct {
 	QueueMaxAge   time.Duration    // how long an entry may wait there
 	HeldPolls     int              // polls of queued orders that are held at once at most
 	PayWithin     time.Duration    // how long a pending order awaits its payment
-	Cleanup       time.Duration    // bounds what must be done even after the request is over
+	Cleanup       time.Duration    // bounds the cleanup after the request is over
 	Now           func() time.Time // nil is time.Now
 	Log           *slog.Logger     // nil is slog.Default
 }
@@ -77,7 +78,7 @@ type Service struct {
 	locker        Locker
 	tx            Transactor
 	committer     Committer
-	batches       *batcher // nil: each order goes alone
+	batches       *gather.Gatherer[*Attempt] // nil: each attempt goes by itself
 	orders        Orders
 	ids           IDs
 	queue         Queue
@@ -103,9 +104,6 @@ func NewService(p Deps) *Service {
 	if p.Admission == nil {
 		p.Admission = admitAll{}
 	}
-	if p.Committer == nil {
-		p.Committer = Single{p.Tx}
-	}
 	s := &Service{
 		admission: p.Admission,
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
@@ -116,11 +114,12 @@ func NewService(p Deps) *Service {
 	if s.queue != nil {
 		s.polls = newPolls(p.HeldPolls)
 	}
-	if c, ok := p.Committer.(BatchCommitter); ok && p.BatchSize > 0 {
-		s.batches = &batcher{committer: c, size: p.BatchSize, least: p.Cleanup / 2, place: s.placeBatch}
+	if p.BatchSize > 1 {
+		steps := s.place
 		if s.queue != nil {
-			s.batches.place = s.enqueueBatch
+			steps = s.queueUp
 		}
+		s.batches = s.newGatherer(p.BatchSize, steps)
 	}
 	return s
 }

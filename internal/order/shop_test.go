@@ -75,9 +75,6 @@ func openSingle(t *testing.T) *shop {
 	return in(shoptest.Open(t, shoptest.Single))
 }
 
-// grouped reports whether the orders of many are committed at once.
-func (s *shop) grouped() bool { return s.deps.Committer != nil }
-
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) *shop {
 	t.Helper()

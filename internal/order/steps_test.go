@@ -27,22 +27,14 @@ var brokenSteps = map[string]struct {
 	"before lock":    {order.ErrUnavailable, 0},
 	"after lock":     {order.ErrUnavailable, 0},
 	"before begin":   {order.ErrUnavailable, 0},
-	"before fence":   {order.ErrUnavailable, 0},
-	"after fence":    {order.ErrUnavailable, 0},
-	"before slot":    {order.ErrUnavailable, 0},
-	"after slot":     {order.ErrUnavailable, 0},
-	"before insert":  {order.ErrUnavailable, 0},
-	"after insert":   {order.ErrUnavailable, 0},
-	"before take":    {order.ErrUnavailable, 0},
-	"after take":     {order.ErrUnavailable, 0},
 	"before commit":  {order.ErrVoided, 0},
 	"after commit":   {nil, 1},
 	"before unlock":  {nil, 1},
 	"before confirm": {nil, 1},
 	"after confirm":  {nil, 1},
 
-	"before insert, before release": {order.ErrUnavailable, 0},
-	"before insert, after release":  {order.ErrUnavailable, 0},
+	"before begin, before release":  {order.ErrUnavailable, 0},
+	"before begin, after release":   {order.ErrUnavailable, 0},
 	"before commit, before release": {order.ErrVoided, 0},
 	"before commit, before unlock":  {order.ErrVoided, 0},
 	"after commit, before confirm":  {nil, 1},
@@ -62,9 +54,6 @@ func TestWhicheverStepFailsTheBooksAreRightAfterReconciling(t *testing.T) {
 
 func whicheverStepFails(t *testing.T, s *shop) {
 	for steps, tc := range brokenSteps {
-		if s.grouped() && ofAStatement(steps) {
-			continue
-		}
 		t.Run(steps, func(t *testing.T) {
 			c := s.sell(t, shards, 1)
 			f := failing(strings.Split(steps, ", ")...)
@@ -98,9 +87,6 @@ func TestWhicheverStepFailsAskingAgainAtOnceMakesNoSecondOrder(t *testing.T) {
 
 func askingAgainAtOnce(t *testing.T, s *shop) {
 	for steps, tc := range brokenSteps {
-		if s.grouped() && ofAStatement(steps) {
-			continue
-		}
 		sales := map[string]struct{ units, limit int64 }{
 			"limit 1": {shards, 1}, "limit 3": {shards, 3}, "a sibling's unit": {shards - 1, 1},
 		}

@@ -3,6 +3,8 @@ package order
 import (
 	"context"
 	"time"
+
+	"example.com/seckill/internal/coupon"
 )
 
 // Transactor begins and commits transactions.
@@ -25,9 +27,9 @@ type Tx interface {
 	// Insert writes the order; ErrDuplicate if its user has its request id or its id
 	// already.
 	Insert(ctx context.Context, o Order) error
-	// TakeOne decrements the stock that the unit is taken from; coupon.ErrSoldOut if there is
+	// TakeOne decrements the stock of a sale; coupon.ErrSoldOut if there is
 	// none left, ErrStaleEpoch if the coupon is in another epoch.
-	TakeOne(ctx context.Context, p Placement) error
+	TakeOne(ctx context.Context, sale coupon.Coupon) error
 
 	// Pay moves a pending order of the user to Paid if it has not expired at now, and
 	// reports whether it did.

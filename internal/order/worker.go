@@ -131,7 +131,7 @@ func (c *workerPool) begin(ctx context.Context, entries []Entry) {
 	if len(plain) == 0 {
 		return
 	}
-	for some := range slices.Chunk(plain, c.batches.size) {
+	for some := range slices.Chunk(plain, c.batches.Size()) {
 		c.busy.Go(func() {
 			for i, served := range c.attemptBatch(ctx, some) {
 				if served {
@@ -245,7 +245,9 @@ func (c *workerPool) attempt(ctx context.Context, e Entry, why error) (err error
 	}
 	ctx, end := c.Begin(ctx, e)
 	defer func() { end(err) }()
-	return c.serve(ctx, e, c.MaxAge)
+	all := attemptsOf([]Entry{e}, []context.Context{ctx})
+	c.serve(ctx, all, c.MaxAge)
+	return all[0].Err
 }
 
 // attemptBatch is attempt for many entries, and reports which are served. A panic, which may be
@@ -253,9 +255,9 @@ func (c *workerPool) attempt(ctx context.Context, e Entry, why error) (err error
 func (c *workerPool) attemptBatch(ctx context.Context, entries []Entry) (served []bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.AttemptTimeout)
 	defer cancel()
-	attempts, ends := make([]context.Context, len(entries)), make([]func(error), len(entries))
+	contexts, ends := make([]context.Context, len(entries)), make([]func(error), len(entries))
 	for i, e := range entries {
-		attempts[i], ends[i] = c.Begin(ctx, e) //nolint:fatcontext // each attempt has its own
+		contexts[i], ends[i] = c.Begin(ctx, e) //nolint:fatcontext // each attempt has its own
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -269,5 +271,7 @@ func (c *workerPool) attemptBatch(ctx context.Context, entries []Entry) (served 
 			}
 		}
 	}()
-	return c.serveBatch(ctx, entries, attempts, c.MaxAge)
+	all := attemptsOf(entries, contexts)
+	c.serve(ctx, all, c.MaxAge)
+	return each(all, func(a *Attempt) bool { return a.Err == nil })
 }

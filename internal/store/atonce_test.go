@@ -28,7 +28,7 @@ func oneEach(t *testing.T, s *subject, units int64) coupon.Coupon {
 }
 
 func TestAGroupOfUsersOfOneSlotEachIsWrittenWithoutALook(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c, other := oneEach(t, h.subject, 100), oneEach(t, h.subject, 100)
 		raw(t, h.subject, "INSERT INTO fences VALUES (7, 3), (8, 7)") // the fence of all is 7
 		for id := range int64(20) {
@@ -57,38 +57,38 @@ func TestAGroupOfUsersOfOneSlotEachIsWrittenWithoutALook(t *testing.T) {
 }
 
 func TestWhoIsRefusedAmongThoseWrittenAtOnceIsFoundByALook(t *testing.T) {
-	for name, refused := range map[string]func(h *hall, c coupon.Coupon) (order.Placement, error){
-		"its fence is smaller": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+	for name, refused := range map[string]func(h *hall, c coupon.Coupon) (*order.Attempt, error){
+		"its fence is smaller": func(h *hall, c coupon.Coupon) (*order.Attempt, error) {
 			raw(h.t, h.subject, "INSERT INTO fences VALUES (50, 9)")
-			return placement(c, wish(c, 5, 50)), order.ErrStaleFence
+			return attempt(c, wish(c, 5, 50)), order.ErrStaleFence
 		},
-		"its slot is taken": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+		"its slot is taken": func(h *hall, c coupon.Coupon) (*order.Attempt, error) {
 			placed(h.t, h.alone(), c, 500, 50)
-			return placement(c, wish(c, 5, 50)), order.ErrLimitReached
+			return attempt(c, wish(c, 5, 50)), order.ErrLimitReached
 		},
-		"its request has an order": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+		"its request has an order": func(h *hall, c coupon.Coupon) (*order.Attempt, error) {
 			o := wish(c, 5, 50)
 			o.RequestID = placed(h.t, h.alone(), onSale(h.t, h.subject, 1), 500, 50).RequestID
-			return placement(c, o), order.ErrDuplicate
+			return attempt(c, o), order.ErrDuplicate
 		},
-		"its id is taken": func(h *hall, c coupon.Coupon) (order.Placement, error) {
+		"its id is taken": func(h *hall, c coupon.Coupon) (*order.Attempt, error) {
 			placed(h.t, h.alone(), onSale(h.t, h.subject, 1), 5, 50)
 			o := wish(c, 5, 50)
 			o.RequestID = "another"
-			return placement(c, o), order.ErrDuplicate
+			return attempt(c, o), order.ErrDuplicate
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+			inHall(t, func(t *testing.T, h *hall) {
 				c := oneEach(t, h.subject, 100)
 				p, want := refused(h, c)
 				before, _ := left(t, h.subject, c)
-				answers := h.comeTogether(t.Context(), append(five(c)[:4], p)...)
+				got := h.comeTogether(append(five(c)[:4], p)...)
 				taken := h.watchSteps()
-				h.open()
-				got := <-answers
+				h.commit(t.Context())
 				for _, one := range got[:4] {
-					require.Equal(t, order.Placed{Slot: 1}, one)
+					require.NoError(t, one.Err)
+					require.Equal(t, 1, one.Order.Slot)
 				}
 				require.ErrorIs(t, got[4].Err, want)
 				require.Equal(t, []step{stepAtOnce, stepFence, stepInsert, stepCommit}, *taken)
@@ -101,16 +101,16 @@ func TestWhoIsRefusedAmongThoseWrittenAtOnceIsFoundByALook(t *testing.T) {
 }
 
 func TestTheRowOfACouponRefusesWhatIsWrittenAtOnce(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c, few, ended := oneEach(t, h.subject, 100), oneEach(t, h.subject, 2), oneEach(t, h.subject, 9)
 		ended.Epoch = 2
-		got := h.comeTogether(t.Context(), placement(few, wish(few, 1, 1)), placement(few, wish(few, 2, 2)), placement(few, wish(few, 3, 3)),
-			placement(c, wish(c, 4, 4)), placement(ended, wish(ended, 5, 5)))
+		answers := h.comeTogether(attempt(few, wish(few, 1, 1)), attempt(few, wish(few, 2, 2)), attempt(few, wish(few, 3, 3)),
+			attempt(c, wish(c, 4, 4)), attempt(ended, wish(ended, 5, 5)))
 		taken := h.watchSteps()
-		h.open()
-		answers := <-got
+		h.commit(t.Context())
 		for _, i := range []int{0, 1, 3} {
-			require.Equal(t, order.Placed{Slot: 1}, answers[i])
+			require.NoError(t, answers[i].Err)
+			require.Equal(t, 1, answers[i].Order.Slot)
 		}
 		require.ErrorIs(t, answers[2].Err, coupon.ErrSoldOut)
 		require.ErrorIs(t, answers[4].Err, order.ErrStaleEpoch)
@@ -121,7 +121,7 @@ func TestTheRowOfACouponRefusesWhatIsWrittenAtOnce(t *testing.T) {
 }
 
 func TestAGroupOfUsersOfMoreThanOneSlotLooksFirst(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100) // of which each may have two
 		placed(t, h.alone(), c, 1, 1)
 		h.come(t.Context(), c, wish(c, 2, 1))
@@ -139,12 +139,12 @@ func TestAGroupOfUsersOfMoreThanOneSlotLooksFirst(t *testing.T) {
 func TestASmallerFenceIsRefusedInEveryModeOfTheServer(t *testing.T) {
 	for _, mode := range []string{"''", "'NO_UNSIGNED_SUBTRACTION'", "'ANSI,STRICT_ALL_TABLES'"} {
 		t.Run(mode, func(t *testing.T) {
-			h := newHall(t, onMariaDB(t, "sql_mode="+mode), GroupOptions{})
+			h := newHall(t, onMariaDB(t, "sql_mode="+mode))
 			c := oneEach(t, h.subject, 100)
 			raw(t, h.subject, "INSERT INTO fences VALUES (2, 8)")
-			got := h.comeTogether(t.Context(), five(c)...)
-			h.open()
-			for i, one := range <-got {
+			got := h.comeTogether(five(c)...)
+			h.commit(t.Context())
+			for i, one := range got {
 				if i == 1 {
 					require.ErrorIs(t, one.Err, order.ErrStaleFence)
 				} else {

@@ -123,7 +123,7 @@ func TestBreaker_RejectedOrInterruptedStatement_StaysClosed(t *testing.T) {
 
 // One order that the database rejects leaves the others of its group theirs.
 func TestGroup_OneRejectedOrder_CommitsTheOthers(t *testing.T) {
-	h := newHall(t, onMariaDB(t), GroupOptions{})
+	h := newHall(t, onMariaDB(t))
 	c := onSale(t, h.subject, 10)
 	h.come(t.Context(), c, wish(c, 1, 1))
 	tooLong := wish(c, 2, 2)

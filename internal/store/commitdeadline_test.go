@@ -23,7 +23,7 @@ func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
 			direct := migrated(t, Options{MySQL: m.DSN(name)})
 			s := opened(t, Options{MySQL: m.DSN(name), TxTimeout: time.Second})
 			if way == "group" {
-				s, _ = s.grouped(GroupOptions{})
+				s, _ = s.grouped(CommitOptions{})
 			}
 			c := onSale(t, s, 5)
 			backup := session(t, direct)
@@ -48,28 +48,6 @@ func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
 			left(t, direct, c)
 		})
 	}
-}
-
-// Who waits in a group whose server stalls is answered when its own time is over.
-func TestAMemberOfAStalledGroupWaitsNoLongerThanItMay(t *testing.T) {
-	h := newHall(t, onMariaDB(t), GroupOptions{})
-	c := onSale(t, h.subject, 10)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	gone, leave := context.WithCancel(t.Context())
-	h.come(ctx, c, wish(c, 1, 1))
-	h.come(gone, c, wish(c, 2, 2))
-	h.at(stepCommit, func(context.Context) error {
-		leave()
-		<-ctx.Done()
-		time.Sleep(200 * time.Millisecond) // the group goes on, and is late
-		return nil
-	})
-	got := h.open()
-	require.ErrorIs(t, got[1], order.ErrCommitUnknown)
-	require.NoError(t, got[2], "who only went away has an order")
-	stock, live := left(t, h.subject, c)
-	require.Equal(t, []int64{8, 2}, []int64{stock, live}, "unknown, and there")
 }
 
 func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -13,9 +12,8 @@ import (
 	"example.com/seckill/internal/store"
 )
 
-// The orders of many requests are committed by few transactions, and each request is
-// answered after its commit with its own outcome.
-func ExampleStore_GroupCommitter() {
+// The orders of many users are committed in one transaction, and each has its own outcome.
+func ExampleStore_Committer() {
 	ctx := context.Background()
 	e := must(embedded.Start(ctx))
 	db := must(store.Open(ctx, store.Options{SQLite: e.SQLiteDSN(), MaxOpen: 8, MaxIdle: 8, TxTimeout: 10 * time.Second}))
@@ -26,28 +24,21 @@ func ExampleStore_GroupCommitter() {
 		BeginsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 	}))
 
-	committer := db.GroupCommitter(store.GroupOptions{})
-	var buyers sync.WaitGroup
-	outcomes := make([]error, 40)
-	for i := range outcomes {
-		buyers.Go(func() {
-			_, outcomes[i] = committer.Place(ctx, order.Placement{
-				Order: order.Order{
-					ID: int64(100 + i), CouponID: c.ID, UserID: int64(1 + i), Status: order.Pending, PriceCents: c.PriceCents,
-					RequestID: fmt.Sprint("request-", i), Fence: 1, CreatedAt: time.Now(), ExpiresAt: time.Now().Add(15 * time.Minute),
-				},
-				Limit: c.LimitPerUser, Epoch: c.Epoch,
-			})
-		})
+	all := make([]*order.Attempt, 40)
+	for i := range all {
+		all[i] = &order.Attempt{Context: ctx, Sale: c, Order: order.Order{
+			ID: int64(100 + i), CouponID: c.ID, UserID: int64(1 + i), Status: order.Pending, PriceCents: c.PriceCents,
+			RequestID: fmt.Sprint("request-", i), Fence: 1, CreatedAt: time.Now(), ExpiresAt: time.Now().Add(15 * time.Minute),
+		}}
 	}
-	buyers.Wait()
+	db.Committer(store.CommitOptions{}).Place(ctx, all)
 
 	placed, soldOut := 0, 0
-	for _, err := range outcomes {
+	for _, a := range all {
 		switch {
-		case err == nil:
+		case a.Err == nil:
 			placed++
-		case errors.Is(err, coupon.ErrSoldOut):
+		case errors.Is(a.Err, coupon.ErrSoldOut):
 			soldOut++
 		}
 	}

@@ -18,9 +18,9 @@ var errStockRefused = errors.New("store: a coupon's row refused")
 // stockKey is where units come from: a coupon, in one epoch of its stock.
 type stockKey struct{ coupon, epoch int64 }
 
-func stockKeyOf(p order.Placement) stockKey { return stockKey{p.Order.CouponID, p.Epoch} }
+func stockKeyOf(a *order.Attempt) stockKey { return stockKey{a.Order.CouponID, a.Sale.Epoch} }
 
-// demand is a number of units that a group takes from, or gives back to, a coupon's row.
+// demand is a number of units that a transaction takes from, or gives back to, a coupon's row.
 type demand struct {
 	stockKey
 	units int
@@ -51,11 +51,11 @@ var rowCountSQL = map[dialect]string{
 	sqliteDialect: "SELECT changes()",
 }
 
-// demandsOf counts the units that the members need of each row.
-func demandsOf(in []*commitRequest) []demand {
+// demandsOf counts the units that the attempts need of each row.
+func demandsOf(in []*order.Attempt) []demand {
 	units := map[stockKey]int{}
 	for _, m := range in {
-		units[stockKeyOf(m.Placement)]++
+		units[stockKeyOf(m)]++
 	}
 	return sortedDemands(units)
 }
@@ -95,19 +95,19 @@ func (t groupTx) takeStock(lots []demand, lowered *int) []statement {
 	}
 }
 
-// assignRefusals sets the outcome of requests whose coupon's row refuses them. These are all requests
-// of a coupon that is missing or has another epoch, and the latest requests of a coupon that has
+// assignRefusals sets the error of attempts whose coupon's row refuses them. These are all attempts
+// of a coupon that is missing or has another epoch, and the latest attempts of a coupon that has
 // too few units. It reads after the rollback, because in the transaction it would not see which
 // stocks were lowered. The error says how to go on with the others.
-func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
-	ctx, cancel := context.WithTimeout(context.Background(), g.store.txTimeout)
+func (c *Committer) assignRefusals(ctx context.Context, in []*order.Attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, c.store.txTimeout)
 	defer cancel()
 	ids := make([]int64, 0, len(in))
 	for _, m := range in {
 		ids = append(ids, m.Order.CouponID)
 	}
 	slices.Sort(ids)
-	rows, err := g.store.Coupons().coupons(g.store.write.WithContext(ctx).Where("id IN ?", slices.Compact(ids)))
+	rows, err := c.store.Coupons().coupons(c.store.write.WithContext(ctx).Where("id IN ?", slices.Compact(ids)))
 	if err != nil {
 		return classify(fmt.Errorf("why a coupon refused: %w", err))
 	}
@@ -115,22 +115,22 @@ func (g *GroupCommitter) assignRefusals(in []*commitRequest) error {
 	for i := range rows {
 		found[rows[i].ID] = &rows[i]
 	}
-	left := func(m *commitRequest) error {
-		c := found[m.Order.CouponID]
+	left := func(m *order.Attempt) error {
+		now := found[m.Order.CouponID]
 		switch {
-		case c == nil:
+		case now == nil:
 			return coupon.ErrNotFound
-		case c.Epoch != m.Epoch:
+		case now.Epoch != m.Sale.Epoch:
 			return order.ErrStaleEpoch
-		case c.Left <= 0:
+		case now.Left <= 0:
 			return coupon.ErrSoldOut
 		}
-		c.Left--
+		now.Left--
 		return nil
 	}
 	err = fmt.Errorf("%w: units came back just now", errRetry)
-	for _, m := range slices.SortedStableFunc(slices.Values(in), func(a, b *commitRequest) int { return a.enqueuedAt.Compare(b.enqueuedAt) }) {
-		if m.outcome = left(m); m.outcome != nil {
+	for _, m := range in {
+		if m.Err = left(m); m.Err != nil {
 			err = errRefused
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		want, units := map[int64]error{}, map[int64]int64{}
 		id := int64(0)
 		buy := func(c coupon.Coupon, n int, err error) {
@@ -67,11 +67,11 @@ func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
 
 // The row refused, and when it was asked why, units had come back.
 func TestNobodyIsRefusedWhoseUnitCameBack(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 1)
-		m := &commitRequest{Placement: placement(c, wish(c, 1, 1))}
-		require.ErrorIs(t, h.g.assignRefusals([]*commitRequest{m}), errRetry)
-		require.NoError(t, m.outcome)
+		a := attempt(c, wish(c, 1, 1))
+		require.ErrorIs(t, h.g.assignRefusals(t.Context(), []*order.Attempt{a}), errRetry)
+		require.NoError(t, a.Err)
 	})
 }
 
@@ -80,7 +80,7 @@ func TestNobodyIsRefusedWhoseUnitCameBack(t *testing.T) {
 func TestTheRowsOfCouponsAreLockedInTheOrderOfTheirIdsAndNoOthers(t *testing.T) {
 	s := onMariaDB(t)
 	first, other, held, last := onSale(t, s, 9), onSale(t, s, 9), onSale(t, s, 9), onSale(t, s, 9)
-	h := newHall(t, s, GroupOptions{})
+	h := newHall(t, s)
 	for i, c := range []coupon.Coupon{last, held, first} {
 		h.come(t.Context(), c, wish(c, int64(i+1), int64(i+1)))
 	}
@@ -129,7 +129,7 @@ func TestTwoInstancesThatTakeOfManyCouponsDoNotDeadlock(t *testing.T) {
 	}
 	const rounds = 15
 	for round := range int64(rounds) {
-		one, two := newHall(t, s, GroupOptions{}), newHall(t, s, GroupOptions{})
+		one, two := newHall(t, s), newHall(t, s)
 		for i, c := range all {
 			id := 100*(round+1) + int64(i)
 			one.come(t.Context(), c, wish(c, id, id))

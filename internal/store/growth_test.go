@@ -42,7 +42,7 @@ func TestAGroupAsksAsOftenForManyCouponsAsForOne(t *testing.T) {
 	s := onItsOwn(t, servers.Set("log-output", "TABLE"))
 	for coupons, first := range map[int]int64{1: 100, 12: 200} {
 		raw(t, s, "TRUNCATE mysql.general_log")
-		h := newHall(t, s, GroupOptions{})
+		h := newHall(t, s)
 		h.come24(t, coupons, first)
 		h.committedInTwoTrips(t)
 	}
@@ -53,7 +53,7 @@ func TestAUsersSecondUnitTakesNoMoreTripsThanTheFirst(t *testing.T) {
 	c := onSale(t, s, 100)
 	for unit := range int64(c.LimitPerUser) {
 		raw(t, s, "TRUNCATE mysql.general_log")
-		h := newHall(t, s, GroupOptions{})
+		h := newHall(t, s)
 		for user := range int64(24) {
 			h.come(t.Context(), c, wish(c, 100*unit+user+1, user))
 		}
@@ -81,7 +81,7 @@ func (h *hall) committedInTwoTrips(t *testing.T) {
 // One order in a transaction of its own has one trip before its commit, and one more if its user
 // may have several: the begin travels with the first statement.
 func TestATransactionBeginsWithItsFirstStatement(t *testing.T) {
-	s, _ := onItsOwn(t, servers.Set("log-output", "TABLE")).grouped(GroupOptions{MaxOrders: 1})
+	s, _ := onItsOwn(t, servers.Set("log-output", "TABLE")).grouped(CommitOptions{})
 	c := onSale(t, s, 20)
 	said := trips(t, s, func() { require.NoError(t, place(t.Context(), s, c, wish(c, 1, 1))) })
 	require.Equal(t, [][]string{
@@ -151,7 +151,7 @@ func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
 			raw(t, s, fmt.Sprintf(sold, "1000 + seq, 107", "seq_20001_to_23000")) // to one user
 			raw(t, s, "ANALYZE TABLE orders")
 			for coupons, first := range map[int]int64{1: 100, 12: 200} {
-				h := newHall(t, s, GroupOptions{})
+				h := newHall(t, s)
 				h.come24(t, coupons, first)
 				var before, looks int
 				h.g.stepHook = func(_ context.Context, next step) error {

@@ -24,7 +24,7 @@ func killing(t *testing.T, s *subject, c coupon.Coupon) func(context.Context, or
 			return err
 		}
 		raw(t, s, "KILL ?", id)
-		return opened.TakeOne(ctx, placement(c, wish(c, 1, 1)))
+		return opened.TakeOne(ctx, c)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestACallerWhoLeavesInTheMiddleLeavesNothingBehind(t *testing.T) {
 			"between two statements": func(ctx context.Context, tx order.Tx, cancel func()) error {
 				require.NoError(t, tx.Insert(ctx, wish(c, 1, 1)))
 				cancel()
-				return tx.TakeOne(ctx, placement(c, wish(c, 1, 1)))
+				return tx.TakeOne(ctx, c)
 			},
 			"before the commit": func(ctx context.Context, tx order.Tx, cancel func()) error {
 				require.NoError(t, placing(ctx, tx, c, wish(c, 1, 1)))

@@ -30,11 +30,20 @@ type subject struct {
 }
 
 // alone returns the same store with a transaction for each order.
-func (s *subject) alone() *subject { return &subject{s.Store, order.Single{Tx: s.Store}} }
+func (s *subject) alone() *subject { return &subject{s.Store, statementByStatement{s.Store}} }
 
-// grouped is the same store with a group of its own.
-func (s *subject) grouped(o GroupOptions) (*subject, *GroupCommitter) {
-	g := s.GroupCommitter(o)
+// statementByStatement commits each order as the Committer does when its transaction has failed.
+type statementByStatement struct{ *Store }
+
+func (s statementByStatement) Place(ctx context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		a.Err = s.placeAlone(ctx, a)
+	}
+}
+
+// grouped is the same store with a Committer.
+func (s *subject) grouped(o CommitOptions) (*subject, *Committer) {
+	g := s.Committer(o)
 	return &subject{s.Store, g}, g
 }
 
@@ -57,7 +66,7 @@ func onBoth(t *testing.T, test func(t *testing.T, s *subject)) {
 		t.Run(name, func(t *testing.T) {
 			t.Run("single", func(t *testing.T) { test(t, open(t)) })
 			t.Run("group", func(t *testing.T) {
-				s, _ := open(t).grouped(GroupOptions{})
+				s, _ := open(t).grouped(CommitOptions{})
 				test(t, s)
 			})
 		})
@@ -163,31 +172,25 @@ func wish(c coupon.Coupon, id, user int64) order.Order {
 
 // place commits an order as package order does.
 func place(ctx context.Context, s *subject, c coupon.Coupon, o order.Order) error {
-	_, err := s.committer.Place(ctx, placement(c, o))
-	return err
+	a := attempt(c, o)
+	a.Context = ctx
+	s.committer.Place(ctx, []*order.Attempt{a})
+	return a.Err
 }
 
-func placement(c coupon.Coupon, o order.Order) order.Placement {
-	return order.Placement{Order: o, Limit: c.LimitPerUser, Epoch: c.Epoch}
+func attempt(c coupon.Coupon, o order.Order) *order.Attempt {
+	return &order.Attempt{Context: context.Background(), Sale: c, Order: o}
 }
 
 // placing writes an order as place does, in a transaction that goes on.
 func placing(ctx context.Context, tx order.Tx, c coupon.Coupon, o order.Order) error {
-	_, err := order.Single{Tx: begun{tx}}.Place(ctx, placement(c, o))
-	return err
-}
-
-// begun is the Transactor of a transaction that its caller commits.
-type begun struct{ tx order.Tx }
-
-func (b begun) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	return work(ctx, b.tx)
+	return statementsOf(ctx, tx, attempt(c, o))
 }
 
 // placeAnd places, and does something when all but the commit is done, which it may
 // refuse.
 func placeAnd(ctx context.Context, s *subject, c coupon.Coupon, o order.Order, then func(ctx context.Context) error) error {
-	g, grouped := s.committer.(*GroupCommitter)
+	g, grouped := s.committer.(*Committer)
 	if !grouped {
 		return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 			if err := placing(ctx, tx, c, o); err != nil {

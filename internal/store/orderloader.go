@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/platform/gather"
 )
 
 // orderLoader reads orders, by their ids or by their requests, for many callers in common
-// statements: what is asked for while a read is under way is the next one. A buyer whose
-// request is queued asks again and again, and of a crowd that is told "sold out" each may
-// have an order from before: a statement for each would be most of what they cost.
+// statements: the queries that arrive during a read share the next one. A buyer whose request is queued polls again and
+// again, and each buyer who gets the answer sold_out may have an earlier order. A statement for each would be most of
+// their cost.
 //
 //	Get ─▶ waiting ─┐
 //	Get ─▶ waiting ─┤ SELECT … of each id and its user
@@ -23,14 +23,10 @@ import (
 // that has seen a commit finds its order here. A caller that leaves does not end the
 // read of another.
 type orderLoader struct {
-	keyOf      func(orderRow) any // the part of the key beside the user
-	read       func(ctx context.Context, of []*orderQuery) ([]orderRow, error)
-	timeout    time.Duration // of one statement
-	mu         sync.Mutex
-	waiting    []*orderQuery
-	maxReaders int // readers at once
-	readers    int
-	lastStart  time.Time // the latest statement
+	keyOf   func(orderRow) any // the part of the key without the user
+	read    func(ctx context.Context, of []*orderQuery) ([]orderRow, error)
+	timeout time.Duration // of one statement
+	queries *gather.Gatherer[*orderQuery]
 }
 
 // orderQuery is one caller's question.
@@ -49,9 +45,9 @@ type orderKey struct {
 
 const (
 	keysPerStatement = 128 // orders of one statement
-	// One reader makes the largest groups. A statement that hangs must not keep the others
-	// waiting, so when one takes long another goes beside it.
-	maxLoaderReaders, slowRead = 4, 20 * time.Millisecond
+	// One read at a time has the largest statements. A statement that hangs must not keep the others
+	// waiting, so another begins when one takes long.
+	maxReads, slowRead = 4, 20 * time.Millisecond
 )
 
 // load waits for the answer, or until ctx ends.
@@ -60,57 +56,16 @@ func (l *orderLoader) load(ctx context.Context, id any, userID int64) (order.Ord
 		return order.Order{}, wrap(err, "read an order")
 	}
 	q := &orderQuery{key: orderKey{id, userID}, done: make(chan struct{})}
-	l.mu.Lock()
-	l.waiting = append(l.waiting, q)
-	l.mu.Unlock()
-	l.startReader()
-	slow := time.NewTimer(2 * slowRead)
-	defer slow.Stop()
-	for {
-		select {
-		case <-q.done:
-			return q.order, q.err
-		case <-slow.C:
-			l.startReader()
-		case <-ctx.Done():
-			return order.Order{}, wrap(ctx.Err(), "read an order")
-		}
+	l.queries.Add(q)
+	select {
+	case <-q.done:
+		return q.order, q.err
+	case <-ctx.Done():
+		return order.Order{}, wrap(ctx.Err(), "read an order")
 	}
 }
 
-// startReader lets one more reader begin, if there is none or the others take long.
-func (l *orderLoader) startReader() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) > 0 && (l.readers == 0 || l.readers < l.maxReaders && time.Since(l.lastStart) > slowRead) {
-		l.readers, l.lastStart = l.readers+1, time.Now()
-		go l.run()
-	}
-}
-
-// run reads batches until no query waits.
-func (l *orderLoader) run() {
-	for of := l.nextBatch(); len(of) > 0; of = l.nextBatch() {
-		l.process(of)
-	}
-}
-
-// nextBatch returns the queries that have waited longest. After none the reader must exit.
-func (l *orderLoader) nextBatch() []*orderQuery {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := min(len(l.waiting), keysPerStatement)
-	of := l.waiting[:n:n]
-	if l.waiting = l.waiting[n:]; len(l.waiting) == 0 {
-		l.waiting = nil
-	}
-	if n == 0 {
-		l.readers--
-	}
-	l.lastStart = time.Now()
-	return of
-}
-
+// process answers the queries of one statement.
 func (l *orderLoader) process(of []*orderQuery) {
 	defer answerAfterPanic(of)
 	ctx, cancel := context.WithTimeout(context.Background(), l.timeout)
@@ -165,11 +120,17 @@ func (s *Store) readOrders(by rowKey) func(ctx context.Context, of []*orderQuery
 	}
 }
 
-// initLoaders makes the lookups of a store.
-func (s *Store) initLoaders() {
-	s.byID = orderLoader{keyOf: func(r orderRow) any { return r.ID }, read: s.readOrders(orderByID)}
-	s.byRequest = orderLoader{keyOf: func(r orderRow) any { return r.RequestID }, read: s.readOrders(orderByRequest)}
-	for _, l := range []*orderLoader{&s.byID, &s.byRequest} {
-		l.timeout, l.maxReaders = s.txTimeout, maxLoaderReaders
-	}
+// newLoader returns a lookup of orders by a key.
+func (s *Store) newLoader(by rowKey, keyOf func(orderRow) any) *orderLoader {
+	l := &orderLoader{keyOf: keyOf, read: s.readOrders(by), timeout: s.txTimeout}
+	l.gather(maxReads)
+	return l
+}
+
+// gather bounds the statements in progress.
+func (l *orderLoader) gather(atOnce int) {
+	l.queries = gather.New(gather.Options[*orderQuery]{
+		Serve: l.process, Size: keysPerStatement, AtOnce: atOnce,
+		Another: func(_, _ int, since time.Duration) bool { return since > slowRead },
+	})
 }

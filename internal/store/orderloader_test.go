@@ -30,9 +30,8 @@ func nothing([]*orderQuery) {}
 func asking(t *testing.T, s *subject, ctx context.Context, id, user int64) (answer func() (order.Order, error)) {
 	t.Helper()
 	waiting := func() int {
-		s.byID.mu.Lock()
-		defer s.byID.mu.Unlock()
-		return len(s.byID.waiting)
+		n, _ := s.byID.queries.Standing()
+		return n
 	}
 	before, done := waiting(), make(chan struct{})
 	var o order.Order
@@ -67,7 +66,7 @@ func TestOrdersThatAreAskedForTogetherAreReadTogetherAndEachGetsItsOwn(t *testin
 		wait, begun, let := slow()
 		var sizes []int
 		watch(s, func(of []*orderQuery) { wait(of); sizes = append(sizes, len(of)) }, nothing)
-		s.byID.maxReaders = 1
+		s.byID.gather(1)
 		first := make(chan error)
 		go func() { _, err := s.Get(t.Context(), 1, 1); first <- err }()
 		<-begun
@@ -101,7 +100,7 @@ func TestAReadThatHadBegunAnswersNobodyWhoCameLater(t *testing.T) {
 		c := onSale(t, s, 20)
 		wait, begun, let := slow()
 		watch(s, nothing, wait)
-		s.byID.maxReaders = 1
+		s.byID.gather(1)
 		early := make(chan error)
 		go func() { _, err := s.Get(t.Context(), 1, 1); early <- err }()
 		<-begun
@@ -126,7 +125,7 @@ func TestAStatementThatHangsKeepsNobodyElseWaiting(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithTimeout(t.Context(), patient/2)
 	defer cancel()
-	for range maxLoaderReaders { // each is served, and not only the next one
+	for range maxReads { // each is served, and not only the next one
 		_, err := s.Get(ctx, 1, 1)
 		require.NoError(t, err)
 	}

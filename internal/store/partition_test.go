@@ -27,7 +27,7 @@ func TestOrdersCanBePartitionedByUser(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			s := split(t, onMariaDB(t))
 			if way == "group" {
-				s, _ = s.grouped(GroupOptions{})
+				s, _ = s.grouped(CommitOptions{})
 			}
 			c := sold(t, s)
 			require.ErrorIs(t, place(t.Context(), s, c, wish(c, 1, 1)), order.ErrDuplicate)
@@ -62,7 +62,7 @@ func TestAStatementAboutAUsersOrdersTouchesOnePartition(t *testing.T) {
 	c := onSale(t, s, 20)
 	said := trips(t, s, func() {
 		o := placed(t, s, c, 1, 1)
-		g, _ := s.grouped(GroupOptions{})
+		g, _ := s.grouped(CommitOptions{})
 		placed(t, g, c, 2, 1)
 		_, err := s.ByRequest(t.Context(), o.RequestID, 1)
 		require.NoError(t, err)

@@ -68,12 +68,13 @@ func TestTheLowestFreeSlotIsGivenUpToTheLimit(t *testing.T) {
 		slot := func(id, user int64) int {
 			o := wish(c, id, user)
 			o.Slot = 9 // the committer says which it is
-			got, err := s.committer.Place(t.Context(), placement(c, o))
+			a := attempt(c, o)
+			s.committer.Place(t.Context(), []*order.Attempt{a})
+			require.NoError(t, a.Err)
+			o, err := s.Get(t.Context(), id, user)
 			require.NoError(t, err)
-			o, err = s.Get(t.Context(), id, user)
-			require.NoError(t, err)
-			require.Equal(t, o.Slot, got)
-			return got
+			require.Equal(t, o.Slot, a.Order.Slot)
+			return o.Slot
 		}
 		for want := 1; want <= 3; want++ {
 			require.Equal(t, want, slot(int64(want), 1))

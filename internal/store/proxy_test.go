@@ -28,7 +28,7 @@ func behindProxies(t *testing.T, name string, test func(t *testing.T, s, direct 
 	})
 	t.Run(name+", group", func(t *testing.T) {
 		s, direct, p := behindProxy(t)
-		s, _ = s.grouped(GroupOptions{})
+		s, _ = s.grouped(CommitOptions{})
 		test(t, s, direct, p)
 	})
 }

@@ -56,8 +56,8 @@ type Store struct {
 	txTimeout          time.Duration
 	clock              func() time.Time
 	log                *slog.Logger
-	byID               orderLoader // by id
-	byRequest          orderLoader
+	byID               *orderLoader
+	byRequest          *orderLoader
 	pools              []*sql.DB
 	migrationConnector sqldriver.Connector // connects without limits, for migrations; nil on SQLite
 	stopBreaker        func()              // nil on SQLite, which is in this process
@@ -84,7 +84,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s.txTimeout, s.clock, s.log = o.TxTimeout, o.Now, o.Log
-	s.initLoaders()
+	s.byID = s.newLoader(orderByID, func(r orderRow) any { return r.ID })
+	s.byRequest = s.newLoader(orderByRequest, func(r orderRow) any { return r.RequestID })
 	if err := s.pools[0].PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("the database does not answer: %w", err), s.Close())
 	}
@@ -239,7 +240,9 @@ func (s *Store) Close() error {
 	if s.stopBreaker != nil {
 		s.stopBreaker()
 	}
-	var err error
+	ctx, cancel := context.WithTimeout(context.Background(), s.txTimeout)
+	defer cancel()
+	err := errors.Join(s.byID.queries.Close(ctx), s.byRequest.queries.Close(ctx))
 	for _, pool := range s.pools {
 		err = errors.Join(err, pool.Close())
 	}

@@ -80,8 +80,8 @@ func insertError(err error, o order.Order) error {
 
 // TakeOne lowers the stock by one. The check and the write are one statement, so no
 // reader can come between them and the stock cannot go below zero.
-func (t tx) TakeOne(ctx context.Context, p order.Placement) error {
-	couponID, epoch := p.Order.CouponID, p.Epoch
+func (t tx) TakeOne(ctx context.Context, sale coupon.Coupon) error {
+	couponID, epoch := sale.ID, sale.Epoch
 	res := t.db.WithContext(ctx).Model(&couponRow{}).Where("id = ? AND epoch = ? AND stock > 0", couponID, epoch).
 		UpdateColumn("stock", gorm.Expr("stock - 1"))
 	if res.Error != nil {

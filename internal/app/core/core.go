@@ -30,7 +30,7 @@ type Options struct {
 	Scripter  stock.Scripter   // runs what every order needs; nil is Redis
 	Prefix    string           // of the keys in Redis; "" is stock.DefaultPrefix
 	Locker    order.Locker     // of users and jobs
-	Committer order.Committer  // of orders that are placed; nil is a transaction each
+	Committer order.Committer  // of orders that are placed; nil is the database's
 	IDs       order.IDs        // may be set in Core.Deps later
 	Exclusive coupon.Exclusive // lets one load of a coupon run at a time
 	Now       func() time.Time // nil is time.Now
@@ -69,6 +69,9 @@ type Core struct {
 func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if o.Committer == nil {
+		o.Committer = o.DB.Committer(store.CommitOptions{})
 	}
 	c := &Core{
 		Stock: stock.New(o.Redis, o.RefusalTTL).WithLog(o.Log).WithCooldown(o.Cooldown),

@@ -128,27 +128,19 @@ func (t timedTransactor) InTx(ctx context.Context, work func(ctx context.Context
 	return err
 }
 
-// Committer measures the same of a committer that needs no Transactor.
-func (m *Metrics) Committer(c order.BatchCommitter) order.BatchCommitter {
+// Committer measures the transactions of orders.
+func (m *Metrics) Committer(c order.Committer) order.Committer {
 	return timedCommitter{c, m.timer("transaction")}
 }
 
 type timedCommitter struct {
-	order.BatchCommitter
+	order.Committer
 
 	transaction timer
 }
 
-func (c timedCommitter) Place(ctx context.Context, p order.Placement) (int, error) {
+func (c timedCommitter) Place(ctx context.Context, all []*order.Attempt) {
 	began := time.Now()
-	slot, err := c.BatchCommitter.Place(ctx, p)
-	c.transaction.since(began, err)
-	return slot, err
-}
-
-func (c timedCommitter) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
-	began := time.Now()
-	all := c.BatchCommitter.PlaceMany(ctx, many)
-	c.transaction.since(began, firstError(all, func(p order.Placed) error { return p.Err }))
-	return all
+	c.Committer.Place(ctx, all)
+	c.transaction.since(began, firstError(all, func(a *order.Attempt) error { return a.Err }))
 }

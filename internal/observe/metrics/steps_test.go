@@ -3,7 +3,6 @@ package metrics_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,10 +62,10 @@ func (s steps) InTx(ctx context.Context, work func(context.Context, order.Tx) er
 	return errors.Join(work(ctx, nil), s.err)
 }
 
-func (s steps) Place(_ context.Context, p order.Placement) (int, error) { return p.Limit, s.err }
-
-func (s steps) PlaceMany(_ context.Context, many []order.Placement) []order.Placed {
-	return slices.Repeat([]order.Placed{{Slot: 1, Err: s.err}}, len(many))
+func (s steps) Place(_ context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		a.Order.Slot, a.Err = 3, s.err
+	}
 }
 
 func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
@@ -89,9 +88,10 @@ func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
 			}
 			require.Equal(t, 2, worked)
 			grouped := metrics.New()
-			slot, err := grouped.Committer(inner).Place(t.Context(), order.Placement{Limit: 3})
-			require.ErrorIs(t, err, failed)
-			require.Equal(t, 3, slot)
+			a := &order.Attempt{}
+			grouped.Committer(inner).Place(t.Context(), []*order.Attempt{a})
+			require.ErrorIs(t, a.Err, failed)
+			require.Equal(t, 3, a.Order.Slot)
 			require.Contains(t, served(t, grouped), `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="transaction"} 1`)
 			text := served(t, m)
 			for _, step := range []string{"reserve", "confirm", "release", "locked", "transaction"} {

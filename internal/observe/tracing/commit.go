@@ -36,9 +36,9 @@ func (x transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	return err
 }
 
-// Committer makes a span of the transaction for each order, in the order's trace. Its context goes
-// with the placement: Group links it to the transaction that the order shares with others.
-func (t *Traces) Committer(c order.BatchCommitter) order.BatchCommitter {
+// Committer makes a span of the transaction for each order, in the order's trace. The context of an attempt goes with
+// it: Transaction links the span to the transaction that the order shares with others.
+func (t *Traces) Committer(c order.Committer) order.Committer {
 	if t == nil {
 		return c
 	}
@@ -46,44 +46,34 @@ func (t *Traces) Committer(c order.BatchCommitter) order.BatchCommitter {
 }
 
 type committer struct {
-	order.BatchCommitter
+	order.Committer
 	t *Traces
 }
 
-func (c committer) Place(ctx context.Context, p order.Placement) (int, error) {
-	if !traced(ctx) {
-		return c.BatchCommitter.Place(ctx, p)
-	}
-	ctx, span := c.t.step(ctx, transaction, client)
-	slot, err := c.BatchCommitter.Place(ctx, p)
-	end(span, err)
-	return slot, err
-}
-
-func (c committer) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
-	enter(ctx, many)
-	spans := make([]trace.Span, len(many))
-	for i := range many {
-		if p := &many[i]; traced(p.Context) {
-			p.Context, spans[i] = c.t.step(p.Context, transaction, client) //nolint:fatcontext // each is its member's own
+func (c committer) Place(ctx context.Context, all []*order.Attempt) {
+	enter(ctx, all)
+	spans, requests := make([]trace.Span, len(all)), make([]context.Context, len(all))
+	for i, a := range all {
+		if requests[i] = a.Context; traced(a.Context) {
+			a.Context, spans[i] = c.t.step(a.Context, transaction, client)
 		}
 	}
-	placed := c.BatchCommitter.PlaceMany(ctx, many)
+	c.Committer.Place(ctx, all)
 	for i, span := range spans {
 		if span != nil {
-			end(span, placed[i].Err)
+			end(span, all[i].Err)
+			all[i].Context = requests[i]
 		}
 	}
-	return placed
 }
 
-// Group is told of a transaction that has ended, before its orders are answered. If one of them is
+// Transaction is told of a transaction that has ended, before its orders are answered. If one of them is
 // traced, it makes a span of the transaction, a trace of its own, and links both ways: from the
 // transaction to the spans of its orders, and from each of these to the transaction.
-func (t *Traces) Group(placements []order.Placement, began time.Time, err error) {
+func (t *Traces) Transaction(all []*order.Attempt, began time.Time, err error) {
 	var links []trace.Link
 	var spans []trace.Span
-	for _, p := range placements {
+	for _, p := range all {
 		if traced(p.Context) {
 			span := trace.SpanFromContext(p.Context)
 			spans, links = append(spans, span), append(links, trace.Link{SpanContext: span.SpanContext()})
@@ -93,18 +83,18 @@ func (t *Traces) Group(placements []order.Placement, began time.Time, err error)
 		return
 	}
 	_, group := t.tracer.Start(context.Background(), "group "+transaction, client, trace.WithNewRoot(), trace.WithTimestamp(began),
-		trace.WithLinks(links...), trace.WithAttributes(semconv.DBOperationBatchSize(len(placements))))
+		trace.WithLinks(links...), trace.WithAttributes(semconv.DBOperationBatchSize(len(all))))
 	for _, span := range spans {
 		span.AddLink(trace.Link{SpanContext: group.SpanContext()})
-		span.SetAttributes(ordersKey.Int(len(placements)))
+		span.SetAttributes(ordersKey.Int(len(all)))
 	}
 	end(group, err)
 }
 
-// OnGroup returns Group, or nil if traces are off: then nothing is gathered for it.
-func (t *Traces) OnGroup() func(placements []order.Placement, began time.Time, err error) {
+// OnTransaction returns Transaction, or nil if traces are off: then nothing is gathered for it.
+func (t *Traces) OnTransaction() func(all []*order.Attempt, began time.Time, err error) {
 	if t == nil {
 		return nil
 	}
-	return t.Group
+	return t.Transaction
 }

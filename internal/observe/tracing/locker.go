@@ -64,14 +64,14 @@ type sectionMember struct {
 type sectionKey struct{}
 
 // enter notes the traced orders that are placed in the section of ctx.
-func enter(ctx context.Context, many []order.Placement) {
+func enter(ctx context.Context, all []*order.Attempt) {
 	s, inside := ctx.Value(sectionKey{}).(*section)
 	if !inside {
 		return
 	}
-	for _, p := range many {
-		if traced(p.Context) {
-			s.members = append(s.members, sectionMember{p.Context, lock.UserKey(p.Order.UserID)})
+	for _, a := range all {
+		if traced(a.Context) {
+			s.members = append(s.members, sectionMember{a.Context, lock.UserKey(a.Order.UserID)})
 		}
 	}
 }

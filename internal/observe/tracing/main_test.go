@@ -45,9 +45,7 @@ func (r recorded) shop(s *shoptest.Shop) order.Deps {
 	d := s.Deps
 	d.Admission, d.Stock, d.Locker = r.Admission(permits{}), r.Stock(d.Stock), r.Locker(d.Locker)
 	d.Tx = r.Transactor(d.Tx)
-	if d.Committer != nil {
-		d.Committer = r.Committer(groups(s, r.OnGroup()))
-	}
+	d.Committer = r.Committer(groups(s, r.OnTransaction()))
 	return d
 }
 

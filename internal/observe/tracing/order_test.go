@@ -17,8 +17,8 @@ import (
 	"example.com/seckill/internal/testing/shoptest"
 )
 
-func groups(s *shoptest.Shop, on func([]order.Placement, time.Time, error)) order.BatchCommitter {
-	return s.DB.GroupCommitter(store.GroupOptions{OnGroup: on})
+func groups(s *shoptest.Shop, on func([]*order.Attempt, time.Time, error)) order.Committer {
+	return s.DB.Committer(store.CommitOptions{OnTransaction: on})
 }
 
 // What the lock is for: nothing of an order is written any more when its unlock begins. The data
@@ -46,7 +46,7 @@ func TestNoUnlockBeginsBeforeItsCommitHasEnded(t *testing.T) {
 			}
 			traces := r.byTrace()
 			requireOrdered(t, traces)
-			requireLinked(t, traces, commit != shoptest.Single)
+			requireLinked(t, traces)
 			whole := 0
 			for _, spans := range traces {
 				if len(named(spans, "confirm")) == 1 && len(named(spans, "unlock")) == 1 {
@@ -81,7 +81,7 @@ func requireOrdered(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
 
 // requireLinked fails if the transaction of a group and those of its orders do not lead to each
 // other, or if an order's unlock began before the group had committed.
-func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan, grouped bool) {
+func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan) {
 	t.Helper()
 	groups, linked := map[trace.SpanID]sdk.ReadOnlySpan{}, map[trace.SpanID]trace.SpanID{}
 	for _, spans := range traces {
@@ -94,13 +94,13 @@ func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan, gr
 			}
 		}
 	}
-	require.Equal(t, grouped, len(groups) > 0)
+	require.NotEmpty(t, groups)
 	orders := 0
 	for _, spans := range traces {
 		for _, tx := range named(spans, "transaction") {
 			of, is := linked[tx.SpanContext().SpanID()]
 			if !is {
-				require.False(t, grouped && tx.Status().Description == "", "a transaction without its group")
+				require.False(t, tx.Status().Description == "", "a transaction without its group")
 				continue
 			}
 			orders++
@@ -111,7 +111,7 @@ func requireLinked(t *testing.T, traces map[trace.TraceID][]sdk.ReadOnlySpan, gr
 			}
 		}
 	}
-	require.Equal(t, grouped, orders > 0)
+	require.Positive(t, orders)
 }
 
 func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
@@ -144,7 +144,7 @@ func TestATraceHasTheStepsOfItsOrderInTheirOrder(t *testing.T) {
 
 // The worker's spans are in the trace of the request, which another instance may have answered.
 func TestAQueuedOrderIsOneTrace(t *testing.T) {
-	s, r := shoptest.Open(t, shoptest.Group), record(t, tracing.Options{Sample: 1})
+	s, r := shoptest.Open(t), record(t, tracing.Options{Sample: 1})
 	c := s.Sell(t, 4, 1)
 	d := r.shop(s)
 	d.Admission, d.Queue, d.QueueCapacity, d.QueueMaxAge = nil, s.Stock.Queue("one", shoptest.Patient), 100, shoptest.Patient
@@ -188,11 +188,7 @@ func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
 			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
 			c := s.Sell(t, 4, 1)
 			d := r.shop(s)
-			if commit == shoptest.Single {
-				d.Tx = r.Transactor(lostCommits{d.Tx})
-			} else {
-				d.Committer = lostGroups{r.Committer(groups(s, r.OnGroup()))}
-			}
+			d.Committer = lostCommits{r.Committer(groups(s, r.OnTransaction()))}
 			d.Orders = silent{d.Orders}
 			_, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
 			require.ErrorIs(t, err, order.ErrCommitUnknown)
@@ -202,27 +198,14 @@ func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
 	}
 }
 
-// lostCommits and lostGroups commit, and their replies are lost.
-type lostCommits struct{ order.Transactor }
+// lostCommits commits, and its replies are lost.
+type lostCommits struct{ order.Committer }
 
-func (l lostCommits) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
-	_ = l.Transactor.InTx(ctx, work)
-	return order.ErrCommitUnknown
-}
-
-type lostGroups struct{ order.BatchCommitter }
-
-func (l lostGroups) Place(ctx context.Context, p order.Placement) (int, error) {
-	_, _ = l.BatchCommitter.Place(ctx, p)
-	return 0, order.ErrCommitUnknown
-}
-
-func (l lostGroups) PlaceMany(ctx context.Context, many []order.Placement) []order.Placed {
-	placed := l.BatchCommitter.PlaceMany(ctx, many)
-	for i := range placed {
-		placed[i].Err = order.ErrCommitUnknown
+func (l lostCommits) Place(ctx context.Context, all []*order.Attempt) {
+	l.Committer.Place(ctx, all)
+	for _, a := range all {
+		a.Err = order.ErrCommitUnknown
 	}
-	return placed
 }
 
 // silent is a database that does not answer what became of an order.

@@ -24,7 +24,7 @@ type steps struct {
 	order.Stock
 	order.Locker
 	order.Transactor
-	order.BatchCommitter
+	order.Committer
 }
 
 func (steps) Do(ctx context.Context, _ string, work func(context.Context, *lock.Lease) error, _ ...lock.Option) error {
@@ -35,7 +35,7 @@ func (steps) Reserve(context.Context, order.ReserveRequest) (order.Hold, error) 
 	return order.Hold{}, nil
 }
 func (steps) Confirm(context.Context, order.Hold) error                         { return nil }
-func (steps) Place(context.Context, order.Placement) (int, error)               { return 1, nil }
+func (steps) Place(context.Context, []*order.Attempt)                           {}
 func (steps) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
 
 // With traces off the order path is made of the very same parts.
@@ -46,9 +46,9 @@ func TestOffNothingIsDecorated(t *testing.T) {
 	require.Equal(t, order.Stock(steps{}), off.Stock(steps{}))
 	require.Equal(t, order.Locker(steps{}), off.Locker(steps{}))
 	require.Equal(t, order.Transactor(steps{}), off.Transactor(steps{}))
-	require.Equal(t, order.BatchCommitter(steps{}), off.Committer(steps{}))
+	require.Equal(t, order.Committer(steps{}), off.Committer(steps{}))
 	require.Equal(t, order.Admission(permits{}), off.Admission(permits{}))
-	require.Nil(t, off.OnGroup(), "no group is gathered")
+	require.Nil(t, off.OnTransaction(), "no transaction is gathered")
 	require.False(t, off.Keeps())
 	require.Nil(t, off.Steps(1, 1))
 	off.Close(t.Context())
@@ -57,10 +57,13 @@ func TestOffNothingIsDecorated(t *testing.T) {
 		int(testing.AllocsPerRun(100, func() { _, _ = off.Place(t.Context(), order.Request{}, place) })))
 }
 
+// none are the attempts of an order that does nothing.
+var none = []*order.Attempt{{Context: context.Background()}}
+
 type parts struct {
 	stock     order.Stock
 	locker    order.Locker
-	committer order.BatchCommitter
+	committer order.Committer
 }
 
 func decorate(t *tracing.Traces) parts {
@@ -71,8 +74,8 @@ func decorate(t *tracing.Traces) parts {
 func (p parts) place(ctx context.Context, _ order.Request) (order.Order, error) {
 	_, _ = p.stock.Reserve(ctx, order.ReserveRequest{})
 	_ = p.locker.Do(ctx, "user:1", func(ctx context.Context, _ *lock.Lease) error {
-		_, err := p.committer.Place(ctx, order.Placement{})
-		return err
+		p.committer.Place(ctx, none)
+		return nil
 	})
 	return order.Order{}, p.stock.Confirm(ctx, order.Hold{})
 }

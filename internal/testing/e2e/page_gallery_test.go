@@ -23,7 +23,7 @@ func TestTheGalleryShowsAWrongImplementation(t *testing.T) {
 			v.click(`#mutants button[value="order/acknowledged-before-the-commit"]`)
 			v.hasFocus("#g-title")
 			v.says("#g-file", "internal/order/queue.go")
-			v.says("#g-diff .bad", "s.queue.Ack(ctx, e)")
+			v.says("#g-diff .bad", "s.queue.Ack(ctx, *a.entry)")
 			v.says("#g-by", "TestAnEntryIsAcknowledgedOnly")
 			v.says("#g-killers", "go test ./internal/order")
 			v.says("#g-breaks", v.word("I11"))

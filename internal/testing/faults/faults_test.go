@@ -158,8 +158,9 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 
 		p, _ = armed(t, spec)
 		done := false
-		_, err = committer{commits(func(context.Context) { done = true }), p}.Place(t.Context(), order.Placement{})
-		require.ErrorIs(t, err, order.ErrCommitUnknown, spec)
+		a := &order.Attempt{}
+		committer{commits(func(context.Context) { done = true }), p}.Place(t.Context(), []*order.Attempt{a})
+		require.ErrorIs(t, a.Err, order.ErrCommitUnknown, spec)
 		assert.Equal(t, happened, done, spec)
 	}
 }
@@ -167,10 +168,7 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 // commits is a committer that commits everything.
 type commits func(ctx context.Context)
 
-func (c commits) Place(ctx context.Context, _ order.Placement) (int, error) {
-	c(ctx)
-	return 1, nil
-}
+func (c commits) Place(ctx context.Context, _ []*order.Attempt) { c(ctx) }
 
 // A fault before the commit strikes an order that shares its transaction, too, and writes
 // nothing.
@@ -179,11 +177,12 @@ func TestAPlacementCrossesThePointsOfATransaction(t *testing.T) {
 		p, _ := armed(t, point+":lose:1")
 		written := 0
 		c := committer{commits(func(context.Context) { written++ }), p}
-		_, err := c.Place(t.Context(), order.Placement{})
-		require.ErrorIs(t, err, order.ErrUnavailable, point)
+		a, again := &order.Attempt{}, &order.Attempt{}
+		c.Place(t.Context(), []*order.Attempt{a})
+		require.ErrorIs(t, a.Err, order.ErrUnavailable, point)
 		require.Zero(t, written, point)
-		_, err = c.Place(t.Context(), order.Placement{})
-		require.NoError(t, err, point)
+		c.Place(t.Context(), []*order.Attempt{again})
+		require.NoError(t, again.Err, point)
 		require.Equal(t, 1, written, point)
 	}
 }

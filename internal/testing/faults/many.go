@@ -57,35 +57,3 @@ func (l locker) DoMany(ctx context.Context, keys []string,
 	})
 	return lostBy(lost, errs, len(keys))
 }
-
-// batchCommitter is a committer that has the calls for many, too.
-type batchCommitter struct {
-	committer
-
-	many order.BatchCommitter
-}
-
-// PlaceMany implements order.BatchCommitter. Its points are those of Place.
-func (c batchCommitter) PlaceMany(ctx context.Context, orders []order.Placement) (placed []order.Placed) {
-	for _, o := range orders {
-		c.p.witness.begins(o.Order.Fence)
-	}
-	refuse := func(lost error) []order.Placed {
-		placed := make([]order.Placed, len(orders))
-		for i := range placed {
-			placed[i].Err = lost
-		}
-		return placed
-	}
-	if lost := c.cross(ctx, len(orders)); lost != nil {
-		placed = refuse(lost)
-	} else if lost := c.p.atMany(ctx, len(orders), "commit", order.ErrCommitUnknown, func() {
-		placed = c.many.PlaceMany(context.WithValue(ctx, inside{}, true), orders)
-	}); lost != nil {
-		placed = refuse(lost)
-	}
-	for i, o := range orders {
-		c.p.witness.ends(o.Order.Fence, placed[i].Err)
-	}
-	return placed
-}

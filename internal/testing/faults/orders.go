@@ -17,13 +17,7 @@ func (p *Points) Service(parts order.Deps) order.Deps {
 	parts.Restocker = restocker{parts.Restocker, p, ""}
 	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
-	switch c := parts.Committer.(type) {
-	case nil:
-	case order.BatchCommitter:
-		parts.Committer = batchCommitter{committer{c, p}, c}
-	default:
-		parts.Committer = committer{c, p}
-	}
+	parts.Committer = committer{parts.Committer, p}
 	parts.Orders = orders{parts.Orders, p, ""}
 	if parts.Queue != nil {
 		parts.Queue = queue{parts.Queue, p}

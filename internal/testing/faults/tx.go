@@ -17,16 +17,15 @@ type transactor struct {
 // errNotSent is a COMMIT that never reached the server.
 var errNotSent = errors.New("faults: the commit was lost on its way")
 
-// InTx implements order.Transactor. The first statement names what it does: an order, a payment, a
-// cancellation or an expiry. The points before a commit are crossed inside the transaction, those
-// after it outside.
+// InTx implements order.Transactor. The first statement names its purpose: a payment, a cancellation or an expiry. The
+// points before a commit are crossed inside the transaction, those after it outside.
 func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	commit, fence := "", uint64(0)
+	commit := ""
 	err := t.Transactor.InTx(context.WithValue(ctx, inside{}, true), func(ctx context.Context, inner order.Tx) error {
 		if err := t.p.hit(ctx, "begin.after", nil); err != nil {
 			return err
 		}
-		w := &watched{Tx: inner, p: t.p, begun: &fence}
+		w := &watched{Tx: inner, p: t.p}
 		if err := work(ctx, w); err != nil {
 			return err
 		}
@@ -48,7 +47,6 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	case err == nil && commit != "":
 		err = t.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
 	}
-	t.p.witness.ends(fence, err)
 	return err
 }
 
@@ -60,18 +58,23 @@ type committer struct {
 	p *Points
 }
 
-// Place implements order.Committer.
-func (c committer) Place(ctx context.Context, pl order.Placement) (slot int, err error) {
-	c.p.witness.begins(pl.Order.Fence)
-	defer func() { c.p.witness.ends(pl.Order.Fence, err) }()
-	if err := c.cross(ctx, 1); err != nil {
-		return 0, err
+// Place implements order.Committer. A reply that is lost is lost for each order.
+func (c committer) Place(ctx context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		c.p.witness.begins(a.Order.Fence)
 	}
-	err = c.p.at(ctx, "commit", order.ErrCommitUnknown, func() error {
-		slot, err = c.Committer.Place(context.WithValue(ctx, inside{}, true), pl)
-		return err
-	})
-	return slot, err
+	lost := c.cross(ctx, len(all))
+	if lost == nil {
+		lost = c.p.atMany(ctx, len(all), "commit", order.ErrCommitUnknown, func() {
+			c.Committer.Place(context.WithValue(ctx, inside{}, true), all)
+		})
+	}
+	for _, a := range all {
+		if lost != nil {
+			a.Err = lost
+		}
+		c.p.witness.ends(a.Order.Fence, a.Err)
+	}
 }
 
 // cross crosses the points before the commit, once for each of n orders.
@@ -91,38 +94,9 @@ func (c committer) cross(ctx context.Context, n int) error {
 // it: the caller abandons it.
 type watched struct {
 	order.Tx
-	p     *Points
-	begun *uint64 // the fence that the order is written under; 0: no order yet
-	what  string  // "" for an order, else "pay.", "cancel." or "expire."
-	idle  bool    // there was nothing to do
-}
-
-// Fence implements order.Tx.
-func (w *watched) Fence(ctx context.Context, userID int64, fence uint64) error {
-	if w.begun != nil && *w.begun == 0 { // the work may run again
-		*w.begun = fence
-		w.p.witness.begins(fence)
-	}
-	return w.p.at(ctx, "fence", nil, func() error { return w.Tx.Fence(ctx, userID, fence) })
-}
-
-// FreeSlot implements order.Tx.
-func (w *watched) FreeSlot(ctx context.Context, couponID, userID int64, limit int) (slot int, err error) {
-	err = w.p.at(ctx, "slot", nil, func() (err error) {
-		slot, err = w.Tx.FreeSlot(ctx, couponID, userID, limit)
-		return err
-	})
-	return slot, err
-}
-
-// Insert implements order.Tx.
-func (w *watched) Insert(ctx context.Context, o order.Order) error {
-	return w.p.at(ctx, "insert", nil, func() error { return w.Tx.Insert(ctx, o) })
-}
-
-// TakeOne implements order.Tx.
-func (w *watched) TakeOne(ctx context.Context, p order.Placement) error {
-	return w.p.at(ctx, "take", nil, func() error { return w.Tx.TakeOne(ctx, p) })
+	p    *Points
+	what string // "pay.", "cancel." or "expire."
+	idle bool   // there was nothing to do
 }
 
 // Pay implements order.Tx.

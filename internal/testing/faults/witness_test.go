@@ -26,11 +26,6 @@ func (l *leases) Acquire(context.Context, string, string, time.Duration) (lock.G
 func (l *leases) Release(context.Context, string, string) error { return nil }
 
 func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
-	t.Run("single", func(t *testing.T) { locksAreWatched(t, transactions) })
-	t.Run("group", func(t *testing.T) { locksAreWatched(t, placements) })
-}
-
-func locksAreWatched(t *testing.T, way func(p *Points) func(ctx context.Context, fence uint64, during func()) error) {
 	for name, tc := range map[string]struct {
 		do   func(p *Points, b lock.Backend, write func(ctx context.Context, fence uint64, during func()) error)
 		want map[string]int
@@ -70,27 +65,13 @@ func locksAreWatched(t *testing.T, way func(p *Points) func(ctx context.Context,
 			b := p.Backend(&leases{})
 			_, err := b.Acquire(t.Context(), "user:1", "token", time.Second)
 			require.NoError(t, err)
-			tc.do(p, b, way(p))
+			tc.do(p, b, placements(p))
 			assert.Equal(t, tc.want, p.State().Broken)
 		})
 	}
 }
 
-// transactions writes an order as order.Single does.
-func transactions(p *Points) func(ctx context.Context, fence uint64, during func()) error {
-	tx := p.Service(order.Deps{Tx: fenced{}}).Tx
-	return func(ctx context.Context, fence uint64, during func()) error {
-		return tx.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-			if err := tx.Fence(ctx, 1, fence); err != nil || during == nil {
-				return err
-			}
-			during()
-			return nil
-		})
-	}
-}
-
-// placements writes an order as a group committer does.
+// placements writes an order as the committer does.
 func placements(p *Points) func(ctx context.Context, fence uint64, during func()) error {
 	return func(ctx context.Context, fence uint64, during func()) error {
 		c := p.Service(order.Deps{Committer: commits(func(context.Context) {
@@ -98,8 +79,9 @@ func placements(p *Points) func(ctx context.Context, fence uint64, during func()
 				during()
 			}
 		})}).Committer
-		_, err := c.Place(ctx, order.Placement{Order: order.Order{UserID: 1, Fence: fence}})
-		return err
+		a := &order.Attempt{Order: order.Order{UserID: 1, Fence: fence}}
+		c.Place(ctx, []*order.Attempt{a})
+		return a.Err
 	}
 }
 
@@ -128,8 +110,7 @@ func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
 	require.Empty(t, p.State().Broken)
 	require.NoError(t, parts.Tx.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { return ask(ctx) }))
 	require.Equal(t, map[string]int{lockInside: 1}, p.State().Broken)
-	_, err := parts.Committer.Place(t.Context(), order.Placement{})
-	require.NoError(t, err)
+	parts.Committer.Place(t.Context(), []*order.Attempt{{}})
 	require.Equal(t, map[string]int{lockInside: 2}, p.State().Broken)
 }
 

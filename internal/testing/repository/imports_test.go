@@ -21,7 +21,7 @@ const modulePath = "example.com/seckill/"
 var domain = map[string][]string{
 	"internal/coupon":        {},
 	"internal/lock":          {},
-	"internal/order":         {"internal/coupon", "internal/lock"},
+	"internal/order":         {"internal/coupon", "internal/lock", "internal/platform/gather"},
 	"internal/lottery":       {"internal/coupon", "internal/lock", "internal/order"},
 	"internal/testing/model": {}, // the domain's model, which knows nothing of the program
 }

@@ -63,24 +63,19 @@ type Commit string
 
 // The ways to commit. The default is Batch, as in the program.
 const (
-	Batch  Commit = "batch"  // every step once for many orders
-	Group  Commit = "group"  // one transaction for many
-	Single Commit = "single" // a transaction each, of order.Single, as the fallback of a batch
+	Batch  Commit = "batch"  // every step once for many orders: order.batch_size 256
+	Single Commit = "single" // a transaction each: order.batch_size 1
 )
 
 // Commits are all of them.
-var Commits = []Commit{Batch, Group, Single}
+var Commits = []Commit{Batch, Single}
 
 // committer returns the committer of the way, and the size of its batches.
 func (c Commit) committer(db *store.Store) (order.Committer, int) {
-	switch c {
-	case Single:
-		return nil, 0
-	case Group:
-		return db.GroupCommitter(store.GroupOptions{}), 0
-	case Batch:
+	if c == Single {
+		return db.Committer(store.CommitOptions{AtOnce: 8}), 1
 	}
-	return db.GroupCommitter(store.GroupOptions{}), 256
+	return db.Committer(store.CommitOptions{}), 256
 }
 
 // stores are what instances have in common.
@@ -104,7 +99,12 @@ func OnBoth(t *testing.T, test func(t *testing.T, s *Shop)) {
 // in each database. The Commit is Batch if none is given.
 func Open(t testing.TB, commit ...Commit) *Shop {
 	t.Helper()
-	migrated := MySQL(t)
+	return OpenOn(t, MySQL(t), commit...)
+}
+
+// OpenOn is Open on a database that has the schema, and that nothing else uses.
+func OpenOn(t testing.TB, migrated store.Options, commit ...Commit) *Shop {
+	t.Helper()
 	raw, err := sql.Open("mysql", migrated.MySQL)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, raw.Close()) })
@@ -129,7 +129,7 @@ func OpenEmbedded(t *testing.T) *Shop {
 func MySQL(t testing.TB) store.Options {
 	t.Helper()
 	return store.Options{MySQL: testservers.MigratedDSN(t, func(ctx context.Context, dsn string) error {
-		return migrate(ctx, store.Options{MySQL: dsn})
+		return Migrate(ctx, store.Options{MySQL: dsn})
 	})}
 }
 
@@ -137,12 +137,13 @@ func MySQL(t testing.TB) store.Options {
 func SQLite(t testing.TB, e *embedded.Stores) store.Options {
 	t.Helper()
 	testservers.CopySQLite(t, e.SQLitePath(), func(ctx context.Context, dsn string) error {
-		return migrate(ctx, store.Options{SQLite: dsn})
+		return Migrate(ctx, store.Options{SQLite: dsn})
 	})
 	return store.Options{SQLite: e.SQLiteDSN()}
 }
 
-func migrate(ctx context.Context, o store.Options) error {
+// Migrate creates the schema in a database.
+func Migrate(ctx context.Context, o store.Options) error {
 	o.MaxOpen, o.MaxIdle, o.TxTimeout = 1, 1, Patient
 	db, err := store.Open(ctx, o)
 	if err != nil {

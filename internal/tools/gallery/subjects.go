@@ -23,7 +23,7 @@ var subjects = []subject{
 		{"testing/locktest/do-releases-before-the-work-returned", "I10"},
 		{"testing/locktest/do-releases-an-unknown-outcome", "I10"},
 		{"store/begin-without-its-level", ""},
-		{"order/hot-row-first", ""},
+		{"store/hot-row-first", ""},
 		{"order/reconciled-without-the-lock", ""},
 	}},
 	{Text{"Whose lock it is", "锁归谁所有"}, []pick{
@@ -49,7 +49,6 @@ var subjects = []subject{
 	}},
 	{Text{"No more than the limit", "不超过每人限购"}, []pick{
 		{"order/limit-not-counted", "I3"},
-		{"store/group-limit-not-counted", "I3"},
 		{"order/slot-not-written", "I3"},
 		{"stock/second-past-the-limit", "I3"},
 		{"stock/second-open-hold-not-counted", "I3"},
@@ -115,7 +114,6 @@ var subjects = []subject{
 		{"store/group-takes-for-the-refused", "I1"},
 		{"order/batch-answers-mixed-up", "I7"},
 		{"stock/member-told-anothers-answer", ""},
-		{"store/group-of-one-user", ""},
 		{"store/group-locks-in-any-order", ""},
 		{"store/group-deadlock-fails-all", ""},
 		{"order/batch-ignores-who-left", ""},

@@ -77,7 +77,7 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
 	path := core.New(core.Options{
 		DB: db, Redis: client, Prefix: prefix, IDs: numbers, Log: quiet,
-		Committer: order.Single{Tx: &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}},
+		Committer: &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}},
 		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
 		Loading:   func(s coupon.Shards) coupon.Shards { return loader{s, slices.Contains(off, counter)} },
 		Shards:    4, RefusalTTL: time.Hour, CacheRefresh: time.Hour, PayWithin: time.Hour, Cleanup: longWait,

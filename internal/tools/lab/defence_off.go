@@ -140,6 +140,27 @@ func (t *transactor) meet(user int64) {
 	}
 }
 
+// Place implements order.Committer statement by statement, so that each statement can be left out. The program sends
+// the same statements in the same order, many orders together.
+func (t *transactor) Place(ctx context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		a.Err = t.InTx(ctx, func(ctx context.Context, tx order.Tx) (err error) {
+			o := a.Order
+			if err := tx.Fence(ctx, o.UserID, o.Fence); err != nil {
+				return err
+			}
+			if o.Slot, err = tx.FreeSlot(ctx, o.CouponID, o.UserID, a.Sale.LimitPerUser); err != nil {
+				return err
+			}
+			if err := tx.Insert(ctx, o); err != nil {
+				return err
+			}
+			a.Order.Slot = o.Slot
+			return tx.TakeOne(ctx, a.Sale)
+		})
+	}
+}
+
 type labTx struct {
 	order.Tx
 	t *transactor
@@ -171,9 +192,9 @@ func (x labTx) Insert(ctx context.Context, o order.Order) error {
 }
 
 // TakeOne does nothing if the conditional update is off.
-func (x labTx) TakeOne(ctx context.Context, p order.Placement) error {
+func (x labTx) TakeOne(ctx context.Context, sale coupon.Coupon) error {
 	if slices.Contains(x.t.off, update) {
 		return nil
 	}
-	return x.Tx.TakeOne(ctx, p)
+	return x.Tx.TakeOne(ctx, sale)
 }

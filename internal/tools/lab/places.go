@@ -16,8 +16,8 @@ func at(file, code, en, zh string) harness.Place {
 }
 
 const (
-	locked   = "return s.locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {"
-	fenceRow = `Where("user_id = ? AND fence <= ?", userID, fence).UpdateColumn("fence", fence)`
+	locked   = "s.locked(ctx, held, func(ctx context.Context, locked attempts) {"
+	fenceRow = `mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = IF(VALUES(fence) < fence, fence + ~0, VALUES(fence))",`
 )
 
 // places are by the name of the experiment.
@@ -36,7 +36,7 @@ var places = map[string]harness.Place{
 		"the lease is renewed meanwhile, and the work's context ends with it", "期间自动续期；租约一丢，工作的 context 随之结束"),
 	"renew-anothers-lock": at("internal/lock/redislock/renew.lua", "if string.sub(value, 1, #ARGV[1] + 1) ~= ARGV[1] .. ' ' then",
 		"a renewal compares the token first, in the same script", "续期之前先比较令牌，且在同一个脚本里"),
-	"stale-holder": at("internal/store/tx.go", fenceRow,
+	"stale-holder": at("internal/store/statements.go", fenceRow,
 		"the first statement of each transaction: a smaller fence cannot pass", "每个事务的第一条语句：较小的栅栏过不去"),
 	"loss-told-late": at("internal/lock/renewer.go", "return !time.Now().Before(h.loseAt)",
 		"a holder takes its lease for lost by its own clock, a margin before its end", "持有者按自己的时钟、提前一段余量认定租约已丢失"),
@@ -48,12 +48,12 @@ var places = map[string]harness.Place{
 		"the whole transaction is rolled back and run again from its begin", "整个事务回滚，从头再来"),
 	"after-lock-wait-timeout": at("internal/store/errors.go", "1205,             // lock wait timeout",
 		"the whole transaction is rolled back and run again from its begin", "整个事务回滚，从头再来"),
-	"for-update-missing-row": at("internal/store/tx.go", fenceRow,
+	"for-update-missing-row": at("internal/store/statements.go", fenceRow,
 		"no locking read of a row that may be missing: READ COMMITTED has no gap locks, and the row is inserted if it is not there",
 		"不对可能不存在的行加锁读：读已提交没有间隙锁，没有行就插入"),
 	"foreign-key-hot-row": at("sql/mysql/00002_orders.sql", "no foreign key to coupons",
 		"an order does not touch the coupon's row before its turn", "插入订单不会提前碰优惠券那一行"),
-	"hot-row-last": at("internal/order/placement.go", "return tx.TakeOne(ctx, p)",
+	"hot-row-last": at("internal/store/statements.go", "err := t.execBatch(ctx, slices.Concat(fences, t.insertOrders(group), t.takeStock(lots, &lowered))...)",
 		"the coupon's row comes last, and is held over the commit alone", "优惠券那一行放在最后，只锁到提交"),
 	"same-pool": at("internal/app/wire.go", "return mysqllock.NewLeaseRow(pool), pool.Close, nil",
 		"locks that live in the database have a pool of their own", "放在数据库里的锁有自己的连接池"),
@@ -67,9 +67,9 @@ var places = map[string]harness.Place{
 		"a lease in the database ends by the database's clock, whether its holder lives or not", "数据库里的租约按数据库的时钟到期，与持有者死活无关"),
 	"optimistic-watch": at("internal/stock/lua/reserve.lua", "local left = counter(stock)",
 		"one script reads, decides and writes: there is nothing to try again", "读取、判断、写入在同一个脚本里，不需要重试"),
-	"compare-and-set-aba": at("internal/store/tx.go", fenceRow,
+	"compare-and-set-aba": at("internal/store/statements.go", fenceRow,
 		"a fence grows and never comes back, so an old one is seen as old", "栅栏只增不减，旧值一眼可辨"),
-	"version-beside-lock": at("internal/store/tx.go", fenceRow,
+	"version-beside-lock": at("internal/store/statements.go", fenceRow,
 		"the fence is checked by each transaction, whatever lock it holds", "每个事务都检查栅栏，不管它持有哪把锁"),
 	"herd": at("internal/lock/queue.go", "func (q *queue) enter(ctx context.Context, p *place, closing <-chan struct{}) (turn, error) {",
 		"callers of one process queue inside it, and the first alone asks the server", "同一进程的等待者在本地排队，只由队首询问服务端"),

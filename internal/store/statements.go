@@ -13,9 +13,9 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// groupTx is what order.Single does, for many at once, in one round trip or two: each step is one
+// groupTx is what placeAlone does, for many orders at once, in one round trip or two: each step is one
 // statement, or two, however many coupons they buy, and those of a trip are sent
-// together (batch.go). Rows are touched in the order of their keys, so that the
+// together (roundtrip.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
 //
 // A trip sets the outcome of the members that it refuses. An error of its own is the
@@ -27,19 +27,19 @@ type groupTx struct {
 
 // checkFencesAndSlots raises the fences, finds whose was larger, and gives each order the
 // lowest slot that is free.
-func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest) error {
+func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*order.Attempt) error {
 	seen, used := make(map[int64]uint64, len(group)), map[slotKey][]int{}
-	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
+	slices.SortFunc(group, func(a, b *order.Attempt) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
 	if err := t.execBatch(ctx, slices.Concat(t.upsertFences(group, seen), t.loadSlots(group, used))...); err != nil {
 		return fmt.Errorf("fences and slots: %w", err)
 	}
 	for _, m := range group {
 		o := &m.Order
 		if seen[o.UserID] > o.Fence { // it knows nothing of slots, so this is its answer
-			m.outcome = &order.StaleFenceError{Given: o.Fence, Seen: seen[o.UserID]}
+			m.Err = &order.StaleFenceError{Given: o.Fence, Seen: seen[o.UserID]}
 			continue
 		}
-		o.Slot, m.outcome = freeSlot(used[slotKey{o.CouponID, o.UserID}], m.Limit)
+		o.Slot, m.Err = freeSlot(used[slotKey{o.CouponID, o.UserID}], m.Sale.LimitPerUser)
 	}
 	return nil
 }
@@ -47,14 +47,14 @@ func (t groupTx) checkFencesAndSlots(ctx context.Context, group []*commitRequest
 // writeOrders inserts the orders and lowers the stocks, which are the hot rows and so come
 // last. If a unique index refuses the orders, as a whole, halves of them tell whose it
 // was, and the stocks are lowered for the others.
-func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error {
-	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
+func (t groupTx) writeOrders(ctx context.Context, group []*order.Attempt) error {
+	slices.SortFunc(group, func(a, b *order.Attempt) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
 	lots := demandsOf(group)
 	var lowered int
 	err := t.execBatch(ctx, slices.Concat(t.insertOrders(group), t.takeStock(lots, &lowered))...)
 	if isDuplicate(err) {
 		if err = t.insertByHalves(ctx, group, err); err == nil {
-			lots = demandsOf(remaining(group))
+			lots = demandsOf(unrefused(group))
 			err = t.execBatch(ctx, t.takeStock(lots, &lowered)...)
 		}
 	}
@@ -67,16 +67,16 @@ func (t groupTx) writeOrders(ctx context.Context, group []*commitRequest) error 
 	return nil
 }
 
-// errLook: a fence or a unique index refused what was written without a look.
+// errLook: a fence or a unique index refused rows that were written without a look.
 var errLook = errors.New("store: what was written without a look was refused")
 
 // writeAtOnce writes fences, orders and units of users who may have one slot each, so that it is
 // known which. There is nothing to read: a smaller fence than the user's fails, and so does
 // a slot, a request or an id that is taken. Nothing of the group can be committed then.
-func (t groupTx) writeAtOnce(ctx context.Context, group []*commitRequest) error {
-	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
+func (t groupTx) writeAtOnce(ctx context.Context, group []*order.Attempt) error {
+	slices.SortFunc(group, func(a, b *order.Attempt) int { return cmp.Compare(a.Order.UserID, b.Order.UserID) })
 	fences := []statement{t.writeFences(group, raiseFenceSQL)}
-	slices.SortFunc(group, func(a, b *commitRequest) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
+	slices.SortFunc(group, func(a, b *order.Attempt) int { return cmp.Compare(a.Order.ID, b.Order.ID) })
 	for _, m := range group {
 		m.Order.Slot = 1
 	}
@@ -111,7 +111,7 @@ var upsertFenceSQL = map[dialect]string{
 // upsertFences raises every user's fence and reads into seen what there is then. From
 // there on the rows are locked: a later holder of a user's lock waits for this
 // transaction.
-func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []statement {
+func (t groupTx) upsertFences(in []*order.Attempt, seen map[int64]uint64) []statement {
 	users := make([]any, 0, len(in))
 	for _, m := range in {
 		users = append(users, m.Order.UserID)
@@ -127,8 +127,8 @@ func (t groupTx) upsertFences(in []*commitRequest, seen map[int64]uint64) []stat
 	}
 }
 
-// writeFences writes every user's fence, and has the database do with one that is there as it is told.
-func (t groupTx) writeFences(in []*commitRequest, onConflict map[dialect]string) statement {
+// writeFences writes every user's fence; onConflict says what the database does with an older fence.
+func (t groupTx) writeFences(in []*order.Attempt, onConflict map[dialect]string) statement {
 	rows := make([]any, 0, 2*len(in))
 	for _, m := range in {
 		rows = append(rows, m.Order.UserID, m.Order.Fence)
@@ -136,15 +136,15 @@ func (t groupTx) writeFences(in []*commitRequest, onConflict map[dialect]string)
 	return statement{sql: "INSERT INTO fences (user_id, fence) VALUES " + placeholders(len(in), 2) + onConflict[t.dialect], args: rows}
 }
 
-// slotJoinSQL joins what is looked for, as w, with the orders, as o, in that direction: each
-// pair is one look into the unique index, whatever the statistics say. A list of pairs
+// slotJoinSQL joins the wanted pairs, as w, with the orders, as o, in that direction: each
+// pair is one look into the unique index, even with wrong statistics. A list of pairs
 // behind IN costs the planner of MariaDB several times as much as the looks.
 var slotJoinSQL = map[dialect]string{
 	mysqlDialect:  " STRAIGHT_JOIN orders AS o FORCE INDEX (orders_slot)",
 	sqliteDialect: " CROSS JOIN orders AS o",
 }
 
-// usedSlotsSQL reads the slots in use of so many users, each of one coupon: pairs of
+// usedSlotsSQL reads the slots in use of some users, each of one coupon: pairs of
 // parameters. Of a single user it says in which partition to look; the looks of the
 // others find theirs one by one.
 func usedSlotsSQL(d dialect, users int) string {
@@ -159,7 +159,7 @@ func usedSlotsSQL(d dialect, users int) string {
 type slotKey struct{ coupon, user int64 }
 
 // loadSlots reads into used the slots that live orders of the users have.
-func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statement {
+func (t groupTx) loadSlots(in []*order.Attempt, used map[slotKey][]int) []statement {
 	args := make([]any, 0, 2*len(in))
 	for _, m := range in {
 		args = append(args, m.Order.CouponID, m.Order.UserID)
@@ -174,13 +174,13 @@ func (t groupTx) loadSlots(in []*commitRequest, used map[slotKey][]int) []statem
 
 // insertByHalves inserts the orders that were refused together, one half after the other, and
 // so on, until it is known whose refusal it was.
-func (t groupTx) insertByHalves(ctx context.Context, refused []*commitRequest, because error) error {
+func (t groupTx) insertByHalves(ctx context.Context, refused []*order.Attempt, because error) error {
 	if len(refused) == 1 {
-		refused[0].outcome = insertError(because, refused[0].Order)
+		refused[0].Err = insertError(because, refused[0].Order)
 		return nil
 	}
 	half := len(refused) / 2
-	for _, in := range [][]*commitRequest{refused[:half], refused[half:]} {
+	for _, in := range [][]*order.Attempt{refused[:half], refused[half:]} {
 		err := t.execBatch(ctx, t.insertOrders(in)...)
 		if isDuplicate(err) {
 			err = t.insertByHalves(ctx, in, err)
@@ -195,7 +195,7 @@ func (t groupTx) insertByHalves(ctx context.Context, refused []*commitRequest, b
 // orderColumns are all of orders, in the order of an insert.
 const orderColumns = "id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at"
 
-func (t groupTx) insertOrders(in []*commitRequest) []statement {
+func (t groupTx) insertOrders(in []*order.Attempt) []statement {
 	args := make([]any, 0, 11*len(in))
 	for _, m := range in {
 		r := rowOfOrder(m.Order)
@@ -205,7 +205,7 @@ func (t groupTx) insertOrders(in []*commitRequest) []statement {
 	return []statement{{sql: "INSERT INTO orders (" + orderColumns + ") VALUES " + placeholders(len(in), 11), args: args}}
 }
 
-// placeholders are n parentheses of so many parameters.
+// placeholders are n parentheses of parameters.
 func placeholders(n, params int) string {
 	one := "(" + strings.Repeat("?,", params-1) + "?)"
 	return strings.Repeat(one+",", n-1) + one

@@ -13,75 +13,68 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// hall is a group whose members all come together: whoever comes waits until the
-// test has everybody, and then they are in one transaction.
+// hall has the attempts of one transaction: they come, and open commits them together.
 type hall struct {
 	*subject
-	g      *GroupCommitter
-	t      *testing.T
-	sizes  chan int // of each transaction that was committed
-	errs   chan result
-	placed int
+	g    *Committer
+	t    *testing.T
+	size chan int // of each transaction that was committed
+	all  []*order.Attempt
 }
 
-type result struct {
-	id  int64
-	err error
-}
-
-func newHall(t *testing.T, s *subject, o GroupOptions) *hall {
-	h := &hall{t: t, sizes: make(chan int, 1000), errs: make(chan result, 1000)}
-	o.Committers = 1
-	o.OnCommit = func(n int, _ time.Duration) { h.sizes <- n }
-	h.subject, h.g = s.grouped(o)
-	h.g.queue.workers = 1 // nobody is served yet
+func newHall(t *testing.T, s *subject) *hall {
+	h := &hall{t: t, size: make(chan int, 1000)}
+	h.subject, h.g = s.grouped(CommitOptions{OnCommit: func(n int, _ time.Duration) { h.size <- n }})
 	return h
 }
 
-// come places an order that waits with those who came before.
+// come adds an order.
 func (h *hall) come(ctx context.Context, c coupon.Coupon, o order.Order) {
-	h.t.Helper()
-	want := h.waiting() + 1
-	h.placed++
-	go func() { h.errs <- result{o.ID, place(ctx, h.subject, c, o)} }()
-	require.Eventually(h.t, func() bool { return h.waiting() == want }, patient, time.Millisecond)
+	a := attempt(c, o)
+	a.Context = ctx
+	h.all = append(h.all, a)
 }
 
-func (h *hall) waiting() int {
-	h.g.queue.mu.Lock()
-	defer h.g.queue.mu.Unlock()
-	return len(h.g.queue.waiting)
-}
-
-// open serves everybody, and gives each one's answer.
+// open commits all orders, and those alone that cannot be committed with others, as package order does. It returns
+// the error of each by its id.
 func (h *hall) open() map[int64]error {
 	h.t.Helper()
-	go h.g.run()
-	all := map[int64]error{}
-	for range h.placed {
-		one := <-h.errs
-		all[one.id] = one.err
+	all := h.all
+	h.commit(h.t.Context())
+	errs := map[int64]error{}
+	for _, a := range all {
+		if errors.Is(a.Err, order.ErrAlone) {
+			a.Err = nil
+			h.g.Place(h.t.Context(), []*order.Attempt{a})
+		}
+		errs[a.Order.ID] = a.Err
 	}
-	h.placed = 0
-	return all
+	return errs
+}
+
+// commit commits all orders in one call.
+func (h *hall) commit(ctx context.Context) {
+	all := h.all
+	h.all = nil
+	h.g.Place(ctx, all)
 }
 
 // groups are the sizes of the transactions that were committed since.
 func (h *hall) groups() (sizes []int) {
-	for len(h.sizes) > 0 {
-		sizes = append(sizes, <-h.sizes)
+	for len(h.size) > 0 {
+		sizes = append(sizes, <-h.size)
 	}
 	return sizes
 }
 
 // inHall runs a test on each database.
-func inHall(t *testing.T, o GroupOptions, test func(t *testing.T, h *hall)) {
-	t.Run("MariaDB", func(t *testing.T) { test(t, newHall(t, onMariaDB(t), o)) })
-	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, onSQLite(t), o)) })
+func inHall(t *testing.T, test func(t *testing.T, h *hall)) {
+	t.Run("MariaDB", func(t *testing.T) { test(t, newHall(t, onMariaDB(t))) })
+	t.Run("SQLite", func(t *testing.T) { test(t, newHall(t, onSQLite(t))) })
 }
 
 func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
 		for id := range int64(20) {
 			h.come(t.Context(), c, wish(c, id+1, id+1))
@@ -103,7 +96,7 @@ func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {
 }
 
 func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c, empty, ended := onSale(t, h.subject, 100), onSale(t, h.subject, 1), onSale(t, h.subject, 100)
 		full := c
 		full.LimitPerUser = 1
@@ -182,7 +175,7 @@ func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
 }
 
 func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c, other := onSale(t, h.subject, 100), onSale(t, h.subject, 100)
 		for id := range int64(12) {
 			o := wish(c, id+1, id+1)
@@ -208,7 +201,7 @@ func TestThoseWhoAreNotDuplicatesAreCommittedTogether(t *testing.T) {
 var errAny = errors.New("any error")
 
 func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		few, none, many := onSale(t, h.subject, 4), onSale(t, h.subject, 1), onSale(t, h.subject, 50)
 		placed(t, h.alone(), none, 900, 900)
 		for id := int64(10); id > 0; id-- { // the first to come has the largest id
@@ -231,38 +224,8 @@ func TestTheLastOfAGroupAreSoldOutAndTheFirstAreServed(t *testing.T) {
 	})
 }
 
-func TestTwoOfOneUserAreNeverInOneTransaction(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
-		c := onSale(t, h.subject, 100)
-		for id := range int64(12) {
-			h.come(t.Context(), c, wish(c, id+1, id/3)) // each user has three, the limit is two; user 0 is one too
-		}
-		bought := map[int64]int{}
-		for id, err := range h.open() {
-			if err == nil {
-				bought[(id-1)/3]++
-				continue
-			}
-			require.ErrorIs(t, err, order.ErrLimitReached)
-		}
-		require.Equal(t, map[int64]int{0: 2, 1: 2, 2: 2, 3: 2}, bought)
-		together := 0
-		for _, n := range h.groups() {
-			together += n
-		}
-		require.Equal(t, 8, together, "nobody was in another's way and had to run alone")
-		for id := range int64(12) {
-			if o, err := h.Get(t.Context(), id+1, id/3); err == nil {
-				require.Contains(t, []int{1, 2}, o.Slot)
-			}
-		}
-		stock, live := left(t, h.subject, c)
-		require.Equal(t, []int64{92, 8}, []int64{stock, live})
-	})
-}
-
 func TestASlotThatIsNotTheFirstIsFoundInAGroupToo(t *testing.T) {
-	inHall(t, GroupOptions{}, func(t *testing.T, h *hall) {
+	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 100)
 		placed(t, h.alone(), c, 1, 1)
 		h.come(t.Context(), c, wish(c, 2, 1))

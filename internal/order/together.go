@@ -1,0 +1,98 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"example.com/seckill/internal/platform/gather"
+)
+
+// batchesAtOnce is how many batches are in progress at most: one is reserved and locked
+// while another is committed.
+const batchesAtOnce = 2
+
+// newGatherer returns what brings attempts together: those that arrive while batches are in progress are the
+// next. The second batch begins when the attempts that wait are at least as numerous as those in
+// progress. Every batch costs as much as several orders, so two small batches would take the processors from one large
+// batch.
+func (s *Service) newGatherer(size int, steps func(context.Context, attempts)) *gather.Gatherer[*Attempt] {
+	return gather.New(gather.Options[*Attempt]{
+		Size: size, AtOnce: batchesAtOnce,
+		Another: func(waiting, inProgress int, _ time.Duration) bool { return waiting >= inProgress },
+		Drop:    s.drop,
+		Serve: func(batch []*Attempt) {
+			all := attempts(batch)
+			ctx, cancel := all.context()
+			defer cancel()
+			defer s.leaveAfterPanic(all)
+			steps(ctx, all)
+		},
+	})
+}
+
+// together brings an attempt through the steps with others. An attempt that cannot go with them goes on by itself, and
+// so does one that has little time left, which would end the others' time.
+func (s *Service) together(a *Attempt, steps func(context.Context, attempts)) {
+	if s.batches != nil && !s.hasLittleTime(a.Context) {
+		left := a.done
+		s.batches.Add(a)
+		<-left // in a batch the steps end with its time, which is not later than the attempt's
+		if !errors.Is(a.Err, ErrAlone) {
+			return
+		}
+	}
+	a.Err, a.done = nil, nil
+	ctx, cancel := attempts{a}.context()
+	defer cancel()
+	steps(ctx, attempts{a})
+}
+
+// hasLittleTime reports whether an attempt with this context has to go by itself.
+func (s *Service) hasLittleTime(ctx context.Context) bool {
+	until, bounded := ctx.Deadline()
+	return bounded && time.Until(until) < s.cleanupIn/2
+}
+
+// drop takes an attempt that waits for a batch out of the queue if it has no time left, or little.
+func (s *Service) drop(a *Attempt) bool {
+	if err := a.Context.Err(); err != nil {
+		a.Err = fmt.Errorf("%w: waiting for a batch: %w", ErrUnavailable, err)
+	} else if s.hasLittleTime(a.Context) {
+		a.Err = ErrAlone
+	} else {
+		return false
+	}
+	a.leave()
+	return true
+}
+
+// leaveAfterPanic is deferred by a batch. A panic must not end the instance, and then the next instance to which
+// the client repeats the request. The program does not know which attempt panicked. Attempts without a hold go on
+// by themselves: the request that made its batch panic then panics in its own goroutine. Attempts with a hold are
+// in doubt, because their orders may be committed.
+func (s *Service) leaveAfterPanic(all attempts) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.log.Error("batch panicked", "orders", len(all), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	for _, a := range all.only(func(a *Attempt) bool { return a.done != nil }) {
+		if a.held() {
+			a.Err = fmt.Errorf("%w: the batch panicked", ErrCommitUnknown)
+		} else {
+			a.Err = ErrAlone
+		}
+		a.leave()
+	}
+}
+
+// Close waits until the batches in progress have ended, or ctx ends.
+func (s *Service) Close(ctx context.Context) error {
+	if s.batches == nil {
+		return nil
+	}
+	return s.batches.Close(ctx) //nolint:wrapcheck // it says what
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"example.com/seckill/internal/order"
+)
+
+// Committer is the order.Committer of a database. It commits the orders of many users in one transaction, because the
+// coupon's row, locked over a durable commit, limits the transactions a second:
+//
+//	BEGIN ─▶ the fences ─▶ the slots ─▶ the orders ─▶ the units ─▶ COMMIT
+//
+// Each order has an outcome of its own. A refused one has written nothing, and costs the others at most one more run.
+// When the transaction as such fails among several, by a deadlock, a lock wait or a statement that the database rejects
+// for one of them, each is refused with order.ErrAlone. A single order is then written statement by statement. A failed
+// commit is order.ErrCommitUnknown for all.
+type Committer struct {
+	store *Store
+	o     CommitOptions
+	turns chan struct{} // a token for each transaction in progress
+	// stepHook is called before each step of a transaction, for tests.
+	stepHook func(ctx context.Context, s step) error
+}
+
+// CommitOptions configure a Committer. The zero value is good.
+type CommitOptions struct {
+	// AtOnce is how many transactions are in progress at most; 0 is 1. More of them wait for each other at the
+	// coupon's row.
+	AtOnce int
+	// OnCommit is called with the number of orders that a transaction committed and its duration. It may be nil.
+	OnCommit func(orders int, took time.Duration)
+	// OnTransaction is called when a transaction has ended, with the attempts that it was to commit, when it began, and
+	// its error. It may be nil.
+	OnTransaction func(all []*order.Attempt, began time.Time, err error)
+}
+
+// Committer returns a Committer of this store.
+func (s *Store) Committer(o CommitOptions) *Committer {
+	return &Committer{store: s, o: o, turns: make(chan struct{}, max(1, o.AtOnce))}
+}
+
+// Place implements order.Committer. A request that is cancelled ends no transaction, because others are in it. The
+// deadline of ctx does.
+func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
+	if err := c.waitForTurn(ctx); err != nil {
+		for _, a := range all {
+			a.Err = err
+		}
+		return
+	}
+	defer func() { <-c.turns }()
+	ctx, cancel := withDeadlineOnly(ctx)
+	defer cancel()
+	defer c.failAfterPanic(all)
+	c.commit(ctx, all)
+	for _, a := range all {
+		switch {
+		case !errors.Is(a.Err, errRetry):
+		case len(all) == 1:
+			a.Err = c.store.placeAlone(ctx, a)
+		default:
+			a.Err = fmt.Errorf("%w: %w", order.ErrAlone, a.Err)
+		}
+	}
+}
+
+// waitForTurn waits until a transaction may begin, for as long as a transaction may take.
+func (c *Committer) waitForTurn(ctx context.Context) error {
+	select {
+	case c.turns <- struct{}{}:
+		return nil
+	default:
+	}
+	budget := time.NewTimer(c.store.txTimeout)
+	defer budget.Stop()
+	select {
+	case c.turns <- struct{}{}:
+		return nil
+	case <-budget.C:
+		return fmt.Errorf("%w: the budget was spent waiting for a transaction", order.ErrUnavailable)
+	case <-ctx.Done():
+		return classify(fmt.Errorf("waiting for a transaction: %w", ctx.Err()))
+	}
+}
+
+// withDeadlineOnly returns a context that has the deadline of ctx, and does not end with it otherwise.
+func withDeadlineOnly(ctx context.Context) (context.Context, context.CancelFunc) {
+	only := context.WithoutCancel(ctx)
+	if until, bounded := ctx.Deadline(); bounded {
+		return context.WithDeadline(only, until)
+	}
+	return context.WithCancel(only)
+}
+
+// commit commits the attempts, and those that are left again when some were refused.
+func (c *Committer) commit(ctx context.Context, all []*order.Attempt) {
+	for left := unrefused(all); len(left) > 0; left = unrefused(left) {
+		began := time.Now()
+		err := c.commitOnce(ctx, left)
+		if errors.Is(err, errRefused) {
+			continue
+		}
+		left = unrefused(left)
+		if err == nil && c.o.OnCommit != nil {
+			c.o.OnCommit(len(left), time.Since(began))
+		}
+		if c.o.OnTransaction != nil {
+			c.o.OnTransaction(left, began, err)
+		}
+		for _, a := range left {
+			a.Err = attemptError(err, len(left))
+		}
+		return
+	}
+}
+
+// failAfterPanic is deferred by what commits attempts. After a panic, which may be any one's, the outcome of those
+// that have none is unknown.
+func (c *Committer) failAfterPanic(all []*order.Attempt) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	c.store.log.Error("commit panicked", "orders", len(all), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	for _, a := range unrefused(all) {
+		a.Err = fmt.Errorf("%w: the commit panicked", order.ErrCommitUnknown)
+	}
+}
+
+// attemptError translates a transaction's error for one of its n attempts. An error that another attempt may have
+// caused is errRetry: each attempt runs in a transaction of its own.
+func attemptError(err error, n int) error {
+	switch {
+	case err == nil, errors.Is(err, order.ErrCommitUnknown):
+		return err
+	case n > 1 && (errors.Is(err, context.DeadlineExceeded) || Cause(err) == CauseRejected):
+	case errors.Is(err, order.ErrUnavailable), errors.Is(err, errRetry):
+		return err
+	}
+	return fmt.Errorf("%w: %w", errRetry, err)
+}
+
+// placeAlone commits one order statement by statement, and again after a deadlock or a lock wait. The row with the
+// stock is what all orders want, so it comes last and is locked for the shortest possible time.
+func (s *Store) placeAlone(ctx context.Context, a *order.Attempt) error {
+	return s.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return statementsOf(ctx, tx, a) })
+}
+
+// statementsOf are the statements of one order, in their order.
+func statementsOf(ctx context.Context, tx order.Tx, a *order.Attempt) (err error) {
+	o := a.Order
+	if err := tx.Fence(ctx, o.UserID, o.Fence); err != nil {
+		return err
+	}
+	if o.Slot, err = tx.FreeSlot(ctx, o.CouponID, o.UserID, a.Sale.LimitPerUser); err != nil {
+		return err
+	}
+	if err := tx.Insert(ctx, o); err != nil {
+		return err
+	}
+	a.Order.Slot = o.Slot
+	return tx.TakeOne(ctx, a.Sale)
+}
+
+// unrefused returns the attempts without an error.
+func unrefused(all []*order.Attempt) []*order.Attempt {
+	return slices.DeleteFunc(slices.Clone(all), func(a *order.Attempt) bool { return a.Err != nil })
+}
