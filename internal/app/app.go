@@ -207,9 +207,12 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d.IDs, d.Admission = ids, a.traces.Admission(newAdmission(cfg, a.metrics))
 	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
 	d.HeldPolls = heldPolls(cfg.HTTP.MaxInFlight)
-	d.Stock, d.Locker = a.traces.Stock(a.metrics.Stock(a.Stock)), a.traces.Locker(a.metrics.Locker(a.locker))
-	d.Stock, d.Locker = a.metrics.Live.Instrument(d.Stock, d.Locker, coupon.Home)
+	d.Stock, d.Locker = a.Stock, a.locker
 	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg, a.store, a.metrics, a.traces)
+	d.Hooks = []order.Hook{a.metrics.Live.Hook(coupon.Home), a.metrics.Hook()}
+	if a.traces != nil {
+		d.Hooks = append(d.Hooks, a.traces.Hook())
+	}
 	d.BatchSize = cfg.Order.BatchSize
 	d = faulty(faults.Service, d)
 	a.orders = order.NewService(d)

@@ -83,7 +83,7 @@ func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tra
 	if cfg.Order.BatchSize == 1 {
 		o.AtOnce = max(1, cfg.MySQL.MaxOpen/2)
 	}
-	return m.Committer(t.Committer(db.Committer(o)))
+	return db.Committer(o)
 }
 
 // newAdmission returns the limit on concurrent orders, or nil in mode queue. In mode queue the server answers

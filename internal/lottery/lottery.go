@@ -78,7 +78,7 @@ type Orders interface {
 	Get(ctx context.Context, id, userID int64) (order.Order, error)
 	List(ctx context.Context, userID, before int64, limit int) ([]order.Order, error)
 	// PlaceWith places an order with the given step instead of Take.
-	PlaceWith(ctx context.Context, r order.Request, step order.Step) (order.Order, error)
+	PlaceWith(ctx context.Context, r order.Request, answer order.Answerer) (order.Order, error)
 	// Take takes a unit for an order.
 	Take(ctx context.Context, sale coupon.Coupon, o order.Order) (order.Order, error)
 	// NewOrder returns a new order for a request that has no order yet.

@@ -21,7 +21,7 @@ func (s *Service) Place(ctx context.Context, r order.Request) (order.Order, erro
 	return s.orders.PlaceWith(ctx, r, s.enter)
 }
 
-// enter implements order.Step. It answers with a ticket, or queues the request once the draw has ended. While
+// enter implements order.Answerer. It answers with a ticket, or queues the request once the draw has ended. While
 // tickets are drawn it refuses a request without a ticket, which may be repeated.
 func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o order.Order) (order.Order, error) {
 	d, err := s.draw(ctx, sale)

@@ -24,6 +24,10 @@ type Attempt struct {
 	Hold    Hold        // on its unit; the zero Hold before RESERVE
 	Lease   *lock.Lease // of its user's lock; nil outside the lock
 	Err     error       // why it is no order; nil while the steps go well
+	HoldErr error       // why CONFIRM or RELEASE left its hold open
+
+	// Traceparent is the trace of the request, for its entry in the queue; "" is none.
+	Traceparent string
 
 	entry  *Entry        // of the queue that it came from; nil for a request
 	since  time.Time     // when the attempt at the entry began

@@ -8,16 +8,16 @@ import (
 
 // This file is for packages that put a step of their own in front of the queue.
 
-// Step answers a request that was admitted: with the order that it makes of o, or with another result.
-type Step func(ctx context.Context, sale coupon.Coupon, o Order) (Order, error)
+// Answerer answers a request that was admitted: with the order that it makes of o, or with another result.
+type Answerer func(ctx context.Context, sale coupon.Coupon, o Order) (Order, error)
 
-// PlaceWith is Place with a Step of the caller instead of Take. The context of the step ends early enough to leave
-// time for the cleanups.
-func (s *Service) PlaceWith(ctx context.Context, r Request, step Step) (Order, error) {
+// PlaceWith is Place with an Answerer of the caller instead of Take. Its context ends early enough to leave time for
+// the cleanups.
+func (s *Service) PlaceWith(ctx context.Context, r Request, answer Answerer) (Order, error) {
 	return s.placeWith(ctx, r, func(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 		ctx, cancel := withTimer(ctx)
 		defer cancel()
-		return step(ctx, sale, o)
+		return answer(ctx, sale, o)
 	})
 }
 

@@ -118,24 +118,28 @@ func (s *Service) end(ctx context.Context, all attempts, by func(context.Context
 
 // confirm keeps the units of committed orders sold.
 func (s *Service) confirm(ctx context.Context, all attempts) []error {
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return []error{s.stock.Confirm(ctx, all[0].Hold)}
-	}
-	return s.stock.ConfirmMany(ctx, each(all, holdOf))
+	return s.endHolds(ctx, StepConfirm, all, s.stock.Confirm, s.stock.ConfirmMany)
 }
 
 // release puts units back.
 func (s *Service) release(ctx context.Context, all attempts) []error {
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return []error{s.stock.Release(ctx, all[0].Hold)}
-	}
-	return s.stock.ReleaseMany(ctx, each(all, holdOf))
+	return s.endHolds(ctx, StepRelease, all, s.stock.Release, s.stock.ReleaseMany)
+}
+
+// endHolds ends holds by one call.
+func (s *Service) endHolds(ctx context.Context, step Step, all attempts,
+	one func(context.Context, Hold) error, many func(context.Context, []Hold) []error,
+) []error {
+	s.step(ctx, step, all, func(ctx context.Context) {
+		if len(all) == 1 {
+			all[0].HoldErr = one(ctx, all[0].Hold)
+			return
+		}
+		for i, err := range many(ctx, each(all, holdOf)) {
+			all[i].HoldErr = err
+		}
+	})
+	return each(all, func(a *Attempt) error { return a.HoldErr })
 }
 
 func holdOf(a *Attempt) Hold { return a.Hold }

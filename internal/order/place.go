@@ -18,14 +18,14 @@ func (s *Service) Place(ctx context.Context, r Request) (Order, error) {
 	return s.placeWith(ctx, r, s.Take)
 }
 
-// placeWith is Place with the given Step.
-func (s *Service) placeWith(ctx context.Context, r Request, step Step) (Order, error) {
-	o, err := s.placeOnce(ctx, r, step)
+// placeWith is Place with the given Answerer.
+func (s *Service) placeWith(ctx context.Context, r Request, answer Answerer) (Order, error) {
+	o, err := s.placeOnce(ctx, r, answer)
 	if errors.Is(err, ErrStaleEpoch) {
 		// The stock was loaded again under this request: its hold is gone with the
 		// old epoch, its transaction was refused, and it may ask once more.
 		s.sales.Forget(r.CouponID)
-		o, err = s.placeOnce(ctx, r, step)
+		o, err = s.placeOnce(ctx, r, answer)
 	}
 	if err == nil || errors.Is(err, ErrCommitUnknown) || r.Key == "" {
 		return o, err
@@ -35,7 +35,7 @@ func (s *Service) placeWith(ctx context.Context, r Request, step Step) (Order, e
 
 // placeOnce makes one attempt at a request. The cheap refusals come before every step that
 // costs.
-func (s *Service) placeOnce(ctx context.Context, r Request, step Step) (o Order, err error) {
+func (s *Service) placeOnce(ctx context.Context, r Request, answer Answerer) (o Order, err error) {
 	sale, err := s.open(ctx, r)
 	if err != nil {
 		return Order{}, err
@@ -50,10 +50,10 @@ func (s *Service) placeOnce(ctx context.Context, r Request, step Step) (o Order,
 	if o, err = s.newOrder(ctx, sale, r); err != nil {
 		return Order{}, err
 	}
-	return step(ctx, sale, o)
+	return answer(ctx, sale, o)
 }
 
-// Take implements Step: it takes a unit for the order. It returns the order after its commit, or, if the Service has
+// Take implements Answerer: it takes a unit for the order. It returns the order after its commit, or, if the Service has
 // a Queue, the Queued order.
 func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	if s.queue != nil {
@@ -83,8 +83,8 @@ func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order,
 func (s *Service) place(ctx context.Context, all attempts) {
 	held := s.reserve(ctx, all)                                      // RESERVE
 	s.locked(ctx, held, func(ctx context.Context, locked attempts) { // LOCK
-		s.committer.Place(ctx, locked) // BEGIN fences, slots, orders, units COMMIT
-		s.resolve(locked)              // inside the lock until every outcome is known
+		s.commit(ctx, locked) // BEGIN fences, slots, orders, units COMMIT
+		s.resolve(locked)     // inside the lock until every outcome is known
 	}) // UNLOCK
 	s.close(ctx, held) // CONFIRM, or RELEASE, or leave in doubt
 }
@@ -94,13 +94,18 @@ func (s *Service) place(ctx context.Context, all attempts) {
 func (s *Service) reserve(ctx context.Context, all attempts) (held attempts) {
 	held = all.only((*Attempt).held)
 	without := all.only(func(a *Attempt) bool { return !a.held() })
-	for i, r := range s.reserveUnits(ctx, without) {
-		a := without[i]
-		if a.Err = r.Err; r.Err != nil {
+	s.step(ctx, StepReserve, without, func(ctx context.Context) {
+		for i, r := range s.reserveUnits(ctx, without) {
+			without[i].Hold, without[i].Err = r.Hold, r.Err
+		}
+	})
+	for _, a := range without {
+		if a.Err != nil {
+			a.Hold = Hold{}
 			a.leave()
 			continue
 		}
-		a.Hold, a.Order.ID, a.Order.Shard = r.Hold, r.Hold.OrderID, r.Hold.Shard
+		a.Order.ID, a.Order.Shard = a.Hold.OrderID, a.Hold.Shard
 		held = append(held, a)
 	}
 	return held
@@ -108,10 +113,7 @@ func (s *Service) reserve(ctx context.Context, all attempts) (held attempts) {
 
 // reserveUnits asks the shards. By itself an attempt may be given a unit of a sibling shard.
 func (s *Service) reserveUnits(ctx context.Context, all attempts) []Reservation {
-	switch {
-	case len(all) == 0:
-		return nil
-	case all.single():
+	if all.single() {
 		h, err := s.stock.Reserve(ctx, s.reserveRequest(all[0]))
 		return []Reservation{{Hold: h, Err: err}}
 	}
@@ -148,8 +150,17 @@ func (s *Service) locked(ctx context.Context, held attempts, work func(ctx conte
 	}
 }
 
+// commit commits the orders of attempts whose locks are held.
+func (s *Service) commit(ctx context.Context, locked attempts) {
+	s.step(ctx, StepCommit, locked, func(ctx context.Context) { s.committer.Place(ctx, locked) })
+}
+
 // lockOnce does work inside the locks, and sets the error of each attempt.
 func (s *Service) lockOnce(ctx context.Context, held attempts, work func(ctx context.Context, locked attempts)) {
+	s.step(ctx, StepLock, held, func(ctx context.Context) { s.lockAll(ctx, held, work) })
+}
+
+func (s *Service) lockAll(ctx context.Context, held attempts, work func(ctx context.Context, locked attempts)) {
 	do := func(ctx context.Context, leases []*lock.Lease) []error {
 		var locked attempts
 		for i, lease := range leases {
@@ -158,7 +169,7 @@ func (s *Service) lockOnce(ctx context.Context, held attempts, work func(ctx con
 				locked = append(locked, held[i])
 			}
 		}
-		work(ctx, locked)
+		s.step(ctx, StepWork, locked, func(ctx context.Context) { work(ctx, locked) })
 		return each(held, func(a *Attempt) error {
 			if a.Lease == nil {
 				return nil

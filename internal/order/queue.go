@@ -232,7 +232,7 @@ func (s *Service) acknowledge(ctx context.Context, all attempts) []error {
 
 // refuseEntry ends an entry that is no order, unless an earlier delivery has committed it.
 func (s *Service) refuseEntry(ctx context.Context, a *Attempt) error {
-	committed, err := s.closeEntry(ctx, *a.entry, &a.Order, a.Err)
+	committed, err := s.closeEntry(ctx, a, a.Err)
 	switch {
 	case err != nil:
 		return err
@@ -264,7 +264,9 @@ func (s *Service) deadLetter(ctx context.Context, e Entry, reason error) error {
 	if o.CreatedAt.IsZero() {
 		o.CreatedAt, o.ExpiresAt = s.now(), s.now()
 	}
-	if _, err := s.closeEntry(ctx, e, &o, reason); err != nil {
+	a := attemptsOf([]Entry{e}, []context.Context{ctx})[0]
+	a.Order = o
+	if _, err := s.closeEntry(ctx, a, reason); err != nil {
 		return err
 	}
 	return s.queue.DeadLetter(ctx, e, reason)
@@ -272,28 +274,25 @@ func (s *Service) deadLetter(ctx context.Context, e Entry, reason error) error {
 
 // closeEntry ends the hold of an entry with the given outcome, and reports whether the order
 // of that hold is committed. A refusal is resolved like an unknown outcome: by a void order,
-// which also decides it, or by the order that an earlier delivery has committed, which o becomes as
-// it is by now: it may be paid.
-func (s *Service) closeEntry(ctx context.Context, e Entry, o *Order, err error) (committed bool, _ error) {
+// which also decides it, or by the order that an earlier delivery has committed. The attempt then has this order
+// as it is by now: it may be paid.
+func (s *Service) closeEntry(ctx context.Context, a *Attempt, err error) (committed bool, _ error) {
 	if err != nil {
-		if err = s.resolveOutcome(ctx, o, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
+		if err = s.resolveOutcome(ctx, &a.Order, fmt.Errorf("%w: %w", ErrCommitUnknown, err)); errors.Is(err, ErrCommitUnknown) {
 			return false, err
 		}
 	}
-	committed = err == nil && o.ID == e.Hold.OrderID
-	if !committed {
-		// The client polls the id of the entry's order: its outcome must be found there.
-		polled := e.Order
-		if polled.Status = InDoubt; polled.ID != 0 {
-			if err := s.unresolved.PutUnresolved(ctx, polled); err != nil {
-				return false, err
-			}
+	committed = err == nil && a.Order.ID == a.Hold.OrderID
+	if committed {
+		return true, s.confirm(ctx, attempts{a})[0]
+	}
+	// The client polls the id of the entry's order: its outcome must be found there.
+	polled := a.entry.Order
+	if polled.Status = InDoubt; polled.ID != 0 {
+		if err := s.unresolved.PutUnresolved(ctx, polled); err != nil {
+			return false, err
 		}
 	}
 	// Unlike a request, an entry is delivered again: it stays until its hold has ended.
-	closeHold := s.stock.Release
-	if committed {
-		closeHold = s.stock.Confirm
-	}
-	return committed, closeHold(ctx, e.Hold)
+	return false, s.release(ctx, attempts{a})[0]
 }

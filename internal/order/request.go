@@ -91,7 +91,7 @@ func (s *Service) reserveRequest(a *Attempt) ReserveRequest {
 	o := a.Order
 	r := ReserveRequest{
 		CouponID: o.CouponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: o.ID,
-		Limit: a.Sale.LimitPerUser, Epoch: a.Sale.Epoch, Shards: a.Sale.Shards, Context: a.Context,
+		Limit: a.Sale.LimitPerUser, Epoch: a.Sale.Epoch, Shards: a.Sale.Shards, Context: a.Context, Trace: a.Traceparent,
 	}
 	if s.queue != nil {
 		r.Enqueue, r.QueueCapacity, r.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge

@@ -55,7 +55,8 @@ type Deps struct {
 	Locker        Locker
 	Tx            Transactor
 	Committer     Committer
-	BatchSize     int // attempts that take the steps together at most; up to 1: each by itself
+	Hooks         []Hook // around the steps; the first is the outermost
+	BatchSize     int    // attempts that take the steps together at most; up to 1: each by itself
 	Orders        Orders
 	IDs           IDs
 	Queue         Queue            // nil: an order is committed before its request is answered
@@ -78,6 +79,7 @@ type Service struct {
 	locker        Locker
 	tx            Transactor
 	committer     Committer
+	hooks         []Hook
 	batches       *gather.Gatherer[*Attempt] // nil: each attempt goes by itself
 	orders        Orders
 	ids           IDs
@@ -107,7 +109,7 @@ func NewService(p Deps) *Service {
 	s := &Service{
 		admission: p.Admission,
 		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
-		tx: p.Tx, committer: p.Committer, orders: p.Orders, ids: p.IDs,
+		tx: p.Tx, committer: p.Committer, hooks: p.Hooks, orders: p.Orders, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}

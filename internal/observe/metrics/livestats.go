@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
 )
 
@@ -56,72 +55,38 @@ func (p *LiveStats) lend(h order.Hold) {
 	all[h.Shard]++
 }
 
-// Instrument returns decorators around stock and locker that feed the statistics. home returns
-// a user's home shard.
-func (p *LiveStats) Instrument(
-	s order.Stock, l order.Locker, home func(userID int64, shards int) int,
-) (order.Stock, order.Locker) {
-	return instrumentedStock{s, p, home}, instrumentedLocker{l, p}
-}
-
-type instrumentedStock struct {
-	order.Stock
-	p    *LiveStats
-	home func(userID int64, shards int) int
-}
-
-func (s instrumentedStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
-	h, err := s.Stock.Reserve(ctx, c)
-	if err == nil && h.Shards > 0 && h.Shard != s.home(c.UserID, h.Shards) {
-		s.p.lend(h)
-	}
-	return h, err
-}
-
-type instrumentedLocker struct {
-	order.Locker
-	p *LiveStats
-}
-
-func (l instrumentedLocker) Do(ctx context.Context, key string,
-	work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option,
-) error {
-	l.p.waiting.Add(1)
-	entered := false
-	defer func() {
-		if !entered {
-			l.p.waiting.Add(-1)
-		}
-	}()
-	return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
-		entered = true
-		l.p.waiting.Add(-1)
-		l.p.held.Add(1)
-		defer l.p.held.Add(-1)
-		return work(ctx, lease)
-	}, opts...)
-}
-
-func (l instrumentedLocker) DoMany(ctx context.Context, keys []string,
-	work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option,
-) []error {
-	waiting := int64(len(keys))
-	l.p.waiting.Add(waiting)
-	defer func() { l.p.waiting.Add(-waiting) }()
-	return l.Locker.DoMany(ctx, keys, func(ctx context.Context, leases []*lock.Lease) []error {
-		held := int64(0)
-		for _, lease := range leases {
-			if lease != nil {
-				held++
+// Hook feeds the statistics of units lent and of locks. home returns a user's home shard.
+func (p *LiveStats) Hook(home func(userID int64, shards int) int) order.Hook {
+	return func(ctx context.Context, step order.Step, all []*order.Attempt, do func(ctx context.Context)) {
+		switch step {
+		case order.StepReserve:
+			do(ctx)
+			for _, a := range all {
+				if h := a.Hold; a.Err == nil && h.Shards > 0 && h.Shard != home(h.UserID, h.Shards) {
+					p.lend(h)
+				}
 			}
+		case order.StepLock:
+			waiting := int64(len(all))
+			p.waiting.Add(waiting)
+			defer func() { p.waiting.Add(-waiting) }()
+			do(context.WithValue(ctx, waitingKey{}, &waiting))
+		case order.StepWork:
+			if waiting, is := ctx.Value(waitingKey{}).(*int64); is {
+				p.waiting.Add(-*waiting)
+				*waiting = 0
+			}
+			p.held.Add(int64(len(all)))
+			defer p.held.Add(-int64(len(all)))
+			do(ctx)
+		default:
+			do(ctx)
 		}
-		l.p.waiting.Add(-waiting)
-		waiting = 0
-		l.p.held.Add(held)
-		defer l.p.held.Add(-held)
-		return work(ctx, leases)
-	}, opts...)
+	}
 }
+
+// waitingKey is the key of the number of attempts that wait for their locks.
+type waitingKey struct{}
 
 // latencyWindow counts latencies of the last seconds, each in the bucket of its size.
 type latencyWindow struct {

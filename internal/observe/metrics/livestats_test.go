@@ -2,7 +2,6 @@ package metrics_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/observe/metrics"
 	"example.com/seckill/internal/order"
 )
@@ -46,48 +44,32 @@ func TestThePulseKnowsTheLatencyOfTheLastSecondsAlone(t *testing.T) {
 	})
 }
 
-// lender gives every unit from shard 2 of 4.
-type lender struct{ steps }
-
-func (l lender) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {
-	return order.Hold{CouponID: c.CouponID, Shards: 4, Shard: 2}, l.err
-}
-
-func TestThePulseCountsWhatIsLentAndWhoHoldsALock(t *testing.T) {
+func TestLiveStats_Steps_CountUnitsLentAndLocksHeld(t *testing.T) {
 	m := metrics.New()
-	home := func(userID int64, shards int) int { return int(userID) % shards }
-	stock, locker := m.Live.Instrument(lender{}, steps{}, home)
-	for user := range int64(8) {
-		_, err := stock.Reserve(t.Context(), order.ReserveRequest{CouponID: 1, UserID: user})
-		require.NoError(t, err)
+	hook := m.Live.Hook(func(userID int64, shards int) int { return int(userID) % shards })
+	reserve := func(err error) {
+		var all []*order.Attempt
+		for user := range int64(8) {
+			all = append(all, &order.Attempt{Err: err, Hold: order.Hold{CouponID: 1, UserID: user, Shards: 4, Shard: 2}})
+		}
+		hook(t.Context(), order.StepReserve, all, nothing)
 	}
+	reserve(nil)
 	require.Equal(t, []int64{0, 0, 6, 0}, m.Live.Lent(1, 4), "users 2 and 6 are at home there")
 	require.Equal(t, []int64{0, 0}, m.Live.Lent(2, 2))
-	refused, _ := m.Live.Instrument(lender{steps{errAway}}, steps{}, home)
-	_, err := refused.Reserve(t.Context(), order.ReserveRequest{CouponID: 1})
-	require.ErrorIs(t, err, errAway)
+	reserve(errAway)
 	require.Equal(t, []int64{0, 0, 6, 0}, m.Live.Lent(1, 4))
 
-	err = locker.Do(t.Context(), "k", func(context.Context, *lock.Lease) error {
+	locks := func() []int64 {
 		held, waiting := m.Live.Locks()
-		require.Equal(t, int64(1), held)
-		require.Zero(t, waiting)
-		return errors.New("the work failed")
-	}, lock.WithWait(0))
-	require.Error(t, err)
-	held, waiting := m.Live.Locks()
-	require.Zero(t, held)
-	require.Zero(t, waiting)
-
-	_, never := m.Live.Instrument(lender{}, nobody{}, home)
-	require.ErrorIs(t, never.Do(t.Context(), "k", nil), lock.ErrNotAcquired)
-	_, waiting = m.Live.Locks()
-	require.Zero(t, waiting, "who gave up waits no more")
-}
-
-// nobody is let in.
-type nobody struct{ steps }
-
-func (nobody) Do(context.Context, string, func(context.Context, *lock.Lease) error, ...lock.Option) error {
-	return lock.ErrNotAcquired
+		return []int64{held, waiting}
+	}
+	three := []*order.Attempt{{}, {}, {}}
+	hook(t.Context(), order.StepLock, three, func(ctx context.Context) {
+		require.Equal(t, []int64{0, 3}, locks())
+		hook(ctx, order.StepWork, three[:2], func(context.Context) { require.Equal(t, []int64{2, 0}, locks()) })
+		require.Equal(t, []int64{0, 0}, locks())
+	})
+	hook(t.Context(), order.StepLock, three, nothing)
+	require.Equal(t, []int64{0, 0}, locks(), "an attempt that gave up waits no more")
 }

@@ -105,7 +105,7 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 	m.SetBackendAway("database", false)
 	m.SetBackendAway("redis one", true)
 
-	_, _ = m.Stock(steps{}).Reserve(t.Context(), order.ReserveRequest{})
+	m.Hook()(t.Context(), order.StepReserve, nil, nothing)
 	return m
 }
 

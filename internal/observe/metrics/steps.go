@@ -6,12 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
 )
-
-// A call for many orders is one observation: the step took as long for each of them. It has
-// failed if it has for any.
 
 // timer observes the duration of a step. Its two series are looked up once, and not for
 // each order.
@@ -29,86 +25,42 @@ func (t timer) since(began time.Time, err error) {
 	to.Observe(time.Since(began).Seconds())
 }
 
-// Stock measures reserve, confirm and release.
-func (m *Metrics) Stock(s order.Stock) order.Stock {
-	return timedStock{s, m.timer("reserve"), m.timer("confirm"), m.timer("release")}
+// timedSteps are the steps that are measured, with the value of the label step.
+var timedSteps = map[order.Step]string{
+	order.StepReserve: "reserve", order.StepLock: "locked", order.StepCommit: "transaction",
+	order.StepConfirm: "confirm", order.StepRelease: "release",
 }
 
-type timedStock struct {
-	order.Stock
-	reserve, confirm, release timer
+// Hook measures the steps of orders. A step of many orders is one observation, because it takes as long for each of
+// them. The step has failed if it has for any.
+func (m *Metrics) Hook() order.Hook {
+	timers := map[order.Step]timer{}
+	for step, name := range timedSteps {
+		timers[step] = m.timer(name)
+	}
+	return func(ctx context.Context, step order.Step, all []*order.Attempt, do func(ctx context.Context)) {
+		t, timed := timers[step]
+		if !timed {
+			do(ctx)
+			return
+		}
+		began := time.Now()
+		do(ctx)
+		t.since(began, firstError(step, all))
+	}
 }
 
-func (s timedStock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
-	began := time.Now()
-	h, err := s.Stock.Reserve(ctx, c)
-	s.reserve.since(began, err)
-	return h, err
-}
-
-func (s timedStock) Confirm(ctx context.Context, h order.Hold) error {
-	began := time.Now()
-	err := s.Stock.Confirm(ctx, h)
-	s.confirm.since(began, err)
-	return err
-}
-
-func (s timedStock) Release(ctx context.Context, h order.Hold) error {
-	began := time.Now()
-	err := s.Stock.Release(ctx, h)
-	s.release.since(began, err)
-	return err
-}
-
-func (s timedStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
-	began := time.Now()
-	all := s.Stock.ReserveMany(ctx, requests)
-	s.reserve.since(began, firstError(all, func(r order.Reservation) error { return r.Err }))
-	return all
-}
-
-func (s timedStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
-	began := time.Now()
-	errs := s.Stock.ConfirmMany(ctx, holds)
-	s.confirm.since(began, firstError(errs, asError))
-	return errs
-}
-
-func asError(err error) error { return err }
-
-func firstError[T any](all []T, of func(T) error) error {
-	for _, one := range all {
-		if err := of(one); err != nil {
+func firstError(step order.Step, all []*order.Attempt) error {
+	for _, a := range all {
+		err := a.Err
+		if step == order.StepConfirm || step == order.StepRelease {
+			err = a.HoldErr
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Locker measures the whole section: lock, work and unlock.
-func (m *Metrics) Locker(l order.Locker) order.Locker { return timedLocker{l, m.timer("locked")} }
-
-type timedLocker struct {
-	order.Locker
-	locked timer
-}
-
-func (l timedLocker) Do(ctx context.Context, key string,
-	work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option,
-) error {
-	began := time.Now()
-	err := l.Locker.Do(ctx, key, work, opts...)
-	l.locked.since(began, err)
-	return err
-}
-
-func (l timedLocker) DoMany(ctx context.Context, keys []string,
-	work func(ctx context.Context, leases []*lock.Lease) []error, opts ...lock.Option,
-) []error {
-	began := time.Now()
-	errs := l.Locker.DoMany(ctx, keys, work, opts...)
-	l.locked.since(began, firstError(errs, asError))
-	return errs
 }
 
 // Transactor measures begin to commit.
@@ -126,21 +78,4 @@ func (t timedTransactor) InTx(ctx context.Context, work func(ctx context.Context
 	err := t.Transactor.InTx(ctx, work)
 	t.transaction.since(began, err)
 	return err
-}
-
-// Committer measures the transactions of orders.
-func (m *Metrics) Committer(c order.Committer) order.Committer {
-	return timedCommitter{c, m.timer("transaction")}
-}
-
-type timedCommitter struct {
-	order.Committer
-
-	transaction timer
-}
-
-func (c timedCommitter) Place(ctx context.Context, all []*order.Attempt) {
-	began := time.Now()
-	c.Committer.Place(ctx, all)
-	c.transaction.since(began, firstError(all, func(a *order.Attempt) error { return a.Err }))
 }

@@ -7,100 +7,48 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/observe/metrics"
 	"example.com/seckill/internal/order"
 )
 
-// steps answers with the error that it was made with.
-type steps struct{ err error }
+// transactor answers with the error that it was made with.
+type transactor struct{ err error }
 
-func (steps) Left(context.Context, int64, int) ([]int64, error) { return nil, nil }
-
-func (s steps) SoldOut(int64, int64) bool { return true }
-
-func (s steps) LimitReached(coupon.Coupon, int64) bool { return true }
-
-func (s steps) Reserve(_ context.Context, c order.ReserveRequest) (order.Hold, error) {
-	return order.Hold{OrderID: c.OrderID}, s.err
-}
-
-func (s steps) Confirm(context.Context, order.Hold) error { return s.err }
-
-func (s steps) Release(context.Context, order.Hold) error { return s.err }
-
-func (s steps) ReserveMany(_ context.Context, all []order.ReserveRequest) []order.Reservation {
-	return make([]order.Reservation, len(all))
-}
-
-func (s steps) ConfirmMany(_ context.Context, all []order.Hold) []error {
-	return make([]error, len(all))
-}
-
-func (s steps) ReleaseMany(_ context.Context, all []order.Hold) []error {
-	return make([]error, len(all))
-}
-
-func (s steps) Do(ctx context.Context, _ string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
-	if len(opts) != 1 {
-		return errors.New("the option was lost")
-	}
+func (s transactor) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
 	return errors.Join(work(ctx, nil), s.err)
 }
 
-func (s steps) DoMany(ctx context.Context, keys []string, work func(context.Context, []*lock.Lease) []error, opts ...lock.Option) []error {
-	if len(opts) != 1 {
-		return []error{errors.New("the option was lost")}
-	}
-	return append(work(ctx, make([]*lock.Lease, len(keys))), s.err)
-}
+func nothing(context.Context) {}
 
-func (s steps) Raise(context.Context, string, uint64) error { return s.err }
-
-func (s steps) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
-	return errors.Join(work(ctx, nil), s.err)
-}
-
-func (s steps) Place(_ context.Context, all []*order.Attempt) {
-	for _, a := range all {
-		a.Order.Slot, a.Err = 3, s.err
-	}
-}
-
-func TestWhatIsMeasuredStaysAsItIs(t *testing.T) {
+func TestHook_EachStep_IsOneObservationAndStaysAsItIs(t *testing.T) {
 	for outcome, failed := range map[string]error{"ok": nil, "error": errAway} {
 		t.Run(outcome, func(t *testing.T) {
-			m, inner := metrics.New(), steps{failed}
-			stock, locker, tx := m.Stock(inner), m.Locker(inner), m.Transactor(inner)
-			h, err := stock.Reserve(t.Context(), order.ReserveRequest{OrderID: 7})
-			require.Equal(t, int64(7), h.OrderID)
-			require.True(t, stock.SoldOut(1, 1))
-			require.True(t, stock.LimitReached(coupon.Coupon{}, 1))
-			worked := 0
-			for _, err := range []error{
-				err, stock.Confirm(t.Context(), h), stock.Release(t.Context(), h),
-				locker.Do(t.Context(), "k", func(context.Context, *lock.Lease) error { worked++; return nil }, lock.WithWait(0)),
-				locker.Raise(t.Context(), "k", 1),
-				tx.InTx(t.Context(), func(context.Context, order.Tx) error { worked++; return nil }),
-			} {
-				require.ErrorIs(t, err, failed)
+			m := metrics.New()
+			hook := m.Hook()
+			all := []*order.Attempt{{}, {}}
+			for _, step := range []order.Step{order.StepReserve, order.StepLock, order.StepWork, order.StepCommit} {
+				hook(t.Context(), step, all, func(context.Context) { all[1].Err = failed })
 			}
-			require.Equal(t, 2, worked)
-			grouped := metrics.New()
-			a := &order.Attempt{}
-			grouped.Committer(inner).Place(t.Context(), []*order.Attempt{a})
-			require.ErrorIs(t, a.Err, failed)
-			require.Equal(t, 3, a.Order.Slot)
-			require.Contains(t, served(t, grouped), `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="transaction"} 1`)
+			require.Equal(t, failed, all[1].Err)
+			all[1].Err = errAway // an order that was refused is released without a failure
+			for _, step := range []order.Step{order.StepConfirm, order.StepRelease} {
+				hook(t.Context(), step, all, func(context.Context) { all[0].HoldErr = failed })
+			}
 			text := served(t, m)
 			for _, step := range []string{"reserve", "confirm", "release", "locked", "transaction"} {
 				require.Contains(t, text, `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="`+step+`"} 1`)
 			}
-			_ = locker.Do(t.Context(), "k", func(context.Context, *lock.Lease) error { return errFault }, lock.WithWait(0))
-			require.Contains(t, served(t, m), `{outcome="error",step="locked"}`)
+			require.NotContains(t, text, `step="work"`)
 		})
 	}
 }
 
-var errFault = errors.New("the work failed")
+func TestTransactor_Transaction_IsMeasuredAndStaysAsItIs(t *testing.T) {
+	for outcome, failed := range map[string]error{"ok": nil, "error": errAway} {
+		m, worked := metrics.New(), 0
+		err := m.Transactor(transactor{failed}).InTx(t.Context(), func(context.Context, order.Tx) error { worked++; return nil })
+		require.ErrorIs(t, err, failed)
+		require.Equal(t, 1, worked)
+		require.Contains(t, served(t, m), `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="transaction"} 1`)
+	}
+}

@@ -36,29 +36,16 @@ func (x transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	return err
 }
 
-// Committer makes a span of the transaction for each order, in the order's trace. The context of an attempt goes with
-// it: Transaction links the span to the transaction that the order shares with others.
-func (t *Traces) Committer(c order.Committer) order.Committer {
-	if t == nil {
-		return c
-	}
-	return committer{c, t}
-}
-
-type committer struct {
-	order.Committer
-	t *Traces
-}
-
-func (c committer) Place(ctx context.Context, all []*order.Attempt) {
-	enter(ctx, all)
+// commit makes a span of the transaction for each order, in the order's trace. The context of an attempt goes with it:
+// Transaction links the span to the transaction that the order shares with others.
+func (t *Traces) commit(ctx context.Context, all []*order.Attempt, do func(ctx context.Context)) {
 	spans, requests := make([]trace.Span, len(all)), make([]context.Context, len(all))
 	for i, a := range all {
 		if requests[i] = a.Context; traced(a.Context) {
-			a.Context, spans[i] = c.t.step(a.Context, transaction, client)
+			a.Context, spans[i] = t.step(a.Context, transaction, client)
 		}
 	}
-	c.Committer.Place(ctx, all)
+	do(ctx)
 	for i, span := range spans {
 		if span != nil {
 			end(span, all[i].Err)

@@ -28,6 +28,5 @@ func (t *Traces) Entry(ctx context.Context, e order.Entry) (context.Context, fun
 		semconv.MessagingDestinationName("queue"), semconv.MessagingMessageID(e.ID),
 		couponKey.Int64(e.Hold.CouponID), orderKey.Int64(e.Hold.OrderID),
 		semconv.UserID(strconv.FormatInt(e.Hold.UserID, 10))))
-	t.held.add(ctx, e.Hold.Attempt)
 	return ctx, func(err error) { end(span, err) }
 }

@@ -43,9 +43,9 @@ func record(t testing.TB, o tracing.Options) recorded {
 // shop is the deps of an instance whose steps are traced, committing in one of the ways.
 func (r recorded) shop(s *shoptest.Shop) order.Deps {
 	d := s.Deps
-	d.Admission, d.Stock, d.Locker = r.Admission(permits{}), r.Stock(d.Stock), r.Locker(d.Locker)
+	d.Admission, d.Hooks = r.Admission(permits{}), []order.Hook{r.Hook()}
 	d.Tx = r.Transactor(d.Tx)
-	d.Committer = r.Committer(groups(s, r.OnTransaction()))
+	d.Committer = groups(s, r.OnTransaction())
 	return d
 }
 

@@ -16,8 +16,8 @@ func keepOne(t *testing.T, r recorded, id, user int64, failed error) {
 	d := decorate(r.Traces)
 	r.requested(t, func(ctx context.Context) {
 		_, _ = r.Place(ctx, order.Request{CouponID: 1, UserID: user}, func(ctx context.Context, _ order.Request) (order.Order, error) {
-			_, _ = d.stock.Reserve(ctx, order.ReserveRequest{})
-			_ = d.stock.Confirm(ctx, order.Hold{})
+			d.step(ctx, order.StepReserve, nothing)
+			d.step(ctx, order.StepConfirm, nothing)
 			return order.Order{ID: id}, failed
 		})
 	})
@@ -58,7 +58,7 @@ func TestATraceHasSoManyStepsAtMost(t *testing.T) {
 	r.requested(t, func(ctx context.Context) {
 		_, _ = r.Place(ctx, order.Request{UserID: 42}, func(ctx context.Context, _ order.Request) (order.Order, error) {
 			for range 1000 {
-				_ = d.stock.Confirm(ctx, order.Hold{})
+				d.step(ctx, order.StepConfirm, nothing)
 			}
 			return order.Order{ID: 7}, nil
 		})

@@ -188,7 +188,7 @@ func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
 			s, r := shoptest.Open(t, commit), record(t, tracing.Options{Sample: 1})
 			c := s.Sell(t, 4, 1)
 			d := r.shop(s)
-			d.Committer = lostCommits{r.Committer(groups(s, r.OnTransaction()))}
+			d.Committer = lostCommits{groups(s, r.OnTransaction())}
 			d.Orders = silent{d.Orders}
 			_, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
 			require.ErrorIs(t, err, order.ErrCommitUnknown)

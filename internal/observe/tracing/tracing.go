@@ -57,7 +57,6 @@ type Traces struct {
 	unasked  bool                // requests are traced that did not ask for it
 	exporter *otlptrace.Exporter // nil sends nothing
 	kept     *memory             // nil keeps none
-	held     holds
 	log      *slog.Logger
 }
 

@@ -12,41 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/observe/tracing"
 	"example.com/seckill/internal/order"
 )
 
 func attributeOf(key string, value int64) attribute.KeyValue { return attribute.Int64(key, value) }
 
-// steps does nothing.
-type steps struct {
-	order.Stock
-	order.Locker
-	order.Transactor
-	order.Committer
-}
+// transactor does nothing.
+type transactor struct{ order.Transactor }
 
-func (steps) Do(ctx context.Context, _ string, work func(context.Context, *lock.Lease) error, _ ...lock.Option) error {
-	return work(ctx, nil)
-}
-
-func (steps) Reserve(context.Context, order.ReserveRequest) (order.Hold, error) {
-	return order.Hold{}, nil
-}
-func (steps) Confirm(context.Context, order.Hold) error                         { return nil }
-func (steps) Place(context.Context, []*order.Attempt)                           {}
-func (steps) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
+func (transactor) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
 
 // With traces off the order path is made of the very same parts.
 func TestOffNothingIsDecorated(t *testing.T) {
 	off, err := tracing.New(t.Context(), tracing.Options{Sample: 1})
 	require.NoError(t, err)
 	require.Nil(t, off)
-	require.Equal(t, order.Stock(steps{}), off.Stock(steps{}))
-	require.Equal(t, order.Locker(steps{}), off.Locker(steps{}))
-	require.Equal(t, order.Transactor(steps{}), off.Transactor(steps{}))
-	require.Equal(t, order.Committer(steps{}), off.Committer(steps{}))
+	require.Equal(t, order.Transactor(transactor{}), off.Transactor(transactor{}))
+	require.Nil(t, off.Hook())
 	require.Equal(t, order.Admission(permits{}), off.Admission(permits{}))
 	require.Nil(t, off.OnTransaction(), "no transaction is gathered")
 	require.False(t, off.Keeps())
@@ -57,27 +40,30 @@ func TestOffNothingIsDecorated(t *testing.T) {
 		int(testing.AllocsPerRun(100, func() { _, _ = off.Place(t.Context(), order.Request{}, place) })))
 }
 
-// none are the attempts of an order that does nothing.
-var none = []*order.Attempt{{Context: context.Background()}}
+// parts are the hook around the steps of an order that does nothing.
+type parts struct{ hook order.Hook }
 
-type parts struct {
-	stock     order.Stock
-	locker    order.Locker
-	committer order.Committer
+func decorate(t *tracing.Traces) parts { return parts{t.Hook()} }
+
+// step does a step of one order.
+func (p parts) step(ctx context.Context, step order.Step, inside func(ctx context.Context)) {
+	if p.hook == nil {
+		inside(ctx)
+		return
+	}
+	p.hook(ctx, step, []*order.Attempt{{Context: ctx}}, inside)
 }
 
-func decorate(t *tracing.Traces) parts {
-	return parts{t.Stock(steps{}), t.Locker(steps{}), t.Committer(steps{})}
-}
+func nothing(context.Context) {}
 
 // place does the steps of an order that does nothing.
 func (p parts) place(ctx context.Context, _ order.Request) (order.Order, error) {
-	_, _ = p.stock.Reserve(ctx, order.ReserveRequest{})
-	_ = p.locker.Do(ctx, "user:1", func(ctx context.Context, _ *lock.Lease) error {
-		p.committer.Place(ctx, none)
-		return nil
+	p.step(ctx, order.StepReserve, nothing)
+	p.step(ctx, order.StepLock, func(ctx context.Context) {
+		p.step(ctx, order.StepWork, func(ctx context.Context) { p.step(ctx, order.StepCommit, nothing) })
 	})
-	return order.Order{}, p.stock.Confirm(ctx, order.Hold{})
+	p.step(ctx, order.StepConfirm, nothing)
+	return order.Order{}, nil
 }
 
 // BenchmarkSteps is what tracing adds to an order: nothing when it is off, little when it is on

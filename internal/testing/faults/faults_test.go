@@ -159,16 +159,11 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 		p, _ = armed(t, spec)
 		done := false
 		a := &order.Attempt{}
-		committer{commits(func(context.Context) { done = true }), p}.Place(t.Context(), []*order.Attempt{a})
+		p.hook(t.Context(), order.StepCommit, []*order.Attempt{a}, func(context.Context) { done = true })
 		require.ErrorIs(t, a.Err, order.ErrCommitUnknown, spec)
 		assert.Equal(t, happened, done, spec)
 	}
 }
-
-// commits is a committer that commits everything.
-type commits func(ctx context.Context)
-
-func (c commits) Place(ctx context.Context, _ []*order.Attempt) { c(ctx) }
 
 // A fault before the commit strikes an order that shares its transaction, too, and writes
 // nothing.
@@ -176,12 +171,14 @@ func TestAPlacementCrossesThePointsOfATransaction(t *testing.T) {
 	for _, point := range []string{"begin.after", "fence.before", "slot.after", "insert.before", "take.after"} {
 		p, _ := armed(t, point+":lose:1")
 		written := 0
-		c := committer{commits(func(context.Context) { written++ }), p}
+		commit := func(a *order.Attempt) {
+			p.hook(t.Context(), order.StepCommit, []*order.Attempt{a}, func(context.Context) { written++ })
+		}
 		a, again := &order.Attempt{}, &order.Attempt{}
-		c.Place(t.Context(), []*order.Attempt{a})
+		commit(a)
 		require.ErrorIs(t, a.Err, order.ErrUnavailable, point)
 		require.Zero(t, written, point)
-		c.Place(t.Context(), []*order.Attempt{again})
+		commit(again)
 		require.NoError(t, again.Err, point)
 		require.Equal(t, 1, written, point)
 	}

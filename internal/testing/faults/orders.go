@@ -3,21 +3,17 @@ package faults
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
 )
 
 // Service puts the points of a request around the order service's dependencies.
 func (p *Points) Service(parts order.Deps) order.Deps {
-	parts.Stock = stock{parts.Stock, p, ""}
+	parts.Hooks = append([]order.Hook{p.hook}, parts.Hooks...) // around the others
 	parts.Unresolved = unresolvedOrders{parts.Unresolved, p}
 	parts.Restocker = restocker{parts.Restocker, p, ""}
-	parts.Locker = locker{parts.Locker, p}
 	parts.Tx = transactor{parts.Tx, p}
-	parts.Committer = committer{parts.Committer, p}
 	parts.Orders = orders{parts.Orders, p, ""}
 	if parts.Queue != nil {
 		parts.Queue = queue{parts.Queue, p}
@@ -76,7 +72,7 @@ func (q queue) AckCommittedMany(ctx context.Context, entries []order.Entry) (err
 
 // Reconciler puts the points of the background work around its dependencies.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
-	parts.Stock = stock{parts.Stock, p, "reconcile."}
+	parts.Stock = stock{parts.Stock, p}
 	parts.Restocker = restocker{parts.Restocker, p, "relay."}
 	parts.Tx = transactor{parts.Tx, p}
 	parts.Orders = orders{parts.Orders, p, "reconcile."}
@@ -97,29 +93,20 @@ func (s shards) Raise(ctx context.Context, id, epoch int64, n int, raised int64)
 	return s.p.at(ctx, "raise", order.ErrUnavailable, func() error { return s.Shards.Raise(ctx, id, epoch, n, raised) })
 }
 
+// stock is the stock of the reconciler. The steps of an order have the hook.
 type stock struct {
 	order.Stock
-	p      *Points
-	prefix string
-}
-
-// Reserve implements order.Stock.
-func (s stock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hold, err error) {
-	err = s.p.at(ctx, "reserve", order.ErrUnavailable, func() (err error) {
-		h, err = s.Stock.Reserve(ctx, c)
-		return err
-	})
-	return h, err
+	p *Points
 }
 
 // Confirm implements order.Stock.
 func (s stock) Confirm(ctx context.Context, h order.Hold) error {
-	return s.p.at(ctx, s.prefix+"confirm", order.ErrUnavailable, func() error { return s.Stock.Confirm(ctx, h) })
+	return s.p.at(ctx, "reconcile.confirm", order.ErrUnavailable, func() error { return s.Stock.Confirm(ctx, h) })
 }
 
 // Release implements order.Stock.
 func (s stock) Release(ctx context.Context, h order.Hold) error {
-	return s.p.at(ctx, s.prefix+"release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
+	return s.p.at(ctx, "reconcile.release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
 }
 
 type unresolvedOrders struct {
@@ -174,22 +161,4 @@ type outbox struct {
 // Delivered implements order.Outbox.
 func (o outbox) Delivered(ctx context.Context, back ...order.Restock) error {
 	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Delivered(ctx, back...) })
-}
-
-type locker struct {
-	order.Locker
-	p *Points
-}
-
-// Do implements order.Locker.
-func (l locker) Do(ctx context.Context, key string, work func(context.Context, *lock.Lease) error, opts ...lock.Option) error {
-	if !strings.HasPrefix(key, lock.UserKeyPrefix) {
-		return l.Locker.Do(ctx, key, work, opts...)
-	}
-	l.p.witness.asks(ctx)
-	return l.p.at(ctx, "lock", lock.ErrUnavailable, func() error {
-		return l.Locker.Do(ctx, key, func(ctx context.Context, lease *lock.Lease) error {
-			return l.p.at(ctx, "work", order.ErrUnavailable, func() error { return work(ctx, lease) })
-		}, opts...)
-	})
 }

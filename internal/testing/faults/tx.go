@@ -50,46 +50,6 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	return err
 }
 
-// committer has the points of a placement that shares its transaction with others. No
-// statement of it is its own, so all points up to commit.before are crossed one after the
-// other as it is handed over, and those of the commit around the whole.
-type committer struct {
-	order.Committer
-	p *Points
-}
-
-// Place implements order.Committer. A reply that is lost is lost for each order.
-func (c committer) Place(ctx context.Context, all []*order.Attempt) {
-	for _, a := range all {
-		c.p.witness.begins(a.Order.Fence)
-	}
-	lost := c.cross(ctx, len(all))
-	if lost == nil {
-		lost = c.p.atMany(ctx, len(all), "commit", order.ErrCommitUnknown, func() {
-			c.Committer.Place(context.WithValue(ctx, inside{}, true), all)
-		})
-	}
-	for _, a := range all {
-		if lost != nil {
-			a.Err = lost
-		}
-		c.p.witness.ends(a.Order.Fence, a.Err)
-	}
-}
-
-// cross crosses the points before the commit, once for each of n orders.
-func (c committer) cross(ctx context.Context, n int) error {
-	for _, point := range []string{
-		"begin.after", "fence.before", "fence.after", "slot.before", "slot.after",
-		"insert.before", "insert.after", "take.before", "take.after",
-	} {
-		if err := c.p.hitMany(ctx, n, point, order.ErrUnavailable); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // watched is a transaction whose statements are steps. A statement whose connection is lost poisons
 // it: the caller abandons it.
 type watched struct {

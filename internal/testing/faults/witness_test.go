@@ -74,25 +74,22 @@ func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
 // placements writes an order as the committer does.
 func placements(p *Points) func(ctx context.Context, fence uint64, during func()) error {
 	return func(ctx context.Context, fence uint64, during func()) error {
-		c := p.Service(order.Deps{Committer: commits(func(context.Context) {
+		a := &order.Attempt{Order: order.Order{UserID: 1, Fence: fence}}
+		p.hook(ctx, order.StepCommit, []*order.Attempt{a}, func(context.Context) {
 			if during != nil {
 				during()
 			}
-		})}).Committer
-		a := &order.Attempt{Order: order.Order{UserID: 1, Fence: fence}}
-		c.Place(ctx, []*order.Attempt{a})
+		})
 		return a.Err
 	}
 }
 
-// fenced is a store whose transactions and their fences succeed.
+// fenced is a store whose transactions succeed.
 type fenced struct{ order.Tx }
 
 func (f fenced) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
 	return work(ctx, f)
 }
-
-func (fenced) Fence(context.Context, int64, uint64) error { return nil }
 
 // voids has an order for every request.
 type voids struct{ order.Orders }
@@ -101,22 +98,12 @@ func (voids) Void(context.Context, order.Order) error { return order.ErrDuplicat
 
 func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
 	p := &Points{}
-	var ask func(ctx context.Context) error
-	parts := p.Service(order.Deps{Tx: fenced{}, Locker: free{}, Committer: commits(func(ctx context.Context) { _ = ask(ctx) })})
-	ask = func(ctx context.Context) error {
-		return parts.Locker.Do(ctx, "user:1", func(context.Context, *lock.Lease) error { return nil })
-	}
-	require.NoError(t, ask(t.Context()))
+	parts, one := p.Service(order.Deps{Tx: fenced{}}), []*order.Attempt{{}}
+	ask := func(ctx context.Context) { p.hook(ctx, order.StepLock, one, func(context.Context) {}) }
+	ask(t.Context())
 	require.Empty(t, p.State().Broken)
-	require.NoError(t, parts.Tx.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { return ask(ctx) }))
+	require.NoError(t, parts.Tx.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { ask(ctx); return nil }))
 	require.Equal(t, map[string]int{lockInside: 1}, p.State().Broken)
-	parts.Committer.Place(t.Context(), []*order.Attempt{{}})
+	p.hook(t.Context(), order.StepCommit, one, ask)
 	require.Equal(t, map[string]int{lockInside: 2}, p.State().Broken)
-}
-
-// free is a locker whose locks are always free.
-type free struct{ order.Locker }
-
-func (free) Do(ctx context.Context, _ string, work func(context.Context, *lock.Lease) error, _ ...lock.Option) error {
-	return work(ctx, nil)
 }
