@@ -24,7 +24,10 @@ func (s *Service) newGatherer(size int, steps func(context.Context, attempts)) *
 		Another: func(waiting, inProgress int, _ time.Duration) bool { return waiting >= inProgress },
 		Drop:    s.drop,
 		Serve: func(batch []*Attempt) {
-			all := attempts(batch)
+			all := attempts(batch).only(s.hasTime)
+			if len(all) == 0 {
+				return
+			}
 			ctx, cancel := all.context()
 			defer cancel()
 			defer s.leaveAfterPanic(all)
@@ -56,17 +59,25 @@ func (s *Service) hasLittleTime(ctx context.Context) bool {
 	return bounded && time.Until(until) < s.cleanupIn/2
 }
 
-// drop takes an attempt that waits for a batch out of the queue if it has no time left, or little.
+// drop takes an attempt whose time is over out of the queue. One with little time goes on waiting: when no batch begins,
+// the stores are slow, and many single attempts would make them slower.
 func (s *Service) drop(a *Attempt) bool {
-	if err := a.Context.Err(); err != nil {
+	err := a.Context.Err()
+	if err != nil {
 		a.Err = fmt.Errorf("%w: waiting for a batch: %w", ErrUnavailable, err)
-	} else if s.hasLittleTime(a.Context) {
-		a.Err = ErrAlone
-	} else {
-		return false
+		a.leave()
 	}
-	a.leave()
-	return true
+	return err != nil
+}
+
+// hasTime reports whether an attempt has enough time for the batch that begins. Otherwise it leaves, to go on by itself.
+func (s *Service) hasTime(a *Attempt) bool {
+	little := s.hasLittleTime(a.Context)
+	if little {
+		a.leaveOthers(nil)
+		a.leave()
+	}
+	return !little
 }
 
 // leaveAfterPanic is deferred by a batch. A panic must not end the instance, and then the next instance to which

@@ -72,6 +72,9 @@ func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
 
 // waitForTurn waits until a transaction may begin, for as long as a transaction may take.
 func (c *Committer) waitForTurn(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // the locks may be what ended
+		return classify(fmt.Errorf("before the transaction: %w", err))
+	}
 	select {
 	case c.turns <- struct{}{}:
 		return nil
