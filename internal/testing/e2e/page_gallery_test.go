@@ -31,7 +31,7 @@ func TestTheGalleryShowsAWrongImplementation(t *testing.T) {
 
 			v.find("#g-search", "no such thing")
 			v.means("#g-found", "g_nothing")
-			v.find("#g-search", "charset-of-the-dsn")
+			v.find("#g-search", "begin-without-its-level")
 			v.until("document.querySelectorAll('#mutants button').length === 1")
 			v.click("#mutants button")
 			v.says("#g-file", "internal/store/")
