@@ -95,11 +95,11 @@ func (s *shop) buy(t *testing.T, c coupon.Coupon, user int64) order.Order {
 // hold takes a unit for a request that goes no further.
 func (s *shop) hold(t *testing.T, c coupon.Coupon, user int64) {
 	t.Helper()
-	_, err := s.stock.Reserve(t.Context(), order.ReserveRequest{
+	got := s.stock.Reserve(t.Context(), []order.ReserveRequest{{
 		CouponID: c.ID, UserID: user, RequestID: fmt.Sprintf("dead%d", user), OrderID: 1e9 + user,
-		Limit: 2, Epoch: c.Epoch, Shards: c.Shards,
-	})
-	require.NoError(t, err)
+		Limit: 2, Epoch: c.Epoch, Shards: c.Shards, Alone: true,
+	}})
+	require.NoError(t, got[0].Err)
 }
 
 // unconfirmed buys for a user and leaves the hold open, as an instance does that dies after the
@@ -114,9 +114,7 @@ func (s *shop) unconfirmed(t *testing.T, c coupon.Coupon, user int64) {
 
 type unconfirming struct{ order.Stock }
 
-func (unconfirming) Confirm(context.Context, order.Hold) error { return order.ErrUnavailable }
-
-func (unconfirming) ConfirmMany(_ context.Context, holds []order.Hold) []error {
+func (unconfirming) Confirm(_ context.Context, holds []order.Hold) []error {
 	return slices.Repeat([]error{order.ErrUnavailable}, len(holds))
 }
 

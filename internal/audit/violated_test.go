@@ -30,10 +30,11 @@ func TestAudit_UnitsHeldReturnedAndOwed_CountsEachOnce(t *testing.T) {
 			_, err := s.orders.Cancel(t.Context(), o.ID, user)
 			require.NoError(t, err)
 		case 3:
-			_, err := s.stock.Reserve(t.Context(), order.ReserveRequest{
-				CouponID: c.ID, UserID: user, RequestID: fmt.Sprintf("held%d", user), OrderID: 10_000 + user, Limit: 2, Epoch: c.Epoch, Shards: shards,
-			})
-			require.NoError(t, err)
+			got := s.stock.Reserve(t.Context(), []order.ReserveRequest{{
+				CouponID: c.ID, UserID: user, RequestID: fmt.Sprintf("held%d", user), OrderID: 10_000 + user, Limit: 2, Epoch: c.Epoch,
+				Shards: shards, Alone: true,
+			}})
+			require.NoError(t, got[0].Err)
 		}
 		r := s.audited(t, c)
 		require.True(t, r.Clean, "%v", r.Violations)

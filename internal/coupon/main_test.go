@@ -147,13 +147,14 @@ func (s *shop) loaded(t *testing.T, id int64) (units int64) {
 // hold history.
 func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 	request := fmt.Sprintf("r%d", id)
-	h, err := s.stock.Reserve(ctx, order.ReserveRequest{
-		CouponID: c.ID, UserID: user, RequestID: request, OrderID: id, Limit: c.LimitPerUser, Epoch: c.Epoch, Shards: c.Shards,
-	})
-	if err != nil {
-		return err
+	got := s.stock.Reserve(ctx, []order.ReserveRequest{{
+		CouponID: c.ID, UserID: user, RequestID: request, OrderID: id, Limit: c.LimitPerUser, Epoch: c.Epoch, Shards: c.Shards, Alone: true,
+	}})[0]
+	if got.Err != nil {
+		return got.Err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+	h := got.Hold
+	err := s.store.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 		slot, err := tx.FreeSlot(ctx, c.ID, user, c.LimitPerUser)
 		if err != nil {
 			return err
@@ -171,10 +172,10 @@ func (s *shop) buy(ctx context.Context, c coupon.Coupon, id, user int64) error {
 		return tx.TakeOne(ctx, c)
 	})
 	if err != nil {
-		_ = s.stock.Release(ctx, h)
+		_ = s.stock.Release(ctx, []order.Hold{h})
 		return err
 	}
-	return s.stock.Confirm(ctx, h)
+	return s.stock.Confirm(ctx, []order.Hold{h})[0]
 }
 
 // balanced holds at rest: the units left in the database and the units sold make the

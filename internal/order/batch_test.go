@@ -40,11 +40,13 @@ type gate struct {
 	reached chan struct{}
 }
 
-func (g gate) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
-	if requests[0].CouponID == g.other {
+func (g gate) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	switch {
+	case requests[0].Alone:
+	case requests[0].CouponID == g.other:
 		g.reached <- struct{}{}
 		<-g.of.resume
-	} else {
+	default:
 		g.of.busy.Wait()
 		if g.of.afterFirst != nil {
 			g.of.afterFirst()
@@ -54,7 +56,7 @@ func (g gate) ReserveMany(ctx context.Context, requests []order.ReserveRequest) 
 		g.of.sizes = append(g.of.sizes, len(requests))
 		g.of.mu.Unlock()
 	}
-	return g.Stock.ReserveMany(ctx, requests)
+	return g.Stock.Reserve(ctx, requests)
 }
 
 func (s *shop) crowd(t *testing.T, alter func(p *order.Deps)) *crowd {
@@ -252,12 +254,15 @@ type turnstile struct {
 	passes chan chan struct{}
 }
 
-func (g turnstile) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+func (g turnstile) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	if requests[0].Alone {
+		return g.Stock.Reserve(ctx, requests)
+	}
 	pass := make(chan struct{})
 	g.sizes <- len(requests)
 	g.passes <- pass
 	<-pass
-	return g.Stock.ReserveMany(ctx, requests)
+	return g.Stock.Reserve(ctx, requests)
 }
 
 func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {

@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +21,9 @@ func (silent) Place(_ context.Context, all []*order.Attempt) { all[0].Err = orde
 
 func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
-func (silent) PutUnresolved(ctx context.Context, _ order.Order) error { return forever(ctx) }
+func (silent) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	return slices.Repeat([]error{forever(ctx)}, len(orders))
+}
 
 func forever(ctx context.Context) error {
 	<-ctx.Done()

@@ -214,17 +214,13 @@ type stuckStock struct {
 	t *testing.T
 }
 
-func (s stuckStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
-	return slices.Repeat([]error{s.Confirm(ctx, holds[0])}, len(holds))
-}
-
-func (s stuckStock) Confirm(ctx context.Context, _ order.Hold) error {
+func (s stuckStock) Confirm(ctx context.Context, holds []order.Hold) []error {
 	select {
 	case <-ctx.Done():
 	case <-time.After(patient):
 		s.t.Error("nobody ended it")
 	}
-	return errors.Join(order.ErrUnavailable, ctx.Err())
+	return slices.Repeat([]error{errors.Join(order.ErrUnavailable, ctx.Err())}, len(holds))
 }
 
 // The request ended in a refusal, so its ticket does too.

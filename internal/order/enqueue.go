@@ -52,13 +52,13 @@ func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Orde
 	}
 	var queued []Order
 	var at []int // their indexes in orders
-	for i, r := range s.stock.ReserveMany(ctx, requests) {
+	for i, r := range s.stock.Reserve(ctx, requests) {
 		if errs[i] = r.Err; r.Err == nil && r.Hold.OrderID == orders[i].ID { // otherwise it is queued already
 			queued, at = append(queued, queuedOrder(*requests[i].Enqueue, r.Hold)), append(at, i)
 		}
 	}
 	if len(queued) > 0 {
-		for n, err := range s.unresolved.PutUnresolvedMany(ctx, queued) {
+		for n, err := range s.unresolved.PutUnresolved(ctx, queued) {
 			errs[at[n]] = err
 		}
 		s.wakeWorkers()

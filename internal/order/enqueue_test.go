@@ -54,7 +54,7 @@ func TestEnqueue_RequestIsQueuedAlready_KeepsWhatIsKnownOfIt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, order.Queued, o.Status)
 		o.Status = order.InDoubt // a worker has refused the entry
-		require.NoError(t, s.stock.PutUnresolved(t.Context(), o))
+		require.NoError(t, s.stock.PutUnresolved(t.Context(), []order.Order{o})[0])
 	}
 	attempt()
 	for _, h := range s.in.OpenHolds(t, c) {

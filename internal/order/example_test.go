@@ -111,9 +111,10 @@ func ExampleReconciler() {
 	c, deps, reconcilerDeps, closeAll := onSale(ctx, 10)
 	defer closeAll()
 
-	hold := must(deps.Stock.Reserve(ctx, order.ReserveRequest{
+	got := deps.Stock.Reserve(ctx, []order.ReserveRequest{{
 		CouponID: c.ID, UserID: 7, RequestID: "r1", OrderID: 1, Limit: 1, Epoch: c.Epoch, Shards: c.Shards,
-	}))
+	}})[0]
+	hold := must(got.Hold, got.Err)
 	// Here the instance dies.
 
 	reconciler := order.NewReconciler(reconcilerDeps)

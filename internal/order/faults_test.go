@@ -122,12 +122,8 @@ func (q faultyQueue) Ack(ctx context.Context, e order.Entry) error {
 	return q.f.store("done", func() error { return q.Queue.Ack(ctx, e) })
 }
 
-func (q faultyQueue) AckCommitted(ctx context.Context, e order.Entry) error {
-	return q.f.store("done", func() error { return q.Queue.AckCommitted(ctx, e) })
-}
-
-func (q faultyQueue) AckCommittedMany(ctx context.Context, entries []order.Entry) []error {
-	return q.f.many("done", len(entries), order.ErrUnavailable, func() []error { return q.Queue.AckCommittedMany(ctx, entries) })
+func (q faultyQueue) AckCommitted(ctx context.Context, entries []order.Entry) []error {
+	return q.f.many("done", len(entries), order.ErrUnavailable, func() []error { return q.Queue.AckCommitted(ctx, entries) })
 }
 
 type faultyStock struct {
@@ -135,20 +131,28 @@ type faultyStock struct {
 	f *faults
 }
 
-func (s faultyStock) Reserve(ctx context.Context, c order.ReserveRequest) (h order.Hold, err error) {
-	err = s.f.store("reserve", func() (err error) { h, err = s.Stock.Reserve(ctx, c); return err })
-	if err != nil {
-		return order.Hold{}, err
+func (s faultyStock) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	all := make([]order.Reservation, len(requests))
+	errs := s.f.many("reserve", len(requests), order.ErrUnavailable, func() []error {
+		all = s.Stock.Reserve(ctx, requests)
+		errs := make([]error, len(all))
+		for i, r := range all {
+			errs[i] = r.Err
+		}
+		return errs
+	})
+	for i, err := range errs {
+		all[i].Err = err
 	}
-	return h, nil
+	return all
 }
 
-func (s faultyStock) Confirm(ctx context.Context, h order.Hold) error {
-	return s.f.store("confirm", func() error { return s.Stock.Confirm(ctx, h) })
+func (s faultyStock) Confirm(ctx context.Context, holds []order.Hold) []error {
+	return s.f.many("confirm", len(holds), order.ErrUnavailable, func() []error { return s.Stock.Confirm(ctx, holds) })
 }
 
-func (s faultyStock) Release(ctx context.Context, h order.Hold) error {
-	return s.f.store("release", func() error { return s.Stock.Release(ctx, h) })
+func (s faultyStock) Release(ctx context.Context, holds []order.Hold) []error {
+	return s.f.many("release", len(holds), order.ErrUnavailable, func() []error { return s.Stock.Release(ctx, holds) })
 }
 
 type faultyUnresolved struct {
@@ -156,12 +160,8 @@ type faultyUnresolved struct {
 	f *faults
 }
 
-func (s faultyUnresolved) PutUnresolved(ctx context.Context, o order.Order) error {
-	return s.f.store("ticket", func() error { return s.UnresolvedOrders.PutUnresolved(ctx, o) })
-}
-
-func (s faultyUnresolved) PutUnresolvedMany(ctx context.Context, orders []order.Order) []error {
-	return s.f.many("ticket", len(orders), order.ErrUnavailable, func() []error { return s.UnresolvedOrders.PutUnresolvedMany(ctx, orders) })
+func (s faultyUnresolved) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	return s.f.many("ticket", len(orders), order.ErrUnavailable, func() []error { return s.UnresolvedOrders.PutUnresolved(ctx, orders) })
 }
 
 func (s faultyUnresolved) Unresolved(ctx context.Context, id int64) (o order.Order, err error) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/order"
 )
 
 // The faults of a step that is done once for many orders are those of the step for one,
@@ -20,26 +19,6 @@ func (f *faults) many(step string, n int, fault error, do func() []error) []erro
 		return slices.Repeat([]error{err}, n)
 	}
 	return errs
-}
-
-func (s faultyStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
-	all := make([]order.Reservation, len(requests))
-	errs := s.f.many("reserve", len(requests), order.ErrUnavailable, func() []error {
-		all = s.Stock.ReserveMany(ctx, requests)
-		errs := make([]error, len(all))
-		for i, r := range all {
-			errs[i] = r.Err
-		}
-		return errs
-	})
-	for i, err := range errs {
-		all[i].Err = err
-	}
-	return all
-}
-
-func (s faultyStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
-	return s.f.many("confirm", len(holds), order.ErrUnavailable, func() []error { return s.Stock.ConfirmMany(ctx, holds) })
 }
 
 // DoMany is Do for each of the keys.

@@ -20,12 +20,14 @@ type ReserveRequest struct {
 	QueueCapacity int           // entries that a shard's queue may have
 	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
 	Trace         string        // the traceparent of the request, which its entry carries; "" is none
-	// Context is that of the buyer's request, for ReserveMany: nothing is asked for one that
-	// has ended. It may be nil.
+	// Alone says that the request goes by itself: a sibling shard may lend its unit, and the call may wait for a server.
+	Alone bool
+	// Context is that of the buyer's request, and may be nil. In a call for many, Reserve sends no command for a
+	// request that has ended.
 	Context context.Context
 }
 
-// Reservation is what ReserveMany returns for one of its requests.
+// Reservation is the result of one ReserveRequest.
 type Reservation struct {
 	Hold Hold
 	Err  error
@@ -48,46 +50,38 @@ type Hold struct {
 }
 
 // Stock is the sharded stock as the order path uses it. Every call is idempotent:
-// Reserve by request id, the others by order id.
+// Reserve by request id, the others by order id. A call for many returns one result per
+// member, in their order. A member whose answer is lost has the error ErrUnavailable.
 type Stock interface {
 	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
 	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
-	// LimitReached reports whether the user was last seen with as many units as the sale
+	// LimitReached reports whether the user was last seen with all units that the sale
 	// allows. It does no I/O either.
 	LimitReached(sale coupon.Coupon, userID int64) bool
 	// Left returns the units in each shard, or coupon.ErrNotLoaded.
 	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
-	// Reserve takes one unit, from the user's home shard or else from a sibling. It returns
-	// coupon.ErrSoldOut only after every shard was seen empty; other errors are
-	// ErrLimitReached, ErrCooldown, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and
-	// ErrUnavailable. With Enqueue it also writes the queue entry, in the same step and
-	// once only; ErrOverloaded if the queue is full.
-	Reserve(ctx context.Context, r ReserveRequest) (Hold, error)
-	// Confirm ends the hold of a committed order and keeps its unit sold.
-	Confirm(ctx context.Context, h Hold) error
-	// Release ends the hold and puts its unit back. The caller must have made sure that no
-	// attempt of the request can commit any more.
-	Release(ctx context.Context, h Hold) error
-
-	// ReserveMany is Reserve for each of many requests, of any coupons and users, in a few
-	// round trips. It returns as many results, each its request's own; an answer that is lost
-	// is ErrUnavailable for each request that it was for. A request is refused with ErrAlone
-	// if a sibling may have a unit for it, or if its shard's server would not do it now: the
-	// caller sends it through Reserve.
-	ReserveMany(ctx context.Context, requests []ReserveRequest) []Reservation
-	// ConfirmMany is Confirm for each of many holds; it returns as many errors.
-	ConfirmMany(ctx context.Context, holds []Hold) []error
-	// ReleaseMany is Release for each of many holds; it returns as many errors.
-	ReleaseMany(ctx context.Context, holds []Hold) []error
+	// Reserve takes one unit for each request, of any coupons and users, from the user's home shard.
+	//
+	// If the home shard is empty, a request that goes by itself gets a unit of a sibling. Any other request gets
+	// ErrAlone, also if the shard's server rejects the call for now. The caller repeats that request by itself.
+	//
+	// Reserve returns coupon.ErrSoldOut only after it saw every shard empty. Other errors are ErrLimitReached,
+	// ErrCooldown, ErrBusy, ErrDuplicate, ErrStaleEpoch, coupon.ErrNotLoaded and ErrUnavailable. With Enqueue it also
+	// writes the queue entry, in the same step and once only, or returns ErrOverloaded if the queue is full.
+	Reserve(ctx context.Context, requests []ReserveRequest) []Reservation
+	// Confirm ends the holds of committed orders and keeps their units sold.
+	Confirm(ctx context.Context, holds []Hold) []error
+	// Release ends the holds and puts their units back. The caller must have made sure that no
+	// attempt of their requests can commit any more.
+	Release(ctx context.Context, holds []Hold) []error
 }
 
 // UnresolvedOrders keeps orders whose outcome is not in the database yet, Queued or InDoubt,
 // so that every instance can answer for them.
 type UnresolvedOrders interface {
-	PutUnresolved(ctx context.Context, o Order) error
-	// PutUnresolvedMany is PutUnresolved for each of many orders; it returns as many errors.
-	PutUnresolvedMany(ctx context.Context, orders []Order) []error
+	// PutUnresolved keeps the orders as they are. It returns one error per order.
+	PutUnresolved(ctx context.Context, orders []Order) []error
 	// Unresolved returns the order, or ErrNotFound.
 	Unresolved(ctx context.Context, orderID int64) (Order, error)
 }

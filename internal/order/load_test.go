@@ -88,16 +88,11 @@ func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 // generous asks the shards with no limit per user.
 type generous struct{ order.Stock }
 
-func (s generous) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
-	c.Limit = 1000
-	return s.Stock.Reserve(ctx, c)
-}
-
-func (s generous) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+func (s generous) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	for i := range requests {
 		requests[i].Limit = 1000
 	}
-	return s.Stock.ReserveMany(ctx, requests)
+	return s.Stock.Reserve(ctx, requests)
 }
 
 // With the lock and patience everybody who may have a unit gets one.

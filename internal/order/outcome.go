@@ -118,24 +118,18 @@ func (s *Service) end(ctx context.Context, all attempts, by func(context.Context
 
 // confirm keeps the units of committed orders sold.
 func (s *Service) confirm(ctx context.Context, all attempts) []error {
-	return s.endHolds(ctx, StepConfirm, all, s.stock.Confirm, s.stock.ConfirmMany)
+	return s.endHolds(ctx, StepConfirm, all, s.stock.Confirm)
 }
 
 // release puts units back.
 func (s *Service) release(ctx context.Context, all attempts) []error {
-	return s.endHolds(ctx, StepRelease, all, s.stock.Release, s.stock.ReleaseMany)
+	return s.endHolds(ctx, StepRelease, all, s.stock.Release)
 }
 
 // endHolds ends holds by one call.
-func (s *Service) endHolds(ctx context.Context, step Step, all attempts,
-	one func(context.Context, Hold) error, many func(context.Context, []Hold) []error,
-) []error {
+func (s *Service) endHolds(ctx context.Context, step Step, all attempts, end func(context.Context, []Hold) []error) []error {
 	s.step(ctx, step, all, func(ctx context.Context) {
-		if len(all) == 1 {
-			all[0].HoldErr = one(ctx, all[0].Hold)
-			return
-		}
-		for i, err := range many(ctx, each(all, holdOf)) {
+		for i, err := range end(ctx, each(all, holdOf)) {
 			all[i].HoldErr = err
 		}
 	})
@@ -154,13 +148,10 @@ func (s *Service) leaveInDoubt(ctx context.Context, all attempts) []error {
 
 // putUnresolved lets every instance answer for orders that have no row yet.
 func (s *Service) putUnresolved(ctx context.Context, all attempts) []error {
-	switch len(all) {
-	case 0:
+	if len(all) == 0 {
 		return nil
-	case 1:
-		return []error{s.unresolved.PutUnresolved(ctx, all[0].Order)}
 	}
-	return s.unresolved.PutUnresolvedMany(ctx, each(all, func(a *Attempt) Order { return a.Order }))
+	return s.unresolved.PutUnresolved(ctx, each(all, func(a *Attempt) Order { return a.Order }))
 }
 
 // withCause wraps the error of a call that was cancelled in the cause of the first of all

@@ -36,29 +36,22 @@ type poisonedStock struct {
 	p poison
 }
 
-func (s poisonedStock) Reserve(ctx context.Context, r order.ReserveRequest) (order.Hold, error) {
-	s.p.at("reserve", r.UserID)
-	return s.Stock.Reserve(ctx, r)
-}
-
-func (s poisonedStock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
-	done := s.Stock.ReserveMany(ctx, requests)
+func (s poisonedStock) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	if requests[0].Alone {
+		s.p.at("reserve", requests[0].UserID)
+	}
+	done := s.Stock.Reserve(ctx, requests)
 	for _, r := range requests {
 		s.p.at("reserve", r.UserID)
 	}
 	return done
 }
 
-func (s poisonedStock) Confirm(ctx context.Context, h order.Hold) error {
-	s.p.at("confirm", h.UserID)
-	return s.Stock.Confirm(ctx, h)
-}
-
-func (s poisonedStock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+func (s poisonedStock) Confirm(ctx context.Context, holds []order.Hold) []error {
 	for _, h := range holds {
 		s.p.at("confirm", h.UserID)
 	}
-	return s.Stock.ConfirmMany(ctx, holds)
+	return s.Stock.Confirm(ctx, holds)
 }
 
 type poisonedCommitter struct {

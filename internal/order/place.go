@@ -53,8 +53,8 @@ func (s *Service) placeOnce(ctx context.Context, r Request, answer Answerer) (o 
 	return answer(ctx, sale, o)
 }
 
-// Take implements Answerer: it takes a unit for the order. It returns the order after its commit, or, if the Service has
-// a Queue, the Queued order.
+// Take implements Answerer: it takes a unit for the order. It returns the order after its commit, or, if the
+// Service has a Queue, the Queued order.
 func (s *Service) Take(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	if s.queue != nil {
 		return s.enqueue(ctx, sale, o) // queue.go goes on from here
@@ -113,11 +113,9 @@ func (s *Service) reserve(ctx context.Context, all attempts) (held attempts) {
 
 // reserveUnits asks the shards. By itself an attempt may be given a unit of a sibling shard.
 func (s *Service) reserveUnits(ctx context.Context, all attempts) []Reservation {
-	if all.single() {
-		h, err := s.stock.Reserve(ctx, s.reserveRequest(all[0]))
-		return []Reservation{{Hold: h, Err: err}}
-	}
-	return s.stock.ReserveMany(ctx, each(all, s.reserveRequest))
+	requests := each(all, s.reserveRequest)
+	requests[0].Alone = all.single()
+	return s.stock.Reserve(ctx, requests)
 }
 
 // locked does work once, inside the locks of those users whose lock is free. By itself an attempt waits for its

@@ -22,11 +22,9 @@ type Queue interface {
 	ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
 	// Ack acknowledges an entry and removes it.
 	Ack(ctx context.Context, e Entry) error
-	// AckCommitted is Ack for an entry whose order is in the database under its own id, so
-	// that it need not be kept as an unresolved one any longer.
-	AckCommitted(ctx context.Context, e Entry) error
-	// AckCommittedMany is AckCommitted for each of many entries; it returns as many errors.
-	AckCommittedMany(ctx context.Context, entries []Entry) []error
+	// AckCommitted is Ack for entries whose orders are in the database under their own ids. These orders need not be
+	// kept as unresolved ones any longer. It returns one error per entry.
+	AckCommitted(ctx context.Context, entries []Entry) []error
 	// DeadLetter acknowledges an entry that cannot be processed, and keeps it with the
 	// reason.
 	DeadLetter(ctx context.Context, e Entry, reason error) error
@@ -221,13 +219,10 @@ func (s *Service) closeEntries(ctx context.Context, decided attempts, alone bool
 
 // acknowledge acknowledges the entries of committed orders.
 func (s *Service) acknowledge(ctx context.Context, all attempts) []error {
-	switch len(all) {
-	case 0:
+	if len(all) == 0 {
 		return nil
-	case 1:
-		return []error{s.queue.AckCommitted(ctx, *all[0].entry)}
 	}
-	return s.queue.AckCommittedMany(ctx, each(all, func(a *Attempt) Entry { return *a.entry }))
+	return s.queue.AckCommitted(ctx, each(all, func(a *Attempt) Entry { return *a.entry }))
 }
 
 // refuseEntry ends an entry that is no order, unless an earlier delivery has committed it.
@@ -238,7 +233,7 @@ func (s *Service) refuseEntry(ctx context.Context, a *Attempt) error {
 		return err
 	case committed:
 		s.polls.end(a.Order, a.since)
-		return s.queue.AckCommitted(ctx, *a.entry)
+		return s.acknowledge(ctx, attempts{a})[0]
 	}
 	return s.queue.Ack(ctx, *a.entry)
 }
@@ -289,7 +284,7 @@ func (s *Service) closeEntry(ctx context.Context, a *Attempt, err error) (commit
 	// The client polls the id of the entry's order: its outcome must be found there.
 	polled := a.entry.Order
 	if polled.Status = InDoubt; polled.ID != 0 {
-		if err := s.unresolved.PutUnresolved(ctx, polled); err != nil {
+		if err := s.unresolved.PutUnresolved(ctx, []Order{polled})[0]; err != nil {
 			return false, err
 		}
 	}

@@ -19,7 +19,7 @@ type Holds interface {
 	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 }
 
-// Reconciler ends whatever a request, or an instance that died, has left open. Everything it
+// Reconciler ends everything that a request, or an instance that died, has left open. Everything it
 // does may run on several instances at once and may be cut off anywhere.
 type Reconciler struct {
 	holds     Holds
@@ -34,7 +34,7 @@ type Reconciler struct {
 	log       *slog.Logger
 }
 
-// ReconcilerDeps are what a Reconciler depends on.
+// ReconcilerDeps are the dependencies of a Reconciler.
 type ReconcilerDeps struct {
 	Holds     Holds
 	Stock     Stock
@@ -158,7 +158,7 @@ func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 		RequestID: h.RequestID, Shard: h.Shard, CreatedAt: s.now(), ExpiresAt: s.now(),
 	})
 	if err == nil {
-		return s.stock.Release(ctx, h)
+		return s.stock.Release(ctx, []Hold{h})[0]
 	}
 	if !errors.Is(err, ErrDuplicate) {
 		return ofDatabase(err)
@@ -166,10 +166,10 @@ func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 	o, err := s.orders.ByRequest(ctx, h.RequestID, h.UserID)
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
-		return s.stock.Confirm(ctx, h)
+		return s.stock.Confirm(ctx, []Hold{h})[0]
 	// If it is not found, the duplicate is of the id, and the order can never be inserted.
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return ofDatabase(err)
 	}
-	return s.stock.Release(ctx, h)
+	return s.stock.Release(ctx, []Hold{h})[0]
 }

@@ -59,8 +59,8 @@ func (s *Service) hasLittleTime(ctx context.Context) bool {
 	return bounded && time.Until(until) < s.cleanupIn/2
 }
 
-// drop takes an attempt whose time is over out of the queue. One with little time goes on waiting: when no batch begins,
-// the stores are slow, and many single attempts would make them slower.
+// drop takes an attempt whose time is over out of the queue. One with little time goes on waiting: when no batch
+// begins, the stores are slow, and many single attempts would make them slower.
 func (s *Service) drop(a *Attempt) bool {
 	err := a.Context.Err()
 	if err != nil {
@@ -70,7 +70,8 @@ func (s *Service) drop(a *Attempt) bool {
 	return err != nil
 }
 
-// hasTime reports whether an attempt has enough time for the batch that begins. Otherwise it leaves, to go on by itself.
+// hasTime reports whether an attempt has enough time for the batch that begins. Otherwise it leaves, to go on by
+// itself.
 func (s *Service) hasTime(a *Attempt) bool {
 	little := s.hasLittleTime(a.Context)
 	if little {

@@ -44,13 +44,13 @@ func TestAQueuedHoldGrowsOldLater(t *testing.T) {
 			return c
 		}
 		first := s.claim(s.at(0, 0), "r")
-		_, err := s.Reserve(t.Context(), first)
+		_, err := reserve(t.Context(), s, first)
 		require.NoError(t, err)
 		require.Equal(t, []int64{first.OrderID}, old())
-		_, err = s.Reserve(t.Context(), queued(first.UserID, "r"))
+		_, err = reserve(t.Context(), s, queued(first.UserID, "r"))
 		require.NoError(t, err)
 		require.Empty(t, old(), "it has an entry now")
-		_, err = s.Reserve(t.Context(), queued(s.at(0, 1), "lent"))
+		_, err = reserve(t.Context(), s, queued(s.at(0, 1), "lent"))
 		require.NoError(t, err)
 		require.Empty(t, old())
 		require.Len(t, s.openHolds(2), 3)
@@ -81,7 +81,7 @@ func TestTheIndexOfAgesIsMadeAgain(t *testing.T) {
 		old, err = s.OldHolds(t.Context(), coupon.Coupon{ID: s.load.CouponID, Shards: 1}, 0, 0, 1, 1)
 		require.NoError(t, err)
 		require.Empty(t, old)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		require.Zero(t, s.ages(0), "what is gone has left it")
 
 		require.NoError(t, s.client.HSet(t.Context(), key+"holds", "99", "spoilt").Err())
@@ -115,7 +115,7 @@ func TestALoanIsInTheIndexOfBothShards(t *testing.T) {
 		h := s.buy(s.at(0, 2))
 		require.Equal(t, 1, h.Shard)
 		require.Equal(t, []int64{3, 1}, []int64{s.ages(0), s.ages(1)}, "before the holds are read, which would mend it")
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		require.Equal(t, []int64{2, 0}, []int64{s.ages(0), s.ages(1)})
 	})
 }
@@ -124,13 +124,13 @@ func TestWhatHasEndedLeavesTheIndex(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 3, 1)
 		released, confirmed, shared := s.buy(1), s.buy(2), s.buy(3)
-		_, err := s.Reserve(t.Context(), s.claim(3, shared.RequestID))
+		_, err := reserve(t.Context(), s, s.claim(3, shared.RequestID))
 		require.NoError(t, err)
 		require.EqualValues(t, 3, s.ages(0))
-		require.NoError(t, s.Release(t.Context(), shared))
+		require.NoError(t, release(t.Context(), s, shared))
 		require.EqualValues(t, 3, s.ages(0), "another attempt shares it")
-		require.NoError(t, s.Release(t.Context(), released))
-		require.NoError(t, s.Confirm(t.Context(), confirmed))
+		require.NoError(t, release(t.Context(), s, released))
+		require.NoError(t, confirm(t.Context(), s, confirmed))
 		require.EqualValues(t, 1, s.ages(0))
 		s.load.Epoch = 2
 		require.NoError(t, s.Load(t.Context(), s.load))

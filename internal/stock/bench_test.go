@@ -21,8 +21,8 @@ func BenchmarkReserveAndConfirm(b *testing.B) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			h, err := s.Reserve(b.Context(), s.claim(user.Add(1), s.request()))
-			if err = errors.Join(err, s.Confirm(b.Context(), h)); err != nil {
+			h, err := reserve(b.Context(), s, s.claim(user.Add(1), s.request()))
+			if err = errors.Join(err, confirm(b.Context(), s, h)); err != nil {
 				b.Error(err)
 				return
 			}
@@ -34,7 +34,7 @@ func BenchmarkReserveAndConfirm(b *testing.B) {
 func BenchmarkReserveRefused(b *testing.B) {
 	s := open(b, dial(b, backends["a server"](b)), benchShards, benchShards)
 	for shard := range benchShards {
-		require.NoError(b, s.Confirm(b.Context(), s.buy(s.at(shard, 0))))
+		require.NoError(b, confirm(b.Context(), s, s.buy(s.at(shard, 0))))
 	}
 	for name, bench := range map[string]struct {
 		user int64

@@ -71,7 +71,7 @@ func rush(t *testing.T, s *shop, with func(ctx context.Context, n int64, h order
 // all races.
 func (s *shop) patient(ctx context.Context, user int64) (order.Hold, error) {
 	for {
-		h, err := s.Reserve(ctx, s.claim(user, s.request()))
+		h, err := reserve(ctx, s, s.claim(user, s.request()))
 		if !errors.Is(err, order.ErrBusy) {
 			return h, err
 		}
@@ -147,13 +147,13 @@ func TestACrowdThatGivesUnitsBackLosesNone(t *testing.T) {
 		sold := rush(t, s, func(ctx context.Context, n int64, h order.Hold) (bool, error) {
 			switch n % 4 {
 			case 0:
-				return false, s.Release(ctx, h)
+				return false, release(ctx, s, h)
 			case 1:
-				return false, errors.Join(s.Confirm(ctx, h), s.Restock(ctx, back(h)))
+				return false, errors.Join(confirm(ctx, s, h), s.Restock(ctx, back(h)))
 			case 2:
 				return false, s.Restock(ctx, back(h)) // not confirmed before
 			}
-			return true, s.Confirm(ctx, h)
+			return true, confirm(ctx, s, h)
 		})
 		left, held, err := s.total(t.Context())
 		require.NoError(t, err)

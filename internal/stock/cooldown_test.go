@@ -28,7 +28,7 @@ func (s *shop) rests(user int64) time.Duration {
 func (s *shop) gaveBack(shard, n int) (order.Hold, int64) {
 	s.t.Helper()
 	h := s.buy(s.at(shard, n))
-	require.NoError(s.t, s.Confirm(s.t.Context(), h))
+	require.NoError(s.t, confirm(s.t.Context(), s, h))
 	require.NoError(s.t, s.Restock(s.t.Context(), back(h)))
 	return h, h.UserID
 }
@@ -45,11 +45,11 @@ func TestWhoGivesAUnitBackIsRefusedForAWhile(t *testing.T) {
 		s.wants(0, 4, 4)
 		require.Empty(t, s.field(1, "open", user), "who was refused left nothing")
 
-		got := s.ReserveMany(t.Context(), []order.ReserveRequest{s.claim(user, s.request()), s.claim(s.at(1, 1), s.request())})
+		got := s.Reserve(t.Context(), []order.ReserveRequest{s.claim(user, s.request()), s.claim(s.at(1, 1), s.request())})
 		require.ErrorIs(t, got[0].Err, order.ErrCooldown, "in a batch too")
 		require.NoError(t, got[1].Err, "and no other with it")
 		again := s.claim(user, h.RequestID)
-		_, err := s.Reserve(t.Context(), again)
+		_, err := reserve(t.Context(), s, again)
 		require.ErrorIs(t, err, order.ErrDuplicate, "the request of old is still known")
 		s.buy(s.at(0, 0))
 

@@ -47,14 +47,14 @@ func (l *listener) await(s *shop) {
 // seesSoldOut makes the listener raise its flag.
 func (l *listener) seesSoldOut(s *shop, user int64) {
 	s.t.Helper()
-	_, err := l.Reserve(s.t.Context(), s.claim(user, s.request()))
+	_, err := reserve(s.t.Context(), l, s.claim(user, s.request()))
 	require.ErrorIs(s.t, err, coupon.ErrSoldOut)
 	require.True(s.t, l.SoldOut(s.load.CouponID, s.load.Epoch))
 }
 
 func TestAUnitThatComesBackIsHeardOfEverywhere(t *testing.T) {
 	for name, comesBack := range map[string]func(s *shop, h order.Hold) error{
-		"released": func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		"released": func(s *shop, h order.Hold) error { return release(s.t.Context(), s, h) },
 		"returned": func(s *shop, h order.Hold) error { return s.Restock(s.t.Context(), back(h)) },
 		"loaded": func(s *shop, _ order.Hold) error {
 			s.load.Epoch++
@@ -86,10 +86,10 @@ func TestOnlyTheFirstUnitOfAnEmptyShardIsAnnounced(t *testing.T) {
 	s := open(t, dial(t, o), 4, 2)
 	there := listen(t, s, dial(t, o))
 	h := []order.Hold{s.buy(s.at(0, 0)), s.buy(s.at(0, 1))}
-	require.NoError(t, s.Release(t.Context(), h[0]))
+	require.NoError(t, release(t.Context(), s, h[0]))
 	there.await(s)
 	require.Equal(t, uint64(1), there.soldOut.version(s.load.CouponID))
-	require.NoError(t, s.Release(t.Context(), h[1]))
+	require.NoError(t, release(t.Context(), s, h[1]))
 	there.await(s)
 	require.Equal(t, uint64(1), there.soldOut.version(s.load.CouponID))
 }
@@ -116,8 +116,8 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 	ctx, id := t.Context(), s.load.CouponID
 	for name, call := range map[string]func() error{
 		"Reserve": func() error { return s.try(s.at(0, 2)) },
-		"Confirm": func() error { return s.Confirm(ctx, h) },
-		"Release": func() error { return s.Release(ctx, h) },
+		"Confirm": func() error { return confirm(ctx, s, h) },
+		"Release": func() error { return release(ctx, s, h) },
 		"Return":  func() error { return s.Restock(ctx, back(h)) },
 		"Load":    func() error { return s.Load(ctx, s.load) },
 		"Loaded":  func() error { _, err := s.Loaded(ctx, id, 1, 2); return err },
@@ -136,7 +136,7 @@ func TestSoldOutIsSaidWithoutRedis(t *testing.T) {
 		},
 		"Free":            func() error { _, err := s.Free(ctx, id, 1); return err },
 		"Applied":         func() error { _, err := s.Applied(ctx, []order.Restock{back(h)}); return err },
-		"PutTicket":       func() error { return s.PutUnresolved(ctx, order.Order{ID: 1}) },
+		"PutTicket":       func() error { return s.PutUnresolved(ctx, []order.Order{{ID: 1}})[0] },
 		"Ticket":          func() error { _, err := s.Unresolved(ctx, 1); return err },
 		"AnnounceChange":  func() error { return s.AnnounceChange(ctx, id) },
 		"AnnounceRestock": func() error { return s.AnnounceRestock(ctx, id) },

@@ -14,7 +14,7 @@ import (
 	"example.com/seckill/internal/stock"
 )
 
-// loaded returns the stock of a coupon 1 with so many units in four shards, on the embedded
+// loaded returns the stock of a coupon 1 with the given units in four shards, on the embedded
 // Redis.
 func loaded(ctx context.Context, units int64) (s *stock.Stock, closeAll func()) {
 	e, err := embedded.Start(ctx)
@@ -33,6 +33,12 @@ func request(user, orderID int64, id string) order.ReserveRequest {
 	return order.ReserveRequest{CouponID: 1, UserID: user, RequestID: id, OrderID: orderID, Limit: 1, Epoch: 1, Shards: 4}
 }
 
+// byItself returns the request as the only one of its call, which may borrow.
+func byItself(r order.ReserveRequest) []order.ReserveRequest {
+	r.Alone = true
+	return []order.ReserveRequest{r}
+}
+
 // A repeated request finds its hold: no second unit is taken, and the order id is that of
 // the first attempt.
 func ExampleStock_Reserve() {
@@ -40,12 +46,10 @@ func ExampleStock_Reserve() {
 	s, closeAll := loaded(ctx, 10)
 	defer closeAll()
 
-	hold, err := s.Reserve(ctx, request(7, 100, "r1"))
-	fmt.Println("order", hold.OrderID, err)
-	hold, err = s.Reserve(ctx, request(7, 101, "r1"))
-	fmt.Println("order", hold.OrderID, err)
-	_, err = s.Reserve(ctx, request(7, 102, "r2"))
-	fmt.Println("another request of the user:", err)
+	got := s.Reserve(ctx, []order.ReserveRequest{request(7, 100, "r1"), request(7, 101, "r1"), request(7, 102, "r2")})
+	fmt.Println("order", got[0].Hold.OrderID, got[0].Err)
+	fmt.Println("order", got[1].Hold.OrderID, got[1].Err)
+	fmt.Println("another request of the user:", got[2].Err)
 
 	left, err := s.Left(ctx, 1, 4)
 	fmt.Println("units left:", left[0]+left[1]+left[2]+left[3], err)
@@ -69,13 +73,13 @@ func ExampleStock_Reserve_sibling() {
 		if coupon.Home(user, 4) != home {
 			continue
 		}
-		if _, err := s.Reserve(ctx, request(user, user, fmt.Sprint("r", user))); err != nil {
-			panic(err)
+		if got := s.Reserve(ctx, byItself(request(user, user, fmt.Sprint("r", user))))[0]; got.Err != nil {
+			panic(got.Err)
 		}
 		sold++
 	}
-	_, err := s.Reserve(ctx, request(1_000_000, 1, "late"))
-	fmt.Println("sold", sold, "and then:", err)
+	late := s.Reserve(ctx, byItself(request(1_000_000, 1, "late")))[0]
+	fmt.Println("sold", sold, "and then:", late.Err)
 	// Output: sold 4 and then: coupon: sold out
 }
 
@@ -85,21 +89,21 @@ func ExampleStock_Release() {
 	s, closeAll := loaded(ctx, 1)
 	defer closeAll()
 
-	hold, err := s.Reserve(ctx, request(7, 100, "r1"))
-	fmt.Println("user 7:", err)
-	_, err = s.Reserve(ctx, request(8, 101, "r2"))
-	fmt.Println("user 8:", err)
+	seven := s.Reserve(ctx, byItself(request(7, 100, "r1")))[0]
+	fmt.Println("user 7:", seven.Err)
+	eight := s.Reserve(ctx, byItself(request(8, 101, "r2")))[0]
+	fmt.Println("user 8:", eight.Err)
 
-	fmt.Println("release:", s.Release(ctx, hold))
-	hold, err = s.Reserve(ctx, request(8, 102, "r3"))
-	fmt.Println("user 8:", err)
-	fmt.Println("confirm:", s.Confirm(ctx, hold))
+	fmt.Println("release:", s.Release(ctx, []order.Hold{seven.Hold}))
+	eight = s.Reserve(ctx, byItself(request(8, 102, "r3")))[0]
+	fmt.Println("user 8:", eight.Err)
+	fmt.Println("confirm:", s.Confirm(ctx, []order.Hold{eight.Hold}))
 	// Output:
 	// user 7: <nil>
 	// user 8: coupon: sold out
-	// release: <nil>
+	// release: [<nil>]
 	// user 8: <nil>
-	// confirm: <nil>
+	// confirm: [<nil>]
 }
 
 // A cancelled order's unit goes back once, however often it is handed in.
@@ -107,11 +111,12 @@ func ExampleStock_Restock() {
 	ctx := context.Background()
 	s, closeAll := loaded(ctx, 10)
 	defer closeAll()
-	hold, err := s.Reserve(ctx, request(7, 100, "r1"))
-	if err != nil {
-		panic(err)
+	got := s.Reserve(ctx, byItself(request(7, 100, "r1")))[0]
+	if got.Err != nil {
+		panic(got.Err)
 	}
-	if err := s.Confirm(ctx, hold); err != nil {
+	hold := got.Hold
+	if err := s.Confirm(ctx, []order.Hold{hold})[0]; err != nil {
 		panic(err)
 	}
 
@@ -136,8 +141,8 @@ func ExampleQueue_Next() {
 	r := request(7, 100, "r1")
 	r.Enqueue = &order.Order{ID: 100, CouponID: 1, UserID: 7, RequestID: "r1", CreatedAt: time.Now()}
 	r.QueueCapacity, r.QueueMaxAge = 1000, time.Minute
-	if _, err := s.Reserve(ctx, r); err != nil {
-		panic(err)
+	if got := s.Reserve(ctx, byItself(r))[0]; got.Err != nil {
+		panic(got.Err)
 	}
 
 	queue := s.Queue("worker-1", time.Minute)
@@ -145,12 +150,12 @@ func ExampleQueue_Next() {
 	entries, err := queue.Next(ctx, c, 10)
 	for _, e := range entries {
 		fmt.Println("entry of order", e.Order.ID, "delivered", e.Deliveries, "time")
-		// Here the order is committed.
-		fmt.Println("acknowledged:", queue.AckCommitted(ctx, e))
 	}
+	// Here the orders are committed.
+	fmt.Println("acknowledged:", queue.AckCommitted(ctx, entries))
 	fmt.Println(len(entries), err)
 	// Output:
 	// entry of order 100 delivered 1 time
-	// acknowledged: <nil>
+	// acknowledged: [<nil>]
 	// 1 <nil>
 }

@@ -31,7 +31,7 @@ func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
 		s.requireLoaded(true)
 		may("-" + command)
 		for user := range int64(3) {
-			_, err := s.Reserve(t.Context(), s.claim(user, s.request()))
+			_, err := reserve(t.Context(), s, s.claim(user, s.request()))
 			if command != "hincrby" { // missed so late that it seems to be done when it is run again
 				require.ErrorIs(t, err, order.ErrUnavailable, command)
 			}
@@ -52,7 +52,7 @@ func TestAScriptThatWasRefusedAsAWholeLeavesTheStockAsItIs(t *testing.T) {
 	r := testservers.NewRedis(t)
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 4, 2)
 	require.NoError(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	_, err := s.Reserve(t.Context(), s.claim(1, s.request()))
+	_, err := reserve(t.Context(), s, s.claim(1, s.request()))
 	require.ErrorIs(t, err, order.ErrUnavailable)
 	require.ErrorContains(t, err, "OOM")
 	require.NoError(t, s.client.ConfigSet(t.Context(), "maxmemory", "0").Err())

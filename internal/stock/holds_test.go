@@ -23,10 +23,10 @@ func TestAShardTellsWhatItHas(t *testing.T) {
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.buy(s.at(1, 0))
 		c := s.claim(s.at(1, 1), "lent")
-		_, err = s.Reserve(t.Context(), c)
+		_, err = reserve(t.Context(), s, c)
 		require.NoError(t, err)
 		sold := s.buy(s.at(0, 1))
-		require.NoError(t, s.Confirm(t.Context(), sold))
+		require.NoError(t, confirm(t.Context(), s, sold))
 		shards, err = s.ReadShards(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Positive(t, shards[0].Ops)
@@ -58,17 +58,17 @@ func TestEveryWriteOfAShardIsSeenInItsOps(t *testing.T) {
 		grown("load")
 		first, second := s.buy(7), s.buy(7)
 		grown("reserve")
-		_, err := s.Reserve(t.Context(), s.claim(7, first.RequestID))
+		_, err := reserve(t.Context(), s, s.claim(7, first.RequestID))
 		require.NoError(t, err)
 		grown("join")
-		require.NoError(t, s.Release(t.Context(), first))
+		require.NoError(t, release(t.Context(), s, first))
 		grown("release of a share")
-		require.NoError(t, s.Confirm(t.Context(), second))
+		require.NoError(t, confirm(t.Context(), s, second))
 		grown("confirm")
 		require.NoError(t, s.Restock(t.Context(), back(second)))
 		grown("return")
 		first.Attempt = 0
-		require.NoError(t, s.Release(t.Context(), first))
+		require.NoError(t, release(t.Context(), s, first))
 		grown("release")
 		lend := []any{1, "other", lastID.Add(1), 8, "", 0, 0}
 		_, err = s.run(t.Context(), lendScript, s.load.CouponID, 0, lend...)
@@ -85,7 +85,7 @@ func TestHoldsAreReadInPagesTheOldestFirst(t *testing.T) {
 		for user := range int64(many) {
 			h := s.buy(user + 1)
 			if user%3 == 0 {
-				require.NoError(t, s.Confirm(t.Context(), h))
+				require.NoError(t, confirm(t.Context(), s, h))
 				continue
 			}
 			want = append(want, h.OrderID)
@@ -120,9 +120,9 @@ func TestTheShardsTellWhatTheyKnowOfAnOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		paid := s.mine(0)
-		require.NoError(t, s.Confirm(t.Context(), paid))
+		require.NoError(t, confirm(t.Context(), s, paid))
 		gone := s.mine(1)
-		require.NoError(t, s.Confirm(t.Context(), gone))
+		require.NoError(t, confirm(t.Context(), s, gone))
 		require.NoError(t, s.Restock(t.Context(), back(gone)))
 		heads, err := s.ReadShards(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
@@ -173,8 +173,8 @@ func TestAFreedCouponLeavesNothing(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, there())
 		}
-		require.NoError(t, s.Confirm(t.Context(), h), "what comes late changes nothing")
-		require.NoError(t, s.Release(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h), "what comes late changes nothing")
+		require.NoError(t, release(t.Context(), s, h))
 		require.ErrorIs(t, s.try(8), coupon.ErrNotLoaded)
 		require.ErrorIs(t, s.Restock(t.Context(), back(h)), coupon.ErrNotLoaded)
 		require.Zero(t, there())
@@ -191,7 +191,7 @@ func TestATicketIsFoundByEveryInstance(t *testing.T) {
 			ID: id, CouponID: 1, UserID: 2, Slot: 3, Status: order.InDoubt, PriceCents: 4, RequestID: "r", Shard: 5,
 			Fence: 1<<64 - 1, CreatedAt: time.UnixMilli(6).UTC(), ExpiresAt: time.UnixMilli(7).UTC(),
 		}
-		require.NoError(t, s.PutUnresolved(t.Context(), want))
+		require.NoError(t, s.PutUnresolved(t.Context(), []order.Order{want})[0])
 		got, err := there.Unresolved(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, want, got)

@@ -62,7 +62,7 @@ func TestWhatIsOpenIsCountedInEachShard(t *testing.T) {
 		open, err := s.CountHolds(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Equal(t, []int64{2, 1}, open)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		open, err = s.CountHolds(t.Context(), s.load.CouponID, 2)
 		require.NoError(t, err)
 		require.Equal(t, []int64{1, 1}, open)

@@ -78,7 +78,7 @@ func TestALateReleaseOfAMarkGivesBackNoUnit(t *testing.T) {
 		r.wants(0, 1, 0)
 		r.requireNoMark()
 		h := r.buy(r.user)
-		require.NoError(t, r.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), r, h))
 		r.wants(0, 0, 0)
 	})
 }
@@ -98,7 +98,7 @@ func TestALateLoanIsNotASecondUnit(t *testing.T) {
 
 		all := r.openHolds(3)
 		for _, h := range all {
-			require.NoError(t, r.Release(t.Context(), h))
+			require.NoError(t, release(t.Context(), r, h))
 		}
 		r.wants(0, 0, 1, 1)
 		r.requireNoMark()

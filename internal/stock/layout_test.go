@@ -46,7 +46,7 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 	s := onAServer(t)
 	ctx := t.Context()
 	sold := s.buy(s.at(0, 0))
-	open, err := s.Reserve(ctx, s.claim(s.at(0, 1), s.request()))
+	open, err := reserve(ctx, s, s.claim(s.at(0, 1), s.request()))
 	require.NoError(t, err)
 	require.NoError(t, s.CheckLayout())
 	s.write("99")
@@ -55,9 +55,9 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 	next := s.load
 	next.Epoch++
 	asked := map[string]func() error{
-		"reserve": func() error { _, err := s.Reserve(ctx, s.claim(s.at(0, 2), s.request())); return err },
-		"confirm": func() error { return s.Confirm(ctx, open) },
-		"release": func() error { return s.Release(ctx, open) },
+		"reserve": func() error { _, err := reserve(ctx, s, s.claim(s.at(0, 2), s.request())); return err },
+		"confirm": func() error { return confirm(ctx, s, open) },
+		"release": func() error { return release(ctx, s, open) },
 		"restock": func() error { return s.Restock(ctx, restock) },
 		"load":    func() error { return s.Load(ctx, next) },
 		"go on":   func() error { return s.Load(ctx, s.load) },
@@ -91,7 +91,7 @@ func TestAShardOfANewerProgramIsLeftAsItIs(t *testing.T) {
 
 	s.write("1")
 	s.requireLoaded(true)
-	require.NoError(t, s.Confirm(ctx, open))
+	require.NoError(t, confirm(ctx, s, open))
 }
 
 // What the programs before there were numbers have loaded is sold on, and loaded with a number.
@@ -104,10 +104,10 @@ func TestAShardOfAnOlderProgramIsSoldOnOrLoadedAgain(t *testing.T) {
 	s.write("-1") // older than any that this one works with
 	s.requireLoaded(false)
 	before := s.whole()
-	_, err := s.Reserve(t.Context(), s.claim(s.at(0, 1), s.request()))
+	_, err := reserve(t.Context(), s, s.claim(s.at(0, 1), s.request()))
 	require.ErrorIs(t, err, order.ErrUnavailable)
 	require.ErrorContains(t, err, "OLDERLAYOUT the shard has layout -1, this program knows 0 and later")
-	require.Error(t, s.Confirm(t.Context(), order.Hold{CouponID: s.load.CouponID, Epoch: s.load.Epoch, Shards: s.load.Shards, OrderID: 1}))
+	require.Error(t, confirm(t.Context(), s, order.Hold{CouponID: s.load.CouponID, Epoch: s.load.Epoch, Shards: s.load.Shards, OrderID: 1}))
 	require.Equal(t, before, s.whole(), "an older program may be at work there")
 	require.NoError(t, s.Load(t.Context(), s.load), "which had begun the epoch")
 	s.requireLoaded(true)

@@ -81,9 +81,9 @@ func TestBuyersAtTheLimitAreBounded(t *testing.T) {
 // the buyer came back, wherever that was done.
 func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
 	for name, ask := range map[string]func(s *Stock, c order.ReserveRequest) error{
-		"alone": func(s *Stock, c order.ReserveRequest) error { _, err := s.Reserve(t.Context(), c); return err },
+		"alone": func(s *Stock, c order.ReserveRequest) error { _, err := reserve(t.Context(), s, c); return err },
 		"with others": func(s *Stock, c order.ReserveRequest) error {
-			return s.ReserveMany(t.Context(), []order.ReserveRequest{c})[0].Err
+			return s.Reserve(t.Context(), []order.ReserveRequest{c})[0].Err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
 				user, other := s.at(0, 0), s.at(0, 1)
 				all := []order.Hold{s.buy(user), s.buy(other)}
 				for _, h := range all {
-					require.NoError(t, s.Confirm(t.Context(), h))
+					require.NoError(t, confirm(t.Context(), s, h))
 				}
 				for _, at := range []*Stock{s.Stock, there.Stock} {
 					for _, u := range []int64{user, other} {
@@ -125,8 +125,8 @@ func TestLimitReached_CancelledElsewhereAndNotHeard_IsBounded(t *testing.T) {
 		there.limited.now = func() time.Time { return now }
 		user := s.at(0, 0)
 		bought := s.buy(user)
-		require.NoError(t, s.Confirm(t.Context(), bought))
-		_, err := there.Reserve(t.Context(), s.claim(user, s.request()))
+		require.NoError(t, confirm(t.Context(), s, bought))
+		_, err := reserve(t.Context(), there, s.claim(user, s.request()))
 		require.ErrorIs(t, err, order.ErrLimitReached)
 		sale := coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, LimitPerUser: 1}
 		require.True(t, there.LimitReached(sale, user), "a tap that follows at once costs no answer of Redis")
@@ -134,7 +134,7 @@ func TestLimitReached_CancelledElsewhereAndNotHeard_IsBounded(t *testing.T) {
 		require.NoError(t, s.Restock(t.Context(), back(bought)))
 		now = now.Add(maxLimitedFor)
 		require.False(t, there.LimitReached(sale, user), "refused from memory for longer than the bound")
-		_, err = there.Reserve(t.Context(), s.claim(user, s.request()))
+		_, err = reserve(t.Context(), there, s.claim(user, s.request()))
 		require.NoError(t, err)
 	})
 }

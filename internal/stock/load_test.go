@@ -48,7 +48,7 @@ func TestALoadIsDoneOnceHoweverOften(t *testing.T) {
 		s.limit = 2
 		s.load.Buyers = bought(map[int64]int{s.at(0, 0): 1})
 		require.NoError(t, s.Load(t.Context(), s.load))
-		require.NoError(t, s.Confirm(t.Context(), s.buy(s.at(0, 0))))
+		require.NoError(t, confirm(t.Context(), s, s.buy(s.at(0, 0))))
 		s.buy(s.at(1, 0))
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.wants(1, 1, 1)
@@ -105,9 +105,9 @@ func TestANewerEpochDropsAllOfTheOlder(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		c := s.claim(s.at(0, 0), "r")
-		h, err := s.Reserve(t.Context(), c)
+		h, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		require.NoError(t, s.Restock(t.Context(), back(h)))
 		s.buy(s.at(0, 1))
 		s.load.Epoch = 2

@@ -27,20 +27,20 @@ var writing = map[string]writes{
 	"reserve at home": {
 		script:  "reserve",
 		prepare: func(*shop) order.Hold { return order.Hold{} },
-		call:    reserve,
+		call:    reserving,
 		after:   func(s *shop) { s.wants(1, 0, 1) },
 	},
 	"reserve at a sibling": {
 		script:  "lend",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 1)) },
-		call:    reserve,
+		call:    reserving,
 		after:   func(s *shop) { s.wants(2, 0, 0) },
 		unsure:  true,
 	},
 	"confirm": {
 		script:  "confirm",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
+		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return confirm(s.t.Context(), s, h) },
 		after: func(s *shop) {
 			s.wants(0, 0, 1)
 			require.Equal(s.t, "1", s.field(0, "buyers", s.at(0, 0)))
@@ -49,7 +49,7 @@ var writing = map[string]writes{
 	"release": {
 		script:  "release",
 		prepare: func(s *shop) order.Hold { return s.buy(s.at(0, 0)) },
-		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		call:    func(s *shop, _ order.ReserveRequest, h order.Hold) error { return release(s.t.Context(), s, h) },
 		after:   func(s *shop) { s.wants(0, 1, 1) },
 	},
 	"return": {
@@ -67,7 +67,7 @@ var writing = map[string]writes{
 		call: func(s *shop, c order.ReserveRequest, _ order.Hold) error {
 			other := c
 			other.UserID, other.RequestID, other.OrderID = s.at(1, 0), "other", c.OrderID+1_000_000
-			return s.all(refusalsOf(s.ReserveMany(s.t.Context(), []order.ReserveRequest{c, other})))
+			return s.all(refusalsOf(s.Reserve(s.t.Context(), []order.ReserveRequest{c, other})))
 		},
 		after: func(s *shop) { s.wants(2, 0, 0) },
 		many:  true,
@@ -76,7 +76,7 @@ var writing = map[string]writes{
 		script:  "confirm",
 		prepare: func(s *shop) order.Hold { s.buy(s.at(1, 0)); return s.buy(s.at(0, 0)) },
 		call: func(s *shop, _ order.ReserveRequest, _ order.Hold) error {
-			return s.all(s.ConfirmMany(s.t.Context(), s.had))
+			return s.all(s.Confirm(s.t.Context(), s.had))
 		},
 		after: func(s *shop) { s.wants(0, 0, 0) },
 		many:  true,
@@ -85,7 +85,7 @@ var writing = map[string]writes{
 		script:  "release",
 		prepare: func(s *shop) order.Hold { s.buy(s.at(1, 0)); return s.buy(s.at(0, 0)) },
 		call: func(s *shop, _ order.ReserveRequest, _ order.Hold) error {
-			return s.all(s.ReleaseMany(s.t.Context(), s.had))
+			return s.all(s.Release(s.t.Context(), s.had))
 		},
 		after: func(s *shop) { s.wants(0, 1, 1) },
 		many:  true,
@@ -104,8 +104,8 @@ func (w writes) replies() int32 {
 	return 2
 }
 
-func reserve(s *shop, c order.ReserveRequest, _ order.Hold) error {
-	_, err := s.Reserve(s.t.Context(), c)
+func reserving(s *shop, c order.ReserveRequest, _ order.Hold) error {
+	_, err := reserve(s.t.Context(), s, c)
 	return err
 }
 

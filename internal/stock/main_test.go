@@ -128,7 +128,7 @@ func (s *shop) at(shard, n int) int64 {
 // buy reserves for a new request of the user, which must succeed.
 func (s *shop) buy(user int64) order.Hold {
 	s.t.Helper()
-	h, err := s.Reserve(s.t.Context(), s.claim(user, s.request()))
+	h, err := reserve(s.t.Context(), s, s.claim(user, s.request()))
 	require.NoError(s.t, err)
 	s.had = append(s.had, h)
 	return h
@@ -139,8 +139,25 @@ func (s *shop) request() string { return "r" + strconv.FormatInt(lastID.Add(1), 
 // try reserves for a new request of the user and gives the refusal.
 func (s *shop) try(user int64) error {
 	s.t.Helper()
-	_, err := s.Reserve(s.t.Context(), s.claim(user, s.request()))
+	_, err := reserve(s.t.Context(), s, s.claim(user, s.request()))
 	return err
+}
+
+// reserve takes a unit for a request that goes by itself.
+func reserve(ctx context.Context, s order.Stock, c order.ReserveRequest) (order.Hold, error) {
+	c.Alone = true
+	got := s.Reserve(ctx, []order.ReserveRequest{c})[0]
+	return got.Hold, got.Err
+}
+
+// confirm confirms one hold.
+func confirm(ctx context.Context, s order.Stock, h order.Hold) error {
+	return s.Confirm(ctx, []order.Hold{h})[0]
+}
+
+// release releases one hold.
+func release(ctx context.Context, s order.Stock, h order.Hold) error {
+	return s.Release(ctx, []order.Hold{h})[0]
 }
 
 // back is the return of a confirmed hold's unit.

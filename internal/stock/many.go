@@ -18,22 +18,28 @@ import (
 // microseconds of CPU time on a busy machine.
 const maxMembers = 100
 
-// ReserveMany implements order.Stock:
+// Reserve implements order.Stock. A request that goes by itself may borrow. For the others:
 //
 //	requests ─▶ by home shard ─▶ a script each, all in one pipeline ─▶ held
 //	                                                                ─▶ refused
 //	                                                                ─▶ empty ─▶ read all counters ─▶ sold out
 //	                                                                                              ─▶ individually
-func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+func (s *Stock) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	all := make([]order.Reservation, len(requests))
 	var b batch
 	for i, c := range requests {
-		if c.Context != nil && c.Context.Err() != nil {
+		switch {
+		case c.Alone:
+			all[i].Hold, all[i].Err = s.reserveOne(ctx, c)
+		case c.Context != nil && c.Context.Err() != nil:
 			all[i].Err = fmt.Errorf("%w: %w", order.ErrUnavailable, c.Context.Err())
-			continue
+		default:
+			on := run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch, rules: rulesOf(c, refuseIfEmpty)}
+			b.add(i, on, requestArgs(c)...)
 		}
-		on := run{couponID: c.CouponID, shard: coupon.Home(c.UserID, c.Shards), epoch: c.Epoch, rules: rulesOf(c, refuseIfEmpty)}
-		b.add(i, on, requestArgs(c)...)
+	}
+	if len(b) == 0 {
+		return all
 	}
 	asked := s.limited.question()
 	s.runMany(ctx, reserveScript, b, func(i, shard int, answer []string, err error) {
@@ -48,8 +54,8 @@ func (s *Stock) ReserveMany(ctx context.Context, requests []order.ReserveRequest
 }
 
 // endEmpty sets the result of each request whose home shard is empty. If every shard is empty, the result is
-// coupon.ErrSoldOut. If a sibling may lend a unit, the result is order.ErrAlone, and the caller makes an individual
-// call.
+// coupon.ErrSoldOut. If a sibling may lend a unit, the result is order.ErrAlone, and the caller repeats the request by
+// itself.
 func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, all []order.Reservation) {
 	type load struct {
 		couponID, epoch int64
@@ -57,7 +63,7 @@ func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, a
 	}
 	outcome := map[load]error{}
 	for i, c := range requests {
-		if !errors.Is(all[i].Err, errEmpty) {
+		if c.Alone || !errors.Is(all[i].Err, errEmpty) {
 			continue
 		}
 		of := load{c.CouponID, c.Epoch, c.Shards}
@@ -72,8 +78,11 @@ func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, a
 	}
 }
 
-// ConfirmMany implements order.Stock.
-func (s *Stock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
+// Confirm implements order.Stock. For one hold it repeats the script and follows a moving Cluster slot.
+func (s *Stock) Confirm(ctx context.Context, holds []order.Hold) []error {
+	if len(holds) == 1 {
+		return []error{s.confirmOne(ctx, holds[0])}
+	}
 	var b batch
 	for i, h := range holds {
 		b.addHold(i, h, h.OrderID)
@@ -83,8 +92,11 @@ func (s *Stock) ConfirmMany(ctx context.Context, holds []order.Hold) []error {
 	return all
 }
 
-// ReleaseMany implements order.Stock.
-func (s *Stock) ReleaseMany(ctx context.Context, holds []order.Hold) []error {
+// Release implements order.Stock. For one hold it repeats the script and follows a moving Cluster slot.
+func (s *Stock) Release(ctx context.Context, holds []order.Hold) []error {
+	if len(holds) == 1 {
+		return []error{s.releaseOne(ctx, holds[0])}
+	}
 	var b batch
 	for i, h := range holds {
 		b.addHold(i, h, h.OrderID, h.Attempt)

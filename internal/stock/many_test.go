@@ -24,7 +24,7 @@ func (s *shop) many(users ...int64) []order.Reservation {
 	for _, user := range users {
 		all = append(all, s.claim(user, s.request()))
 	}
-	return s.ReserveMany(s.t.Context(), all)
+	return s.Reserve(s.t.Context(), all)
 }
 
 // holdsOf is the holds of reservations, which must have succeeded.
@@ -62,15 +62,15 @@ func TestMembersOfABatchAreRefusedEachForItsOwnReason(t *testing.T) {
 		s := open(t, dial(t, o), 20, 2)
 		s.limit = 2
 		a, b, c, d := s.at(0, 0), s.at(0, 1), s.at(1, 0), s.at(1, 1)
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), s.holdsOf(s.many(b, b)))...))
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), s.holdsOf(s.many(b, b)))...))
 		first := s.claim(a, "twice")
 		another, stale, elsewhere := s.claim(a, "twice"), s.claim(d, "stale"), s.claim(d, "elsewhere")
 		stale.Epoch++
 		elsewhere.CouponID = lastID.Add(1)
 		done := s.claim(d, "done")
-		require.NoError(t, s.Confirm(t.Context(), s.holdsOf(s.ReserveMany(t.Context(), []order.ReserveRequest{done}))[0]))
+		require.NoError(t, confirm(t.Context(), s, s.holdsOf(s.Reserve(t.Context(), []order.ReserveRequest{done}))[0]))
 
-		got := s.ReserveMany(t.Context(), []order.ReserveRequest{
+		got := s.Reserve(t.Context(), []order.ReserveRequest{
 			first, s.claim(b, "third"), stale, another, s.claim(a, "second"), first, s.claim(a, "third"), elsewhere, s.claim(c, "c"), done,
 		})
 		s.requireOutcomes(refusalsOf(got),
@@ -97,12 +97,25 @@ func TestTheLastUnitsOfAShardGoToTheFirstOfABatch(t *testing.T) {
 		s.requireOutcomes(refusalsOf(got), nil, nil, order.ErrAlone, nil)
 		require.False(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
 		s.wants(3, 0, 1)
+		s.requireOutcomes(refusalsOf(s.many(s.at(0, 2))), order.ErrAlone)
+		s.wants(3, 0, 1)
 		require.Equal(t, 1, s.buy(s.at(0, 2)).Shard, "alone it borrows")
 		got = s.many(s.at(0, 3), s.at(1, 1), s.at(0, 0))
 		s.requireOutcomes(refusalsOf(got), coupon.ErrSoldOut, coupon.ErrSoldOut, order.ErrBusy)
 		require.True(t, s.SoldOut(s.load.CouponID, s.load.Epoch))
 		s.wants(4, 0, 0)
 	})
+}
+
+func TestReserve_AloneAmongOthers_BorrowsAndTheOthersDoNot(t *testing.T) {
+	s := open(t, dial(t, backends["a server"](t)), 4, 2)
+	s.many(s.at(0, 0), s.at(0, 1))
+	all := []order.ReserveRequest{s.claim(s.at(0, 2), "a"), s.claim(s.at(0, 3), "b"), s.claim(s.at(1, 0), "c")}
+	all[1].Alone = true
+	got := s.Reserve(t.Context(), all)
+	s.requireOutcomes(refusalsOf(got), coupon.ErrSoldOut, nil, nil)
+	require.Equal(t, 1, got[1].Hold.Shard)
+	s.wants(4, 0, 0)
 }
 
 // A shard that cannot be read was not seen empty, so alone they find out.
@@ -122,7 +135,7 @@ func TestNothingIsAskedForAMemberWhoseContextHasEnded(t *testing.T) {
 	cancel()
 	all := []order.ReserveRequest{s.claim(1, "1"), s.claim(2, "2"), s.claim(3, "3")}
 	all[0].Context, all[1].Context = t.Context(), gone
-	got := refusalsOf(s.ReserveMany(t.Context(), all))
+	got := refusalsOf(s.Reserve(t.Context(), all))
 	s.requireOutcomes(got, nil, order.ErrUnavailable, nil)
 	require.ErrorIs(t, got[1], context.Canceled)
 	s.wants(2, 2)
@@ -134,7 +147,7 @@ func TestMembersOfABatchHaveTheirOwnLimits(t *testing.T) {
 		s := open(t, dial(t, backends["a server"](t)), 9, 1)
 		s.limit = 2
 		bought := []order.Hold{s.buy(s.at(0, 0)), s.buy(s.at(0, 1))}
-		for _, err := range s.ConfirmMany(t.Context(), bought) {
+		for _, err := range s.Confirm(t.Context(), bought) {
 			require.NoError(t, err)
 		}
 		all := []order.ReserveRequest{s.claim(bought[0].UserID, "third"), s.claim(bought[1].UserID, "fourth")}
@@ -143,16 +156,16 @@ func TestMembersOfABatchHaveTheirOwnLimits(t *testing.T) {
 		if first == 1 {
 			slices.Reverse(want)
 		}
-		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), all)), want...)
+		s.requireOutcomes(refusalsOf(s.Reserve(t.Context(), all)), want...)
 	}
 }
 
 func TestABatchOfNoneAsksNothing(t *testing.T) {
 	s := open(t, dial(t, backends["a server"](t)), 1, 1)
 	m := meddle(s.client, func(string) {})
-	require.Empty(t, s.ReserveMany(t.Context(), nil))
-	require.Empty(t, s.ConfirmMany(t.Context(), nil))
-	require.Empty(t, s.ReleaseMany(t.Context(), nil))
+	require.Empty(t, s.Reserve(t.Context(), nil))
+	require.Empty(t, s.Confirm(t.Context(), nil))
+	require.Empty(t, s.Release(t.Context(), nil))
 	require.Empty(t, m.calls)
 }
 
@@ -169,7 +182,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 		for user := range int64(each) {
 			all = append(all, one.claim(user+1, "r"+strconv.Itoa(int(user))), two.claim(user+1, "r"+strconv.Itoa(int(user))))
 		}
-		got := one.ReserveMany(t.Context(), all)
+		got := one.Reserve(t.Context(), all)
 		require.Equal(t, 2, m.calls["reserve"]+m.calls[readAll], "one pipeline, and one to see that all is sold")
 		var held []order.Hold
 		for i, r := range got {
@@ -182,8 +195,8 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 			held = append(held, r.Hold)
 		}
 		require.Len(t, one.openHolds(2), each)
-		require.NoError(t, errors.Join(one.ConfirmMany(t.Context(), held[:each])...))
-		require.NoError(t, errors.Join(one.ReleaseMany(t.Context(), held[each:])...))
+		require.NoError(t, errors.Join(one.Confirm(t.Context(), held[:each])...))
+		require.NoError(t, errors.Join(one.Release(t.Context(), held[each:])...))
 		require.Empty(t, one.openHolds(2))
 		require.Empty(t, two.openHolds(1))
 		require.False(t, one.SoldOut(two.load.CouponID, two.load.Epoch), "units came back")
@@ -198,9 +211,9 @@ func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 		holds := tag(s.load.CouponID, 1) + "holds"
 		require.NoError(t, s.client.Rename(t.Context(), holds, holds+"-away").Err())
 		require.NoError(t, s.client.Set(t.Context(), holds, "no hash", 0).Err())
-		s.requireOutcomes(s.ConfirmMany(t.Context(), held), nil, order.ErrAlone, nil)
+		s.requireOutcomes(s.Confirm(t.Context(), held), nil, order.ErrAlone, nil)
 		require.NoError(t, s.client.Rename(t.Context(), holds+"-away", holds).Err())
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held)...))
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), held)...))
 		require.Empty(t, s.openHolds(3))
 	})
 }
@@ -208,13 +221,13 @@ func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 func TestABatchEndsLentHoldsOnBothShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 6, 2)
-		s.holdsOf(s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2)))
+		own := s.holdsOf(s.many(s.at(0, 0), s.at(0, 1), s.at(0, 2)))
 		sold, back := s.buy(s.at(0, 3)), s.buy(s.at(0, 4))
 		require.Equal(t, 1, sold.Shard)
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), []order.Hold{sold})...))
-		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), []order.Hold{back})...))
-		s.wants(3, 0, 2)
-		require.Len(t, s.openHolds(2), 3)
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), []order.Hold{sold, own[0]})...))
+		require.NoError(t, errors.Join(s.Release(t.Context(), []order.Hold{own[1], back})...))
+		s.wants(1, 1, 2)
+		require.Len(t, s.openHolds(2), 1)
 		require.Equal(t, "1", s.field(0, "buyers", sold.UserID))
 		require.Empty(t, s.field(0, "open", back.UserID))
 	})
@@ -226,8 +239,8 @@ func TestAReservationThatArrivesAfterItsConfirmationTakesNoUnit(t *testing.T) {
 		s := open(t, dial(t, o), 10, 2)
 		s.limit = 5
 		all := []order.ReserveRequest{s.claim(1, "r77"), s.claim(2, "kfade"), s.claim(3, "r78")}
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), s.holdsOf(s.ReserveMany(t.Context(), all)))...))
-		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), all)), order.ErrDuplicate, order.ErrDuplicate, order.ErrDuplicate)
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), s.holdsOf(s.Reserve(t.Context(), all)))...))
+		s.requireOutcomes(refusalsOf(s.Reserve(t.Context(), all)), order.ErrDuplicate, order.ErrDuplicate, order.ErrDuplicate)
 		require.Empty(t, s.openHolds(2))
 	})
 }
@@ -241,7 +254,7 @@ func TestABatchDoesNotOpenAShardThatHasLostItsCounter(t *testing.T) {
 		counter := tag(s.load.CouponID, 0) + "stock"
 		require.NoError(t, s.client.Del(t.Context(), counter).Err())
 		s.requireOutcomes(refusalsOf(s.many(s.at(0, 2), s.at(1, 1))), coupon.ErrNotLoaded, nil)
-		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held)...))
+		require.NoError(t, errors.Join(s.Release(t.Context(), held)...))
 		require.Zero(t, s.client.Exists(t.Context(), counter).Val())
 		s.requireLoaded(false)
 	})
@@ -254,9 +267,9 @@ func TestABatchOfAnOlderEpochChangesNothing(t *testing.T) {
 		old := s.claim(s.at(0, 1), "old")
 		s.load.Epoch++
 		require.NoError(t, s.Load(t.Context(), s.load))
-		s.requireOutcomes(refusalsOf(s.ReserveMany(t.Context(), []order.ReserveRequest{old, s.claim(s.at(0, 2), "new")})), order.ErrStaleEpoch, nil)
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held[:1])...))
-		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held[1:])...))
+		s.requireOutcomes(refusalsOf(s.Reserve(t.Context(), []order.ReserveRequest{old, s.claim(s.at(0, 2), "new")})), order.ErrStaleEpoch, nil)
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), held[:1])...))
+		require.NoError(t, errors.Join(s.Release(t.Context(), held[1:])...))
 		s.wants(1, 4, 5)
 	})
 }
@@ -266,7 +279,7 @@ func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 1)
 		held := s.holdsOf(s.many(1, 2))
-		for _, err := range s.ConfirmMany(t.Context(), held[:1]) {
+		for _, err := range s.Confirm(t.Context(), held[:1]) {
 			require.NoError(t, err)
 		}
 		for _, key := range s.keys(s.load.CouponID, 0, len(keySuffixes)) {
@@ -315,11 +328,11 @@ func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
 				}
 			}
 			var got []order.Reservation
-			note("reserve", busy(func() { got = s.ReserveMany(t.Context(), all) }))
+			note("reserve", busy(func() { got = s.Reserve(t.Context(), all) }))
 			held := s.holdsOf(got)
-			note("release", busy(func() { s.ReleaseMany(t.Context(), held) }))
-			held = s.holdsOf(s.ReserveMany(t.Context(), all))
-			note("confirm", busy(func() { s.ConfirmMany(t.Context(), held) }))
+			note("release", busy(func() { s.Release(t.Context(), held) }))
+			held = s.holdsOf(s.Reserve(t.Context(), all))
+			note("confirm", busy(func() { s.Confirm(t.Context(), held) }))
 		}
 		t.Logf("%d members %s: %v", maxMembers, name, least)
 		for script, took := range least {

@@ -108,7 +108,7 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 			all = append(all, s.claim(user+1, s.request()))
 		}
 		broken(func() {
-			for i, got := range s.ReserveMany(t.Context(), all) {
+			for i, got := range s.Reserve(t.Context(), all) {
 				honest(i, got.Err)
 				if got.Err == nil {
 					require.NotEmpty(r, s.field(got.Hold.Shard, "holds", got.Hold.OrderID), "it is told to have it")
@@ -118,7 +118,7 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 		if rapid.Bool().Draw(r, "the late ones come soon") {
 			at.carrier.deliver(r, at.others)
 		}
-		held := s.holdsOf(s.ReserveMany(t.Context(), all))
+		held := s.holdsOf(s.Reserve(t.Context(), all))
 		for i, h := range held {
 			require.Equal(r, all[i].OrderID, h.OrderID)
 		}
@@ -127,12 +127,12 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 
 		sold := rapid.IntRange(0, len(held)).Draw(r, "sold")
 		broken(func() {
-			for i, err := range append(s.ConfirmMany(t.Context(), held[:sold]), s.ReleaseMany(t.Context(), held[sold:])...) {
+			for i, err := range append(s.Confirm(t.Context(), held[:sold]), s.Release(t.Context(), held[sold:])...) {
 				honest(i, err)
 			}
 		})
-		require.NoError(r, errors.Join(s.ConfirmMany(t.Context(), held[:sold])...))
-		require.NoError(r, errors.Join(s.ReleaseMany(t.Context(), held[sold:])...))
+		require.NoError(r, errors.Join(s.Confirm(t.Context(), held[:sold])...))
+		require.NoError(r, errors.Join(s.Release(t.Context(), held[sold:])...))
 		require.Empty(r, s.openHolds(4))
 		require.Equal(r, 40-int64(sold), s.sum(r))
 
@@ -140,7 +140,7 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 		at.carrier.deliver(r, at.others)
 		for _, h := range s.openHolds(4) {
 			require.False(r, slices.ContainsFunc(held[:sold], func(sold order.Hold) bool { return sold.OrderID == h.OrderID }))
-			require.NoError(r, s.Release(t.Context(), h))
+			require.NoError(r, release(t.Context(), s, h))
 		}
 		require.Equal(r, 40-int64(sold), s.sum(r))
 	})
@@ -163,8 +163,8 @@ func TestAServerThatHasForgottenTheScriptsIsTaughtThemByABatch(t *testing.T) {
 		s := open(t, client, 9, 3)
 		meddle(client, func(string) { forgetScripts(t, other) })
 		held := s.holdsOf(s.many(1, 2, 3, 4))
-		require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held[:2])...))
-		require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held[2:])...))
+		require.NoError(t, errors.Join(s.Confirm(t.Context(), held[:2])...))
+		require.NoError(t, errors.Join(s.Release(t.Context(), held[2:])...))
 		require.Empty(t, s.openHolds(3))
 		require.Equal(t, int64(7), s.sum(t))
 	})
@@ -195,7 +195,7 @@ func TestABatchFollowsASlotThatMoves(t *testing.T) {
 		migrate(t, from, to, all[:first]...)
 		got := s.many(s.at(0, user), s.at(1, user))
 		s.requireOutcomes(refusalsOf(got), order.ErrAlone, nil)
-		require.NoError(t, s.Release(t.Context(), got[1].Hold))
+		require.NoError(t, release(t.Context(), s, got[1].Hold))
 		migrate(t, from, to, all[first:]...)
 		for _, node := range []*redis.Client{to, from} {
 			require.NoError(t, node.Do(t.Context(), "CLUSTER", "SETSLOT", slot, "NODE", idOf(t, to)).Err())
@@ -204,7 +204,7 @@ func TestABatchFollowsASlotThatMoves(t *testing.T) {
 	move(from, to, 3, 1)
 	held := s.holdsOf(s.many(s.at(0, 1), s.at(1, 1)))
 	move(to, from, 3, 2)
-	require.NoError(t, errors.Join(s.ConfirmMany(t.Context(), held[:1])...))
-	require.NoError(t, errors.Join(s.ReleaseMany(t.Context(), held[1:])...))
+	require.NoError(t, errors.Join(s.Confirm(t.Context(), held[:1])...))
+	require.NoError(t, errors.Join(s.Release(t.Context(), held[1:])...))
 	s.wants(2, 8, 9)
 }

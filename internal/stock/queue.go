@@ -28,7 +28,7 @@ const maxDeadLetters = 1000
 //	                                                   └─┘ ClaimAbandoned: XCLAIM
 //
 // An entry lives as long as its epoch: loading the shards anew, or the loss of Redis' data, ends
-// the queue. What is not promised: an order of service between shards, and that an entry is
+// the queue. The queue does not promise an order of service between shards, nor that an entry is
 // delivered to one consumer only.
 type Queue struct {
 	stock     *Stock
@@ -56,7 +56,7 @@ func encodeEntry(c order.ReserveRequest) string {
 	return entry
 }
 
-// shardsOf returns which shards are asked for how many entries each, most at most in all; the first
+// shardsOf returns which shards Next reads, and how many entries of each, most at most in all; the first
 // shard changes with each call.
 func (q *Queue) shardsOf(c coupon.Coupon, most int) (shards []int, each int64) {
 	first := int(q.nextShard.Add(1) % uint64(max(1, c.Shards))) //nolint:gosec // below shards
@@ -211,9 +211,9 @@ func (q *Queue) Ack(ctx context.Context, e order.Entry) error {
 	return err
 }
 
-// AckCommitted implements order.Queue. Failing to shorten the life of the unresolved order
+// ackCommittedOne acknowledges the entry of a committed order. Failing to shorten the life of the unresolved order
 // is harmless, so that error is ignored.
-func (q *Queue) AckCommitted(ctx context.Context, e order.Entry) error {
+func (q *Queue) ackCommittedOne(ctx context.Context, e order.Entry) error {
 	h := e.Hold
 	if err := q.Ack(ctx, e); err != nil {
 		return err

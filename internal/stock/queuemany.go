@@ -9,8 +9,8 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// AckMany is Ack for each of many entries, in one round trip; it returns as many errors.
-func (q *Queue) AckMany(ctx context.Context, entries []order.Entry) []error {
+// ackMany acknowledges entries in one round trip. It returns one error per entry.
+func (q *Queue) ackMany(ctx context.Context, entries []order.Entry) []error {
 	var b batch
 	for i, e := range entries {
 		b.add(i, run{couponID: e.Hold.CouponID, shard: e.Hold.Shard, epoch: e.Hold.Epoch}, e.ID)
@@ -20,10 +20,12 @@ func (q *Queue) AckMany(ctx context.Context, entries []order.Entry) []error {
 	return all
 }
 
-// AckCommittedMany is AckCommitted for each of many entries, in two round trips; it returns
-// as many errors.
-func (q *Queue) AckCommittedMany(ctx context.Context, entries []order.Entry) []error {
-	all := q.AckMany(ctx, entries)
+// AckCommitted implements order.Queue, in two round trips.
+func (q *Queue) AckCommitted(ctx context.Context, entries []order.Entry) []error {
+	if len(entries) == 1 {
+		return []error{q.ackCommittedOne(ctx, entries[0])}
+	}
+	all := q.ackMany(ctx, entries)
 	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, e := range entries {
 			if all[i] == nil {
@@ -35,9 +37,11 @@ func (q *Queue) AckCommittedMany(ctx context.Context, entries []order.Entry) []e
 	return all
 }
 
-// PutUnresolvedMany is PutUnresolved for each of many orders, in one round trip; it returns
-// as many errors.
-func (s *Stock) PutUnresolvedMany(ctx context.Context, orders []order.Order) []error {
+// PutUnresolved implements order.UnresolvedOrders, in one round trip.
+func (s *Stock) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	if len(orders) == 1 {
+		return []error{s.putUnresolvedOne(ctx, orders[0])}
+	}
 	puts := make([]*redis.StatusCmd, len(orders))
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, o := range orders {

@@ -27,7 +27,7 @@ func TestABatchIsQueuedReadAndAcknowledged(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 20, 2)
 		q, c := s.Queue("one", time.Minute), coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, Shards: 2}
-		got := s.ReserveMany(t.Context(), s.queued(2, s.at(0, 0), s.at(1, 0), s.at(0, 1), s.at(0, 2)))
+		got := s.Reserve(t.Context(), s.queued(2, s.at(0, 0), s.at(1, 0), s.at(0, 1), s.at(0, 2)))
 		s.requireOutcomes(refusalsOf(got), nil, nil, nil, order.ErrOverloaded)
 		require.Equal(t, int64(2), got[2].Hold.Number)
 		require.Equal(t, int64(1), got[2].Hold.Ahead)
@@ -36,17 +36,17 @@ func TestABatchIsQueuedReadAndAcknowledged(t *testing.T) {
 		for _, r := range got[:3] {
 			unresolved = append(unresolved, order.Order{ID: r.Hold.OrderID, Status: order.Queued, RequestID: r.Hold.RequestID})
 		}
-		require.NoError(t, errors.Join(s.PutUnresolvedMany(t.Context(), unresolved)...))
+		require.NoError(t, errors.Join(s.PutUnresolved(t.Context(), unresolved)...))
 		entries, err := q.Next(t.Context(), c, 10)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)
 
 		stale := entries[0]
 		stale.Hold.Epoch++
-		require.NoError(t, errors.Join(q.AckMany(t.Context(), []order.Entry{stale})...))
+		require.NoError(t, errors.Join(q.ackMany(t.Context(), []order.Entry{stale})...))
 		require.Equal(t, int64(3), s.entries(2), "of another epoch")
-		require.NoError(t, errors.Join(q.AckCommittedMany(t.Context(), entries[:2])...))
-		require.NoError(t, errors.Join(q.AckCommittedMany(t.Context(), entries[:2])...), "twice is once")
+		require.NoError(t, errors.Join(q.AckCommitted(t.Context(), entries[:2])...))
+		require.NoError(t, errors.Join(q.AckCommitted(t.Context(), entries[:2])...), "twice is once")
 		require.Equal(t, int64(1), s.entries(2))
 		for i, e := range entries {
 			o, err := s.Unresolved(t.Context(), e.Hold.OrderID)
@@ -55,7 +55,7 @@ func TestABatchIsQueuedReadAndAcknowledged(t *testing.T) {
 			ttl := s.client.TTL(t.Context(), ticketKey(o.ID)).Val()
 			require.Equal(t, i < 2, ttl <= resolvedTTL, "entry %d: %v", i, ttl)
 		}
-		require.NoError(t, errors.Join(q.AckMany(t.Context(), entries)...))
+		require.NoError(t, errors.Join(q.ackMany(t.Context(), entries)...))
 		require.Zero(t, s.entries(2))
 	})
 }
@@ -78,12 +78,12 @@ func (s *shop) entries(shards int) (n int64) {
 func TestAnEntryWithoutAnAnswerStaysToBeAcknowledgedAgain(t *testing.T) {
 	s, proxy := behind(t)
 	q, c := s.Queue("one", time.Minute), coupon.Coupon{ID: s.load.CouponID, Epoch: s.load.Epoch, Shards: 2}
-	s.holdsOf(s.ReserveMany(t.Context(), s.queued(9, s.at(0, 0), s.at(1, 0))))
+	s.holdsOf(s.Reserve(t.Context(), s.queued(9, s.at(0, 0), s.at(1, 0))))
 	entries, err := q.Next(t.Context(), c, 10)
 	require.NoError(t, err)
 	t.Cleanup(proxy.LoseReplies(4))
-	require.ErrorIs(t, s.all(q.AckMany(t.Context(), entries)), order.ErrUnavailable)
+	require.ErrorIs(t, s.all(q.ackMany(t.Context(), entries)), order.ErrUnavailable)
 	require.Eventually(t, func() bool { return s.client.Ping(t.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
-	require.NoError(t, s.all(q.AckMany(t.Context(), entries)))
+	require.NoError(t, s.all(q.ackMany(t.Context(), entries)))
 	require.Zero(t, s.entries(2))
 }

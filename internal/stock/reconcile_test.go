@@ -30,12 +30,12 @@ func TestAConfirmedHoldIsHistoryOnce(t *testing.T) {
 		s.limit = 2
 		h := s.buy(s.at(0, 0))
 		for range 2 {
-			require.NoError(t, s.Confirm(t.Context(), h))
+			require.NoError(t, confirm(t.Context(), s, h))
 			require.Equal(t, "1", s.field(0, "buyers", h.UserID))
 			require.Empty(t, s.field(0, "open", h.UserID))
 			s.wants(0, 1, 2)
 		}
-		require.NoError(t, s.Release(t.Context(), h), "too late")
+		require.NoError(t, release(t.Context(), s, h), "too late")
 		s.wants(0, 1, 2)
 	})
 }
@@ -45,10 +45,10 @@ func TestAReleasedHoldGivesItsUnitBackOnce(t *testing.T) {
 		s := open(t, dial(t, o), 4, 2)
 		h, other := s.buy(s.at(0, 0)), s.buy(s.at(0, 1))
 		for range 2 {
-			require.NoError(t, s.Release(t.Context(), h))
+			require.NoError(t, release(t.Context(), s, h))
 			s.wants(1, 1, 2)
 		}
-		require.NoError(t, s.Confirm(t.Context(), h), "too late")
+		require.NoError(t, confirm(t.Context(), s, h), "too late")
 		require.Empty(t, s.field(0, "buyers", h.UserID))
 		require.Equal(t, "1", s.field(0, "open", other.UserID), "another user's")
 		s.wants(1, 1, 2)
@@ -59,7 +59,7 @@ func TestALentUnitIsConfirmedOnBothShards(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		for range 2 {
-			require.NoError(t, s.Confirm(t.Context(), h))
+			require.NoError(t, confirm(t.Context(), s, h))
 			s.wants(2, 0, 0)
 			require.Equal(t, "1", s.field(0, "buyers", h.UserID), "once, though two shards had a hold")
 			require.Empty(t, s.field(1, "buyers", h.UserID))
@@ -71,7 +71,7 @@ func TestALentUnitGoesBackToItsLender(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
 		for range 2 {
-			require.NoError(t, s.Release(t.Context(), h))
+			require.NoError(t, release(t.Context(), s, h))
 			s.wants(2, 0, 1)
 			require.Empty(t, s.field(0, "open", h.UserID))
 		}
@@ -84,8 +84,8 @@ func TestTheReconcilerEndsBothHalvesOfALentUnit(t *testing.T) {
 		end  func(*shop, order.Hold) error
 		left int64
 	}{
-		"confirmed": {func(s *shop, h order.Hold) error { return s.Confirm(s.t.Context(), h) }, 0},
-		"released":  {func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) }, 1},
+		"confirmed": {func(s *shop, h order.Hold) error { return confirm(s.t.Context(), s, h) }, 0},
+		"released":  {func(s *shop, h order.Hold) error { return release(s.t.Context(), s, h) }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
@@ -114,9 +114,9 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 			s.buy(s.at(0, n))
 		}
 		c := s.claim(s.at(0, 3), "r")
-		h, err := s.Reserve(t.Context(), c)
+		h, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 
 		answer, err := s.run(t.Context(), lendScript, c.CouponID, h.Shard, c.Epoch, c.RequestID, c.OrderID, c.UserID, "", 0, 0)
 		require.NoError(t, err)
@@ -130,12 +130,12 @@ func TestALateCopyOfACallTakesNoSecondUnit(t *testing.T) {
 func TestAReturnedUnitIsBackOnceAtHome(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s, h := lent(t, o)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		second := s.claim(h.UserID, "second")
-		require.NoError(t, s.Release(t.Context(), s.mine(1)))
-		also, err := s.Reserve(t.Context(), second)
+		require.NoError(t, release(t.Context(), s, s.mine(1)))
+		also, err := reserve(t.Context(), s, second)
 		require.NoError(t, err)
-		require.NoError(t, s.Confirm(t.Context(), also))
+		require.NoError(t, confirm(t.Context(), s, also))
 		require.Equal(t, "2", s.field(0, "buyers", h.UserID))
 
 		applied, err := s.Applied(t.Context(), []order.Restock{back(h), back(also)})
@@ -175,8 +175,8 @@ func TestAReturnConfirmsAHoldThatIsStillOpen(t *testing.T) {
 		s.wants(2, 1, 0)
 		require.Empty(t, s.field(0, "open", h.UserID))
 		require.Empty(t, s.field(0, "buyers", h.UserID))
-		require.NoError(t, s.Confirm(t.Context(), h), "it was only paused")
-		require.NoError(t, s.Release(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h), "it was only paused")
+		require.NoError(t, release(t.Context(), s, h))
 		s.wants(2, 1, 0)
 		require.Empty(t, s.field(0, "buyers", h.UserID))
 	})
@@ -188,7 +188,7 @@ func TestAReturnOfAnOlderEpochChangesNothing(t *testing.T) {
 		s.load.Epoch = 9
 		require.NoError(t, s.Load(t.Context(), s.load))
 		h := s.buy(s.at(0, 0))
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		s.load.Epoch, s.load.Units = 10, 3 // as texts, "10" would be the older one
 		require.NoError(t, s.Load(t.Context(), s.load))
 		require.NoError(t, s.Restock(t.Context(), back(h)))
@@ -216,8 +216,8 @@ func TestAReturnWaitsForTheLoadOfItsEpoch(t *testing.T) {
 
 func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
 	for name, end := range map[string]func(s *shop, h order.Hold) error{
-		"confirm": func(s *shop, h order.Hold) error { return s.Confirm(s.t.Context(), h) },
-		"release": func(s *shop, h order.Hold) error { return s.Release(s.t.Context(), h) },
+		"confirm": func(s *shop, h order.Hold) error { return confirm(s.t.Context(), s, h) },
+		"release": func(s *shop, h order.Hold) error { return release(s.t.Context(), s, h) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, o redisconn.Options) {
@@ -230,7 +230,7 @@ func TestHoldsOfAnOlderEpochChangeNothing(t *testing.T) {
 
 				c := s.claim(old.UserID, old.RequestID)
 				c.OrderID = old.OrderID
-				_, err := s.Reserve(t.Context(), c)
+				_, err := reserve(t.Context(), s, c)
 				require.NoError(t, err)
 				require.NoError(t, end(s, old))
 				s.wants(1, 1, 1)
@@ -244,7 +244,7 @@ func TestAReleaseDoesNotOpenAShardWhoseCounterWasLost(t *testing.T) {
 		s := open(t, dial(t, o), 4, 2)
 		h := s.buy(s.at(0, 0))
 		require.NoError(t, s.client.Del(t.Context(), tag(s.load.CouponID, 0)+"stock").Err())
-		require.NoError(t, s.Release(t.Context(), h))
+		require.NoError(t, release(t.Context(), s, h))
 		require.ErrorIs(t, s.Restock(t.Context(), back(h)), coupon.ErrNotLoaded)
 		require.ErrorIs(t, s.try(s.at(0, 1)), coupon.ErrNotLoaded)
 	})

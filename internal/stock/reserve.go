@@ -13,9 +13,8 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// Reserve takes one unit for the request: one round trip while the home shard has
-// some. order.Stock tells the errors.
-func (s *Stock) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
+// reserveOne takes one unit for a request that goes by itself, in one round trip while the home shard has units.
+func (s *Stock) reserveOne(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
 	home := coupon.Home(c.UserID, c.Shards)
 	asked := s.limited.question()
 	h, err := unmarked(s.reserve(ctx, c, home, refuseIfEmpty))
@@ -135,17 +134,17 @@ func hold(c order.ReserveRequest, orderID int64, shard int) order.Hold {
 	}
 }
 
-// Confirm makes the hold history, at home and where the unit came from.
-func (s *Stock) Confirm(ctx context.Context, h order.Hold) error {
+// confirmOne makes the hold history, at home and where the unit came from.
+func (s *Stock) confirmOne(ctx context.Context, h order.Hold) error {
 	return onShards(h, func(shard int) error {
 		_, err := s.run(ctx, confirmScript, h.CouponID, shard, h.Epoch, h.OrderID)
 		return err
 	})
 }
 
-// Release ends the attempt's share of the hold, and gives the unit back if it was
+// releaseOne ends the attempt's share of the hold, and gives the unit back if it was
 // the last; an Attempt of 0 ends all shares.
-func (s *Stock) Release(ctx context.Context, h order.Hold) error {
+func (s *Stock) releaseOne(ctx context.Context, h order.Hold) error {
 	return onShards(h, func(shard int) error {
 		answers, err := s.run(ctx, releaseScript, h.CouponID, shard, h.Epoch, h.OrderID, h.Attempt)
 		if err != nil {
@@ -173,7 +172,7 @@ func (s *Stock) Restock(ctx context.Context, r order.Restock) error {
 	// The hold may still be open, if the instance died between commit and
 	// confirmation. It is confirmed first, so that the unit is not counted twice.
 	h := order.Hold{CouponID: r.CouponID, UserID: r.UserID, OrderID: r.OrderID, Epoch: r.Epoch, Shards: r.Shards, Shard: r.Shard}
-	if err := s.Confirm(ctx, h); err != nil {
+	if err := s.confirmOne(ctx, h); err != nil {
 		return err
 	}
 	home := coupon.Home(r.UserID, r.Shards)

@@ -62,17 +62,17 @@ func TestALimitCountsOpenAndBoughtUnits(t *testing.T) {
 				}
 				require.ErrorIs(t, s.try(user), order.ErrBusy, "all are open")
 				for _, h := range holds[1:] {
-					require.NoError(t, s.Release(t.Context(), h))
+					require.NoError(t, release(t.Context(), s, h))
 				}
 				for i := range holds[1:] {
 					holds[i+1] = s.buy(user)
 				}
 				require.ErrorIs(t, s.try(user), order.ErrBusy, "all but one were released and taken again")
 				for i, h := range holds[:limit-1] {
-					require.NoError(t, s.Confirm(t.Context(), h))
+					require.NoError(t, confirm(t.Context(), s, h))
 					require.ErrorIs(t, s.try(user), order.ErrBusy, "%d bought, the others open", i+1)
 				}
-				require.NoError(t, s.Confirm(t.Context(), holds[limit-1]))
+				require.NoError(t, confirm(t.Context(), s, holds[limit-1]))
 				require.ErrorIs(t, s.try(user), order.ErrLimitReached, "all are bought")
 				require.NoError(t, s.Restock(t.Context(), back(holds[0])))
 				s.buy(user)
@@ -88,7 +88,7 @@ func TestTheLimitHoldsForOneWhoBorrows(t *testing.T) {
 		s.buy(s.at(0, 0))
 		h := s.buy(s.at(0, 1))
 		require.ErrorIs(t, s.try(h.UserID), order.ErrBusy)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		require.ErrorIs(t, s.try(h.UserID), order.ErrLimitReached)
 		s.wants(1, 0, 0, 1)
 	})
@@ -98,13 +98,13 @@ func TestTheSameAttemptHasTheSameHold(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 4, 2)
 		c := s.claim(s.at(0, 0), "r")
-		first, err := s.Reserve(t.Context(), c)
+		first, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
-		again, err := s.Reserve(t.Context(), c)
+		again, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 		s.wants(1, 1, 2)
-		require.NoError(t, s.Release(t.Context(), again))
+		require.NoError(t, release(t.Context(), s, again))
 		s.wants(0, 2, 2)
 	})
 }
@@ -114,16 +114,16 @@ func TestAnAttemptWhoseUnitWasLentIsNotGivenAnother(t *testing.T) {
 		s := open(t, dial(t, o), 3, 3)
 		s.buy(s.at(0, 0))
 		c := s.claim(s.at(0, 1), "r")
-		h, err := s.Reserve(t.Context(), c)
+		h, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
-		_, err = s.Reserve(t.Context(), c)
+		_, err = reserve(t.Context(), s, c)
 		require.ErrorIs(t, err, order.ErrBusy, "the same attempt")
-		_, err = s.Reserve(t.Context(), s.claim(c.UserID, "r"))
+		_, err = reserve(t.Context(), s, s.claim(c.UserID, "r"))
 		require.ErrorIs(t, err, order.ErrBusy, "another attempt of the request")
 		s.wants(2, 0, 0, 1)
 
-		require.NoError(t, s.Confirm(t.Context(), h))
-		_, err = s.Reserve(t.Context(), s.claim(c.UserID, "r"))
+		require.NoError(t, confirm(t.Context(), s, h))
+		_, err = reserve(t.Context(), s, s.claim(c.UserID, "r"))
 		require.ErrorIs(t, err, order.ErrDuplicate)
 	})
 }
@@ -135,21 +135,21 @@ func TestAnotherAttemptJoinsAndTheLastShareGivesTheUnitBack(t *testing.T) {
 		var shares []order.Hold
 		for range 3 {
 			c := s.claim(user, "r")
-			h, err := s.Reserve(t.Context(), c)
+			h, err := reserve(t.Context(), s, c)
 			require.NoError(t, err)
 			require.Equal(t, c.OrderID, h.Attempt)
 			shares = append(shares, h)
 			require.Equal(t, shares[0].OrderID, h.OrderID, "one order, whichever attempt commits it")
 		}
 		for _, i := range []int{1, 0} { // the middle one and the first
-			require.NoError(t, s.Release(t.Context(), shares[i]))
-			require.NoError(t, s.Release(t.Context(), shares[i]), "twice is once")
+			require.NoError(t, release(t.Context(), s, shares[i]))
+			require.NoError(t, release(t.Context(), s, shares[i]), "twice is once")
 			s.wants(1, 1, 2)
 		}
-		require.NoError(t, s.Release(t.Context(), shares[2]))
+		require.NoError(t, release(t.Context(), s, shares[2]))
 		s.wants(0, 2, 2)
 		require.Empty(t, s.field(0, "open", user))
-		_, err := s.Reserve(t.Context(), s.claim(user, "r"))
+		_, err := reserve(t.Context(), s, s.claim(user, "r"))
 		require.NoError(t, err, "the request is forgotten and may ask again")
 	})
 }
@@ -163,14 +163,14 @@ func TestAShareOfALongerNumberIsNotTheShorterOnes(t *testing.T) {
 				for _, id := range []int64{111, 11, 1} {
 					c := s.claim(7, "r")
 					c.OrderID = id
-					h, err := s.Reserve(t.Context(), c)
+					h, err := reserve(t.Context(), s, c)
 					require.NoError(t, err)
 					shares = append(shares, h)
 				}
-				require.NoError(t, s.Release(t.Context(), shares[2-last]))
-				require.NoError(t, s.Release(t.Context(), shares[1]))
+				require.NoError(t, release(t.Context(), s, shares[2-last]))
+				require.NoError(t, release(t.Context(), s, shares[1]))
 				s.wants(1, 1)
-				require.NoError(t, s.Release(t.Context(), shares[last]))
+				require.NoError(t, release(t.Context(), s, shares[last]))
 				s.wants(0, 2)
 			})
 		})
@@ -181,12 +181,12 @@ func TestAllSharesEndAtOnceForTheReconciler(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 1, 1)
 		for range 2 {
-			_, err := s.Reserve(t.Context(), s.claim(7, "r"))
+			_, err := reserve(t.Context(), s, s.claim(7, "r"))
 			require.NoError(t, err)
 		}
 		open := s.openHolds(1)
 		require.Len(t, open, 1)
-		require.NoError(t, s.Release(t.Context(), open[0]))
+		require.NoError(t, release(t.Context(), s, open[0]))
 		s.wants(0, 1)
 	})
 }
@@ -196,15 +196,15 @@ func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
 		s := open(t, dial(t, o), 2, 1)
 		s.limit = 2
 		c := s.claim(7, "r")
-		h, err := s.Reserve(t.Context(), c)
+		h, err := reserve(t.Context(), s, c)
 		require.NoError(t, err)
-		require.NoError(t, s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), s, h))
 		for name, again := range map[string]order.ReserveRequest{"the attempt": c, "another attempt": s.claim(7, "r")} {
-			_, err = s.Reserve(t.Context(), again)
+			_, err = reserve(t.Context(), s, again)
 			require.ErrorIs(t, err, order.ErrDuplicate, name)
 		}
 		require.NoError(t, s.Restock(t.Context(), back(h)))
-		_, err = s.Reserve(t.Context(), c)
+		_, err = reserve(t.Context(), s, c)
 		require.ErrorIs(t, err, order.ErrDuplicate, "also when its order has ended")
 		s.wants(0, 2)
 	})
@@ -230,7 +230,7 @@ func TestAnOlderEpochIsRefused(t *testing.T) {
 		c := s.claim(7, "r")
 		s.load.Epoch = 10 // "10" is less than "9" as a text, and not equal to 1
 		require.NoError(t, s.Load(t.Context(), s.load))
-		_, err := s.Reserve(t.Context(), c)
+		_, err := reserve(t.Context(), s, c)
 		require.ErrorIs(t, err, order.ErrStaleEpoch)
 		s.wants(0, 2, 2)
 	})

@@ -153,7 +153,7 @@ func BenchmarkMemoryOfABuyer(b *testing.B) {
 	holds := s.openHolds(benchShards)
 	require.Len(b, holds, n)
 	for _, h := range holds {
-		require.NoError(b, s.Confirm(ctx, h))
+		require.NoError(b, confirm(ctx, s, h))
 	}
 	b.ReportMetric((used()-before)/float64(n), "bytes/buyer")
 }

@@ -35,7 +35,7 @@ func (x *machine) reserve(t *rapid.T) {
 	}
 	x.claims = append(x.claims, c)
 	want, refusal := x.m.reserve(c)
-	got, err := x.s.Reserve(t.Context(), c)
+	got, err := reserve(t.Context(), x.s, c)
 	sameOutcome(t, refusal, err)
 	require.Equal(t, want, got)
 	if err == nil {
@@ -61,7 +61,7 @@ func (x *machine) any(t *rapid.T) (order.Hold, bool) {
 func (x *machine) confirm(t *rapid.T) {
 	if h, ok := x.any(t); ok {
 		x.m.confirm(h)
-		require.NoError(t, x.s.Confirm(t.Context(), h))
+		require.NoError(t, confirm(t.Context(), x.s, h))
 	}
 }
 
@@ -74,7 +74,7 @@ func (x *machine) release(t *rapid.T) {
 		h.Attempt = 0
 	}
 	x.m.release(h)
-	require.NoError(t, x.s.Release(t.Context(), h))
+	require.NoError(t, release(t.Context(), x.s, h))
 }
 
 // restock returns an order that was sold, in any epoch since, or returned before: the

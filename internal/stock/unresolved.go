@@ -20,8 +20,8 @@ func (s *Stock) unresolvedKey(orderID int64) string {
 	return s.prefix + "ticket:" + strconv.FormatInt(orderID, 10)
 }
 
-// PutUnresolved remembers an order whose outcome is not known yet.
-func (s *Stock) PutUnresolved(ctx context.Context, o order.Order) error {
+// putUnresolvedOne keeps an order whose outcome is not known yet.
+func (s *Stock) putUnresolvedOne(ctx context.Context, o order.Order) error {
 	put := redis.NewStatusCmd(ctx, "set", s.unresolvedKey(o.ID), encodeOrder(o), "ex", seconds(unresolvedTTL))
 	if err := s.scripter.Process(ctx, put); err != nil {
 		return fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, o.ID, err)

@@ -110,11 +110,11 @@ func (c *workload) buyOne(ctx context.Context, s *shardCounts, claim order.Reser
 	var h order.Hold
 	var err error
 	if !alone {
-		got := c.ReserveMany(ctx, []order.ReserveRequest{claim})[0]
+		got := c.Reserve(ctx, []order.ReserveRequest{claim})[0]
 		h, err = got.Hold, got.Err
 	}
 	if alone || errors.Is(err, order.ErrAlone) {
-		h, err = c.Reserve(ctx, claim)
+		h, err = reserve(ctx, c, claim)
 	}
 	if err != nil || claim.Enqueue != nil {
 		if err == nil {
@@ -122,7 +122,7 @@ func (c *workload) buyOne(ctx context.Context, s *shardCounts, claim order.Reser
 		}
 		return err
 	}
-	if err = c.Confirm(ctx, h); err == nil {
+	if err = confirm(ctx, c, h); err == nil {
 		s.sold.Add(1)
 	}
 	return err
@@ -134,7 +134,7 @@ func (c *workload) serve(ctx context.Context) {
 	for ctx.Err() == nil {
 		entries, _ := c.queue.Next(ctx, q, 100)
 		for _, e := range entries {
-			for c.Confirm(ctx, e.Hold) != nil || c.queue.Ack(ctx, e) != nil {
+			for confirm(ctx, c, e.Hold) != nil || c.queue.Ack(ctx, e) != nil {
 				if ctx.Err() != nil {
 					return
 				}

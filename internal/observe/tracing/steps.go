@@ -32,8 +32,8 @@ func (a admission) Admit(ctx context.Context) (func(bool), error) {
 	return release, err
 }
 
-// Hook makes spans of the steps of each traced order: reserve, lock, transaction, unlock, confirm and release. It is nil
-// if traces are off.
+// Hook makes spans of the steps of each traced order: reserve, lock, transaction, unlock, confirm and release. It
+// is nil if traces are off.
 func (t *Traces) Hook() order.Hook {
 	if t == nil {
 		return nil

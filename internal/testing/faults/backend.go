@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,5 +153,8 @@ func (m many) ReleaseMany(ctx context.Context, keys []string, token string) (err
 	lost := m.p.atUsers(ctx, keys, "unlock", func() {
 		errs = m.Batcher.ReleaseMany(ctx, keys, token)
 	})
-	return lostBy(lost, errs, len(keys))
+	if lost != nil {
+		return slices.Repeat([]error{lost}, len(keys))
+	}
+	return errs
 }

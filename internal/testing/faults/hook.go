@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"slices"
 
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
@@ -71,14 +72,11 @@ func (p *Points) crossStatements(ctx context.Context, n int) error {
 	return nil
 }
 
-// lostBy returns the errors of n members: lost for each if it is one.
-func lostBy(lost error, errs []error, n int) []error {
-	if lost == nil {
-		return errs
-	}
-	errs = make([]error, n)
-	for i := range errs {
-		errs[i] = lost
+// atEach does a step for n members with its points around it. A lost reply is the error of each member.
+func (p *Points) atEach(ctx context.Context, n int, step string, do func() []error) (errs []error) {
+	lost := p.atMany(ctx, n, step, order.ErrUnavailable, func() { errs = do() })
+	if lost != nil {
+		errs = slices.Repeat([]error{lost}, n)
 	}
 	return errs
 }

@@ -60,14 +60,8 @@ func (q queue) Ack(ctx context.Context, e order.Entry) error {
 }
 
 // AckCommitted implements order.Queue.
-func (q queue) AckCommitted(ctx context.Context, e order.Entry) error {
-	return q.p.at(ctx, "acknowledge", order.ErrUnavailable, func() error { return q.Queue.AckCommitted(ctx, e) })
-}
-
-// AckCommittedMany implements order.Queue.
-func (q queue) AckCommittedMany(ctx context.Context, entries []order.Entry) (errs []error) {
-	lost := q.p.atMany(ctx, len(entries), "acknowledge", order.ErrUnavailable, func() { errs = q.Queue.AckCommittedMany(ctx, entries) })
-	return lostBy(lost, errs, len(entries))
+func (q queue) AckCommitted(ctx context.Context, entries []order.Entry) []error {
+	return q.p.atEach(ctx, len(entries), "acknowledge", func() []error { return q.Queue.AckCommitted(ctx, entries) })
 }
 
 // Reconciler puts the points of the background work around its dependencies.
@@ -100,13 +94,13 @@ type stock struct {
 }
 
 // Confirm implements order.Stock.
-func (s stock) Confirm(ctx context.Context, h order.Hold) error {
-	return s.p.at(ctx, "reconcile.confirm", order.ErrUnavailable, func() error { return s.Stock.Confirm(ctx, h) })
+func (s stock) Confirm(ctx context.Context, holds []order.Hold) []error {
+	return s.p.atEach(ctx, len(holds), "reconcile.confirm", func() []error { return s.Stock.Confirm(ctx, holds) })
 }
 
 // Release implements order.Stock.
-func (s stock) Release(ctx context.Context, h order.Hold) error {
-	return s.p.at(ctx, "reconcile.release", order.ErrUnavailable, func() error { return s.Stock.Release(ctx, h) })
+func (s stock) Release(ctx context.Context, holds []order.Hold) []error {
+	return s.p.atEach(ctx, len(holds), "reconcile.release", func() []error { return s.Stock.Release(ctx, holds) })
 }
 
 type unresolvedOrders struct {
@@ -115,16 +109,8 @@ type unresolvedOrders struct {
 }
 
 // PutUnresolved implements order.UnresolvedOrders.
-func (t unresolvedOrders) PutUnresolved(ctx context.Context, o order.Order) error {
-	return t.p.at(ctx, "unresolved", order.ErrUnavailable, func() error { return t.UnresolvedOrders.PutUnresolved(ctx, o) })
-}
-
-// PutUnresolvedMany implements order.UnresolvedOrders.
-func (t unresolvedOrders) PutUnresolvedMany(ctx context.Context, orders []order.Order) (errs []error) {
-	lost := t.p.atMany(ctx, len(orders), "unresolved", order.ErrUnavailable, func() {
-		errs = t.UnresolvedOrders.PutUnresolvedMany(ctx, orders)
-	})
-	return lostBy(lost, errs, len(orders))
+func (t unresolvedOrders) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	return t.p.atEach(ctx, len(orders), "unresolved", func() []error { return t.UnresolvedOrders.PutUnresolved(ctx, orders) })
 }
 
 type restocker struct {

@@ -32,11 +32,13 @@ type shards struct {
 }
 
 // Reserve reserves without a limit per user.
-func (s shards) Reserve(ctx context.Context, c order.ReserveRequest) (order.Hold, error) {
+func (s shards) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	if s.noAccount {
-		c.Limit = 1000
+		for i := range requests {
+			requests[i].Limit = 1000
+		}
 	}
-	return s.Stock.Reserve(ctx, c)
+	return s.Stock.Reserve(ctx, requests)
 }
 
 // loader loads more units than there are, so that no counter runs out.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/seckill/internal/order"
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
@@ -31,9 +32,9 @@ func lostReply() Experiment {
 	reserve := func(a *Actor, wire *harness.Proxy, sale testSale) {
 		wire.LoseReplies("evalsha", 1)
 		a.Must(harness.Redis, harness.Write, "RESERVE request r1 (a script, by request id)", func(s *Step) error {
-			hold, err := sale.through(wire.Addr()).Reserve(s.Ctx, sale.claim(1, "r1"))
-			s.Note("held for order %d; %d answer lost", hold.OrderID, wire.Lost())
-			return err
+			got := sale.through(wire.Addr()).Reserve(s.Ctx, []order.ReserveRequest{sale.claim(1, "r1")})[0]
+			s.Note("held for order %d; %d answer lost", got.Hold.OrderID, wire.Lost())
+			return got.Err
 		})
 	}
 	return Experiment{

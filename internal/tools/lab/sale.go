@@ -37,7 +37,7 @@ func (s testSale) through(addr string) *stock.Stock { return stock.New(s.b.Clien
 func (s testSale) claim(user int64, request string) order.ReserveRequest {
 	return order.ReserveRequest{
 		CouponID: s.coupon, UserID: user, RequestID: request, OrderID: rand.Int64N(1 << 40), //nolint:gosec // a name, not a secret
-		Limit: 1, Epoch: epoch, Shards: s.shards,
+		Limit: 1, Epoch: epoch, Shards: s.shards, Alone: true,
 	}
 }
 
@@ -53,11 +53,11 @@ func (s testSale) left() (sum int64) {
 
 // buy reserves and confirms one unit.
 func (s testSale) buy(ctx context.Context, user int64) error {
-	hold, err := s.Reserve(ctx, s.claim(user, "r"+id(user)))
-	if err != nil {
-		return err
+	got := s.Reserve(ctx, []order.ReserveRequest{s.claim(user, "r"+id(user))})[0]
+	if got.Err != nil {
+		return got.Err
 	}
-	return s.Confirm(ctx, hold)
+	return s.Confirm(ctx, []order.Hold{got.Hold})[0]
 }
 
 // buys is the step in which a user buys from this program's shards.
