@@ -3,8 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
 )
 
 // Do runs work while key is held, and releases it when work has returned, also
@@ -28,36 +26,6 @@ func (l *Locker) Do(ctx context.Context, key string, work func(ctx context.Conte
 		lease.h.keep.Store(true)
 	}
 	return err
-}
-
-// DoAll runs work while all keys are held: all or none. They are acquired in
-// sorted order, each once, so that callers with overlapping keys cannot wait for
-// each other in a circle; the wait is one budget for all of them. leases are in
-// the order of the sorted keys.
-func (l *Locker) DoAll(ctx context.Context, keys []string, work func(ctx context.Context, leases []*Lease) error, opts ...Option) error {
-	if len(keys) == 0 {
-		return errors.New("lock: no keys")
-	}
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	r := request{wait: l.o.Wait}
-	for _, opt := range opts {
-		opt(&r)
-	}
-	return l.doRest(ctx, keys, nil, time.Now().Add(r.wait), work, opts)
-}
-
-func (l *Locker) doRest(ctx context.Context, keys []string, leases []*Lease, deadline time.Time,
-	work func(context.Context, []*Lease) error, opts []Option,
-) error {
-	if len(keys) == 0 {
-		return work(ctx, leases)
-	}
-	if len(leases) > 0 {
-		opts = append(slices.Clip(opts), WithWait(max(0, time.Until(deadline))))
-	}
-	return l.Do(ctx, keys[0], func(ctx context.Context, lease *Lease) error {
-		return l.doRest(ctx, keys[1:], append(leases, lease), deadline, work, opts)
-	}, opts...)
 }
 
 // finish ends what Do began. It runs deferred, so after a panic as well.

@@ -60,22 +60,6 @@ func ExampleLocker_Acquire() {
 	// ended by: lock: not held
 }
 
-func ExampleLocker_DoAll() {
-	ctx := context.Background()
-	locker, _ := lock.New(newMemory(), lock.Options{Lease: 10 * time.Second, Wait: time.Second})
-	defer func() { _ = locker.Close(ctx) }()
-
-	_ = locker.DoAll(ctx, []string{"user:9", "user:4"}, func(_ context.Context, leases []*lock.Lease) error {
-		for _, lease := range leases {
-			fmt.Println(lease.Key())
-		}
-		return nil
-	})
-	// Output:
-	// user:4
-	// user:9
-}
-
 func ExampleErrOutcomeUnknown() {
 	ctx := context.Background()
 	backend := newMemory()

@@ -155,19 +155,6 @@ func TestAWaiterSleepsNoLongerThanTheOthersLease(t *testing.T) {
 	})
 }
 
-func TestTheWaitOfSeveralKeysIsOneBudget(t *testing.T) {
-	inBubble(t, lock.Options{Wait: 3 * second}, func(t *testing.T, l *lock.Locker, m *memory) {
-		_, _ = m.Acquire(t.Context(), "a", "stranger", 2*second)
-		_, _ = m.Acquire(t.Context(), "b", "stranger", time.Hour)
-		began := time.Now()
-		err := l.DoAll(t.Context(), []string{"b", "a"}, func(context.Context, []*lock.Lease) error { return nil })
-		require.ErrorIs(t, err, lock.ErrNotAcquired)
-		require.Equal(t, 3*second, time.Since(began))
-		require.False(t, m.holds("a"), "all or none")
-		require.Error(t, l.DoAll(t.Context(), nil, nil))
-	})
-}
-
 func TestTheCauseOfTheCallersContextIsNamed(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -170,29 +170,4 @@ func (s suite) work(t *testing.T) {
 		require.NoError(t, p.Join())
 		s.freeWithin(t, key, s.scaled(5*time.Second)+time.Second)
 	})
-
-	t.Run("41 [1,2] against [2,3] is all or none", func(t *testing.T) {
-		one, two, three := aKey(), aKey(), aKey()
-		gates := map[string]*gate{one: {t: t}, two: {t: t}, three: {t: t}}
-		sets := [][]string{{one, two}, {three, two}, {two, one, two}, {three, one}}
-		processes := []*lock.Locker{s.locker(t, wait(time.Minute)), s.locker(t, wait(time.Minute))}
-		together(8, func(i int) {
-			for range 10 {
-				assert.NoError(t, processes[i%2].DoAll(t.Context(), sets[i%4], func(_ context.Context, held []*lock.Lease) error {
-					assert.Len(t, held, 2)
-					gates[held[0].Key()].pass(func() { gates[held[1].Key()].pass(func() {}) })
-					return nil
-				}))
-			}
-		})
-		h := mustAcquire(t, processes[0], two)
-		err := processes[1].DoAll(t.Context(), []string{one, two, three}, func(context.Context, []*lock.Lease) error {
-			t.Error("ran without all its keys")
-			return nil
-		}, lock.WithWait(50*time.Millisecond))
-		require.ErrorIs(t, err, lock.ErrNotAcquired)
-		require.Empty(t, s.Value(t, one))
-		require.Empty(t, s.Value(t, three))
-		require.NoError(t, h.Release(t.Context()))
-	})
 }
