@@ -13,7 +13,7 @@ TAGS := nomsgpack
 export TEST_SEED ?= $(shell date +%s)
 # What takes longest is begun first, what mostly waits beside what mostly computes. Four packages at
 # once, and two tests in each: what waits beside what computes keeps two cores busy.
-FIRST := internal/testing/e2e,internal/tools/servers,internal/lock/mysqllock,internal/store,internal/testing/bench,internal/testing/chaos
+FIRST := internal/testing/e2e,internal/tools/servers,internal/testing/mysqlforms,internal/lock/mysqllock,internal/store,internal/testing/bench,internal/testing/chaos
 FIRST := $(FIRST),internal/platform/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/testing/scale
 FIRST := $(FIRST),internal/lock/etcdlock,internal/testing/model,internal/testing/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
 FIRST := $(FIRST),internal/tools/lab,internal/testing/e2e/attack,internal/testing/testreport,internal/app,internal/audit

@@ -211,6 +211,16 @@ func TestADSNThatIsNoneIsRefusedWithoutItsPassword(t *testing.T) {
 	_, err := Open("root:hush@tcp(127.0.0.1:1", 0)
 	require.ErrorContains(t, err, "DSN")
 	require.NotContains(t, err.Error(), "hush")
-	_, err = NewNamed("root:hush@tcp(127.0.0.1:1", NamedOptions{})
-	require.ErrorContains(t, err, "DSN")
+}
+
+func BenchmarkAcquireAndReleaseALeaseRow(b *testing.B) {
+	r := NewLeaseRow(pool(b, migrated(b), 4))
+	for b.Loop() {
+		if _, err := r.Acquire(b.Context(), "user:1", "token", time.Minute); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Release(b.Context(), "user:1", "token"); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -24,25 +24,13 @@ func Open(dsn string, conns int) (*sql.DB, error) { return OpenTLS(dsn, nil, con
 
 // OpenTLS is Open over TLS as secure says, unless it is nil.
 func OpenTLS(dsn string, secure *tls.Config, conns int) (*sql.DB, error) {
-	c, err := parse(dsn)
-	if err != nil {
-		return nil, err
-	}
-	if secure != nil {
-		c.TLS = secure
-	}
-	return open(c, conns)
-}
-
-func parse(dsn string) (*mysql.Config, error) {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, errors.New("mysqllock: the DSN cannot be parsed") // the driver's error may quote the password
 	}
-	return c, nil
-}
-
-func open(c *mysql.Config, conns int) (*sql.DB, error) {
+	if secure != nil {
+		c.TLS = secure
+	}
 	c.ParseTime, c.Loc, c.InterpolateParams, c.ClientFoundRows = true, time.UTC, true, false
 	c.Logger = &mysql.NopLogger{} // what fails is an error too
 	connector, err := mysqlconn.NewConnector(c)

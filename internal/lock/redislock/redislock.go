@@ -44,7 +44,8 @@ type Options struct {
 	// client. Default: the client itself.
 	Scripter redis.Scripter
 	// Replicas is how many replicas must have a grant before it counts (WAIT).
-	// Zero means that the master's word is enough.
+	// Zero means that the master's word is enough. The program leaves it at zero. The
+	// lab shows the effect.
 	Replicas int
 	// ReplicaTimeout bounds that. Default 100 ms.
 	ReplicaTimeout time.Duration
@@ -93,7 +94,7 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return b.acquire(ctx, key, token, lease, 0, false)
 }
 
-// acquire takes key. again reports whether it was asked for before, by the token.
+// acquire takes key. again reports whether the token has it from an earlier call.
 func (b *Backend) acquire(ctx context.Context, key, token string, lease, place time.Duration, again bool) (lock.Grant, error) {
 	n := b.namesOf(key)
 	r, err := b.ask(ctx, n, token, lease, place)

@@ -14,6 +14,7 @@ import (
 	"example.com/seckill/internal/lock/etcdlock"
 	"example.com/seckill/internal/lock/mysqllock"
 	"example.com/seckill/internal/lock/zklock"
+	"example.com/seckill/internal/testing/mysqlforms"
 )
 
 // onSQL makes a candidate in the database. Raw is two updates of one row, each on
@@ -47,7 +48,7 @@ func (set *serverSet) leaseRow() (*process, error) {
 }
 
 func (set *serverSet) named() (*process, error) {
-	n, err := mysqllock.NewNamed(set.dsn, mysqllock.NamedOptions{Fencer: set.fences, Conns: 40})
+	n, err := mysqlforms.NewNamed(set.dsn, mysqlforms.NamedOptions{Fencer: set.fences, Conns: 40})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
-	"example.com/seckill/internal/store"
 	"example.com/seckill/internal/testing/faultnet"
 	"example.com/seckill/internal/testing/locktest"
 	"example.com/seckill/internal/testing/testservers"
@@ -21,9 +20,7 @@ import (
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	dsn := migrated(t)
-	fencer, err := store.Open(t.Context(), store.Options{MySQL: dsn, MaxOpen: 16, MaxIdle: 16, TxTimeout: 5 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, fencer.Close()) })
+	fencer := fences(t, dsn)
 	admin, rows := adminOf(t, dsn), pool(t, dsn, 1)
 	locktest.Run(t, locktest.Harness{
 		Server: testservers.MariaDB(t).Addr(),
@@ -33,8 +30,14 @@ func TestNamed(t *testing.T) {
 		Value:     admin.owner,
 		Overwrite: admin.overwrite,
 		Delete:    admin.kill,
-		Kept:      func(t testing.TB) int { return rowsOf(t, rows, "lock_fences") },
-		Purge:     func(t testing.TB) { purge(t, dsn) },
+		Kept: func(t testing.TB) (n int) {
+			require.NoError(t, rows.QueryRowContext(context.Background(), "SELECT COUNT(*) FROM lock_fences").Scan(&n))
+			return n
+		},
+		Purge: func(t testing.TB) {
+			_, err := fencer.PurgeLocks(context.Background(), time.Now(), func(time.Duration) error { return nil })
+			require.NoError(t, err)
+		},
 		// No Flush and no Remaining: nothing is stored, and nothing ends by itself.
 		Capabilities: locktest.Capabilities{Fence: true, Raises: true, Session: true, Coarse: time.Second, AtOnce: 16},
 	})
@@ -183,4 +186,10 @@ func TestConnectionsThatAreAllPinnedAreWaitedForAndNotForEver(t *testing.T) {
 	_, err := n.Acquire(ctx, "user:9", "token", time.Minute)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, lock.ErrHeld)
+}
+
+func TestNewNamed_DSNThatIsNone_ReturnsErrorWithoutPassword(t *testing.T) {
+	_, err := NewNamed("root:hush@tcp(127.0.0.1:1", NamedOptions{})
+	require.ErrorContains(t, err, "DSN")
+	require.NotContains(t, err.Error(), "hush")
 }

@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/mysqllock"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -85,7 +86,7 @@ func Test37FourGoroutinesAndFourConnectionsDoNotDeadlock(t *testing.T) {
 	})
 	t.Run("LeaseRow, with work on the same pool", func(t *testing.T) {
 		db := notes(t, 4)
-		workInLock(t, NewLeaseRow(db), db)
+		workInLock(t, mysqllock.NewLeaseRow(db), db)
 	})
 	t.Run("Named, which has a pool of its own", func(t *testing.T) {
 		db := notes(t, 4)
@@ -225,18 +226,6 @@ func TestRowsAreReadInTheTransaction(t *testing.T) {
 		require.Equal(t, "READ COMMITTED", level)
 		return nil
 	}))
-}
-
-func BenchmarkAcquireAndReleaseALeaseRow(b *testing.B) {
-	r := NewLeaseRow(pool(b, migrated(b), 4))
-	for b.Loop() {
-		if _, err := r.Acquire(b.Context(), "user:1", "token", time.Minute); err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Release(b.Context(), "user:1", "token"); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 func BenchmarkAcquireAndReleaseANameWithoutAFence(b *testing.B) {

@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (n *Named) lost(at []*pinned) ([]bool, error) {
 	query := one + strings.Repeat(" UNION ALL "+one, len(at)-1) //nolint:gosec // constants, and as many as are held
 	rows, err := n.looks.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("mysqllock: watch: %w", err)
+		return nil, fmt.Errorf("mysqlforms: watch: %w", err)
 	}
 	defer func() { _ = rows.Close() }() // its error is that of Err
 	lost := make([]bool, len(at))
@@ -61,12 +61,12 @@ func (n *Named) lost(at []*pinned) ([]bool, error) {
 		var i int
 		var own bool
 		if err := rows.Scan(&i, &own); err != nil {
-			return nil, fmt.Errorf("mysqllock: watch: %w", err)
+			return nil, fmt.Errorf("mysqlforms: watch: %w", err)
 		}
 		lost[i] = !own
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("mysqllock: watch: %w", err)
+		return nil, fmt.Errorf("mysqlforms: watch: %w", err)
 	}
 	return lost, nil
 }

@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // ErrRolledBack says that the transaction was given up by the server, or must be:
 // a deadlock, or a wait for a row that was too long. Nothing of it was committed.
-var ErrRolledBack = errors.New("mysqllock: the transaction was rolled back")
+var ErrRolledBack = errors.New("mysqlforms: the transaction was rolled back")
 
 const (
 	rowThereSQL = "SELECT 1 FROM lock_fences WHERE name = ?"
@@ -20,8 +20,12 @@ const (
 	lockRowSQL  = "SELECT fence FROM lock_fences WHERE name = ? FOR UPDATE"
 	countSQL    = `INSERT INTO lock_fences (name, fence) VALUES (?, LAST_INSERT_ID(GREATEST(? + 1, ` + clock + `)))
 		ON DUPLICATE KEY UPDATE fence = LAST_INSERT_ID(GREATEST(fence + 1, ? + 1, ` + clock + `))`
-	countName = "\x00fence:" // and the key: the row of the counter, which is locked for one statement only
+	clock     = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))" // of the server, in microseconds
+	countName = "\x00fence:"                                                 // and the key: the row of the counter, which is locked for one statement only
 )
+
+// tries is how often a statement is sent that a deadlock ended.
+const tries = 3
 
 // RowLock runs work in a transaction that has a row of lock_fences locked. It is no
 // lock.Backend: there is no lease. The lock lasts exactly as long as the transaction,
@@ -35,7 +39,7 @@ const (
 // goes on growing also when the work is rolled back.
 type RowLock struct{ db, fences *sql.DB }
 
-// NewRowLock returns a RowLock on two pools, which Open makes. The table is made by the
+// NewRowLock returns a RowLock on two pools, which mysqllock.Open makes. The table is made by the
 // migrations. Each caller that waits or works has one connection of db; the holder takes
 // one of fences for a single statement. Pools of any size are enough, but fences
 // must not be db: all of that may be waiting for a lock whose holder wants to count.
@@ -54,19 +58,19 @@ func NewRowLock(db, fences *sql.DB) *RowLock { return &RowLock{db, fences} }
 // also if work did not mind; lock.ErrOutcomeUnknown if the commit failed.
 func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Context, tx *Tx, fence uint64) error) error {
 	if err := lock.CheckKey(key); err != nil {
-		return fmt.Errorf("mysqllock: %w", err)
+		return fmt.Errorf("mysqlforms: %w", err)
 	}
 	if err := r.makeRow(ctx, key); err != nil {
-		return notAcquired(ctx, key, fmt.Errorf("mysqllock: make the row of %q: %w", key, err))
+		return notAcquired(ctx, key, fmt.Errorf("mysqlforms: make the row of %q: %w", key, err))
 	}
 	conn, err := r.db.Conn(ctx)
 	if err != nil {
-		return notAcquired(ctx, key, fmt.Errorf("mysqllock: connect: %w", err))
+		return notAcquired(ctx, key, fmt.Errorf("mysqlforms: connect: %w", err))
 	}
 	defer func() { _ = conn.Close() }() // it goes back, or is gone
 	begun, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return notAcquired(ctx, key, fmt.Errorf("mysqllock: begin: %w", err))
+		return notAcquired(ctx, key, fmt.Errorf("mysqlforms: begin: %w", err))
 	}
 	defer func() {
 		if err := begun.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
@@ -86,7 +90,7 @@ func (r *RowLock) Do(ctx context.Context, key string, work func(ctx context.Cont
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("mysqllock: not committed: %w", err)
+		return fmt.Errorf("mysqlforms: not committed: %w", err)
 	}
 	if err := begun.Commit(); err != nil {
 		discard(conn)
@@ -117,14 +121,14 @@ func (r *RowLock) lockRow(ctx context.Context, tx *Tx, key string) (uint64, erro
 	case ctx.Err() == nil && poisons(err):
 		return 0, fmt.Errorf("%w: %q: %w", lock.ErrNotAcquired, key, err)
 	default:
-		return 0, notAcquired(ctx, key, fmt.Errorf("mysqllock: lock the row of %q: %w", key, err))
+		return 0, notAcquired(ctx, key, fmt.Errorf("mysqlforms: lock the row of %q: %w", key, err))
 	}
 	fence, err := r.count(ctx, key, last)
 	for try := 1; poisons(err) && try < tries; try++ {
 		fence, err = r.count(ctx, key, last)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("mysqllock: count the fence of %q: %w", key, err)
+		return 0, fmt.Errorf("mysqlforms: count the fence of %q: %w", key, err)
 	}
 	return fence, nil
 }

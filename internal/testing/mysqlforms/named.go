@@ -1,4 +1,4 @@
-package mysqllock
+package mysqlforms
 
 import (
 	"context"
@@ -10,7 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/mysqllock"
 )
 
 const (
@@ -22,8 +25,9 @@ const (
 	defaultWatch = 100 * time.Millisecond
 	lookConns    = 2 // one for the watch, one for releases
 	// unleased is how many seconds the server waits for a connection that holds
-	// nothing yet; the pool lets it go earlier.
+	// no key. The pool closes an idle connection earlier, after idleTime.
 	unleased = "60"
+	idleTime = 30 * time.Second
 )
 
 // NamedOptions are the settings of a Named.
@@ -32,10 +36,10 @@ type NamedOptions struct {
 	// nothing.
 	Fencer lock.Fencer
 	// Conns is how many connections there may be: one for each key that is held, and
-	// a few for those that ask. Default 16. A call that finds none waits, and then fails. Two
-	// more watch what is held.
+	// a few for callers that ask for a key. Default 16. A call that finds none waits, and then fails. Two
+	// more connections watch the keys that are held.
 	Conns int
-	// Watch is the time between two looks at what is held. Default 100 ms.
+	// Watch is the time between two looks at the keys that are held. Default 100 ms.
 	Watch time.Duration
 }
 
@@ -63,9 +67,9 @@ var (
 // NewNamed returns a Named with a pool of its own, because work that needs a
 // connection while all are pinned by callers that wait for it would wait for ever.
 func NewNamed(dsn string, o NamedOptions) (*Named, error) {
-	c, err := parse(dsn)
+	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("mysqlforms: the DSN cannot be parsed") // the driver's error may quote the password
 	}
 	// A call is bounded by its context. A timeout of the connection would end a
 	// renewal that waits for a network to come back, and the lock with it.
@@ -74,23 +78,24 @@ func NewNamed(dsn string, o NamedOptions) (*Named, error) {
 		c.Params = map[string]string{}
 	}
 	c.Params["wait_timeout"] = unleased
-	pool, err := open(c, o.Conns)
+	dsn = c.FormatDSN()
+	pool, err := mysqllock.Open(dsn, o.Conns)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("mysqlforms: %w", err)
 	}
-	looks, err := open(c, lookConns)
+	looks, err := mysqllock.Open(dsn, lookConns)
 	if err != nil {
-		return nil, errors.Join(err, pool.Close())
+		return nil, errors.Join(fmt.Errorf("mysqlforms: %w", err), pool.Close())
 	}
-	pool.SetConnMaxIdleTime(idleTime / 2)
-	looks.SetConnMaxIdleTime(idleTime / 2)
+	pool.SetConnMaxIdleTime(idleTime)
+	looks.SetConnMaxIdleTime(idleTime)
 	if o.Watch <= 0 {
 		o.Watch = defaultWatch
 	}
 	return &Named{pool: pool, looks: looks, database: c.DBName, o: o, held: map[holder]*pinned{}}, nil
 }
 
-// Close returns everything up that is still held, and closes the pool.
+// Close ends each lease that is still held, and closes the pools.
 func (n *Named) Close() {
 	n.mu.Lock()
 	for h := range n.held {
@@ -121,7 +126,7 @@ func (n *Named) Acquire(ctx context.Context, key, token string, lease time.Durat
 	}
 	conn, err := n.pool.Conn(ctx)
 	if err != nil {
-		return lock.Grant{}, fmt.Errorf("mysqllock: acquire: %w", err)
+		return lock.Grant{}, fmt.Errorf("mysqlforms: acquire: %w", err)
 	}
 	p, err := n.pin(ctx, conn, key, lease)
 	if err != nil {
@@ -130,7 +135,7 @@ func (n *Named) Acquire(ctx context.Context, key, token string, lease time.Durat
 	if n.o.Fencer != nil {
 		if p.fence, err = n.o.Fencer.NextFence(ctx, key); err != nil {
 			p.unpin(false)
-			return lock.Grant{}, fmt.Errorf("mysqllock: acquire: the fence: %w", err)
+			return lock.Grant{}, fmt.Errorf("mysqlforms: acquire: the fence: %w", err)
 		}
 	}
 	n.keep(h, p, lease)
@@ -146,14 +151,14 @@ func (n *Named) pin(ctx context.Context, conn *sql.Conn, key string, lease time.
 	switch {
 	case err != nil: // it may have it all the same
 		p.unpin(false)
-		return nil, fmt.Errorf("mysqllock: acquire: %w", err)
+		return nil, fmt.Errorf("mysqlforms: acquire: %w", err)
 	case got.Int64 != 1:
 		p.unpin(true)
 		return nil, &lock.HeldError{Key: key}
 	}
 	if _, err := conn.ExecContext(ctx, patienceSQ, seconds(lease)); err != nil {
 		p.unpin(false)
-		return nil, fmt.Errorf("mysqllock: acquire: %w", err)
+		return nil, fmt.Errorf("mysqlforms: acquire: %w", err)
 	}
 	return p, nil
 }
@@ -179,7 +184,7 @@ func (n *Named) Renew(ctx context.Context, key, token string, lease time.Duratio
 		}
 		return errors.Join(lock.ErrNotHeld, err)
 	default:
-		return fmt.Errorf("mysqllock: renew: %w", err)
+		return fmt.Errorf("mysqlforms: renew: %w", err)
 	}
 }
 
@@ -209,7 +214,7 @@ func (n *Named) Release(ctx context.Context, key, token string) error {
 	case err != nil && n.hasAnother(ctx, p):
 		return fmt.Errorf("%w: %w: %w", lock.ErrNotHeld, &lock.HeldError{Key: key}, err)
 	case err != nil:
-		return fmt.Errorf("mysqllock: release: %w", err)
+		return fmt.Errorf("mysqlforms: release: %w", err)
 	case freed.Int64 != 1:
 		return lock.ErrNotHeld
 	}
