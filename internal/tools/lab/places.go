@@ -15,6 +15,14 @@ func at(file, code, en, zh string) harness.Place {
 	return harness.Place{File: file, Code: code, Why: text(en, zh)}
 }
 
+// instead is at for an experiment whose lock the program does not use. The code is what the program has instead, and
+// the texts continue "not in this program, because".
+func instead(file, code, en, zh string) harness.Place {
+	p := at(file, code, en, zh)
+	p.Absent = true
+	return p
+}
+
 const (
 	locked   = "s.locked(ctx, held, func(ctx context.Context, locked attempts) {"
 	fenceRow = `mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = IF(VALUES(fence) < fence, fence + ~0, VALUES(fence))",`
@@ -57,10 +65,12 @@ var places = map[string]harness.Place{
 		"the coupon's row comes last, and is held over the commit alone", "优惠券那一行放在最后，只锁到提交"),
 	"same-pool": at("internal/app/wire.go", "return mysqllock.NewLeaseRow(pool), pool.Close, nil",
 		"locks that live in the database have a pool of their own", "放在数据库里的锁有自己的连接池"),
-	"get-lock-wrong-connection": at("internal/lock/mysqllock/named.go", "conn, err := n.pool.Conn(ctx)",
-		"a named lock keeps its connection until it is released", "命名锁独占一个连接，直到释放"),
-	"failover": at("internal/lock/redislock/replicas.go", `wait = p.Do(ctx, "WAIT", b.o.Replicas, b.o.ReplicaTimeout.Milliseconds())`,
-		"a grant may wait for replicas, and the fence guards the data besides", "授权可以等副本确认；此外还有栅栏保护数据"),
+	"get-lock-wrong-connection": instead("internal/lock/mysqllock/leaserow.go", "type LeaseRow struct{ db *sql.DB }",
+		"its lock in the database is a row with an end, which any connection may change and which holds none",
+		"它在数据库里的锁是一行带到期时间的记录，任何连接都能操作，也不占用连接"),
+	"failover": instead("internal/store/statements.go", fenceRow,
+		"a failover may lose a lock in any case, and the fence then keeps the old holder's writes from the data",
+		"主从切换总可能弄丢锁，届时由栅栏把旧持有者的写挡在数据之外"),
 	"redlock-clock": at("internal/lock/redlock/acquire.go", "fence, err := b.o.Fencer.NextFence(ctx, key)",
 		"the fence comes from one counter, and not from a majority", "栅栏来自唯一的计数器，而不是多数派"),
 	"lock-table": at("internal/lock/mysqllock/leaserow.go", `over   = "expires_at <= UTC_TIMESTAMP(6)"`,

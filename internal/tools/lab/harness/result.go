@@ -50,15 +50,15 @@ type CaseResult struct {
 	Chinese map[string]string `json:"chinese"` // translations of the words in its actors, events and spans
 }
 
-// Planned is a turn of a schedule: an actor goes on to its end, or stops before a step that begins with
-// one of some words, or after so many steps.
+// Planned is a turn of a schedule. An actor goes on to its end, or stops before a step that begins with
+// one of some words, or after a number of steps.
 type Planned struct {
 	Actor string   `json:"actor"`
 	Until []string `json:"until,omitempty"`
 	Steps int      `json:"steps,omitempty"`
 }
 
-// Number is a rule and what was counted.
+// Number is a rule and the number that was counted.
 type Number struct {
 	Name    Text   `json:"name"`
 	Value   int64  `json:"value"`
@@ -117,7 +117,7 @@ type Line struct {
 	Right bool   `json:"right,omitempty"`
 	// Differs says that the wrong cases did another thing there than the right ones.
 	Differs bool `json:"differs,omitempty"`
-	// Folded says that it is far from what was run, and is left out beside a drawing.
+	// Folded reports that the line is far from the lines that ran. A drawing leaves it out.
 	Folded bool `json:"folded,omitempty"`
 }
 
@@ -126,9 +126,13 @@ type Place struct {
 	File string `json:"file"`
 	Code string `json:"code"` // the line
 	Why  Text   `json:"why"`
+
+	// Absent reports that the program does nothing of the kind. Code is the line that the program has instead, and
+	// Why the reason.
+	Absent bool `json:"absent,omitempty"`
 }
 
-// SpanKind is what a span shows.
+// SpanKind says which state a span shows.
 type SpanKind string
 
 // The kinds of spans.

@@ -26,6 +26,21 @@ func coded() harness.Result {
 	return r
 }
 
+func TestCode_LockThatProgramDoesNotUse_SaysSo(t *testing.T) {
+	r := coded()
+	text, err := report.Code(r)
+	require.NoError(t, err)
+	require.Contains(t, text, "Done right in this program: unlock after that")
+	require.NotContains(t, text, "Not in this program")
+	r.Place.Absent = true
+	text, err = report.Code(r)
+	require.NoError(t, err)
+	require.Contains(t, text, "Not in this program, because unlock after that")
+	require.Contains(t, text, "本程序没有用到，因为之后才解锁")
+	require.NotContains(t, text, "Done right in this program")
+	require.Contains(t, text, "err = tx(&lt;ctx&gt;)")
+}
+
 func TestTheCodeStandsBesideTheDrawing(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, report.HTML(&page, []harness.Result{coded(), sample()}))
