@@ -24,7 +24,7 @@ func onSale(ctx context.Context) (auditor *audit.Auditor, client *redis.Client, 
 	db := must(store.Open(ctx, store.Options{SQLite: e.SQLiteDSN(), MaxOpen: 8, MaxIdle: 8, TxTimeout: 10 * time.Second}))
 	must(db.Migrate(ctx))
 	client = redis.NewClient(&redis.Options{Addr: e.RedisAddr()})
-	shards := stock.New(client, time.Second)
+	shards := stock.New(client, stock.Options{RefusalTTL: time.Second})
 	log := slog.New(slog.DiscardHandler)
 	cache := coupon.NewCache(db.Coupons(), time.Second, log)
 	coupons := coupon.NewService(coupon.Deps{

@@ -21,7 +21,7 @@ func drafted(ctx context.Context) (coupons *coupon.Service, c coupon.Coupon, sha
 	db := must(store.Open(ctx, store.Options{SQLite: e.SQLiteDSN(), MaxOpen: 8, MaxIdle: 8, TxTimeout: 10 * time.Second}))
 	must(db.Migrate(ctx))
 	client := redis.NewClient(&redis.Options{Addr: e.RedisAddr()})
-	shards = stock.New(client, time.Second)
+	shards = stock.New(client, stock.Options{RefusalTTL: time.Second})
 	coupons = coupon.NewService(coupon.Deps{
 		Repository: db.Coupons(), Loader: db.Coupons(), Shards: shards, Announcer: shards,
 		Cache: coupon.NewCache(db.Coupons(), time.Second, slog.Default()), ShardCount: 4, Exclusive: oneAtATime(),

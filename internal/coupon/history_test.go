@@ -110,7 +110,7 @@ func TestASecondDeploymentOnTheSameRedisIsRefusedByName(t *testing.T) {
 	require.NoError(t, first.buy(t.Context(), c, 1, 1))
 	require.Equal(t, int64(1), first.balanced(t, c.ID), "the first sells on")
 
-	second.stock.WithPrefix("second:")
+	second.useStock("second:")
 	published, err := second.Publish(t.Context(), draft.ID)
 	require.NoError(t, err)
 	require.NoError(t, second.buy(t.Context(), published, 1, 1))

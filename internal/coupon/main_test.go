@@ -78,14 +78,20 @@ func open(t *testing.T, o store.Options, redisAddr string) *shop {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 
-	s := &shop{store: db, stock: stock.New(client, time.Second), redis: client, redisAddr: redisAddr}
+	s := &shop{store: db, redis: client, redisAddr: redisAddr}
+	s.useStock("")
+	return s
+}
+
+// useStock gives the shop a service on a new Stock with this prefix.
+func (s *shop) useStock(prefix string) {
+	s.stock = stock.New(s.redis, stock.Options{RefusalTTL: time.Second, Prefix: prefix})
 	s.deps = coupon.Deps{
-		Repository: db.Coupons(), Loader: db.Coupons(), Shards: s.stock, Announcer: s.stock, Exclusive: oneAtATime(),
-		Cache: coupon.NewCache(db.Coupons(), time.Second, slog.Default()), ShardCount: shards,
+		Repository: s.store.Coupons(), Loader: s.store.Coupons(), Shards: s.stock, Announcer: s.stock, Exclusive: oneAtATime(),
+		Cache: coupon.NewCache(s.store.Coupons(), time.Second, slog.Default()), ShardCount: shards,
 		Now: func() time.Time { return during },
 	}
 	s.Service = coupon.NewService(s.deps)
-	return s
 }
 
 // oneAtATime replaces the lock in one process.

@@ -19,15 +19,15 @@ import (
 	"example.com/seckill/internal/testing/shoptest"
 )
 
-// onSale opens a sale of so many units on the embedded stores, and returns what an order
-// service and a reconciler are made of.
+// onSale opens a sale on the embedded stores. It returns the dependencies of an order
+// service and of a reconciler.
 func onSale(ctx context.Context, units int64) (c coupon.Coupon, d order.Deps, r order.ReconcilerDeps, closeAll func()) {
 	e := must(embedded.Start(ctx))
 	db := must(store.Open(ctx, store.Options{SQLite: e.SQLiteDSN(), MaxOpen: 8, MaxIdle: 8, TxTimeout: 10 * time.Second}))
 	must(db.Migrate(ctx))
 	client := redis.NewClient(&redis.Options{Addr: e.RedisAddr()})
 	locker := must(lock.New(redislock.New(client, redislock.Options{}), lock.Options{Lease: 10 * time.Second, Wait: time.Second}))
-	shards := stock.New(client, time.Second)
+	shards := stock.New(client, stock.Options{RefusalTTL: time.Second})
 	log := slog.New(slog.DiscardHandler)
 	cache := coupon.NewCache(db.Coupons(), time.Second, log)
 	coupons := coupon.NewService(coupon.Deps{
@@ -104,8 +104,8 @@ func ExampleService_Cancel() {
 	// order 2 pending <nil>
 }
 
-// A hold whose instance died before it could make the order is ended by the reconciler of
-// any other instance: the unit goes back, and the request can never become an order.
+// An instance may die before it makes the order of a hold. The reconciler of any other instance
+// then ends the hold. The unit goes back, and the request can never become an order.
 func ExampleReconciler() {
 	ctx := context.Background()
 	c, deps, reconcilerDeps, closeAll := onSale(ctx, 10)

@@ -11,6 +11,9 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
+// anHour sets a cooldown of an hour.
+func anHour(o *Options) { o.Cooldown = time.Hour }
+
 // rests returns what is left of the user's cooldown; 0 if a unit was taken.
 func (s *shop) rests(user int64) time.Duration {
 	s.t.Helper()
@@ -35,9 +38,8 @@ func (s *shop) gaveBack(shard, n int) (order.Hold, int64) {
 
 func TestWhoGivesAUnitBackIsRefusedForAWhile(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s := open(t, dial(t, o), 8, 2)
+		s := open(t, dial(t, o), 8, 2, anHour)
 		s.limit = 2
-		s.WithCooldown(time.Hour)
 		h, user := s.gaveBack(1, 0)
 		left := s.rests(user)
 		require.Greater(t, left, 59*time.Minute)
@@ -63,8 +65,7 @@ func TestWhoGivesAUnitBackIsRefusedForAWhile(t *testing.T) {
 
 func TestACooldownIsOfWhomAHomeShardKnows(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s := open(t, dial(t, o), 4, 4) // one each
-		s.WithCooldown(time.Hour)
+		s := open(t, dial(t, o), 4, 4, anHour) // one each
 		_, user := s.gaveBack(2, 0)
 		s.buy(s.at(2, 1)) // the home is empty, and a sibling would lend
 		require.Positive(t, s.rests(user))
@@ -74,8 +75,7 @@ func TestACooldownIsOfWhomAHomeShardKnows(t *testing.T) {
 
 func TestALoadingEndsTheCooldowns(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s := open(t, dial(t, o), 8, 2)
-		s.WithCooldown(time.Hour)
+		s := open(t, dial(t, o), 8, 2, anHour)
 		_, user := s.gaveBack(1, 0)
 		require.Positive(t, s.rests(user))
 		s.load.Epoch++

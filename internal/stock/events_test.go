@@ -25,7 +25,7 @@ type listener struct {
 // listen starts another instance that hears of s, and waits until it does.
 func listen(t testing.TB, s *shop, client redis.UniversalClient) *listener {
 	t.Helper()
-	l := &listener{Stock: New(client, longFlag)}
+	l := &listener{Stock: New(client, Options{RefusalTTL: longFlag})}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { l.Listen(ctx, l.heard.Store) })

@@ -22,7 +22,7 @@ func loaded(ctx context.Context, units int64) (s *stock.Stock, closeAll func()) 
 		panic(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: e.RedisAddr()})
-	s = stock.New(client, time.Second)
+	s = stock.New(client, stock.Options{RefusalTTL: time.Second})
 	if err := s.Load(ctx, coupon.Load{CouponID: 1, Epoch: 1, Shards: 4, Units: units}); err != nil {
 		panic(err)
 	}

@@ -2,21 +2,12 @@ package stock
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 )
 
-// A script that may not use one of its commands, because a right was taken from the user of
-// Redis while the program runs, ends in its middle, and what it has written stays: a unit may
-// be out of its counter and in no hold. So the coupon counts as not loaded from then on, and
-// is loaded again, in another epoch.
-
-// WithLog has the log tell of scripts that were cut short. It is called before the Stock is
-// used.
-func (s *Stock) WithLog(log *slog.Logger) *Stock {
-	s.log = log
-	return s
-}
+// An operator may take a right from the user of Redis while the program runs. A script that may not use one of its
+// commands ends in its middle, and its writes stay. A unit may then be out of its counter and in no hold. So the coupon
+// counts as not loaded from then on, and is loaded again, in another epoch.
 
 // epochUnknown is the epoch of a coupon that was cut short a moment ago.
 const epochUnknown = int64(0)
@@ -37,9 +28,8 @@ func (s *Stock) isHalfDone(couponID, epoch int64) bool {
 	return true
 }
 
-// cutShort notes an error that a script may have met in its middle. What a script is refused
-// as a whole is none: the memory is full, the server is a replica or cannot write its files,
-// all of which it is told at its first write.
+// cutShort notes an error that a script may have met in its middle. Some errors stop a script at its first write, so
+// nothing was written: the memory is full, the server is a replica, or it cannot write its files.
 func (s *Stock) cutShort(ctx context.Context, couponID int64, err error) {
 	text := err.Error()
 	if !strings.Contains(text, "user_script") {

@@ -23,9 +23,9 @@ func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
 		require.NoError(t, all.Do(t.Context(), append([]any{"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"}, rights...)...).Err())
 	}
 	may()
-	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 40, 2)
 	var log bytes.Buffer
-	s.WithLog(slog.New(slog.NewTextHandler(&log, nil)))
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 40, 2,
+		func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for _, command := range []string{"decrby", "hset", "zadd", "hincrby", "hmget"} {
 		log.Reset()
 		s.requireLoaded(true)

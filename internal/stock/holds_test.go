@@ -183,7 +183,7 @@ func TestAFreedCouponLeavesNothing(t *testing.T) {
 
 func TestATicketIsFoundByEveryInstance(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		s, there := New(dial(t, o), longFlag), New(dial(t, o), longFlag)
+		s, there := New(dial(t, o), Options{RefusalTTL: longFlag}), New(dial(t, o), Options{RefusalTTL: longFlag})
 		id := lastID.Add(1)
 		_, err := there.Unresolved(t.Context(), id)
 		require.ErrorIs(t, err, order.ErrNotFound)

@@ -18,7 +18,7 @@ func TestEveryInstanceIsSeenWithTheCouponsThatItCallsSoldOut(t *testing.T) {
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
 		s := open(t, client, 0, 2)
 		require.ErrorIs(t, s.try(1), coupon.ErrSoldOut)
-		one, two := NewInstances(s.Stock, "one"), NewInstances(New(client, time.Minute), "two")
+		one, two := NewInstances(s.Stock, "one"), NewInstances(New(client, Options{RefusalTTL: time.Minute}), "two")
 		_, err := two.Heartbeat(t.Context())
 		require.NoError(t, err)
 		seen, err := one.Heartbeat(t.Context())
@@ -32,7 +32,7 @@ func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 		client := dial(t, o)
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+instancesKey).Err())
 		require.NoError(t, client.HSet(t.Context(), DefaultPrefix+instancesKey, "dead", "1000 7").Err())
-		seen, err := NewInstances(New(client, time.Minute), "alive").Heartbeat(t.Context())
+		seen, err := NewInstances(New(client, Options{RefusalTTL: time.Minute}), "alive").Heartbeat(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []Instance{{Name: "alive"}}, seen)
 		require.False(t, client.HExists(t.Context(), DefaultPrefix+instancesKey, "dead").Val())
@@ -43,7 +43,7 @@ func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 func TestNobodyIsSeenWhileRedisIsAway(t *testing.T) {
 	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	t.Cleanup(func() { _ = away.Close() })
-	f := NewInstances(New(away, time.Minute), "one")
+	f := NewInstances(New(away, Options{RefusalTTL: time.Minute}), "one")
 	f.peers = []Instance{{Name: "one"}}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})

@@ -120,7 +120,7 @@ func TestABuyerAtTheLimitIsKnownUntilAUnitComesBack(t *testing.T) {
 func TestLimitReached_CancelledElsewhereAndNotHeard_IsBounded(t *testing.T) {
 	somewhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 8, 2)
-		there := New(dial(t, o), time.Second) // it hears nothing
+		there := New(dial(t, o), Options{RefusalTTL: time.Second}) // it hears nothing
 		now := time.Now()
 		there.limited.now = func() time.Time { return now }
 		user := s.at(0, 0)

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testservers.Main(m) }
 
-// backends are what the scripts have to be right on.
+// backends are the kinds of Redis on which the scripts have to be right.
 var backends = map[string]func(t testing.TB) redisconn.Options{
 	"a server": func(t testing.TB) redisconn.Options {
 		return redisconn.Options{Addrs: []string{testservers.Redis(t).Addr()}}
@@ -71,7 +71,7 @@ func dial(t testing.TB, o redisconn.Options) redis.UniversalClient {
 func tag(couponID int64, shard int) string { return usual.tag(couponID, shard) }
 func ticketKey(orderID int64) string       { return usual.unresolvedKey(orderID) }
 
-var usual = New(nil, 0)
+var usual = New(nil, Options{})
 
 // lastID makes coupons and orders of different tests different.
 var lastID atomic.Int64
@@ -89,18 +89,22 @@ type shop struct {
 // longFlag is so long that no flag falls by itself in a test.
 const longFlag = time.Hour
 
-// open opens a new coupon with so many units over so many shards, one per user.
-func open(t testing.TB, client redis.UniversalClient, units int64, shards int) *shop {
+// open opens a new coupon with units over shards, one per user. set changes the options of its Stock.
+func open(t testing.TB, client redis.UniversalClient, units int64, shards int, set ...func(*Options)) *shop {
 	t.Helper()
-	s := closed(t, client, units, shards)
+	s := closed(t, client, units, shards, set...)
 	require.NoError(t, s.Load(t.Context(), s.load))
 	return s
 }
 
 // closed is open before the load.
-func closed(t testing.TB, client redis.UniversalClient, units int64, shards int) *shop {
+func closed(t testing.TB, client redis.UniversalClient, units int64, shards int, set ...func(*Options)) *shop {
 	l := coupon.Load{CouponID: lastID.Add(1), Epoch: 1, Shards: shards, Units: units}
-	s := New(client, longFlag)
+	o := Options{RefusalTTL: longFlag}
+	for _, change := range set {
+		change(&o)
+	}
+	s := New(client, o)
 	s.unmarkTimeout = patience
 	return &shop{t: t, client: client, Stock: s, load: l, limit: 1}
 }
@@ -185,7 +189,7 @@ func (s *shop) held(shard, shards int) (all []Held) {
 	return all
 }
 
-// wants says what the shards must hold: the units in each, and the open units.
+// wants checks what the shards hold: the units in each, and the open units.
 func (s *shop) wants(held int, units ...int64) {
 	s.t.Helper()
 	all, err := s.ReadShards(s.t.Context(), s.load.CouponID, s.load.Shards)

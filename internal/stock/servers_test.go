@@ -14,7 +14,7 @@ import (
 
 func TestEveryServerSaysWhichItIs(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
-		require.NoError(t, New(dial(t, o), longFlag).CheckServers(t.Context()))
+		require.NoError(t, New(dial(t, o), Options{RefusalTTL: longFlag}).CheckServers(t.Context()))
 	})
 }
 
@@ -100,7 +100,7 @@ func TestWhatIsOfAnotherDeploymentIsNotLoaded(t *testing.T) {
 		require.NoError(t, s.Load(t.Context(), s.load))
 		s.requireLoaded(true)
 
-		other := &shop{t: t, client: client, Stock: New(client, longFlag), load: s.load, limit: 1}
+		other := &shop{t: t, client: client, Stock: New(client, Options{RefusalTTL: longFlag}), load: s.load, limit: 1}
 		require.NoError(t, other.SetOwner(t.Context(), coupon.Owner{Deployment: "b", Server: "db1", Mark: 3}))
 		other.requireLoaded(false)
 		require.ErrorIs(t, other.Open(t.Context(), other.load), coupon.ErrTorn)
@@ -123,7 +123,7 @@ func TestWhatIsOfAnotherDeploymentIsNotFreed(t *testing.T) {
 		s := closed(t, client, 4, 2)
 		s.deployment.Store("a")
 		require.NoError(t, s.Load(t.Context(), s.load))
-		other := New(client, longFlag)
+		other := New(client, Options{RefusalTTL: longFlag})
 		other.deployment.Store("b")
 		freed, err := other.Free(t.Context(), s.load.CouponID, s.load.Epoch)
 		require.NoError(t, err)
@@ -139,8 +139,7 @@ func TestWhatIsOfAnotherDeploymentIsNotFreed(t *testing.T) {
 // Two programs with different prefixes have nothing in common.
 func TestAPrefixKeepsTwoProgramsApart(t *testing.T) {
 	client := dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}})
-	s := closed(t, client, 4, 2)
-	s.WithPrefix("other:")
+	s := closed(t, client, 4, 2, func(o *Options) { o.Prefix = "other:" })
 	require.NoError(t, s.SetOwner(t.Context(), coupon.Owner{Deployment: "a"}))
 	require.NoError(t, s.Load(t.Context(), s.load))
 	h := s.buy(1)

@@ -17,6 +17,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -49,24 +50,17 @@ func lua(name string, keys int, after ...string) script {
 	for _, file := range append(after, name) {
 		text.WriteString(source(file))
 	}
-	return script{redis.NewScript(text.String()), keys}
+	sc := script{redis.NewScript(text.String()), keys}
+	scriptNames[sc.Hash()] = name
+	return sc
 }
+
+// scriptNames maps the SHA-1 of each script to the name of its file. Only lua writes to it, before the program starts.
+var scriptNames = map[string]string{}
 
 // ScriptName returns the name of the script with this SHA-1, or an empty string. Servers identify a script only by
 // its SHA-1.
-func ScriptName(sha string) string {
-	for name, sc := range map[string]script{
-		"reserve": reserveScript, "lend": lendScript, "confirm": confirmScript, "release": releaseScript, "restock": restockScript,
-		"clear": clearScript, "adopt": adoptScript, "note": noteScript, "open": openScript, "loaded": loadedScript, "shard": shardScript,
-		"holds": holdsScript, "raise": raiseScript,
-		"list": listScript, "free": freeScript, "acknowledge": ackScript, "deadletter": deadLetterScript,
-	} {
-		if sc.Hash() == sha {
-			return name
-		}
-	}
-	return ""
-}
+func ScriptName(sha string) string { return scriptNames[sha] }
 
 func source(name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
@@ -121,40 +115,40 @@ type Scripter interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// New returns a Stock that caches refusals for refusalTTL. In this time it rejects requests for an empty coupon, and
-// requests of a buyer at the limit, without I/O. The announcement of a restock ends a cached refusal.
-func New(client redis.UniversalClient, refusalTTL time.Duration) *Stock {
-	return &Stock{
-		client: client, scripter: client, prefix: DefaultPrefix,
-		soldOut: newSoldOutCache(refusalTTL), limited: newLimitCache(refusalTTL),
-		log: slog.New(slog.DiscardHandler), halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}},
-		unmarkTimeout: defaultUnmarkTimeout,
-	}
-}
-
-// WithScripter sends the calls of every order through path, for example in pipelines of the same client. Call it
-// before you use the Stock.
-func (s *Stock) WithScripter(path Scripter) *Stock {
-	s.scripter = path
-	return s
-}
-
-// WithCooldown sets the cooldown of a buyer whose order was cancelled or has expired. The cooldown starts when the
-// unit comes back. Until d has passed, the Stock rejects the buyer's requests for the same coupon. A loading of the
-// stock ends the cooldown. Call WithCooldown before you use the Stock.
-func (s *Stock) WithCooldown(d time.Duration) *Stock {
-	s.cooldown = d
-	return s
-}
-
-// DefaultPrefix starts the names of all keys, unless WithPrefix sets another prefix.
+// DefaultPrefix starts the names of all keys, unless Options.Prefix sets another prefix.
 const DefaultPrefix = "seckill:"
 
-// WithPrefix sets the prefix of all keys and channels. Deployments that share a Redis need different prefixes. Call
-// it before you use the Stock.
-func (s *Stock) WithPrefix(prefix string) *Stock {
-	s.prefix = prefix
-	return s
+// Options are the settings of a Stock. The zero value is valid.
+type Options struct {
+	// RefusalTTL is how long the Stock caches refusals. In this time it rejects requests for an empty coupon, and
+	// requests of a buyer at the limit, without I/O. The announcement of a restock ends a cached refusal.
+	RefusalTTL time.Duration
+	// Cooldown is the cooldown of a buyer whose order was cancelled or has expired. It starts when the unit comes
+	// back. Until it is over, the Stock rejects the buyer's requests for the same coupon. A loading of the stock ends
+	// the cooldown.
+	Cooldown time.Duration
+	// Scripter sends the calls of every order, for example in pipelines of the same client. nil is the client.
+	Scripter Scripter
+	// Prefix starts the names of all keys and channels. Deployments that share a Redis need different prefixes. An
+	// empty string is DefaultPrefix.
+	Prefix string
+	// Log gets a warning for each coupon in which a script ended in its middle. nil discards the warnings.
+	Log *slog.Logger
+}
+
+// New returns a Stock on a Redis.
+func New(client redis.UniversalClient, o Options) *Stock {
+	if o.Scripter == nil {
+		o.Scripter = client
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Stock{
+		client: client, scripter: o.Scripter, prefix: cmp.Or(o.Prefix, DefaultPrefix), cooldown: o.Cooldown, log: o.Log,
+		soldOut: newSoldOutCache(o.RefusalTTL), limited: newLimitCache(o.RefusalTTL),
+		halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}}, unmarkTimeout: defaultUnmarkTimeout,
+	}
 }
 
 // tag returns the start of a shard's keys. Its hash tag brings them into one slot.

@@ -145,7 +145,7 @@ func TestABatchDoesWhatItsMembersWouldDoOneAfterTheOther(t *testing.T) {
 		x := &twins{many: closed(t, client, rapid.Int64Range(1, 9).Draw(r, "units"), rapid.IntRange(1, 3).Draw(r, "shards"))}
 		x.many.limit = rapid.IntRange(1, 3).Draw(r, "limit")
 		one := *x.many
-		one.Stock = New(client, longFlag).WithPrefix("one:")
+		one.Stock = New(client, Options{RefusalTTL: longFlag, Prefix: "one:"})
 		x.one = &one
 		require.NoError(r, x.many.Load(t.Context(), x.many.load))
 		require.NoError(r, x.one.Load(t.Context(), x.one.load))

@@ -46,8 +46,7 @@ func workloadOn(t *testing.T, cluster *servers.Cluster, shards int) *workload {
 	client := dial(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs(), Timeout: time.Second})
 	pipes, err := redisconn.Pipeline(client)
 	require.NoError(t, err)
-	c := &workload{shop: closed(t, client, workloadUnits, shards)}
-	c.WithScripter(pipes)
+	c := &workload{shop: closed(t, client, workloadUnits, shards, func(o *Options) { o.Scripter = pipes })}
 	require.NoError(t, c.Load(t.Context(), c.load))
 	c.queue = c.Queue("c", time.Hour)
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,7 +97,7 @@ func (c *workload) buyAt(ctx context.Context, shard int) {
 	}
 }
 
-// pause is how long a buyer waits for the next: long enough for the servers to move beside it on two cores.
+// pause returns how long a buyer waits before the next request. In this time the servers have a core to move slots.
 func pause() time.Duration {
 	if testservers.All() {
 		return 2 * time.Millisecond
@@ -128,7 +127,7 @@ func (c *workload) buyOne(ctx context.Context, s *shardCounts, claim order.Reser
 	return err
 }
 
-// serve takes what is queued.
+// serve takes the queued requests.
 func (c *workload) serve(ctx context.Context) {
 	q := coupon.Coupon{ID: c.load.CouponID, Epoch: c.load.Epoch, Shards: c.load.Shards}
 	for ctx.Err() == nil {

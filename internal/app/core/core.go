@@ -74,14 +74,10 @@ func New(o Options) *Core {
 		o.Committer = o.DB.Committer(store.CommitOptions{})
 	}
 	c := &Core{
-		Stock: stock.New(o.Redis, o.RefusalTTL).WithLog(o.Log).WithCooldown(o.Cooldown),
+		Stock: stock.New(o.Redis, stock.Options{
+			RefusalTTL: o.RefusalTTL, Cooldown: o.Cooldown, Scripter: o.Scripter, Prefix: o.Prefix, Log: o.Log,
+		}),
 		Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log),
-	}
-	if o.Scripter != nil {
-		c.Stock.WithScripter(o.Scripter)
-	}
-	if o.Prefix != "" {
-		c.Stock.WithPrefix(o.Prefix)
 	}
 	var shards coupon.Shards = c.Stock
 	if o.Loading != nil {

@@ -22,7 +22,7 @@ func hotKey() Experiment {
 			client := run.Client(run.RedisAddr())
 			client.AddHook(slots)
 			counted := sale
-			counted.Stock = stock.New(client, long)
+			counted.Stock = stock.New(client, stock.Options{RefusalTTL: long})
 			run.AtMost(text("commands for the busiest slot, of 128 for 64 buys", "64 次购买的 128 条命令中，最忙的槽承担的条数"), 2*buys/4, slots.busiest)
 			run.Actor("buyers", func(a *Actor) {
 				for first := 0; first < buys; first += batch {

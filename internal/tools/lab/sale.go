@@ -24,14 +24,17 @@ const epoch = 1
 
 // newSale loads units into shards under an id that no coupon of the server has.
 func newSale(run *Run, units int64, shards int) testSale {
-	s := testSale{stock.New(run.Redis(), time.Hour), run, 1<<62 + rand.Int64N(1<<61), shards} //nolint:gosec // a name, not a secret
+	name := 1<<62 + rand.Int64N(1<<61) //nolint:gosec // a name, not a secret
+	s := testSale{stock.New(run.Redis(), stock.Options{RefusalTTL: time.Hour}), run, name, shards}
 	run.Must(s.Load(run.Ctx(), coupon.Load{CouponID: s.coupon, Epoch: epoch, Shards: shards, Units: units}))
 	run.OnStop(func() { run.Forget("seckill:{" + id(s.coupon) + ":*") })
 	return s
 }
 
 // through returns the same stock over another connection.
-func (s testSale) through(addr string) *stock.Stock { return stock.New(s.b.Client(addr), time.Hour) }
+func (s testSale) through(addr string) *stock.Stock {
+	return stock.New(s.b.Client(addr), stock.Options{RefusalTTL: time.Hour})
+}
 
 // claim returns a reservation request of a user.
 func (s testSale) claim(user int64, request string) order.ReserveRequest {
