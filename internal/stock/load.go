@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -35,7 +37,7 @@ func (s *Stock) Load(ctx context.Context, l coupon.Load) error {
 //
 // The number of shards is in the database's row, and changes with the epoch only. An instance that
 // assumes another number is of an older epoch, and sells nothing. A shard that has the epoch or a
-// newer one is not cleared, and each notes how far all have come: an interrupted filling, here or
+// newer one is not cleared. Each shard notes how far all have come. An interrupted filling, here or
 // on another instance, goes on there. Two fillings at once note the same. A crash leaves shards
 // without a counter, which is "not loaded" and never "sold out".
 func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
@@ -56,6 +58,24 @@ func (s *Stock) Fill(ctx context.Context, l coupon.Load) error {
 	}
 	_, err = s.load(ctx, noteScript, l, all)
 	return err
+}
+
+// begin begins the epoch on each shard. If a slot is being moved, begin first makes the shard's missing keys.
+func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
+	masters := strings.Join(s.masters(ctx), ",")
+	steps := make([]step, l.Shards)
+	for shard := range steps {
+		steps[shard] = step{shard, []any{coupon.Share(l.Units, l.Shards, shard), masters, layout}}
+	}
+	answers, errs := s.runEach(ctx, clearScript, l, steps)
+	elsewhere := slices.DeleteFunc(slices.Clone(steps), func(one step) bool {
+		answer, err := answers[one.shard], errs[one.shard]
+		return !redis.IsTryAgainError(err) && (err != nil || answer[0] != "ELSEWHERE")
+	})
+	if len(elsewhere) > 0 {
+		s.makeKeys(ctx, l.CouponID, elsewhere)
+	}
+	return s.load(ctx, clearScript, l, steps)
 }
 
 // lastNoted returns the last buyer that every shard has.
@@ -231,7 +251,8 @@ func (s *Stock) runEach(ctx context.Context, sc script, l coupon.Load, steps []s
 }
 
 // Loaded reports whether every shard is open with the epoch, on the server that it was loaded on or
-// moved to. All are asked at once; one that does not respond is an error, whatever the others return.
+// moved to. Loaded calls all shards at once. One that does not respond is an error, even if the others
+// respond.
 // One in which a script was cut short is not as it was loaded.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
 	answers := make([]*redis.Cmd, shards)

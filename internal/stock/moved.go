@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
 
@@ -76,27 +75,8 @@ func (m *halfMoved) mayWait(shard string, now time.Time) bool {
 	return now.Sub(at.first) < movingWait
 }
 
-// begin begins the epoch on each shard. Where a slot is being moved, a key that does not exist can
-// be made by a command for this one key, at the server that the slot is moved to.
-func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
-	masters := strings.Join(s.masters(ctx), ",")
-	steps := make([]step, l.Shards)
-	for shard := range steps {
-		steps[shard] = step{shard, []any{coupon.Share(l.Units, l.Shards, shard), masters, layout}}
-	}
-	answers, errs := s.runEach(ctx, clearScript, l, steps)
-	elsewhere := slices.DeleteFunc(slices.Clone(steps), func(one step) bool {
-		answer, err := answers[one.shard], errs[one.shard]
-		return !redis.IsTryAgainError(err) && (err != nil || answer[0] != "ELSEWHERE")
-	})
-	if len(elsewhere) > 0 {
-		s.makeKeys(ctx, l.CouponID, elsewhere)
-	}
-	return s.load(ctx, clearScript, l, steps)
-}
-
-// makeKeys makes the keys of shards that do not exist. None looks loaded by it, because no mark of
-// an epoch is made.
+// makeKeys makes the keys of shards that do not exist. While a slot is being moved, the server that it is moved to
+// takes a command that names one such key. No shard looks loaded by it, because it makes no mark of an epoch.
 func (s *Stock) makeKeys(ctx context.Context, couponID int64, shards []step) {
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error { // what fails here fails in what follows
 		for _, one := range shards {
