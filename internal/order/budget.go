@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// A request has one budget, its deadline, and must be answered by then whatever happens on
-// the way. A part of it is reserved for what decides the answer after the transaction:
+// A request has one budget, its deadline, and must be answered by then. A part of it is reserved for the steps that
+// decide the answer after the transaction:
 //
 //	├── reserve, lock, transaction ──────────┼─ resolveOutcome ─┼─ closeHold ─┤ deadline
 //	                                   work deadline
 //
-// If the work ends earlier, they have more time, up to Parts.Cleanup each.
+// If the work ends earlier, each of these steps has more time, up to Deps.Cleanup.
 
 // cleanups is how many cleanups may follow each other.
 const cleanups = 2
 
-// cleanupShare is the time that each of them has at least: an eighth of Parts.Cleanup.
+// cleanupShare returns the least time of each cleanup: an eighth of Deps.Cleanup.
 func (s *Service) cleanupShare() time.Duration { return s.cleanupIn / 8 }
 
-// working is a context that is over at the work deadline, and says so when it is asked. Its Done is
-// that of the request: a timer for each order costs more than a look at the clock, and most wait for others, which
-// have one. withTimer is for those that wait by themselves.
+// working is a context that is over at the work deadline. Err reads the clock, and Done is the one of the request,
+// because a timer for each order costs more than a look at the clock. Most orders wait for another goroutine, which has
+// a timer. An order that waits by itself uses withTimer.
 type working struct {
 	context.Context //nolint:containedctx // it is the request's, with another deadline
 
@@ -59,8 +59,8 @@ func withTimer(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// withCleanupDeadline returns the context of what must be done even if the client is gone.
-// ctx is that of workContext.
+// withCleanupDeadline returns the context of a cleanup, which runs even if the client is gone.
+// ctx is the one of workContext.
 func (s *Service) withCleanupDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	in := s.cleanupIn
 	if until, bounded := ctx.Deadline(); bounded {

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// Relay delivers every unit in the outbox to its shard, and reslots how many.
+// Relay delivers every unit in the outbox to its shard. It returns the number of delivered units.
 func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	done, after := 0, int64(0)
 	var failed error
