@@ -20,8 +20,9 @@ const (
 	lockRowSQL  = "SELECT fence FROM lock_fences WHERE name = ? FOR UPDATE"
 	countSQL    = `INSERT INTO lock_fences (name, fence) VALUES (?, LAST_INSERT_ID(GREATEST(? + 1, ` + clock + `)))
 		ON DUPLICATE KEY UPDATE fence = LAST_INSERT_ID(GREATEST(fence + 1, ? + 1, ` + clock + `))`
-	clock     = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))" // of the server, in microseconds
-	countName = "\x00fence:"                                                 // and the key: the row of the counter, which is locked for one statement only
+	// clock is the server's, in microseconds.
+	clock     = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+	countName = "\x00fence:" // and the key: the row of the counter, which is locked for one statement only
 )
 
 // tries is how often a statement is sent that a deadlock ended.
