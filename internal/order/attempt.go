@@ -44,10 +44,10 @@ func newAttempt(ctx context.Context, sale coupon.Coupon, o Order) *Attempt {
 func (a *Attempt) Over() error {
 	if a.Lease != nil {
 		if err := a.Lease.Context().Err(); err != nil {
-			return err //nolint:wrapcheck // it is asked as a context is
+			return err
 		}
 	}
-	return a.Context.Err() //nolint:wrapcheck // as above
+	return a.Context.Err()
 }
 
 // committed reports whether the order of the attempt's own hold is in the database.

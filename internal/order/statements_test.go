@@ -53,11 +53,10 @@ func (s *shop) transaction(t *testing.T) (statements []string) {
 		require.NoError(t, rows.Scan(&trip))
 		for statement := range strings.SplitSeq(trip, "; ") {
 			verb, rest, _ := strings.Cut(statement, " ")
-			for _, table := range []string{"fences", "orders", "coupons"} {
-				if strings.Contains(rest, table) {
-					verb += " " + table
-					break
-				}
+			of := func(table string) bool { return strings.Contains(rest, table) }
+			tables := []string{"fences", "orders", "coupons"}
+			if at := slices.IndexFunc(tables, of); at >= 0 {
+				verb = verb + " " + tables[at]
 			}
 			statements = append(statements, verb)
 		}

@@ -106,5 +106,5 @@ func (s *Service) Close(ctx context.Context) error {
 	if s.batches == nil {
 		return nil
 	}
-	return s.batches.Close(ctx) //nolint:wrapcheck // it says what
+	return s.batches.Close(ctx)
 }

@@ -42,14 +42,14 @@ func (t *Traces) commit(ctx context.Context, all []*order.Attempt, do func(ctx c
 	spans, requests := make([]trace.Span, len(all)), make([]context.Context, len(all))
 	for i, a := range all {
 		if requests[i] = a.Context; traced(a.Context) {
-			a.Context, spans[i] = t.step(a.Context, transaction, client)
+			a.Context, spans[i] = t.step(a.Context, transaction, client) //nolint:fatcontext // each is its attempt's own
 		}
 	}
 	do(ctx)
 	for i, span := range spans {
 		if span != nil {
 			end(span, all[i].Err)
-			all[i].Context = requests[i]
+			all[i].Context = requests[i] //nolint:fatcontext // as above
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (p *Points) hook(ctx context.Context, step order.Step, all []*order.Attempt
 	case order.StepCommit:
 		p.commit(ctx, all, do)
 		return
+	default:
 	}
 	lose(step, all, p.atMany(ctx, len(all), string(step), lostReplies[step], func() { do(ctx) }))
 }

@@ -93,10 +93,11 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 		return err
 	}
 	var rushes *Runner
-	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{NewLab: d.NewLab, Gallery: gallery.Files, NewRush: func(s *app.Server) app.Rush {
+	newRush := func(s *app.Server) app.Rush {
 		rushes = NewRunner(s)
 		return rushes
-	}})
+	}
+	s, err := app.Start(ctx, cfg, app.NewLog(cfg.Log, d.Log), app.Options{NewLab: d.NewLab, Gallery: gallery.Files, NewRush: newRush})
 	if err != nil {
 		return err
 	}

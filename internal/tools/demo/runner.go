@@ -24,6 +24,7 @@ type Runner struct {
 	running  sync.WaitGroup
 }
 
+// NewRunner returns a Runner that sends buyers to the server.
 func NewRunner(s *app.Server) *Runner { return &Runner{server: s} }
 
 // The buyers of each rush are new: their ids begin at a million of their own, far above
