@@ -20,7 +20,7 @@ type WorkerConfig struct {
 	// OnEvent is called with the entries claimed or dead-lettered, and with failures. It
 	// may be nil.
 	OnEvent func(job string, n int, err error)
-	// Begin returns the context in which an entry is attempted, and what is called with the
+	// Begin returns the context in which an entry is attempted, and a function that is called with the
 	// outcome of the attempt. It may be nil.
 	Begin func(ctx context.Context, e Entry) (context.Context, func(error))
 }
@@ -41,7 +41,7 @@ const (
 type workerPool struct {
 	*Service
 	WorkerConfig
-	slots   chan struct{} // a token for each entry that may be processed besides
+	slots   chan struct{} // a token for each further entry that may be processed
 	busy    sync.WaitGroup
 	coupons []coupon.Coupon
 }
@@ -93,7 +93,7 @@ func (c *workerPool) refresh(ctx context.Context) {
 	}
 }
 
-// fetch begins to process entries of every coupon, as many as there are free slots, and
+// fetch begins to process entries of every coupon, up to the number of free slots, and
 // returns how many.
 func (c *workerPool) fetch(
 	ctx context.Context, job string, next func(context.Context, coupon.Coupon, int) ([]Entry, error),
@@ -117,8 +117,8 @@ func (c *workerPool) fetch(
 	return got
 }
 
-// begin processes entries that have a slot each: with others those that come for the first
-// time, if orders are committed so, and alone those of them that were not plain, and all others.
+// begin processes entries that have a slot each. Entries that come for the first time go together, if attempts do. The
+// others go by themselves, and so do those that could not go together.
 func (c *workerPool) begin(ctx context.Context, entries []Entry) {
 	var plain []Entry
 	for _, e := range entries {
@@ -225,7 +225,7 @@ func backoff(ctx context.Context, try int) bool {
 	}
 }
 
-// isTransient reports whether err may be gone at the next attempt, whatever the entry is.
+// isTransient reports whether err may be gone at the next attempt at any entry.
 func isTransient(err error) bool {
 	return isOneOf(err, ErrBusy, ErrUnavailable, ErrCommitUnknown, context.DeadlineExceeded, context.Canceled)
 }

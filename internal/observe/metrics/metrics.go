@@ -1,11 +1,10 @@
 // Package metrics counts the program's work for Prometheus.
 //
-// The order path does not import it. A decorator around the small interface of each step measures the step, so
-// place.go stays a page about the order of the steps.
+// The order path does not import it. The order path calls a hook around each step, so place.go stays a page about the
+// order of the steps:
 //
-//	order.Service ─▶ [time] order.Stock ─▶ stock
-//	              ─▶ [time] order.Locker ─▶ lock
-//	              ─▶ [time] order.Transactor ─▶ store
+//	order.Service ─▶ Hook [time] ─▶ reserve, lock, commit, confirm, release
+//	              ─▶ [time] order.Transactor ─▶ store: payment, cancellation, expiry
 package metrics
 
 import (

@@ -1,7 +1,7 @@
 // Package tracing shows where the time of an order goes, as spans of OpenTelemetry.
 //
-// The order path does not import it: a decorator around the interface of each step makes the
-// span of the step, as metrics measures it.
+// The order path does not import it. The order path calls a hook around each step, and the hook makes the span of the
+// step.
 //
 //	request ─▶ place ─┬─ admission
 //	                  ├─ reserve

@@ -11,11 +11,12 @@
 //	commit.after:kill:17       kill -9 of this process, 17 orders being committed
 //	reserve.after:lose:3/10    at the 3rd pass and every 10th from there, the reply is lost
 //
-// Points are decorators around the interfaces that package order depends on, and around the lock's
-// backend. They are in the program only if it was built with the tag faults: only files with that
-// tag import this package, and the order path does not know it.
+// The points of an order's steps are in a hook that package order calls around each step. The others are decorators
+// around the interfaces of the background work and of the queue, and around the lock's backend. They are in the program
+// only if it was built with the tag faults: only files with that tag import this package, and the order path does not
+// know it.
 //
-// What is not promised: that a fault "during" a step strikes at the same moment twice. It strikes
+// The package does not promise that a fault "during" a step strikes at the same moment twice. It strikes
 // within two milliseconds of the step's beginning, which may be before, during or just after the
 // server's work.
 package faults
