@@ -94,7 +94,7 @@ func (w *crowd) serve() {
 
 func unaltered(*order.Deps) {}
 
-// Whatever becomes of the others, an order has the outcome that it has alone.
+// An order of a batch has the outcome that it would have by itself.
 func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
 	const limited, unaccounted, ahead, locked, gone = 1, 2, 3, 4, 5
 	s := open(t)
@@ -155,8 +155,7 @@ func TestInABatchEveryOrderHasTheOutcomeThatItHasAlone(t *testing.T) {
 	s.atRest(t, lent, 1)
 }
 
-// A reply that is lost is lost for each order of the batch, and none of them is told what
-// is not so.
+// A lost reply is lost for each order of the batch, and no order gets a wrong answer.
 func TestALostReplyIsLostForTheWholeBatch(t *testing.T) {
 	s := open(t)
 	const users = 6
@@ -333,7 +332,7 @@ func TestARequestWhoseTimeRunsOutWhileItWaitsGoesAlone(t *testing.T) {
 
 // However long the workers are kept busy: it has no timer of its own.
 func TestARequestThatWaitsForABatchHearsWhenItsTimeIsOver(t *testing.T) {
-	const takes = 4 * time.Second // of which a quarter is left for what may follow
+	const takes = 4 * time.Second // a quarter of it is left for the cleanups
 	s := open(t)
 	c := s.sell(t, 40, 1)
 	w := s.crowd(t, func(p *order.Deps) { p.Cleanup = takes })

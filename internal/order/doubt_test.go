@@ -14,8 +14,8 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// While nobody can tell whether the order was committed, its buyer has a place to
-// ask, its lock and its hold stay, and nobody is promised anything.
+// While the outcome of a commit is unknown, the buyer can poll the order. Its lock and its hold stay, and no other
+// user gets the unit.
 func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 	s := open(t)
 	for name, tc := range map[string]struct {
@@ -55,7 +55,7 @@ func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 	}
 }
 
-// hidden are orders of which no row can be seen yet.
+// hidden are orders without a visible row.
 type hidden struct{ order.Orders }
 
 func (hidden) Get(context.Context, int64, int64) (order.Order, error) {
@@ -119,7 +119,7 @@ func TestADoubtEndsAlsoWhenItsHoldIsGone(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
-// The reconciler was faster: what it gave up can never be sold.
+// The reconciler was faster: an order that it gave up can never be sold.
 func TestARequestThatWasGivenUpNeverBecomesAnOrder(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
@@ -151,8 +151,8 @@ func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 	require.ErrorIs(t, err, order.ErrUnavailable, "id %d was given twice", first.ID)
 	s.atRest(t, c, 1)
 
-	// To two users it may be given: orders are told apart by their users as well, so
-	// that they can be partitioned by them. Ids are made unique; the audit looks.
+	// Two users may get the same id. Orders are identified by id and user, so that they can be partitioned by user.
+	// Ids are made unique, and the audit checks them.
 	again = s.with(func(p *order.Deps) { p.IDs = &ids{} })
 	theirs, err := again.Place(t.Context(), wish(c, 8, "k"))
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestTwoRequestsWithTheSameIDDoNotShareAnOrder(t *testing.T) {
 	require.Contains(t, r.Violations[0], "I8: ")
 }
 
-// A holder who is too late is told in time, and its transaction rolls back.
+// A holder who is too late gets the error in time, and its transaction rolls back.
 func TestALeaseThatIsLostInTheTransactionSellsNothingAndSaysTryAgain(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
@@ -196,7 +196,7 @@ func (l losing) DoMany(ctx context.Context, keys []string, work func(context.Con
 	}, opts...)
 }
 
-// What must be done although the request is over has its own time.
+// The cleanups of a request that is over have their own time.
 func TestTheCleanUpOfARequestIsBounded(t *testing.T) { onEach(t, cleanUpIsBounded) }
 
 func cleanUpIsBounded(t *testing.T, s *shop) {
@@ -208,7 +208,7 @@ func cleanUpIsBounded(t *testing.T, s *shop) {
 	s.settled(t, c, 1)
 }
 
-// stuckStock confirms nothing until it is told to stop.
+// stuckStock confirms nothing until its context ends.
 type stuckStock struct {
 	order.Stock
 	t *testing.T

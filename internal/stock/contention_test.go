@@ -20,9 +20,8 @@ const (
 	runners = 64
 )
 
-// rush lets 64 runners serve 2000 users, each until the answer is final, and
-// reads the shards all the while. What the runners do with a hold is said by the
-// caller: it gives the units that stay sold.
+// rush lets 64 runners serve 2000 users, each until the answer is final, and reads the shards at the same time.
+// The caller's function handles each hold and returns whether its unit stays sold.
 func rush(t *testing.T, s *shop, with func(ctx context.Context, n int64, h order.Hold) (sold bool, err error)) (sold int64) {
 	t.Helper()
 	var next, kept atomic.Int64
@@ -97,8 +96,8 @@ for _, hold in ipairs(redis.call('HVALS', KEYS[2])) do
 end
 return {tonumber(redis.call('GET', KEYS[1])), held}`
 
-// total counts the units in the shards and those held, each shard at one moment: in each,
-// what it lost it holds, so while nobody confirms the sum is exact.
+// total counts the units in the shards and the held units, each shard at one moment. A shard holds each unit that
+// left its counter. So the sum is exact while no runner confirms.
 func (s *shop) total(ctx context.Context) (left, held int64, err error) {
 	for k := range s.load.Shards {
 		of := tag(s.load.CouponID, k)

@@ -12,10 +12,10 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// Every call that writes: how it is prepared and made, and what the shards hold
-// before and after. There are two shards of one unit each, and a limit of two.
+// writes is one call that writes: its preparation, the call, and the state of the shards afterwards. There are two
+// shards of one unit each, and a limit of two.
 type writes struct {
-	script  string // whose replies are lost
+	script  string // the script that loses its replies
 	prepare func(s *shop) order.Hold
 	call    func(s *shop, c order.ReserveRequest, h order.Hold) error
 	after   func(s *shop)
@@ -95,8 +95,8 @@ var writing = map[string]writes{
 	"load, opening":  {script: "open", prepare: newEpoch, call: load, after: loaded},
 }
 
-// replies are so many that neither sending is answered. A loading sends its scripts to
-// both shards at once, as what is done for many does, and each answers.
+// replies returns the number of replies to lose, so that neither sending has an answer. A loading and a call for
+// many send scripts to both shards at once, and each script has a reply.
 func (w writes) replies() int32 {
 	if w.many || w.script == "clear" || w.script == "note" || w.script == "open" {
 		return 4
@@ -109,7 +109,7 @@ func reserving(s *shop, c order.ReserveRequest, _ order.Hold) error {
 	return err
 }
 
-// all is the outcome of a batch whose members are told the same.
+// all returns the common outcome of a batch.
 func (s *shop) all(outcomes []error) error {
 	s.t.Helper()
 	for i, err := range outcomes {
@@ -149,7 +149,7 @@ func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
 			h, c := w.prepare(s), s.claim(s.at(0, 0), "r")
 			meddle(s.client, once(w.script, func() { t.Cleanup(proxy.LoseReplies(w.replies())) }))
 			require.ErrorIs(t, w.call(s, c, h), order.ErrUnavailable)
-			// So many silences may have the server left alone, until it has been asked.
+			// After many lost replies the circuit of the server may be open until the client asks again.
 			require.Eventually(t, func() bool { return s.client.Ping(t.Context()).Err() == nil }, 5*time.Second, time.Millisecond)
 			if w.unsure {
 				w.after(s)
@@ -162,9 +162,8 @@ func TestAskingAgainAfterNoReplyAtAllChangesNothing(t *testing.T) {
 	}
 }
 
-// behind opens a shop behind a proxy, with connections that are warm and scripts
-// that are known: otherwise the lost reply is that of a greeting, or the one that
-// the script is not known. Pipelines have connections of their own.
+// behind opens a shop behind a proxy, with warm connections and loaded scripts. Otherwise the lost reply would be
+// that of a greeting or of NOSCRIPT. Pipelines have connections of their own.
 func behind(t *testing.T) (*shop, *faultnet.Proxy) {
 	t.Helper()
 	proxy := testservers.Proxy(t, testservers.Redis(t).Addr())

@@ -118,7 +118,7 @@ func TestReserve_AloneAmongOthers_BorrowsAndTheOthersDoNot(t *testing.T) {
 	s.wants(4, 0, 0)
 }
 
-// A shard that cannot be read was not seen empty, so alone they find out.
+// An unread shard may have units, so each request learns the outcome by itself.
 func TestABatchIsNotToldSoldOutWhileAShardIsUnread(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 2, 2)
@@ -169,7 +169,7 @@ func TestABatchOfNoneAsksNothing(t *testing.T) {
 	require.Empty(t, m.calls)
 }
 
-// More than one script may hold, over several shards and coupons: each is told its own.
+// A batch larger than one script, over several shards and coupons, returns each member its own result.
 func TestALargeBatchIsSeveralScripts(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
@@ -203,7 +203,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 	})
 }
 
-// What goes wrong on one shard is told to its members and no others.
+// A failure of one shard concerns its members only.
 func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 30, 3)
@@ -233,7 +233,7 @@ func TestABatchEndsLentHoldsOnBothShards(t *testing.T) {
 	})
 }
 
-// What arrives after its order was confirmed finds the request, with a key or without one.
+// A request that arrives after its order was confirmed finds that order, with a key or without one.
 func TestAReservationThatArrivesAfterItsConfirmationTakesNoUnit(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 2)
@@ -274,7 +274,7 @@ func TestABatchOfAnOlderEpochChangesNothing(t *testing.T) {
 	})
 }
 
-// What is kept in a shard is gone when its sale is freed, and never by itself before.
+// The keys of a shard disappear when its sale is freed, and not earlier.
 func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 1)
@@ -288,8 +288,8 @@ func TestNoKeyOfAShardHasATimeToLive(t *testing.T) {
 	})
 }
 
-// The largest run of a script keeps its server busy for less than 5 ms of a processor's time,
-// which it tells itself, and which is less than what the clock says beside other work.
+// The largest run of a script takes less than 5 ms of its server's CPU time. The server's own figure is smaller
+// than the wall clock on a busy machine.
 func TestNoScriptForManyKeepsTheServerBusy(t *testing.T) {
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{testservers.NewRedis(t).Addr()}}), coupon.MaxStock, 1)
 	busy := func(do func()) time.Duration {

@@ -61,7 +61,7 @@ func (c *carrier) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// deliver does what is late.
+// deliver executes the late scripts.
 func (c *carrier) deliver(t require.TestingT, client redis.UniversalClient) {
 	for _, args := range c.kept {
 		if err := client.Do(context.Background(), args...).Err(); err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -71,8 +71,8 @@ func (c *carrier) deliver(t require.TestingT, client redis.UniversalClient) {
 	c.kept = nil
 }
 
-// Whatever becomes of which script of a batch, and of those that are sent again: a member is
-// told what is so, or that there was no answer; and who asks again gets what was taken.
+// A script of a batch, or its repetition, may be lost, late or cut off. A member gets its true result or no
+// answer. A repeated request gets the unit that the first one took.
 func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 	type to struct {
 		client, others redis.UniversalClient
@@ -96,7 +96,7 @@ func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
 			defer func() { at.carrier.fate = nil }()
 			do()
 		}
-		// No caller is told anything but what is so.
+		// No caller gets a wrong answer.
 		honest := func(i int, err error) {
 			if err != nil {
 				require.ErrorIs(r, err, order.ErrUnavailable, "member %d", i)
@@ -170,8 +170,8 @@ func TestAServerThatHasForgottenTheScriptsIsTaughtThemByABatch(t *testing.T) {
 	})
 }
 
-// A slot that has gone to another master is followed. One that is half moved is not answered
-// for, and delays no other: its members go alone, and the others have theirs.
+// A call follows a slot that has moved to another master. Members of a half-migrated slot get ErrAlone and do not
+// delay the other members.
 func TestABatchFollowsASlotThatMoves(t *testing.T) {
 	cluster := testservers.Cluster(t)
 	o := redisconn.Options{Mode: redisconn.Cluster, Addrs: cluster.Addrs()}

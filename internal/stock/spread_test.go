@@ -34,8 +34,8 @@ func slotOf(tag string) int {
 
 const slots = 16384
 
-// masterOf is the master that has a slot, of so many among which redis-cli --cluster create shares the
-// slots out: each has those up to its end, which is rounded.
+// masterOf returns the master of a slot. As redis-cli --cluster create does, each of the masters has the slots up
+// to its end, which is rounded.
 func masterOf(slot, masters int) int {
 	master := 0
 	for slot >= int(math.Round(float64(master+1)*slots/float64(masters))) {
@@ -44,7 +44,7 @@ func masterOf(slot, masters int) int {
 	return master
 }
 
-// spread counts a coupon's shards on each of so many masters.
+// spread counts a coupon's shards on each of the masters.
 func spread(couponID int64, shards, masters int) []int {
 	n := make([]int, masters)
 	for shard := range shards {
@@ -89,8 +89,8 @@ func TestTheShardsOfEveryCouponAreSpreadOverTheMasters(t *testing.T) {
 	}
 }
 
-// What is reckoned above is what a real cluster does, as long as its slots lie where they were at
-// first: in the shared one other tests move some.
+// A real cluster agrees with masterOf while its slots are in their first places. In the shared cluster other tests
+// move some slots.
 func TestShardsLieWhereTheClusterSaysAndEachMasterHasSome(t *testing.T) {
 	cluster := testservers.NewCluster(t)
 	masters, err := cluster.Masters(t.Context())
@@ -130,8 +130,8 @@ func TestShardsLieWhereTheClusterSaysAndEachMasterHasSome(t *testing.T) {
 	require.Len(t, total, len(masters))
 }
 
-// What a buyer costs Redis in memory: as an open hold, and as a buyer for as long as the
-// coupon is loaded.
+// BenchmarkMemoryOfABuyer reports the Redis memory of a buyer: as an open hold, and as a buyer while the coupon is
+// loaded.
 func BenchmarkMemoryOfABuyer(b *testing.B) {
 	ctx := context.Background()
 	client := dial(b, redisconn.Options{Addrs: []string{testservers.NewRedis(b).Addr()}})

@@ -43,10 +43,9 @@ func (x *machine) reserve(t *rapid.T) {
 	}
 }
 
-// any draws a hold of whatever age and fate, if one can be drawn. An order id that was
-// reserved again, after its hold had ended, may have its unit from another shard now:
-// then nobody has the older hold, because an id is given to one attempt, which asks for
-// the same unit until it has it.
+// any draws a hold of any age and outcome, if there is one. An order id that was reserved again after its hold had
+// ended may have its unit from another shard. Then no attempt has the older hold. An id belongs to one attempt,
+// which asks for the same unit until it has it.
 func (x *machine) any(t *rapid.T) (order.Hold, bool) {
 	had := slices.DeleteFunc(slices.Clone(x.given), func(h order.Hold) bool {
 		now, open := x.m.holds[h.OrderID]
@@ -90,14 +89,14 @@ func (x *machine) restock(t *rapid.T) {
 	require.NoError(t, x.s.Restock(t.Context(), r))
 }
 
-// raise adds units, or repeats a call that added as many or fewer.
+// raise adds units, or repeats a call that added the same number or fewer.
 func (x *machine) raise(t *rapid.T) {
 	raised := rapid.Int64Range(0, x.m.raised+3).Draw(t, "raised")
 	x.m.raise(raised)
 	require.NoError(t, x.s.raise(t.Context(), raised))
 }
 
-// reload loads what is not sold under a newer epoch, and tries an older one.
+// reload loads the unsold units under a newer epoch, and tries an older one.
 func (x *machine) reload(t *rapid.T) {
 	l := coupon.Load{
 		CouponID: x.s.load.CouponID, Epoch: x.m.epoch + 1, Shards: x.s.load.Shards,

@@ -23,7 +23,7 @@ type workload struct {
 	*shop
 	queue    *Queue
 	gates    []*shardCounts
-	notSound atomic.Int64 // times that the shards were seen as not loaded
+	notSound atomic.Int64 // how often the shards were not loaded
 	acked    atomic.Int64
 	stop     context.CancelFunc
 	leave    context.CancelFunc // of the buyers
