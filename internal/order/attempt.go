@@ -32,12 +32,12 @@ type Attempt struct {
 	entry  *Entry        // of the queue that it came from; nil for a request
 	since  time.Time     // when the attempt at the entry began
 	closed bool          // nothing is left to do with its hold
-	done   chan struct{} // is closed when the attempt has left the steps
+	done   chan struct{} // is closed when the attempt has left its batch; nil outside a batch
 }
 
 // newAttempt returns the attempt of a request.
 func newAttempt(ctx context.Context, sale coupon.Coupon, o Order) *Attempt {
-	return &Attempt{Context: ctx, Sale: sale, Order: o, done: make(chan struct{})}
+	return &Attempt{Context: ctx, Sale: sale, Order: o}
 }
 
 // Over returns an error if nothing more may be written for the attempt: its request or its lease has ended.

@@ -367,3 +367,24 @@ func TestARequestWithLittleTimeLeftGoesAlone(t *testing.T) {
 	w.serve()
 	s.atRest(t, c, 1)
 }
+
+// Near the end of a stock most attempts borrow. A transaction for each of them would take much longer.
+func TestBatch_HomeShardIsEmpty_BorrowersShareTransactions(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 4*shards, 1)
+	sizes := &transactionSizes{}
+	w := s.crowd(t, sizes.into)
+	var asked []*answer
+	for user := int64(1); len(asked) < 12; user++ {
+		if coupon.Home(user, shards) == 0 { // where there are four units
+			asked = append(asked, w.ask(t.Context(), wish(c, user, "")))
+		}
+	}
+	sizes.all = nil
+	w.serve()
+	for _, a := range asked {
+		require.NoError(t, a.err)
+	}
+	require.Less(t, len(sizes.all), 1+6, "eight borrow after a batch of four: %v", sizes.all)
+	s.atRest(t, c, 12)
+}

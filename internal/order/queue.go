@@ -64,7 +64,6 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 // enqueueAlone is enqueue for an attempt that must not go with others.
 func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
 	a := newAttempt(ctx, sale, o)
-	a.done = nil
 	ctx, cancel := withTimer(ctx)
 	defer cancel()
 	s.queueUp(ctx, attempts{a})

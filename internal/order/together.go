@@ -38,19 +38,37 @@ func (s *Service) newGatherer(size int, steps func(context.Context, attempts)) *
 
 // together brings an attempt through the steps with others. An attempt that cannot go with them goes on by itself, and
 // so does one that has little time left, which would end the others' time.
+//
+// An attempt whose home shard is empty takes a unit by itself and then joins the others again, with its hold: near the
+// end of a stock most attempts borrow, and a transaction for each of them would take much longer.
 func (s *Service) together(a *Attempt, steps func(context.Context, attempts)) {
-	if s.batches != nil && !s.hasLittleTime(a.Context) {
-		left := a.done
-		s.batches.Add(a)
-		<-left // in a batch the steps end with its time, which is not later than the attempt's
-		if !errors.Is(a.Err, ErrAlone) {
+	if s.join(a) {
+		return
+	}
+	ctx, cancel := attempts{a}.context()
+	defer cancel()
+	if s.batches != nil && s.queue == nil && !a.held() {
+		if s.reserve(ctx, attempts{a}); a.Err != nil || s.join(a) {
 			return
 		}
 	}
-	a.Err, a.done = nil, nil
-	ctx, cancel := attempts{a}.context()
-	defer cancel()
 	steps(ctx, attempts{a})
+}
+
+// join brings an attempt into a batch, and reports whether the attempt is through. Otherwise it has to go on by itself.
+func (s *Service) join(a *Attempt) (through bool) {
+	if s.batches == nil || s.hasLittleTime(a.Context) {
+		return false
+	}
+	left := make(chan struct{})
+	a.done = left
+	s.batches.Add(a)
+	<-left // in a batch the steps end with its time, which is not later than the attempt's
+	if !errors.Is(a.Err, ErrAlone) {
+		return true
+	}
+	a.Err = nil
+	return false
 }
 
 // hasLittleTime reports whether an attempt with this context has to go by itself.

@@ -123,20 +123,14 @@ func (g *Gatherer[T]) look() {
 
 // work serves one batch after the other until no member waits, or Another permits no more.
 func (g *Gatherer[T]) work() {
-	for batch := g.first(); len(batch) > 0; batch = g.next(len(batch)) {
+	for batch := g.next(0); len(batch) > 0; batch = g.next(len(batch)) {
 		g.o.Serve(batch)
 	}
 }
 
-// first returns the first batch of a worker.
-func (g *Gatherer[T]) first() []T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.take()
-}
-
-// next returns the batch after one that is done. A worker that it returns none to must end: another worker, or the
-// next member, begins the next batch.
+// next returns the next batch, after one of the given number of members. A worker that it returns none to must end: another
+// worker, or the next member, begins the next batch. A new worker asks here once more whether it may begin, because
+// another worker may have taken the members that it was begun for.
 func (g *Gatherer[T]) next(done int) []T {
 	g.mu.Lock()
 	defer g.mu.Unlock()
