@@ -92,7 +92,6 @@ func (g *Gatherer[T]) Close(ctx context.Context) error {
 func (g *Gatherer[T]) start() {
 	if g.mayBegin() {
 		g.workers++
-		g.began = time.Now()
 		g.working.Go(g.work)
 	}
 }
@@ -128,9 +127,9 @@ func (g *Gatherer[T]) work() {
 	}
 }
 
-// next returns the next batch, after one of the given number of members. A worker that it returns none to must end: another
-// worker, or the next member, begins the next batch. A new worker asks here once more whether it may begin, because
-// another worker may have taken the members that it was begun for.
+// next returns the next batch, after one of the given number of members. A worker that it returns none to must end:
+// another worker, or the next member, begins the next batch. A new worker asks here once more whether it may begin,
+// because another worker may have taken the members that it was begun for.
 func (g *Gatherer[T]) next(done int) []T {
 	g.mu.Lock()
 	defer g.mu.Unlock()
