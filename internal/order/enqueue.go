@@ -38,36 +38,18 @@ func (s *Service) NewOrder(ctx context.Context, sale coupon.Coupon, userID int64
 // Of several orders each gets a unit of its home shard or an error, in one step for all of them. An order with an
 // error may be queued by another attempt. An order that is enqueued by itself may also borrow a unit.
 func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Order) []error {
-	errs := make([]error, len(orders))
-	if len(orders) == 1 {
-		o := orders[0]
-		o.Status = Queued
-		_, errs[0] = s.enqueueAlone(ctx, sale, o)
-		return errs
-	}
-	requests := make([]ReserveRequest, len(orders))
+	all := make(attempts, len(orders))
 	for i, o := range orders {
 		o.Status = Queued
-		requests[i] = s.reserveRequest(newAttempt(ctx, sale, o))
+		all[i] = newAttempt(ctx, sale, o)
 	}
-	var queued []Order
-	var at []int // their indexes in orders
-	for i, r := range s.stock.Reserve(ctx, requests) {
-		if errs[i] = r.Err; r.Err == nil && r.Hold.OrderID == orders[i].ID { // otherwise it is queued already
-			queued, at = append(queued, queuedOrder(*requests[i].Enqueue, r.Hold)), append(at, i)
+	ctx, cancel := withTimer(ctx)
+	defer cancel()
+	s.queueUp(ctx, all)
+	return each(all, func(a *Attempt) error {
+		if len(all) > 1 && a.repeated() {
+			return nil
 		}
-	}
-	if len(queued) > 0 {
-		for n, err := range s.unresolved.PutUnresolved(ctx, queued) {
-			errs[at[n]] = err
-		}
-		s.wakeWorkers()
-	}
-	return errs
-}
-
-// queuedOrder returns o as the order of a hold that has an entry.
-func queuedOrder(o Order, h Hold) Order {
-	o.ID, o.Shard, o.Position = h.OrderID, h.Shard, positionOf(h)
-	return o
+		return a.Err
+	})
 }

@@ -133,3 +133,56 @@ func poisonedBatch(t *testing.T, w *crowd, c coupon.Coupon, key string) (told []
 	}
 	return told
 }
+
+// An attempt that has left a batch may be in the next one when the first batch panics. The panic is not its own.
+func TestPanic_BorrowerIsInTheNextBatch_IsNotTouched(t *testing.T) {
+	s := open(t)
+	c, lent := s.sell(t, 40, 1), s.sell(t, 1, 1)
+	reserved := make(chan struct{})
+	w := s.crowd(t, func(p *order.Deps) {
+		p.Stock = borrows{p.Stock, lent.ID, reserved}
+		p.Committer = panicsAfter{p.Committer, poisoned, reserved}
+	})
+	borrower := w.ask(t.Context(), wish(lent, last(lent), "borrows"))
+	poison := w.ask(t.Context(), wish(c, poisoned, "panics"))
+	w.serve()
+	require.NoError(t, borrower.err)
+	require.Equal(t, order.Pending, borrower.order.Status)
+	require.ErrorIs(t, poison.err, order.ErrCommitUnknown)
+	s.settled(t, c, 0)
+	s.atRest(t, lent, 1)
+}
+
+// borrows tells when a unit of the coupon was borrowed.
+type borrows struct {
+	order.Stock
+
+	coupon int64
+	done   chan struct{}
+}
+
+func (b borrows) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	all := b.Stock.Reserve(ctx, requests)
+	if r := requests[0]; r.Alone && r.CouponID == b.coupon {
+		time.AfterFunc(20*time.Millisecond, func() { close(b.done) }) // by then it waits for the next batch
+	}
+	return all
+}
+
+// panicsAfter panics in the transaction of a user.
+type panicsAfter struct {
+	order.Committer
+
+	user  int64
+	after chan struct{}
+}
+
+func (p panicsAfter) Place(ctx context.Context, all []*order.Attempt) {
+	for _, a := range all {
+		if a.Order.UserID == p.user {
+			<-p.after
+			panic("of one user")
+		}
+	}
+	p.Committer.Place(ctx, all)
+}

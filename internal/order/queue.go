@@ -61,15 +61,6 @@ func (s *Service) enqueue(ctx context.Context, sale coupon.Coupon, o Order) (Ord
 	return a.Order, a.Err
 }
 
-// enqueueAlone is enqueue for an attempt that must not go with others.
-func (s *Service) enqueueAlone(ctx context.Context, sale coupon.Coupon, o Order) (Order, error) {
-	a := newAttempt(ctx, sale, o)
-	ctx, cancel := withTimer(ctx)
-	defer cancel()
-	s.queueUp(ctx, attempts{a})
-	return a.Order, a.Err
-}
-
 // queueUp is the order path of mode queue up to the answer, for one attempt or many:
 //
 //	RESERVE  a hold and an entry in the shard's queue, in one step ─▶ put unresolved ─▶ answer
@@ -99,7 +90,7 @@ func (s *Service) queueUp(ctx context.Context, all attempts) {
 		}
 	}
 	for _, a := range queued {
-		a.Order.Position = positionOf(a.Hold)
+		a.Order.Position = QueuePosition{Epoch: a.Hold.Epoch, Number: a.Hold.Number, Ahead: a.Hold.Ahead}
 	}
 	for i, err := range s.putUnresolved(ctx, queued) {
 		if a := queued[i]; err != nil {
@@ -109,11 +100,6 @@ func (s *Service) queueUp(ctx context.Context, all attempts) {
 		}
 		queued[i].leave()
 	}
-}
-
-// positionOf returns the position of the entry of a hold.
-func positionOf(h Hold) QueuePosition {
-	return QueuePosition{Epoch: h.Epoch, Number: h.Number, Ahead: h.Ahead}
 }
 
 // repeated reports whether the hold of the attempt is of an earlier attempt at the same request.

@@ -56,15 +56,17 @@ func (s *Service) together(a *Attempt, steps func(context.Context, attempts)) {
 }
 
 // join brings an attempt into a batch, and reports whether the attempt is through. Otherwise it has to go on by itself.
+// The batch has a copy of the attempt, because a batch that panics looks at all its members, and this one may be in
+// the next batch by then.
 func (s *Service) join(a *Attempt) (through bool) {
 	if s.batches == nil || s.hasLittleTime(a.Context) {
 		return false
 	}
-	left := make(chan struct{})
-	a.done = left
-	s.batches.Add(a)
+	left, member := make(chan struct{}), *a
+	member.done = left
+	s.batches.Add(&member)
 	<-left // in a batch the steps end with its time, which is not later than the attempt's
-	if !errors.Is(a.Err, ErrAlone) {
+	if *a = member; !errors.Is(a.Err, ErrAlone) {
 		return true
 	}
 	a.Err = nil
