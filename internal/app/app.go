@@ -91,7 +91,7 @@ func openCore(
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log,
 		Loading: faults.Shards, Reconciler: faults.Reconciler,
 		Shards: cfg.Stock.Shards, RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
-		OnHeartbeat: a.writes.note, PayWithin: cfg.Order.PaymentTimeout, Cleanup: cfg.Order.TxTimeout, ReconcileAfter: cfg.Order.ReconcileAfter,
+		OnHeartbeat: a.writes.note, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
 	a.unpaid = newUnpaidOrders(a.store.Unpaid, log)
 	a.fleet = stock.NewInstances(a.Stock, strings.ToLower(rand.Text()[:4]))
@@ -203,18 +203,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 		return nil, err
 	}
 	a.onStop(ids.Close)
-	d := a.Deps
-	d.IDs, d.Admission = ids, a.traces.Admission(newAdmission(cfg, a.metrics))
-	d.Queue, d.QueueCapacity, d.QueueMaxAge = newShardQueue(cfg.Order, a.Stock), cfg.Order.QueueCapacity, cfg.Order.QueueMaxAge
-	d.HeldPolls = heldPolls(cfg.HTTP.MaxInFlight)
-	d.Stock, d.Locker = a.Stock, a.locker
-	d.Tx, d.Committer = a.traces.Transactor(a.metrics.Transactor(a.store)), newCommitter(cfg, a.store, a.metrics, a.traces)
-	d.Hooks = []order.Hook{a.metrics.Live.Hook(coupon.Home), a.metrics.Hook()}
-	if a.traces != nil {
-		d.Hooks = append(d.Hooks, a.traces.Hook())
-	}
-	d.BatchSize = cfg.Order.BatchSize
-	d = faulty(faults.Service, d)
+	d := a.orderDeps(ids)
 	a.orders = order.NewService(d)
 	a.onStop(a.orders.Close)
 	a.lottery = newLottery(cfg.Order, a.orders, d, a.store)
@@ -229,6 +218,20 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 		a.startWorkers(ctx)
 	}
 	return a, nil
+}
+
+// orderDeps returns what the order service is made of.
+func (a *App) orderDeps(ids order.IDs) order.Deps {
+	hooks := []order.Hook{a.metrics.Live.Hook(coupon.Home), a.metrics.Hook()}
+	if a.traces != nil {
+		hooks = append(hooks, a.traces.Hook())
+	}
+	return faulty(faults.Service, a.OrderDeps(order.Deps{
+		Admission: a.traces.Admission(newAdmission(a.cfg, a.metrics)), IDs: ids, Hooks: hooks, BatchSize: a.cfg.Order.BatchSize,
+		Tx: a.traces.Transactor(a.metrics.Transactor(a.store)), Committer: newCommitter(a.cfg, a.store, a.metrics, a.traces),
+		Queue: newShardQueue(a.cfg.Order, a.Stock), QueueCapacity: a.cfg.Order.QueueCapacity, QueueMaxAge: a.cfg.Order.QueueMaxAge,
+		HeldPolls: heldPolls(a.cfg.HTTP.MaxInFlight), PayWithin: a.cfg.Order.PaymentTimeout, Cleanup: a.cfg.Order.TxTimeout,
+	}))
 }
 
 func (a *App) onStop(stop func(ctx context.Context) error) { a.stops = append(a.stops, stop) }

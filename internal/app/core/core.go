@@ -11,6 +11,7 @@
 package core
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -30,8 +31,6 @@ type Options struct {
 	Scripter  stock.Scripter   // runs what every order needs; nil is Redis
 	Prefix    string           // of the keys in Redis; "" is stock.DefaultPrefix
 	Locker    order.Locker     // of users and jobs
-	Committer order.Committer  // of orders that are placed; nil is the database's
-	IDs       order.IDs        // may be set in Core.Deps later
 	Exclusive coupon.Exclusive // lets one load of a coupon run at a time
 	Now       func() time.Time // nil is time.Now
 	Log       *slog.Logger     // nil is slog.Default
@@ -42,8 +41,6 @@ type Options struct {
 	RefusalTTL     time.Duration
 	Cooldown       time.Duration // after an order was cancelled or has expired
 	CacheRefresh   time.Duration
-	PayWithin      time.Duration
-	Cleanup        time.Duration // bounds what must be done even after a request is over
 	ReconcileAfter time.Duration
 
 	// Loading decorates the shards that a coupon is loaded into, and Reconciler what the
@@ -52,8 +49,7 @@ type Options struct {
 	Reconciler func(order.ReconcilerDeps) order.ReconcilerDeps
 }
 
-// Core is the order path but for its service, which is made of Deps: a caller may decorate
-// that before.
+// Core is the order path without the order service, which OrderDeps has the parts of.
 type Core struct {
 	Stock      *stock.Stock
 	Cache      *coupon.Cache
@@ -61,8 +57,9 @@ type Core struct {
 	Reconciler *order.Reconciler
 	Auditor    *audit.Auditor
 
-	Deps           order.Deps
 	ReconcilerDeps order.ReconcilerDeps // what Reconciler was made of
+
+	o Options
 }
 
 // New puts the order path together.
@@ -70,10 +67,8 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.Committer == nil {
-		o.Committer = o.DB.Committer(store.CommitOptions{})
-	}
 	c := &Core{
+		o: o,
 		Stock: stock.New(o.Redis, stock.Options{
 			RefusalTTL: o.RefusalTTL, Cooldown: o.Cooldown, Scripter: o.Scripter, Prefix: o.Prefix, Log: o.Log,
 		}),
@@ -97,10 +92,21 @@ func New(o Options) *Core {
 	}
 	c.Reconciler = order.NewReconciler(c.ReconcilerDeps)
 	c.Auditor = audit.New(o.DB, c.Stock, c.Reconciler, c.Coupons, o.ReconcileAfter)
-	c.Deps = order.Deps{
-		Sales: c.Cache, Stock: c.Stock, Unresolved: c.Stock, Restocker: c.Stock,
-		Locker: o.Locker, Tx: o.DB, Committer: o.Committer, Orders: o.DB, IDs: o.IDs,
-		PayWithin: o.PayWithin, Cleanup: o.Cleanup, Now: o.Now, Log: o.Log,
-	}
 	return c
+}
+
+// OrderDeps returns d with the core's parts where d has none.
+func (c *Core) OrderDeps(d order.Deps) order.Deps {
+	d.Sales, d.Stock = cmp.Or[order.Sales](d.Sales, c.Cache), cmp.Or[order.Stock](d.Stock, c.Stock)
+	d.Unresolved, d.Restocker = cmp.Or[order.UnresolvedOrders](d.Unresolved, c.Stock), cmp.Or[order.Restocker](d.Restocker, c.Stock)
+	d.Tx, d.Orders = cmp.Or[order.Transactor](d.Tx, c.o.DB), cmp.Or[order.Orders](d.Orders, c.o.DB)
+	d.Locker = cmp.Or(d.Locker, c.o.Locker)
+	if d.Committer == nil {
+		d.Committer = c.o.DB.Committer(store.CommitOptions{})
+	}
+	if d.Now == nil {
+		d.Now = c.o.Now
+	}
+	d.Log = cmp.Or(d.Log, c.o.Log)
+	return d
 }

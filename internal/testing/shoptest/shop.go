@@ -47,9 +47,10 @@ const (
 
 // Shop is one instance: the order service, the reconciler, the coupons and the auditor.
 type Shop struct {
-	*core.Core // a test may decorate Deps and ReconcilerDeps, and make other services of them
+	*core.Core // a test may decorate ReconcilerDeps, and make another reconciler of them
 
 	Service *order.Service
+	Deps    order.Deps // of Service; a test may decorate them, and make another service of them
 
 	DB    *store.Store
 	Redis redis.UniversalClient
@@ -190,15 +191,16 @@ func (st *stores) instance(t testing.TB, w *failpoint.Injector) *Shop {
 
 	s := &Shop{stores: st, DB: db, Raw: st.raw, Redis: client}
 	s.Core = core.New(core.Options{
-		DB: db, Redis: client, Locker: s.Locker(t, Patient), IDs: &st.ids, Exclusive: st.exclusive, Now: s.Now,
-		Shards: Shards, CacheRefresh: time.Second, PayWithin: PayWithin, Cleanup: Patient,
+		DB: db, Redis: client, Locker: s.Locker(t, Patient), Exclusive: st.exclusive, Now: s.Now,
+		Shards: Shards, CacheRefresh: time.Second,
 		RefusalTTL: time.Hour, // nothing that is refused without I/O is forgotten by itself
 		Reconciler: func(d order.ReconcilerDeps) order.ReconcilerDeps {
 			d.Locker = s.Locker(t, 0)
 			return d
 		},
 	})
-	s.Deps.Committer, s.Deps.BatchSize = st.commit.committer(db)
+	committer, size := st.commit.committer(db)
+	s.Deps = s.OrderDeps(order.Deps{IDs: &st.ids, PayWithin: PayWithin, Cleanup: Patient, Committer: committer, BatchSize: size})
 	s.Service = order.NewService(s.Deps)
 	return s
 }

@@ -76,11 +76,10 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 	numbers := &ids{}
 	numbers.last.Store(rand.Int64N(1<<40) << 16) //nolint:gosec // a name, not a secret
 	path := core.New(core.Options{
-		DB: db, Redis: client, Prefix: prefix, IDs: numbers, Log: quiet,
-		Committer: &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}},
+		DB: db, Redis: client, Prefix: prefix, Log: quiet,
 		Exclusive: func(ctx context.Context, _ int64, work func(context.Context) error) error { return work(ctx) },
 		Loading:   func(s coupon.Shards) coupon.Shards { return loader{s, slices.Contains(off, counter)} },
-		Shards:    4, RefusalTTL: time.Hour, CacheRefresh: time.Hour, PayWithin: time.Hour, Cleanup: longWait,
+		Shards:    4, RefusalTTL: time.Hour, CacheRefresh: time.Hour,
 	})
 	now := time.Now()
 	draft, err := path.Coupons.Create(run.Ctx(), coupon.Coupon{
@@ -98,10 +97,12 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 			return n
 		}
 	}
+	committer := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
-		d := path.Deps
-		d.Stock, d.Locker = shards{d.Stock, slices.Contains(off, account)}, lockerWithout(run, off, leasesLost, client)
-		s.services = append(s.services, order.NewService(d))
+		s.services = append(s.services, order.NewService(path.OrderDeps(order.Deps{
+			Stock: shards{path.Stock, slices.Contains(off, account)}, Locker: lockerWithout(run, off, leasesLost, client),
+			Committer: committer, IDs: numbers, PayWithin: time.Hour, Cleanup: longWait,
+		})))
 	}
 	return s
 }
