@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,8 +10,9 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// Backend puts points around the calls that acquire and release a user's lock. The result
-// implements the optional interfaces that b implements.
+// Backend puts points around the calls that acquire and release a user's lock. The result implements the optional
+// interfaces that b implements. It panics if those are none of the combinations that the backends of the program have:
+// without one of the interfaces, a run would test less than the program does, and nothing would say so.
 func (p *Points) Backend(b lock.Backend) lock.Backend {
 	f := backend{b, p}
 	raiser, raises := b.(lock.Raiser)
@@ -18,8 +20,8 @@ func (p *Points) Backend(b lock.Backend) lock.Backend {
 	queuer, queues := b.(lock.Queuer)
 	batcher, batches := b.(lock.Batcher)
 	passer, passes := b.(lock.Passer)
-	switch {
-	case raises && notifies && queues && batches && passes:
+	switch [...]bool{raises, notifies, queues, batches, passes} {
+	case [...]bool{true, true, true, true, true}:
 		return struct {
 			backend
 			lock.Raiser
@@ -28,31 +30,19 @@ func (p *Points) Backend(b lock.Backend) lock.Backend {
 			many
 			onward
 		}{f, raiser, notifier, inTurn{queuer, p}, many{batcher, p}, onward{passer, p}}
-	case raises && notifies && queues:
-		return struct {
-			backend
-			lock.Raiser
-			lock.Notifier
-			inTurn
-		}{f, raiser, notifier, inTurn{queuer, p}}
-	case raises && notifies:
+	case [...]bool{true, true, false, false, false}:
 		return struct {
 			backend
 			lock.Raiser
 			lock.Notifier
 		}{f, raiser, notifier}
-	case raises:
+	case [...]bool{true, false, false, false, false}:
 		return struct {
 			backend
 			lock.Raiser
 		}{f, raiser}
-	case notifies:
-		return struct {
-			backend
-			lock.Notifier
-		}{f, notifier}
 	}
-	return f
+	panic(fmt.Sprintf("faults: %T implements other optional interfaces than every known backend: add its combination", b))
 }
 
 type backend struct {

@@ -18,6 +18,12 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/seckill/internal/lock"
+	"example.com/seckill/internal/lock/etcdlock"
+	"example.com/seckill/internal/lock/mysqllock"
+	"example.com/seckill/internal/lock/nolock"
+	"example.com/seckill/internal/lock/redislock"
+	"example.com/seckill/internal/lock/redlock"
+	"example.com/seckill/internal/lock/zklock"
 	"example.com/seckill/internal/order"
 )
 
@@ -194,43 +200,6 @@ func TestACommitIsNamedByWhatItsTransactionDid(t *testing.T) {
 	assert.Equal(t, map[string]int{"pay.commit.after:lose:1": 1}, p.State().Struck)
 }
 
-type everything struct {
-	lock.Backend
-	lock.Raiser
-	lock.Notifier
-	lock.Queuer
-}
-
-type raises struct {
-	lock.Backend
-	lock.Raiser
-}
-
-type notifies struct {
-	lock.Backend
-	lock.Notifier
-}
-
-func TestABackendCanDoWhatItCouldWithoutPoints(t *testing.T) {
-	for name, b := range map[string]lock.Backend{
-		"all": everything{}, "raise": raises{}, "tell": notifies{}, "nothing more": struct{ lock.Backend }{},
-		"raise and tell": struct {
-			raises
-			lock.Notifier
-		}{},
-	} {
-		wrapped := (&Points{}).Backend(b)
-		assert.Equal(t, can(b), can(wrapped), name)
-	}
-}
-
-func can(b lock.Backend) (able []bool) {
-	_, raiser := b.(lock.Raiser)
-	_, notifier := b.(lock.Notifier)
-	_, queuer := b.(lock.Queuer)
-	return []bool{raiser, notifier, queuer}
-}
-
 func TestFaultsAreArmedAndToldOverHTTP(t *testing.T) {
 	p := &Points{}
 	h := p.Handler(http.NotFoundHandler())
@@ -254,4 +223,31 @@ func TestNoOrdinaryBuildHasPoints(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, slices.Contains(strings.Fields(string(out)), "example.com/seckill/internal/testing/faults"), "tags %q", tags)
 	}
+}
+
+func TestBackend_EveryBackend_KeepsItsInterfaces(t *testing.T) {
+	for _, b := range []lock.Backend{
+		(*redislock.Backend)(nil), (*redlock.Backend)(nil), (*mysqllock.LeaseRow)(nil), (*etcdlock.Backend)(nil),
+		(*zklock.Backend)(nil), nolock.Backend{},
+	} {
+		with := (&Points{}).Backend(b)
+		for name, implements := range map[string]func(any) bool{
+			"Raiser":   func(b any) bool { _, ok := b.(lock.Raiser); return ok },
+			"Notifier": func(b any) bool { _, ok := b.(lock.Notifier); return ok },
+			"Queuer":   func(b any) bool { _, ok := b.(lock.Queuer); return ok },
+			"Batcher":  func(b any) bool { _, ok := b.(lock.Batcher); return ok },
+			"Passer":   func(b any) bool { _, ok := b.(lock.Passer); return ok },
+		} {
+			require.Equal(t, implements(b), implements(with), "%T is a %s", b, name)
+		}
+	}
+}
+
+// plain implements no optional interface.
+type plain struct{ lock.Backend }
+
+func TestBackend_UnknownCombination_IsRefused(t *testing.T) {
+	require.PanicsWithValue(t,
+		"faults: faults.plain implements other optional interfaces than every known backend: add its combination",
+		func() { (&Points{}).Backend(plain{}) })
 }
