@@ -35,15 +35,9 @@ func CheckKey(key string) error {
 }
 
 // acquire is Acquire with the parent of the lease's context given.
-func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option) (_ *Lease, err error) {
-	r := request{key: key, lease: l.o.Lease, wait: l.o.Wait}
-	for _, opt := range opts {
-		opt(&r)
-	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	if err := CheckKey(key); err != nil {
+func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option) (*Lease, error) {
+	r, err := l.newRequest(parent, key, opts)
+	if err != nil {
 		return nil, err
 	}
 	if h := heldIn(ctx, l, key); h != nil {
@@ -56,46 +50,53 @@ func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option)
 	if ctx.Err() != nil {
 		return nil, gaveUp(ctx, key)
 	}
-
-	tries, began := 0, time.Now()
-	if l.o.Hooks.Waited != nil || l.o.Hooks.Tried != nil {
-		defer func() { l.o.Hooks.waited(time.Since(began), tries) }()
-	}
 	wait := ctx
 	if r.wait > 0 {
 		var cancel context.CancelFunc
 		wait, cancel = context.WithTimeout(ctx, r.wait)
 		defer cancel()
 	}
-	p := newPlace(r, rand.Text())
-	t, err := l.enter(ctx, wait, p)
+	w := waiter{l: l, request: r, ctx: ctx, wait: wait, token: rand.Text()}
+	if l.o.Hooks.Waited != nil || l.o.Hooks.Tried != nil {
+		began := time.Now()
+		defer func() { l.o.Hooks.waited(time.Since(began), w.tries) }()
+	}
+	h, err := w.acquire()
+	if err != nil {
+		return nil, err
+	}
+	return &Lease{h: h}, nil
+}
+
+// acquire waits for the waiter's turn in this process, and then for the key. After an error the next waiter of this
+// process has its turn.
+func (w *waiter) acquire() (_ *heldLease, err error) {
+	t, err := w.l.enter(w.ctx, w.wait, newPlace(w.request, w.token))
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			l.queue.leave(key, turn{})
+			w.l.queue.leave(w.key, turn{})
 		}
 	}()
-	w := waiter{l: l, request: r, ctx: ctx, wait: wait, token: p.token}
 	grant, start, err := w.begin(t)
-	tries = w.tries
 	if err != nil {
 		return nil, err
 	}
-	h := newHeldLease(ctx, parent, l, r, w.token, grant, start)
+	h := newHeldLease(w.ctx, w.l, w.request, w.token, grant, start)
 	h.inARow, h.awaited = t.inARow, grant.Awaited
-	if !l.watch(h) {
+	if !w.l.watch(h) {
 		return nil, ErrClosed
 	}
-	if grant.Gone != nil {
+	if grant.Gone != nil { // only now: the renewer removes what it has
 		context.AfterFunc(grant.Gone, func() {
-			if l.renewer.remove(h) { // not if it was released
+			if w.l.renewer.remove(h) { // not if it was released
 				h.lose("the server took it back")
 			}
 		})
 	}
-	return &Lease{h: h}, nil
+	return h, nil
 }
 
 // watch begins the renewal of leases of one acquisition; or, if the Locker was closed

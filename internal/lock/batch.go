@@ -8,8 +8,8 @@ import (
 
 // batch is one acquisition of keys that are entered in the local queue.
 type batch struct {
-	l           *Locker
-	ctx, parent context.Context
+	l   *Locker
+	ctx context.Context // the caller's
 	request
 	token string
 	keys  []string
@@ -37,7 +37,7 @@ func (b *batch) acquire(backend Batcher) []taken {
 		if all[i].err = err; err != nil {
 			continue
 		}
-		all[i].h = newHeldLease(b.ctx, b.parent, b.l, r, b.token, grant, start)
+		all[i].h = newHeldLease(b.ctx, b.l, r, b.token, grant, start)
 		held = append(held, all[i].h)
 	}
 	if len(held) > 0 && !b.l.watch(held...) {

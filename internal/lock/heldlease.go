@@ -37,17 +37,15 @@ type heldLease struct {
 
 type heldKey struct{}
 
-// newHeldLease is for what was acquired on ctx. The context of the work is made from parent.
-func newHeldLease(
-	ctx, parent context.Context, l *Locker, r request, token string, grant Grant, start time.Time,
-) *heldLease {
+// newHeldLease is for what was acquired on ctx. The context of the work is made from the request's parent.
+func newHeldLease(ctx context.Context, l *Locker, r request, token string, grant Grant, start time.Time) *heldLease {
 	h := &heldLease{
 		l: l, key: r.key, token: token, fence: grant.Fence, duration: r.lease, mayArrive: grant.Again,
 		since: time.Now(), base: withoutLeases(ctx),
 	}
 	h.confirm(start)
 	outer, _ := ctx.Value(heldKey{}).(*chain)
-	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(parent, heldKey{}, &chain{h, outer.held()}))
+	h.ctx, h.cancel = context.WithCancelCause(context.WithValue(r.parent, heldKey{}, &chain{h, outer.held()}))
 	return h
 }
 

@@ -116,14 +116,14 @@ func (l *Locker) acquireMany(ctx, parent context.Context, keys []string, opts []
 		someAtATime(len(keys), func(i int) { leases[i], errs[i] = l.acquire(ctx, parent, keys[i], opts) })
 		return leases, errs
 	}
-	r := request{lease: l.o.Lease}
-	for _, opt := range opts {
-		opt(&r)
-	}
 	refuse := func(err func(key string) error) {
 		for i, key := range keys {
 			errs[i] = err(key)
 		}
+	}
+	r := request{lease: l.o.Lease, parent: parent}
+	for _, opt := range opts {
+		opt(&r)
 	}
 	if err := r.check(); err != nil {
 		refuse(func(string) error { return err })
@@ -138,25 +138,30 @@ func (l *Locker) acquireMany(ctx, parent context.Context, keys []string, opts []
 		refuse(func(key string) error { return gaveUp(ctx, key) })
 		return leases, errs
 	}
+	b := batch{l: l, ctx: ctx, request: r, token: rand.Text()}
+	b.acquireFree(batcher, keys, leases, errs)
+	return leases, errs
+}
 
-	b := batch{l: l, ctx: ctx, parent: parent, request: r, token: rand.Text()}
+// acquireFree acquires those of keys that are free in this process, and sets the lease or the error of each key.
+func (b *batch) acquireFree(batcher Batcher, keys []string, leases []*Lease, errs []error) {
 	var asked []int // their indexes
 	for i, key := range keys {
 		if errs[i] = CheckKey(key); errs[i] != nil {
 			continue
 		}
-		if h := heldIn(ctx, l, key); h != nil {
+		if h := heldIn(b.ctx, b.l, key); h != nil {
 			leases[i], errs[i] = h.reenter()
 			continue
 		}
-		if !l.queue.tryEnter(key) {
+		if !b.l.queue.tryEnter(key) {
 			errs[i] = &HeldError{Key: key}
 			continue
 		}
 		b.keys, asked = append(b.keys, key), append(asked, i)
 	}
 	if len(asked) == 0 {
-		return leases, errs
+		return
 	}
 	for n, m := range b.acquire(batcher) {
 		i := asked[n]
@@ -164,7 +169,6 @@ func (l *Locker) acquireMany(ctx, parent context.Context, keys []string, opts []
 			leases[i] = &Lease{h: m.h}
 		}
 	}
-	return leases, errs
 }
 
 // member is one lease that is released with others, and where its error goes.

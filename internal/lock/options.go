@@ -2,6 +2,7 @@ package lock
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,6 +76,19 @@ func WithLease(d time.Duration) Option { return func(r *request) { r.lease = d }
 type request struct {
 	key         string
 	lease, wait time.Duration
+	parent      context.Context // from which the context of the lease is made
+}
+
+// newRequest returns the request for a key. The error says what is wrong with the key or the options.
+func (l *Locker) newRequest(parent context.Context, key string, opts []Option) (request, error) {
+	r := request{key: key, lease: l.o.Lease, wait: l.o.Wait, parent: parent}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if err := r.check(); err != nil {
+		return r, err
+	}
+	return r, CheckKey(key)
 }
 
 func (r request) check() error {
