@@ -87,7 +87,7 @@ const visitorsPayWithin = 2 * time.Minute
 
 // Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
 // error if units are left that could have been sold.
-func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one step after the other
+func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg, err := d.config()
 	if err != nil {
 		return err
@@ -106,39 +106,10 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 			err = errors.Join(err, fmt.Errorf("stop: %w", stopped))
 		}
 	}()
-	begins := time.Now().Add(d.OpensIn)
-	err = s.Sell(ctx, coupon.Coupon{
-		Title: "Flash sale", Total: d.Stock, LimitPerUser: d.Limit, PriceCents: 990,
-		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
-	})
-	if err != nil {
+	if err := d.open(ctx, s); err != nil {
 		return err
 	}
-	admin, err := s.Token(1, api.RoleAdmin)
-	if err != nil {
-		return err
-	}
-	if !d.JSON {
-		_, _ = fmt.Fprintf(d.Out, "%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
-			s.URL, d.Users, d.Stock, d.Shards, d.Limit)
-	}
-	if d.Opened != nil {
-		d.Opened(s.URL)
-	}
-	if d.OpensIn > 0 {
-		if !d.JSON {
-			_, _ = fmt.Fprintf(d.Out, "open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
-		}
-		select {
-		case <-time.After(time.Until(begins)):
-		case <-ctx.Done():
-			return errors.New("stopped before the sale began")
-		}
-	}
-	report, err := d.sell(ctx, rush.Options{
-		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
-		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err,
-	})
+	report, err := d.sell(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -146,15 +117,7 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 		return err
 	}
 	if d.Keep && ctx.Err() == nil {
-		s.PrintBanner(d.Out)
-		if d.Visitors > 0 {
-			if err := rushes.visit(1, d.Visitors); err != nil {
-				return err
-			}
-			_, _ = fmt.Fprintf(d.Out, "buyers go on coming, %d taps a second, until Stop in the view Rush\n", d.Visitors)
-		}
-		_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
-		if err := s.Wait(ctx); err != nil {
+		if err := d.keep(ctx, s, rushes); err != nil {
 			return err
 		}
 	}
@@ -164,8 +127,63 @@ func (d *Demo) Run(ctx context.Context) (err error) { //nolint:gocognit // one s
 	return d.checkUndersold(report)
 }
 
+// open puts the coupon on sale, and waits until the sale begins.
+func (d *Demo) open(ctx context.Context, s *app.Server) error {
+	begins := time.Now().Add(d.OpensIn)
+	err := s.Sell(ctx, coupon.Coupon{
+		Title: "Flash sale", Total: d.Stock, LimitPerUser: d.Limit, PriceCents: 990,
+		BeginsAt: begins.Add(-time.Millisecond), EndsAt: begins.Add(24 * time.Hour),
+	})
+	if err != nil {
+		return err
+	}
+	d.say("%s\n%d buyers, %d units over %d shards, %d per user, every third buyer taps twice\n\n",
+		s.URL, d.Users, d.Stock, d.Shards, d.Limit)
+	if d.Opened != nil {
+		d.Opened(s.URL)
+	}
+	if d.OpensIn == 0 {
+		return nil
+	}
+	d.say("open the page: the sale begins in %s\n\n", time.Until(begins).Round(time.Second))
+	select {
+	case <-time.After(time.Until(begins)):
+		return nil
+	case <-ctx.Done():
+		return errors.New("stopped before the sale began")
+	}
+}
+
+// say prints for people. With --json only the report is printed.
+func (d *Demo) say(format string, values ...any) {
+	if !d.JSON {
+		_, _ = fmt.Fprintf(d.Out, format, values...)
+	}
+}
+
+// keep serves the page until ctx ends, with visitors if the flags ask for them.
+func (d *Demo) keep(ctx context.Context, s *app.Server, rushes *Runner) error {
+	s.PrintBanner(d.Out)
+	if d.Visitors > 0 {
+		if err := rushes.visit(1, d.Visitors); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(d.Out, "buyers go on coming, %d taps a second, until Stop in the view Rush\n", d.Visitors)
+	}
+	_, _ = fmt.Fprintln(d.Out, "Ctrl-C ends it")
+	return s.Wait(ctx)
+}
+
 // sell sends the buyers, and later ones if that is needed.
-func (d *Demo) sell(ctx context.Context, o rush.Options) (rush.Report, error) {
+func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
+	admin, err := s.Token(1, api.RoleAdmin)
+	if err != nil {
+		return rush.Report{}, err
+	}
+	o := rush.Options{
+		URL: s.URL, AdminURL: s.AdminURL(), Users: d.Users, Rate: d.Rate, DoubleTapEvery: 3, Keys: true,
+		Token: s.UserToken, AdminToken: admin, Home: coupon.Home, ProgressOutput: d.Err,
+	}
 	report, err := rush.Run(ctx, o)
 	if err != nil {
 		return report, err
