@@ -228,7 +228,7 @@ func (a *App) orderDeps(ids order.IDs) order.Deps {
 	}
 	return faulty(faults.Service, a.OrderDeps(order.Deps{
 		Admission: a.traces.Admission(newAdmission(a.cfg, a.metrics)), IDs: ids, Hooks: hooks, BatchSize: a.cfg.Order.BatchSize,
-		Tx: a.traces.Transactor(a.metrics.Transactor(a.store)), Committer: newCommitter(a.cfg, a.store, a.metrics, a.traces),
+		DB: a.traces.Database(a.metrics.Database(a.store)), Committer: newCommitter(a.cfg, a.store, a.metrics, a.traces),
 		Queue: newShardQueue(a.cfg.Order, a.Stock), QueueCapacity: a.cfg.Order.QueueCapacity, QueueMaxAge: a.cfg.Order.QueueMaxAge,
 		HeldPolls: heldPolls(a.cfg.HTTP.MaxInFlight), PayWithin: a.cfg.Order.PaymentTimeout, Cleanup: a.cfg.Order.TxTimeout,
 	}))

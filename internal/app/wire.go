@@ -123,7 +123,7 @@ func newLottery(cfg config.Order, orders *order.Service, d order.Deps, draws lot
 		return nil
 	}
 	return lottery.New(lottery.Deps{
-		Orders: orders, Draws: draws, Rows: d.Orders, Sales: d.Sales, Stock: d.Stock,
+		Orders: orders, Draws: draws, Rows: d.DB, Sales: d.Sales, Stock: d.Shards,
 		Window: cfg.LotteryWindow, PayWithin: d.PayWithin, Now: d.Now, Log: d.Log,
 	})
 }

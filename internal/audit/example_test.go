@@ -37,7 +37,7 @@ func onSale(ctx context.Context) (auditor *audit.Auditor, client *redis.Client, 
 	}))
 	c = must(coupons.Publish(ctx, c.ID))
 	reconciler := order.NewReconciler(order.ReconcilerDeps{
-		Holds: shards, Stock: shards, Restocker: shards, Tx: db, Orders: db, Outbox: db, Sales: cache, Log: log,
+		Shards: shards, DB: db, Sales: cache, Log: log,
 	})
 	auditor = audit.New(db, shards, reconciler, coupons, time.Minute)
 	return auditor, client, c, func() { _ = errors.Join(client.Close(), db.Close(), e.Close()) }

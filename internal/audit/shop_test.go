@@ -44,7 +44,7 @@ type shop struct {
 
 // deaf drops what is returned to the shards while it is deaf, so that a unit is owed.
 type deaf struct {
-	order.Restocker
+	order.Shards
 	on *atomic.Bool
 }
 
@@ -52,7 +52,7 @@ func (d deaf) Restock(ctx context.Context, r order.Restock) error {
 	if d.on.Load() {
 		return order.ErrUnavailable
 	}
-	return d.Restocker.Restock(ctx, r)
+	return d.Shards.Restock(ctx, r)
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
@@ -65,9 +65,9 @@ func open(t *testing.T) *shop {
 }
 
 func in(s *shoptest.Shop) *shop {
-	returns := deaf{s.Deps.Restocker, new(atomic.Bool)}
+	returns := deaf{s.Deps.Shards, new(atomic.Bool)}
 	parts := s.Deps
-	parts.Restocker = returns
+	parts.Shards = returns
 	return &shop{
 		Auditor: s.Auditor, in: s, orders: order.NewService(parts), parts: parts, reconciler: s.Reconciler, coupons: s.Coupons,
 		db: s.DB, raw: s.Raw, redis: s.Redis, stock: s.Stock, returns: returns,
@@ -107,12 +107,12 @@ func (s *shop) hold(t *testing.T, c coupon.Coupon, user int64) {
 func (s *shop) unconfirmed(t *testing.T, c coupon.Coupon, user int64) {
 	t.Helper()
 	p := s.parts
-	p.Stock = unconfirming{p.Stock}
+	p.Shards = unconfirming{p.Shards}
 	_, err := order.NewService(p).Place(t.Context(), order.Request{CouponID: c.ID, UserID: user})
 	require.NoError(t, err)
 }
 
-type unconfirming struct{ order.Stock }
+type unconfirming struct{ order.Shards }
 
 func (unconfirming) Confirm(_ context.Context, holds []order.Hold) []error {
 	return slices.Repeat([]error{order.ErrUnavailable}, len(holds))

@@ -32,9 +32,9 @@ type crowd struct {
 	sizes []int // of the batches
 }
 
-// gate is the Stock of a crowd.
+// gate has the Shards of a crowd.
 type gate struct {
-	order.Stock
+	order.Shards
 	of      *crowd
 	other   int64 // the coupon that the workers are busy with
 	reached chan struct{}
@@ -56,7 +56,7 @@ func (g gate) Reserve(ctx context.Context, requests []order.ReserveRequest) []or
 		g.of.sizes = append(g.of.sizes, len(requests))
 		g.of.mu.Unlock()
 	}
-	return g.Stock.Reserve(ctx, requests)
+	return g.Shards.Reserve(ctx, requests)
 }
 
 func (s *shop) crowd(t *testing.T, alter func(p *order.Deps)) *crowd {
@@ -66,7 +66,7 @@ func (s *shop) crowd(t *testing.T, alter func(p *order.Deps)) *crowd {
 	reached := make(chan struct{})
 	w.Service = s.with(func(p *order.Deps) {
 		alter(p)
-		p.Stock = gate{p.Stock, w, other.ID, reached}
+		p.Shards = gate{p.Shards, w, other.ID, reached}
 	})
 	for user := range int64(order.BatchesAtOnce) {
 		w.busy.Go(func() { _, _ = w.Place(context.WithoutCancel(t.Context()), wish(other, user, "")) })
@@ -248,20 +248,20 @@ func TestABatchIsNoLargerThanItMayBe(t *testing.T) {
 
 // turnstile lets each batch pass when its channel is closed.
 type turnstile struct {
-	order.Stock
+	order.Shards
 	sizes  chan int
 	passes chan chan struct{}
 }
 
 func (g turnstile) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	if requests[0].Alone {
-		return g.Stock.Reserve(ctx, requests)
+		return g.Shards.Reserve(ctx, requests)
 	}
 	pass := make(chan struct{})
 	g.sizes <- len(requests)
 	g.passes <- pass
 	<-pass
-	return g.Stock.Reserve(ctx, requests)
+	return g.Shards.Reserve(ctx, requests)
 }
 
 func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
@@ -269,7 +269,7 @@ func TestASecondBatchBeginsWhenAsManyWaitAsAreUnderWay(t *testing.T) {
 	c := s.sell(t, 40, 1)
 	gate := turnstile{sizes: make(chan int, 40), passes: make(chan chan struct{}, 40)}
 	w := &crowd{t: t}
-	w.Service = s.with(func(p *order.Deps) { gate.Stock, p.Stock = p.Stock, &gate })
+	w.Service = s.with(func(p *order.Deps) { gate.Shards, p.Shards = p.Shards, &gate })
 	begun := func() int {
 		select {
 		case size := <-gate.sizes:

@@ -12,16 +12,16 @@ import (
 )
 
 // silent are stores of which nobody answers after a commit that failed.
-type silent struct {
-	order.Orders
-	order.UnresolvedOrders
-}
+type silent struct{ order.Database }
 
 func (silent) Place(_ context.Context, all []*order.Attempt) { all[0].Err = order.ErrCommitUnknown }
 
 func (silent) Void(ctx context.Context, _ order.Order) error { return forever(ctx) }
 
-func (silent) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+// silentShards keep no unresolved order.
+type silentShards struct{ order.Shards }
+
+func (silentShards) PutUnresolved(ctx context.Context, orders []order.Order) []error {
 	return slices.Repeat([]error{forever(ctx)}, len(orders))
 }
 
@@ -48,7 +48,7 @@ func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 			defer cancel()
 			began := time.Now()
 			o, err := s.with(func(p *order.Deps) {
-				p.Committer, p.Orders, p.Unresolved, p.Cleanup = commit, silent{Orders: p.Orders}, silent{}, 1500*time.Millisecond
+				p.Committer, p.DB, p.Shards, p.Cleanup = commit, silent{p.DB}, silentShards{p.Shards}, 1500*time.Millisecond
 			}).Place(ctx, wish(c, 7, ""))
 			took := time.Since(began)
 			require.ErrorIs(t, err, order.ErrCommitUnknown)

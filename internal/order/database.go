@@ -7,13 +7,35 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// Transactor begins and commits transactions.
-type Transactor interface {
+// Database has the orders. Every read names the user, because the orders may be partitioned by user. *store.Store
+// implements it.
+type Database interface {
 	// InTx runs fn in a transaction at READ COMMITTED and commits it. An error of fn
 	// rolls back and is returned. fn may run several times, as after a deadlock or a
 	// lock-wait timeout, so it must assign to what it captures and never accumulate. A
 	// commit that failed and may have happened is ErrCommitUnknown.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+
+	// Get reads an order of the user; ErrNotFound if there is none or it is another user's.
+	Get(ctx context.Context, id, userID int64) (Order, error)
+	// ByRequest reads the order that a request of the user made, or ErrNotFound.
+	ByRequest(ctx context.Context, requestID string, userID int64) (Order, error)
+	// List reads up to limit orders of the user with an id below before (0 is
+	// no bound), newest first.
+	List(ctx context.Context, userID, before int64, limit int) ([]Order, error)
+	// Archived reads an order of the user whose sale ended long ago, or ErrNotFound.
+	Archived(ctx context.Context, id, userID int64) (Order, error)
+	// Void writes a Void order under o's request id, on a connection of its own.
+	// ErrDuplicate if the request has an order, or is void, already.
+	Void(ctx context.Context, o Order) error
+
+	// DueRestocks lists up to limit units owed to the shards, ordered by order id, with
+	// order ids above after.
+	DueRestocks(ctx context.Context, after int64, limit int) ([]Restock, error)
+	// Delivered removes units from the outbox: the shards have them.
+	Delivered(ctx context.Context, of ...Restock) error
+	// Overdue reports whether there are pending orders whose time had run out at now.
+	Overdue(ctx context.Context, now time.Time) (bool, error)
 }
 
 // Tx has the statements of a transaction.
@@ -43,32 +65,4 @@ type Tx interface {
 	// Restock adds the orders' units to their coupons' stocks and writes the outbox rows by
 	// which they are relayed to the shards. It returns a Restock for each, in their order.
 	Restock(ctx context.Context, of ...Order) ([]Restock, error)
-}
-
-// Orders reads and voids orders outside of any transaction of this package. Every read
-// names the user, because the orders may be partitioned by user.
-type Orders interface {
-	// Get reads an order of the user; ErrNotFound if there is none or it is another user's.
-	Get(ctx context.Context, id, userID int64) (Order, error)
-	// ByRequest reads the order that a request of the user made, or ErrNotFound.
-	ByRequest(ctx context.Context, requestID string, userID int64) (Order, error)
-	// List reads up to limit orders of the user with an id below before (0 is
-	// no bound), newest first.
-	List(ctx context.Context, userID, before int64, limit int) ([]Order, error)
-	// Archived reads an order of the user whose sale ended long ago, or ErrNotFound.
-	Archived(ctx context.Context, id, userID int64) (Order, error)
-	// Void writes a Void order under o's request id, on a connection of its own.
-	// ErrDuplicate if the request has an order, or is void, already.
-	Void(ctx context.Context, o Order) error
-}
-
-// Outbox lists the units that the shards are owed, and overdue orders.
-type Outbox interface {
-	// DueRestocks lists up to limit units owed to the shards, ordered by order id, with
-	// order ids above after.
-	DueRestocks(ctx context.Context, after int64, limit int) ([]Restock, error)
-	// Delivered removes units from the outbox: the shards have them.
-	Delivered(ctx context.Context, of ...Restock) error
-	// Overdue reports whether there are pending orders whose time had run out at now.
-	Overdue(ctx context.Context, now time.Time) (bool, error)
 }

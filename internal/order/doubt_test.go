@@ -36,7 +36,7 @@ func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 			require.NotZero(t, o.ID)
 			require.Len(t, s.leases(t, user), 1, "the lock is not released")
 
-			shown, err := s.with(func(p *order.Deps) { p.Orders = hidden{p.Orders} }).Get(t.Context(), o.ID, user)
+			shown, err := s.with(func(p *order.Deps) { p.DB = hidden{p.DB} }).Get(t.Context(), o.ID, user)
 			require.NoError(t, err, "no row tells yet: the ticket does")
 			require.Equal(t, order.InDoubt, shown.Status)
 			require.Equal(t, o.CreatedAt, shown.CreatedAt)
@@ -56,7 +56,7 @@ func TestAnOrderInDoubtStaysOneUntilTheDatabaseTells(t *testing.T) {
 }
 
 // hidden are orders without a visible row.
-type hidden struct{ order.Orders }
+type hidden struct{ order.Database }
 
 func (hidden) Get(context.Context, int64, int64) (order.Order, error) {
 	return order.Order{}, order.ErrNotFound
@@ -202,7 +202,7 @@ func TestTheCleanUpOfARequestIsBounded(t *testing.T) { onEach(t, cleanUpIsBounde
 func cleanUpIsBounded(t *testing.T, s *shop) {
 	c := s.sell(t, shards, 1)
 	stuck := stuckStock{s.stock, t}
-	o, err := s.with(func(p *order.Deps) { p.Stock, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
+	o, err := s.with(func(p *order.Deps) { p.Shards, p.Cleanup = stuck, time.Millisecond }).Place(t.Context(), wish(c, 7, ""))
 	require.NoError(t, err, "a confirmation that does not come is the reconciler's work")
 	require.NotZero(t, o.ID)
 	s.settled(t, c, 1)
@@ -210,7 +210,7 @@ func cleanUpIsBounded(t *testing.T, s *shop) {
 
 // stuckStock confirms nothing until its context ends.
 type stuckStock struct {
-	order.Stock
+	order.Shards
 	t *testing.T
 }
 

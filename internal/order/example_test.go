@@ -41,11 +41,11 @@ func onSale(ctx context.Context, units int64) (c coupon.Coupon, d order.Deps, r 
 	c = must(coupons.Publish(ctx, c.ID))
 
 	d = order.Deps{
-		Sales: cache, Stock: shards, Unresolved: shards, Restocker: shards, Locker: locker, Tx: db, Committer: db.Committer(store.CommitOptions{}), Orders: db,
+		Sales: cache, Shards: shards, DB: db, Locker: locker, Committer: db.Committer(store.CommitOptions{}),
 		IDs: &shoptest.IDs{}, PayWithin: 15 * time.Minute, Cleanup: 5 * time.Second, Log: log,
 	}
 	r = order.ReconcilerDeps{
-		Holds: shards, Stock: shards, Restocker: shards, Locker: locker, Tx: db, Orders: db, Outbox: db, Sales: cache, Log: log,
+		Shards: shards, DB: db, Locker: locker, Sales: cache, Log: log,
 	}
 	return c, d, r, func() {
 		_ = errors.Join(locker.Close(ctx), client.Close(), db.Close(), e.Close())
@@ -111,7 +111,7 @@ func ExampleReconciler() {
 	c, deps, reconcilerDeps, closeAll := onSale(ctx, 10)
 	defer closeAll()
 
-	got := deps.Stock.Reserve(ctx, []order.ReserveRequest{{
+	got := deps.Shards.Reserve(ctx, []order.ReserveRequest{{
 		CouponID: c.ID, UserID: 7, RequestID: "r1", OrderID: 1, Limit: 1, Epoch: c.Epoch, Shards: c.Shards,
 	}})[0]
 	hold := must(got.Hold, got.Err)
@@ -121,7 +121,7 @@ func ExampleReconciler() {
 	n, err := reconciler.Reconcile(ctx, c, 0) // in production holds are reconciled from order.reconcile_after on
 	fmt.Println("ended:", n, err)
 
-	void, err := deps.Orders.ByRequest(ctx, hold.RequestID, hold.UserID)
+	void, err := deps.DB.ByRequest(ctx, hold.RequestID, hold.UserID)
 	fmt.Println("its request:", void.Status, err)
 	// Output:
 	// ended: 1 <nil>

@@ -23,7 +23,7 @@ const (
 // is passed over.
 func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 	now := s.now()
-	if due, err := s.outbox.Overdue(ctx, now); err != nil || !due {
+	if due, err := s.db.Overdue(ctx, now); err != nil || !due {
 		return 0, err
 	}
 	done, skip, most := 0, 0, expiryGroup
@@ -56,7 +56,7 @@ func (s *Reconciler) Expire(ctx context.Context) (int, error) {
 // expire ends up to most overdue orders in one transaction.
 func (s *Reconciler) expire(ctx context.Context, now time.Time, skip, most int) ([]Restock, error) {
 	var back []Restock
-	err := s.tx.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.db.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		back = nil
 		expired, err := tx.Expire(ctx, now, skip, most)
 		if err != nil || len(expired) == 0 {

@@ -76,13 +76,10 @@ func (f *faults) store(step string, do func() error) error {
 // into lays the faults over every part of a service.
 func (f *faults) into(p *order.Deps) {
 	p.Admission = faultyAdmission{p.Admission, f}
-	p.Stock = faultyStock{p.Stock, f}
-	p.Unresolved = faultyUnresolved{p.Unresolved, f}
-	p.Restocker = faultyRestocker{p.Restocker, f}
+	p.Shards = faultyShards{p.Shards, f}
 	p.Locker = faultyLocker{p.Locker, f}
-	p.Tx = faultyTransactor{p.Tx, f}
+	p.DB = faultyDatabase{p.DB, f}
 	p.Committer = faultyCommitter{p.Committer, f}
-	p.Orders = faultyOrders{p.Orders, f}
 	p.IDs = faultyIDs{p.IDs, f}
 	if p.Queue != nil {
 		p.Queue = faultyQueue{p.Queue, f}
@@ -126,15 +123,15 @@ func (q faultyQueue) AckCommitted(ctx context.Context, entries []order.Entry) []
 	return q.f.many("done", len(entries), order.ErrUnavailable, func() []error { return q.Queue.AckCommitted(ctx, entries) })
 }
 
-type faultyStock struct {
-	order.Stock
+type faultyShards struct {
+	order.Shards
 	f *faults
 }
 
-func (s faultyStock) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+func (s faultyShards) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	all := make([]order.Reservation, len(requests))
 	errs := s.f.many("reserve", len(requests), order.ErrUnavailable, func() []error {
-		all = s.Stock.Reserve(ctx, requests)
+		all = s.Shards.Reserve(ctx, requests)
 		errs := make([]error, len(all))
 		for i, r := range all {
 			errs[i] = r.Err
@@ -147,35 +144,25 @@ func (s faultyStock) Reserve(ctx context.Context, requests []order.ReserveReques
 	return all
 }
 
-func (s faultyStock) Confirm(ctx context.Context, holds []order.Hold) []error {
-	return s.f.many("confirm", len(holds), order.ErrUnavailable, func() []error { return s.Stock.Confirm(ctx, holds) })
+func (s faultyShards) Confirm(ctx context.Context, holds []order.Hold) []error {
+	return s.f.many("confirm", len(holds), order.ErrUnavailable, func() []error { return s.Shards.Confirm(ctx, holds) })
 }
 
-func (s faultyStock) Release(ctx context.Context, holds []order.Hold) []error {
-	return s.f.many("release", len(holds), order.ErrUnavailable, func() []error { return s.Stock.Release(ctx, holds) })
+func (s faultyShards) Release(ctx context.Context, holds []order.Hold) []error {
+	return s.f.many("release", len(holds), order.ErrUnavailable, func() []error { return s.Shards.Release(ctx, holds) })
 }
 
-type faultyUnresolved struct {
-	order.UnresolvedOrders
-	f *faults
+func (s faultyShards) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	return s.f.many("ticket", len(orders), order.ErrUnavailable, func() []error { return s.Shards.PutUnresolved(ctx, orders) })
 }
 
-func (s faultyUnresolved) PutUnresolved(ctx context.Context, orders []order.Order) []error {
-	return s.f.many("ticket", len(orders), order.ErrUnavailable, func() []error { return s.UnresolvedOrders.PutUnresolved(ctx, orders) })
-}
-
-func (s faultyUnresolved) Unresolved(ctx context.Context, id int64) (o order.Order, err error) {
-	err = s.f.store("read ticket", func() (err error) { o, err = s.UnresolvedOrders.Unresolved(ctx, id); return err })
+func (s faultyShards) Unresolved(ctx context.Context, id int64) (o order.Order, err error) {
+	err = s.f.store("read ticket", func() (err error) { o, err = s.Shards.Unresolved(ctx, id); return err })
 	return o, err
 }
 
-type faultyRestocker struct {
-	order.Restocker
-	f *faults
-}
-
-func (s faultyRestocker) Restock(ctx context.Context, r order.Restock) error {
-	return s.f.store("return", func() error { return s.Restocker.Restock(ctx, r) })
+func (s faultyShards) Restock(ctx context.Context, r order.Restock) error {
+	return s.f.store("return", func() error { return s.Shards.Restock(ctx, r) })
 }
 
 type faultyIDs struct {

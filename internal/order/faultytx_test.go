@@ -9,20 +9,20 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// faultyTransactor fails a commit before or after it really happened. The driver's
+// faultyDatabase fails a commit before or after it really happened. The driver's
 // error is the same, and so is this one's.
-type faultyTransactor struct {
-	order.Transactor
+type faultyDatabase struct {
+	order.Database
 	f *faults
 }
 
 var errNoCommit = errors.New("the commit never arrived")
 
-func (t faultyTransactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+func (t faultyDatabase) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	if t.f.hit("before begin") {
 		return order.ErrUnavailable
 	}
-	err := t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+	err := t.Database.InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 		if err := work(ctx, faultyTx{tx, t.f}); err != nil {
 			return err
 		}
@@ -83,25 +83,15 @@ func (t faultyTx) Restock(ctx context.Context, of ...order.Order) (all []order.R
 	return all, err
 }
 
-type faultyOrders struct {
-	order.Orders
-	f *faults
+func (t faultyDatabase) Void(ctx context.Context, o order.Order) error {
+	return t.f.store("void", func() error { return t.Database.Void(ctx, o) })
 }
 
-func (s faultyOrders) Void(ctx context.Context, o order.Order) error {
-	return s.f.store("void", func() error { return s.Orders.Void(ctx, o) })
-}
-
-func (s faultyOrders) ByRequest(ctx context.Context, request string, userID int64) (o order.Order, err error) {
-	err = s.f.store("read request", func() (err error) { o, err = s.Orders.ByRequest(ctx, request, userID); return err })
+func (t faultyDatabase) ByRequest(ctx context.Context, request string, userID int64) (o order.Order, err error) {
+	err = t.f.store("read request", func() (err error) { o, err = t.Database.ByRequest(ctx, request, userID); return err })
 	return o, err
 }
 
-type faultyOutbox struct {
-	order.Outbox
-	f *faults
-}
-
-func (s faultyOutbox) Delivered(ctx context.Context, back ...order.Restock) error {
-	return s.f.store("returned", func() error { return s.Outbox.Delivered(ctx, back...) })
+func (t faultyDatabase) Delivered(ctx context.Context, back ...order.Restock) error {
+	return t.f.store("returned", func() error { return t.Database.Delivered(ctx, back...) })
 }

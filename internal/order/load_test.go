@@ -44,7 +44,7 @@ func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 	const users, units = 20, 15
 	for name, alter := range map[string]func(p *order.Deps){
 		"with the shards' account":    func(*order.Deps) {},
-		"without the shards' account": func(p *order.Deps) { p.Stock = generous{p.Stock} },
+		"without the shards' account": func(p *order.Deps) { p.Shards = generous{p.Shards} },
 	} {
 		for _, limit := range []int{1, 2} {
 			t.Run(name, func(t *testing.T) {
@@ -86,13 +86,13 @@ func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
 }
 
 // generous asks the shards with no limit per user.
-type generous struct{ order.Stock }
+type generous struct{ order.Shards }
 
 func (s generous) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
 	for i := range requests {
 		requests[i].Limit = 1000
 	}
-	return s.Stock.Reserve(ctx, requests)
+	return s.Shards.Reserve(ctx, requests)
 }
 
 // With the lock and patience everybody who may have a unit gets one.

@@ -39,7 +39,7 @@ func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error
 	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
 	if unknown {
-		switch voided := s.orders.Void(ctx, *o); {
+		switch voided := s.db.Void(ctx, *o); {
 		case voided == nil:
 			return fmt.Errorf("%w: %s", ErrVoided, err.Error()) // the outcome is known: err is not wrapped
 		case !errors.Is(voided, ErrDuplicate):
@@ -65,7 +65,7 @@ func (s *Service) resolveOutcome(ctx context.Context, o *Order, err error) error
 // resultOf reads the outcome of a request: its order, ErrVoided, ErrKeyReused if the
 // request was for another coupon, or ErrNotFound.
 func (s *Service) resultOf(ctx context.Context, requestID string, couponID, userID int64) (Order, error) {
-	o, err := s.orders.ByRequest(ctx, requestID, userID)
+	o, err := s.db.ByRequest(ctx, requestID, userID)
 	switch {
 	case err != nil:
 		return Order{}, err
@@ -118,12 +118,12 @@ func (s *Service) end(ctx context.Context, all attempts, by func(context.Context
 
 // confirm keeps the units of committed orders sold.
 func (s *Service) confirm(ctx context.Context, all attempts) []error {
-	return s.endHolds(ctx, StepConfirm, all, s.stock.Confirm)
+	return s.endHolds(ctx, StepConfirm, all, s.shards.Confirm)
 }
 
 // release puts units back.
 func (s *Service) release(ctx context.Context, all attempts) []error {
-	return s.endHolds(ctx, StepRelease, all, s.stock.Release)
+	return s.endHolds(ctx, StepRelease, all, s.shards.Release)
 }
 
 // endHolds ends holds by one call.
@@ -151,7 +151,7 @@ func (s *Service) putUnresolved(ctx context.Context, all attempts) []error {
 	if len(all) == 0 {
 		return nil
 	}
-	return s.unresolved.PutUnresolved(ctx, each(all, func(a *Attempt) Order { return a.Order }))
+	return s.shards.PutUnresolved(ctx, each(all, func(a *Attempt) Order { return a.Order }))
 }
 
 // withCause wraps the error of a call that was cancelled in the cause of the first of all

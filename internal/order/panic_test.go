@@ -26,12 +26,12 @@ func (p poison) at(step string, users ...int64) {
 }
 
 func (p poison) into(deps *order.Deps) {
-	deps.Stock = poisonedStock{deps.Stock, p}
+	deps.Shards = poisonedStock{deps.Shards, p}
 	deps.Committer = poisonedCommitter{deps.Committer, p}
 }
 
 type poisonedStock struct {
-	order.Stock
+	order.Shards
 
 	p poison
 }
@@ -40,7 +40,7 @@ func (s poisonedStock) Reserve(ctx context.Context, requests []order.ReserveRequ
 	if requests[0].Alone {
 		s.p.at("reserve", requests[0].UserID)
 	}
-	done := s.Stock.Reserve(ctx, requests)
+	done := s.Shards.Reserve(ctx, requests)
 	for _, r := range requests {
 		s.p.at("reserve", r.UserID)
 	}
@@ -51,7 +51,7 @@ func (s poisonedStock) Confirm(ctx context.Context, holds []order.Hold) []error 
 	for _, h := range holds {
 		s.p.at("confirm", h.UserID)
 	}
-	return s.Stock.Confirm(ctx, holds)
+	return s.Shards.Confirm(ctx, holds)
 }
 
 type poisonedCommitter struct {
@@ -140,7 +140,7 @@ func TestPanic_BorrowerIsInTheNextBatch_IsNotTouched(t *testing.T) {
 	c, lent := s.sell(t, 40, 1), s.sell(t, 1, 1)
 	reserved := make(chan struct{})
 	w := s.crowd(t, func(p *order.Deps) {
-		p.Stock = borrows{p.Stock, lent.ID, reserved}
+		p.Shards = borrows{p.Shards, lent.ID, reserved}
 		p.Committer = panicsAfter{p.Committer, poisoned, reserved}
 	})
 	borrower := w.ask(t.Context(), wish(lent, last(lent), "borrows"))
@@ -155,14 +155,14 @@ func TestPanic_BorrowerIsInTheNextBatch_IsNotTouched(t *testing.T) {
 
 // borrows tells when a unit of the coupon was borrowed.
 type borrows struct {
-	order.Stock
+	order.Shards
 
 	coupon int64
 	done   chan struct{}
 }
 
 func (b borrows) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
-	all := b.Stock.Reserve(ctx, requests)
+	all := b.Shards.Reserve(ctx, requests)
 	if r := requests[0]; r.Alone && r.CouponID == b.coupon {
 		time.AfterFunc(20*time.Millisecond, func() { close(b.done) }) // by then it waits for the next batch
 	}

@@ -115,7 +115,7 @@ func (s *Service) reserve(ctx context.Context, all attempts) (held attempts) {
 func (s *Service) reserveUnits(ctx context.Context, all attempts) []Reservation {
 	requests := each(all, s.reserveRequest)
 	requests[0].Alone = all.single()
-	return s.stock.Reserve(ctx, requests)
+	return s.shards.Reserve(ctx, requests)
 }
 
 // locked does work once, inside the locks of those users whose lock is free. By itself an attempt waits for its

@@ -16,19 +16,18 @@ import (
 
 // countedReads counts what a poll asks the database and Redis.
 type countedReads struct {
-	order.Orders
-	order.UnresolvedOrders
+	order.Database
 	reads atomic.Int64
 }
 
 func (c *countedReads) Get(ctx context.Context, id, userID int64) (order.Order, error) {
 	c.reads.Add(1)
-	return c.Orders.Get(ctx, id, userID)
+	return c.Database.Get(ctx, id, userID)
 }
 
 func (c *countedReads) into(p *order.Deps) {
-	c.Orders, c.UnresolvedOrders = p.Orders, p.Unresolved
-	p.Orders = c
+	c.Database = p.DB
+	p.DB = c
 }
 
 func TestAPollIsHeldUntilItsOrderIsCommittedHereAndAsksNoStore(t *testing.T) {

@@ -81,7 +81,7 @@ func (s *Service) queueUp(ctx context.Context, all attempts) {
 			a.leaveOthers(nil) // its order may be among the unresolved ones already
 			a.leave()
 		default:
-			known, err := s.unresolved.Unresolved(ctx, a.Hold.OrderID)
+			known, err := s.shards.Unresolved(ctx, a.Hold.OrderID)
 			if errors.Is(err, ErrNotFound) {
 				queued = append(queued, a)
 			} else {
@@ -269,7 +269,7 @@ func (s *Service) closeEntry(ctx context.Context, a *Attempt, err error) (commit
 	// The client polls the id of the entry's order: its outcome must be found there.
 	polled := a.entry.Order
 	if polled.Status = InDoubt; polled.ID != 0 {
-		if err := s.unresolved.PutUnresolved(ctx, []Order{polled})[0]; err != nil {
+		if err := s.shards.PutUnresolved(ctx, []Order{polled})[0]; err != nil {
 			return false, err
 		}
 	}

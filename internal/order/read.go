@@ -12,14 +12,14 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o, committed := s.polls.wait(ctx, id, userID); committed {
 		return o, nil
 	}
-	o, err := s.orders.Get(ctx, id, userID)
+	o, err := s.db.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err
 	}
-	o, err = s.unresolved.Unresolved(ctx, id)
+	o, err = s.shards.Unresolved(ctx, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return s.orders.Archived(ctx, id, userID)
+		return s.db.Archived(ctx, id, userID)
 	case err != nil:
 		return Order{}, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) voidInDoubt(ctx context.Context, o Order) (Order, error) {
 	if err != nil || found.Status != InDoubt {
 		return found, err
 	}
-	if err := s.orders.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
+	if err := s.db.Void(ctx, o); err != nil && !errors.Is(err, ErrDuplicate) {
 		return Order{}, err
 	}
 	return s.resolveInDoubt(ctx, o)
@@ -90,5 +90,5 @@ func (s *Service) queuePosition(ctx context.Context, o Order) (Order, error) {
 // List returns up to limit orders of the user with an id below before (0 is no bound),
 // newest first.
 func (s *Service) List(ctx context.Context, userID, before int64, limit int) ([]Order, error) {
-	return s.orders.List(ctx, userID, before, limit)
+	return s.db.List(ctx, userID, before, limit)
 }

@@ -11,41 +11,25 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// Holds lists the open holds of the shards.
-type Holds interface {
-	// OldHolds returns up to most of a shard's holds that are older than age, the oldest
-	// first, passing over the first skip of them. The age of a queued hold counts from the
-	// moment at which its entry is too old to be processed.
-	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
-}
-
 // Reconciler ends everything that a request, or an instance that died, has left open. Everything it
 // does may run on several instances at once and may be cut off anywhere.
 type Reconciler struct {
-	holds     Holds
-	stock     Stock
-	restocker Restocker
-	locker    Locker
-	tx        Transactor
-	orders    Orders
-	outbox    Outbox
-	sales     Sales
-	now       func() time.Time
-	log       *slog.Logger
+	shards Shards
+	db     Database
+	locker Locker
+	sales  Sales
+	now    func() time.Time
+	log    *slog.Logger
 }
 
 // ReconcilerDeps are the dependencies of a Reconciler.
 type ReconcilerDeps struct {
-	Holds     Holds
-	Stock     Stock
-	Restocker Restocker
-	Locker    Locker
-	Tx        Transactor
-	Orders    Orders
-	Outbox    Outbox
-	Sales     Sales
-	Now       func() time.Time // nil is time.Now
-	Log       *slog.Logger     // nil is slog.Default
+	Shards Shards
+	DB     Database
+	Locker Locker
+	Sales  Sales
+	Now    func() time.Time // nil is time.Now
+	Log    *slog.Logger     // nil is slog.Default
 }
 
 // NewReconciler returns a Reconciler.
@@ -56,10 +40,7 @@ func NewReconciler(p ReconcilerDeps) *Reconciler {
 	if p.Log == nil {
 		p.Log = slog.Default()
 	}
-	return &Reconciler{
-		holds: p.Holds, stock: p.Stock, restocker: p.Restocker, locker: p.Locker, tx: p.Tx,
-		orders: p.Orders, outbox: p.Outbox, sales: p.Sales, now: p.Now, log: p.Log,
-	}
+	return &Reconciler{shards: p.Shards, db: p.DB, locker: p.Locker, sales: p.Sales, now: p.Now, log: p.Log}
 }
 
 // passSize bounds one pass, so that a long backlog does not delay the other jobs.
@@ -119,7 +100,7 @@ func (s *Reconciler) reconcileShard(
 	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, most int, failures *dbFailures,
 ) (done int, failed error) {
 	for skip := 0; ; {
-		old, err := s.holds.OldHolds(ctx, c, shard, age, skip, reconcilePage)
+		old, err := s.shards.OldHolds(ctx, c, shard, age, skip, reconcilePage)
 		if err != nil {
 			return done, err
 		}
@@ -153,23 +134,23 @@ func (s *Reconciler) reconcileShard(
 func (s *Reconciler) reconcileHold(ctx context.Context, h Hold) error {
 	// Attempt 0 ends the hold for every attempt of its request.
 	h.Attempt = 0
-	err := s.orders.Void(ctx, Order{
+	err := s.db.Void(ctx, Order{
 		ID: h.OrderID, CouponID: h.CouponID, UserID: h.UserID, Status: Void,
 		RequestID: h.RequestID, Shard: h.Shard, CreatedAt: s.now(), ExpiresAt: s.now(),
 	})
 	if err == nil {
-		return s.stock.Release(ctx, []Hold{h})[0]
+		return s.shards.Release(ctx, []Hold{h})[0]
 	}
 	if !errors.Is(err, ErrDuplicate) {
 		return ofDatabase(err)
 	}
-	o, err := s.orders.ByRequest(ctx, h.RequestID, h.UserID)
+	o, err := s.db.ByRequest(ctx, h.RequestID, h.UserID)
 	switch {
 	case err == nil && o.Status != Void && o.ID == h.OrderID:
-		return s.stock.Confirm(ctx, []Hold{h})[0]
+		return s.shards.Confirm(ctx, []Hold{h})[0]
 	// If it is not found, the duplicate is of the id, and the order can never be inserted.
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return ofDatabase(err)
 	}
-	return s.stock.Release(ctx, []Hold{h})[0]
+	return s.shards.Release(ctx, []Hold{h})[0]
 }

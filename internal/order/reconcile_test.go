@@ -121,7 +121,7 @@ func TestAHoldThatCannotBeReconciledDoesNotStopTheOthers(t *testing.T) {
 		for user := range int64(3) {
 			s.abandoned(t, c, user, "after reserve")
 		}
-		faulty := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Orders = faultyOrders{p.Orders, failing(step)} })
+		faulty := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.DB = faultyDatabase{p.DB, failing(step)} })
 		n, err := faulty.Reconcile(t.Context(), c, 0)
 		require.ErrorIs(t, err, order.ErrUnavailable)
 		require.Equal(t, 2, n)
@@ -137,7 +137,7 @@ func TestReconcilingStopsWithItsContext(t *testing.T) {
 	c := s.sell(t, shards, 1)
 	s.abandoned(t, c, 7, "after reserve")
 	ctx, cancel := context.WithCancel(t.Context())
-	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Holds = lastWord{p.Holds, cancel} })
+	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Shards = lastWord{p.Shards, cancel} })
 	n, err := reconciler.Reconcile(ctx, c, 0)
 	require.NoError(t, err)
 	require.Zero(t, n)
@@ -146,11 +146,11 @@ func TestReconcilingStopsWithItsContext(t *testing.T) {
 
 // lastWord ends the context when it has answered.
 type lastWord struct {
-	order.Holds
+	order.Shards
 	cancel context.CancelFunc
 }
 
 func (l lastWord) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
 	defer l.cancel()
-	return l.Holds.OldHolds(ctx, c, shard, age, skip, most)
+	return l.Shards.OldHolds(ctx, c, shard, age, skip, most)
 }

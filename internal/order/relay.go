@@ -15,7 +15,7 @@ func (s *Reconciler) Relay(ctx context.Context) (int, error) {
 	var failed error
 	var failures dbFailures
 	for ctx.Err() == nil {
-		due, err := s.outbox.DueRestocks(ctx, after, passSize)
+		due, err := s.db.DueRestocks(ctx, after, passSize)
 		if err != nil || len(due) == 0 {
 			return done, errors.Join(failed, err)
 		}
@@ -62,7 +62,7 @@ func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 	if len(delivered) == 0 {
 		return 0, failed
 	}
-	if err := s.outbox.Delivered(ctx, delivered...); err != nil {
+	if err := s.db.Delivered(ctx, delivered...); err != nil {
 		return 0, ofDatabase(err)
 	}
 	return len(delivered), failed
@@ -71,7 +71,7 @@ func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 // deliverOne restocks one unit. If the sale has ended and its shards are gone there is nothing
 // to do: the database alone counts the units of such a sale.
 func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
-	err := s.restocker.Restock(ctx, r)
+	err := s.shards.Restock(ctx, r)
 	if errors.Is(err, coupon.ErrNotLoaded) {
 		c, cerr := s.sales.Get(ctx, r.CouponID)
 		if cerr == nil && c.StateAt(s.now()) == coupon.Ended {

@@ -33,14 +33,14 @@ func TestAUnitIsReturnedOnceHoweverOftenItIsRelayed(t *testing.T) {
 		require.EqualValues(t, 1, report.Returns, "until then it is accounted for")
 
 		for _, lost := range []string{"before return", "after return"} {
-			away := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Restocker = faultyRestocker{p.Restocker, failing(lost)} })
+			away := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Shards = faultyShards{p.Shards, failing(lost)} })
 			_, err = away.Relay(t.Context())
 			require.ErrorIs(t, err, order.ErrUnavailable)
 			due, err := s.db.DueRestocks(t.Context(), 0, 9)
 			require.NoError(t, err)
 			require.Len(t, due, 1, "it is owed until the shards are known to have it")
 		}
-		forgetful := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Outbox = faultyOutbox{p.Outbox, failing("before returned")} })
+		forgetful := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.DB = faultyDatabase{p.DB, failing("before returned")} })
 		_, err = forgetful.Relay(t.Context())
 		require.ErrorIs(t, err, order.ErrUnavailable, "the instance dies between the two")
 		for range 3 {

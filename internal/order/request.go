@@ -53,9 +53,9 @@ func (s *Service) open(ctx context.Context, r Request) (coupon.Coupon, error) {
 		return coupon.Coupon{}, err
 	}
 	switch {
-	case s.stock.SoldOut(sale.ID, sale.Epoch):
+	case s.shards.SoldOut(sale.ID, sale.Epoch):
 		return coupon.Coupon{}, coupon.ErrSoldOut
-	case s.stock.LimitReached(sale, r.UserID):
+	case s.shards.LimitReached(sale, r.UserID):
 		return coupon.Coupon{}, ErrLimitReached
 	}
 	return sale, nil

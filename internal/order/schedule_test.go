@@ -130,7 +130,7 @@ func TestACouponThatIsNotLoadedIsPassedOver(t *testing.T) {
 	gone := coupon.Coupon{ID: 99, Shards: shards}
 	done := make(chan error, 1000)
 	holds := missing{s.stock, gone.ID}
-	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Holds = holds })
+	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Shards = holds })
 	stop := running(t, order.Schedule{
 		Every:  time.Millisecond,
 		Loaded: func(context.Context) ([]coupon.Coupon, error) { return []coupon.Coupon{gone, c}, nil },
@@ -151,7 +151,7 @@ func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	reconciler := s.reconcilerWith(func(p *order.ReconcilerDeps) {
-		p.Holds = looked{p.Holds, func(c coupon.Coupon) { looks[c.EndsAt.Unix()]++ }}
+		p.Shards = looked{p.Shards, func(c coupon.Coupon) { looks[c.EndsAt.Unix()]++ }}
 	})
 	reconciler.Run(ctx, order.Schedule{Every: time.Millisecond, Loaded: func(context.Context) ([]coupon.Coupon, error) {
 		if passes++; passes == 65 {
@@ -166,18 +166,18 @@ func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 
 // looked tells of each look at the holds of a shard.
 type looked struct {
-	order.Holds
+	order.Shards
 	at func(c coupon.Coupon)
 }
 
 func (l looked) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
 	l.at(c)
-	return l.Holds.OldHolds(ctx, c, shard, age, skip, most)
+	return l.Shards.OldHolds(ctx, c, shard, age, skip, most)
 }
 
 // missing has no shards of one coupon.
 type missing struct {
-	order.Holds
+	order.Shards
 	id int64
 }
 
@@ -185,5 +185,5 @@ func (m missing) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age t
 	if c.ID == m.id {
 		return nil, coupon.ErrNotLoaded
 	}
-	return m.Holds.OldHolds(ctx, c, shard, age, skip, most)
+	return m.Shards.OldHolds(ctx, c, shard, age, skip, most)
 }

@@ -49,15 +49,12 @@ func (admitAll) Admit(context.Context) (func(bool), error) { return func(bool) {
 type Deps struct {
 	Admission     Admission // nil admits every request
 	Sales         Sales
-	Stock         Stock
-	Unresolved    UnresolvedOrders
-	Restocker     Restocker
+	Shards        Shards
+	DB            Database
 	Locker        Locker
-	Tx            Transactor
 	Committer     Committer
 	Hooks         []Hook // around the steps; the first is the outermost
 	BatchSize     int    // attempts that take the steps together at most; up to 1: each by itself
-	Orders        Orders
 	IDs           IDs
 	Queue         Queue            // nil: an order is committed before its request is answered
 	QueueCapacity int              // entries that the queue of a shard holds at most
@@ -73,15 +70,12 @@ type Deps struct {
 type Service struct {
 	admission     Admission
 	sales         Sales
-	stock         Stock
-	unresolved    UnresolvedOrders
-	restocker     Restocker
+	shards        Shards
+	db            Database
 	locker        Locker
-	tx            Transactor
 	committer     Committer
 	hooks         []Hook
 	batches       *gather.Gatherer[*Attempt] // nil: each attempt goes by itself
-	orders        Orders
 	ids           IDs
 	queue         Queue
 	queueCapacity int
@@ -107,9 +101,8 @@ func NewService(p Deps) *Service {
 		p.Admission = admitAll{}
 	}
 	s := &Service{
-		admission: p.Admission,
-		sales:     p.Sales, stock: p.Stock, unresolved: p.Unresolved, restocker: p.Restocker, locker: p.Locker,
-		tx: p.Tx, committer: p.Committer, hooks: p.Hooks, orders: p.Orders, ids: p.IDs,
+		admission: p.Admission, sales: p.Sales, shards: p.Shards, db: p.DB, locker: p.Locker,
+		committer: p.Committer, hooks: p.Hooks, ids: p.IDs,
 		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}

@@ -49,10 +49,10 @@ type Hold struct {
 	Age       time.Duration // by the server's clock; only set by OldHolds
 }
 
-// Stock is the sharded stock as the order path uses it. Every call is idempotent:
-// Reserve by request id, the others by order id. A call for many returns one result per
-// member, in their order. A member whose answer is lost has the error ErrUnavailable.
-type Stock interface {
+// Shards are the sharded stock as this package uses it. Every call is idempotent: Reserve by request id, the others by
+// order id. A call for many returns one result per member, in their order. A member whose answer is lost has the error
+// ErrUnavailable. *stock.Stock implements it.
+type Shards interface {
 	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
 	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
@@ -75,22 +75,18 @@ type Stock interface {
 	// Release ends the holds and puts their units back. The caller must have made sure that no
 	// attempt of their requests can commit any more.
 	Release(ctx context.Context, holds []Hold) []error
-}
+	// OldHolds returns up to most of a shard's holds that are older than age, the oldest first, passing over the first
+	// skip of them. The age of a queued hold counts from the moment at which its entry is too old to be processed.
+	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 
-// UnresolvedOrders keeps orders whose outcome is not in the database yet, Queued or InDoubt,
-// so that every instance can answer for them.
-type UnresolvedOrders interface {
-	// PutUnresolved keeps the orders as they are. It returns one error per order.
+	// PutUnresolved keeps orders whose outcome is not in the database yet, Queued or InDoubt, so that every instance
+	// can answer for them. It returns one error per order.
 	PutUnresolved(ctx context.Context, orders []Order) []error
-	// Unresolved returns the order, or ErrNotFound.
+	// Unresolved returns such an order, or ErrNotFound.
 	Unresolved(ctx context.Context, orderID int64) (Order, error)
-}
 
-// Restocker puts units of ended orders back into the shards.
-type Restocker interface {
-	// Restock puts one unit back. It is idempotent, and changes nothing if the shards are
-	// of a newer epoch, which was loaded with that unit. coupon.ErrNotLoaded if the shards
-	// are not loaded.
+	// Restock puts the unit of an order that has ended back. It changes nothing if the shards are of a newer epoch,
+	// which was loaded with that unit. coupon.ErrNotLoaded if the shards are not loaded.
 	Restock(ctx context.Context, r Restock) error
 }
 

@@ -48,12 +48,12 @@ func (s *Service) Cancel(ctx context.Context, id, userID int64) (Order, error) {
 func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 	step func(ctx context.Context, tx Tx, o Order) (bool, error),
 ) (Order, error) {
-	o, err := s.orders.Get(ctx, id, userID)
+	o, err := s.db.Get(ctx, id, userID)
 	if err != nil {
 		return Order{}, err
 	}
 	moved := false
-	err = s.tx.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
 		moved, err = step(ctx, tx, o)
 		return err
 	})
@@ -64,7 +64,7 @@ func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 	if err != nil {
 		return Order{}, err
 	}
-	if o, err = s.orders.Get(ctx, id, userID); err != nil {
+	if o, err = s.db.Get(ctx, id, userID); err != nil {
 		return Order{}, err
 	}
 	if !moved && o.Status != to {
@@ -78,7 +78,7 @@ func (s *Service) transition(ctx context.Context, id, userID int64, to Status,
 func (s *Service) restockNow(ctx context.Context, r Restock) {
 	ctx, cancel := s.withCleanupDeadline(ctx)
 	defer cancel()
-	if err := s.restocker.Restock(ctx, r); err != nil {
+	if err := s.shards.Restock(ctx, r); err != nil {
 		s.log.WarnContext(ctx, "restock left to the relay", "order", r.OrderID, "error", err)
 	}
 }

@@ -132,7 +132,7 @@ func TestAnExpiryIsTriedAgainWhenTheDatabaseWasAway(t *testing.T) {
 		}
 		s.later(payWithin)
 		f := failing(step)
-		n, err := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Tx = faultyTransactor{p.Tx, f} }).Expire(t.Context())
+		n, err := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.DB = faultyDatabase{p.DB, f} }).Expire(t.Context())
 		require.True(t, errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrCommitUnknown), "%s: %v", step, err)
 		require.Empty(t, f.left(), step)
 		require.Equal(t, want, n, step)

@@ -47,7 +47,7 @@ func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int
 	}
 }
 
-// OldHolds implements order.Holds.
+// OldHolds implements order.Shards.
 func (s *Stock) OldHolds(
 	ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int,
 ) ([]order.Hold, error) {

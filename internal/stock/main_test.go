@@ -148,19 +148,19 @@ func (s *shop) try(user int64) error {
 }
 
 // reserve takes a unit for a request that goes by itself.
-func reserve(ctx context.Context, s order.Stock, c order.ReserveRequest) (order.Hold, error) {
+func reserve(ctx context.Context, s order.Shards, c order.ReserveRequest) (order.Hold, error) {
 	c.Alone = true
 	got := s.Reserve(ctx, []order.ReserveRequest{c})[0]
 	return got.Hold, got.Err
 }
 
 // confirm confirms one hold.
-func confirm(ctx context.Context, s order.Stock, h order.Hold) error {
+func confirm(ctx context.Context, s order.Shards, h order.Hold) error {
 	return s.Confirm(ctx, []order.Hold{h})[0]
 }
 
 // release releases one hold.
-func release(ctx context.Context, s order.Stock, h order.Hold) error {
+func release(ctx context.Context, s order.Shards, h order.Hold) error {
 	return s.Release(ctx, []order.Hold{h})[0]
 }
 

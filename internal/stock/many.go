@@ -18,7 +18,7 @@ import (
 // microseconds of CPU time on a busy machine.
 const maxMembers = 100
 
-// Reserve implements order.Stock. A request that goes by itself may borrow. For the others:
+// Reserve implements order.Shards. A request that goes by itself may borrow. For the others:
 //
 //	requests ─▶ by home shard ─▶ a script each, all in one pipeline ─▶ held
 //	                                                                ─▶ refused
@@ -78,7 +78,7 @@ func (s *Stock) endEmpty(ctx context.Context, requests []order.ReserveRequest, a
 	}
 }
 
-// Confirm implements order.Stock. For one hold it repeats the script and follows a moving Cluster slot.
+// Confirm implements order.Shards. For one hold it repeats the script and follows a moving Cluster slot.
 func (s *Stock) Confirm(ctx context.Context, holds []order.Hold) []error {
 	if len(holds) == 1 {
 		return []error{s.confirmOne(ctx, holds[0])}
@@ -92,7 +92,7 @@ func (s *Stock) Confirm(ctx context.Context, holds []order.Hold) []error {
 	return all
 }
 
-// Release implements order.Stock. For one hold it repeats the script and follows a moving Cluster slot.
+// Release implements order.Shards. For one hold it repeats the script and follows a moving Cluster slot.
 func (s *Stock) Release(ctx context.Context, holds []order.Hold) []error {
 	if len(holds) == 1 {
 		return []error{s.releaseOne(ctx, holds[0])}

@@ -37,7 +37,7 @@ func (q *Queue) AckCommitted(ctx context.Context, entries []order.Entry) []error
 	return all
 }
 
-// PutUnresolved implements order.UnresolvedOrders, in one round trip.
+// PutUnresolved implements order.Shards, in one round trip.
 func (s *Stock) PutUnresolved(ctx context.Context, orders []order.Order) []error {
 	if len(orders) == 1 {
 		return []error{s.putUnresolvedOne(ctx, orders[0])}

@@ -84,8 +84,7 @@ func New(o Options) *Core {
 		OnHeartbeat: o.OnHeartbeat,
 	})
 	c.ReconcilerDeps = order.ReconcilerDeps{
-		Holds: c.Stock, Stock: c.Stock, Restocker: c.Stock, Locker: o.Locker, Tx: o.DB,
-		Orders: o.DB, Outbox: o.DB, Sales: c.Cache, Now: o.Now, Log: o.Log,
+		Shards: c.Stock, DB: o.DB, Locker: o.Locker, Sales: c.Cache, Now: o.Now, Log: o.Log,
 	}
 	if o.Reconciler != nil {
 		c.ReconcilerDeps = o.Reconciler(c.ReconcilerDeps)
@@ -97,9 +96,9 @@ func New(o Options) *Core {
 
 // OrderDeps returns d with the core's parts where d has none.
 func (c *Core) OrderDeps(d order.Deps) order.Deps {
-	d.Sales, d.Stock = cmp.Or[order.Sales](d.Sales, c.Cache), cmp.Or[order.Stock](d.Stock, c.Stock)
-	d.Unresolved, d.Restocker = cmp.Or[order.UnresolvedOrders](d.Unresolved, c.Stock), cmp.Or[order.Restocker](d.Restocker, c.Stock)
-	d.Tx, d.Orders = cmp.Or[order.Transactor](d.Tx, c.o.DB), cmp.Or[order.Orders](d.Orders, c.o.DB)
+	d.Sales = cmp.Or[order.Sales](d.Sales, c.Cache)
+	d.Shards = cmp.Or[order.Shards](d.Shards, c.Stock)
+	d.DB = cmp.Or[order.Database](d.DB, c.o.DB)
 	d.Locker = cmp.Or(d.Locker, c.o.Locker)
 	if d.Committer == nil {
 		d.Committer = c.o.DB.Committer(store.CommitOptions{})

@@ -4,7 +4,7 @@
 // order of the steps:
 //
 //	order.Service ─▶ Hook [time] ─▶ reserve, lock, commit, confirm, release
-//	              ─▶ [time] order.Transactor ─▶ store: payment, cancellation, expiry
+//	              ─▶ [time] order.Database   ─▶ store: payment, cancellation, expiry
 package metrics
 
 import (

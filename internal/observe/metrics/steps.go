@@ -63,19 +63,19 @@ func firstError(step order.Step, all []*order.Attempt) error {
 	return nil
 }
 
-// Transactor measures begin to commit.
-func (m *Metrics) Transactor(t order.Transactor) order.Transactor {
-	return timedTransactor{t, m.timer("transaction")}
+// Database measures transactions from begin to commit.
+func (m *Metrics) Database(db order.Database) order.Database {
+	return timedDatabase{db, m.timer("transaction")}
 }
 
-type timedTransactor struct {
-	order.Transactor
+type timedDatabase struct {
+	order.Database
 	transaction timer
 }
 
-func (t timedTransactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+func (t timedDatabase) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	began := time.Now()
-	err := t.Transactor.InTx(ctx, work)
+	err := t.Database.InTx(ctx, work)
 	t.transaction.since(began, err)
 	return err
 }

@@ -11,10 +11,13 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// transactor answers with the error that it was made with.
-type transactor struct{ err error }
+// database has transactions that end with an error.
+type database struct {
+	order.Database
+	err error
+}
 
-func (s transactor) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
+func (s database) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
 	return errors.Join(work(ctx, nil), s.err)
 }
 
@@ -43,10 +46,10 @@ func TestHook_EachStep_IsOneObservationAndStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestTransactor_Transaction_IsMeasuredAndStaysAsItIs(t *testing.T) {
+func TestDatabase_Transaction_IsMeasuredAndStaysAsItIs(t *testing.T) {
 	for outcome, failed := range map[string]error{"ok": nil, "error": errAway} {
 		m, worked := metrics.New(), 0
-		err := m.Transactor(transactor{failed}).InTx(t.Context(), func(context.Context, order.Tx) error { worked++; return nil })
+		err := m.Database(database{err: failed}).InTx(t.Context(), func(context.Context, order.Tx) error { worked++; return nil })
 		require.ErrorIs(t, err, failed)
 		require.Equal(t, 1, worked)
 		require.Contains(t, served(t, m), `seckill_order_step_duration_seconds_count{outcome="`+outcome+`",step="transaction"} 1`)

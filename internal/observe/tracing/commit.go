@@ -13,25 +13,25 @@ import (
 // transaction is the name of the span from begin to commit, waiting for a group included.
 const transaction = "transaction"
 
-// Transactor makes a span of each transaction.
-func (t *Traces) Transactor(tx order.Transactor) order.Transactor {
+// Database makes a span of each transaction.
+func (t *Traces) Database(db order.Database) order.Database {
 	if t == nil {
-		return tx
+		return db
 	}
-	return transactor{tx, t}
+	return tracedDatabase{db, t}
 }
 
-type transactor struct {
-	order.Transactor
+type tracedDatabase struct {
+	order.Database
 	t *Traces
 }
 
-func (x transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+func (x tracedDatabase) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	if !traced(ctx) {
-		return x.Transactor.InTx(ctx, work)
+		return x.Database.InTx(ctx, work)
 	}
 	ctx, span := x.t.step(ctx, transaction, client)
-	err := x.Transactor.InTx(ctx, work)
+	err := x.Database.InTx(ctx, work)
 	end(span, err)
 	return err
 }

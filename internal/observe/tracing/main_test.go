@@ -44,7 +44,7 @@ func record(t testing.TB, o tracing.Options) recorded {
 func (r recorded) shop(s *shoptest.Shop) order.Deps {
 	d := s.Deps
 	d.Admission, d.Hooks = r.Admission(permits{}), []order.Hook{r.Hook()}
-	d.Tx = r.Transactor(d.Tx)
+	d.DB = r.Database(d.DB)
 	d.Committer = groups(s, r.OnTransaction())
 	return d
 }

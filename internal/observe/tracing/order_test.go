@@ -189,7 +189,7 @@ func TestALockThatIsLeftToItsLeaseHasNoUnlock(t *testing.T) {
 			c := s.Sell(t, 4, 1)
 			d := r.shop(s)
 			d.Committer = lostCommits{groups(s, r.OnTransaction())}
-			d.Orders = silent{d.Orders}
+			d.DB = silent{d.DB}
 			_, err := r.place(t, order.NewService(d), shoptest.Request(c, 7, "k"))
 			require.ErrorIs(t, err, order.ErrCommitUnknown)
 			require.Len(t, named(r.spans.Ended(), "lock"), 1)
@@ -209,6 +209,6 @@ func (l lostCommits) Place(ctx context.Context, all []*order.Attempt) {
 }
 
 // silent is a database that does not answer what became of an order.
-type silent struct{ order.Orders }
+type silent struct{ order.Database }
 
 func (silent) Void(context.Context, order.Order) error { return order.ErrUnavailable }

@@ -18,17 +18,17 @@ import (
 
 func attributeOf(key string, value int64) attribute.KeyValue { return attribute.Int64(key, value) }
 
-// transactor does nothing.
-type transactor struct{ order.Transactor }
+// database does nothing.
+type database struct{ order.Database }
 
-func (transactor) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
+func (database) InTx(context.Context, func(context.Context, order.Tx) error) error { return nil }
 
 // With traces off the order path is made of the very same parts.
 func TestOffNothingIsDecorated(t *testing.T) {
 	off, err := tracing.New(t.Context(), tracing.Options{Sample: 1})
 	require.NoError(t, err)
 	require.Nil(t, off)
-	require.Equal(t, order.Transactor(transactor{}), off.Transactor(transactor{}))
+	require.Equal(t, order.Database(database{}), off.Database(database{}))
 	require.Nil(t, off.Hook())
 	require.Equal(t, order.Admission(permits{}), off.Admission(permits{}))
 	require.Nil(t, off.OnTransaction(), "no transaction is gathered")

@@ -136,21 +136,24 @@ func TestADelayIsOverWithItsContext(t *testing.T) {
 	})
 }
 
-// committed is a transactor and its transaction, which record how they ended.
+// paid is a transaction in which every payment succeeds.
+type paid struct{ order.Tx }
+
+// committed is a database of one transaction, and records how that ended.
 type committed struct {
-	order.Tx
+	order.Database
 	done bool
 }
 
 func (c *committed) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
-	if err := work(ctx, c); err != nil {
+	if err := work(ctx, paid{}); err != nil {
 		return fmt.Errorf("rolled back: %w", err)
 	}
 	c.done = true
 	return nil
 }
 
-func (c *committed) Pay(context.Context, int64, int64, time.Time) (bool, error) { return true, nil }
+func (paid) Pay(context.Context, int64, int64, time.Time) (bool, error) { return true, nil }
 
 func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 	for spec, happened := range map[string]bool{
@@ -158,7 +161,7 @@ func TestACommitThatIsLostIsUnknownWhetherItHappenedOrNot(t *testing.T) {
 	} {
 		p, _ := armed(t, spec)
 		c := &committed{}
-		err := transactor{c, p}.InTx(t.Context(), func(context.Context, order.Tx) error { return nil })
+		err := database{c, p, ""}.InTx(t.Context(), func(context.Context, order.Tx) error { return nil })
 		require.ErrorIs(t, err, order.ErrCommitUnknown, spec)
 		assert.Equal(t, happened, c.done, spec)
 
@@ -196,7 +199,7 @@ func TestACommitIsNamedByWhatItsTransactionDid(t *testing.T) {
 		_, err := tx.Pay(ctx, 1, 2, time.Time{})
 		return err
 	}
-	require.ErrorIs(t, transactor{&committed{}, p}.InTx(t.Context(), pay), order.ErrCommitUnknown)
+	require.ErrorIs(t, database{&committed{}, p, ""}.InTx(t.Context(), pay), order.ErrCommitUnknown)
 	assert.Equal(t, map[string]int{"pay.commit.after:lose:1": 1}, p.State().Struck)
 }
 

@@ -11,10 +11,7 @@ import (
 // Service puts the points of a request around the order service's dependencies.
 func (p *Points) Service(parts order.Deps) order.Deps {
 	parts.Hooks = append([]order.Hook{p.hook}, parts.Hooks...) // around the others
-	parts.Unresolved = unresolvedOrders{parts.Unresolved, p}
-	parts.Restocker = restocker{parts.Restocker, p, ""}
-	parts.Tx = transactor{parts.Tx, p}
-	parts.Orders = orders{parts.Orders, p, ""}
+	parts.Shards, parts.DB = shards{parts.Shards, p, ""}, database{parts.DB, p, ""}
 	if parts.Queue != nil {
 		parts.Queue = queue{parts.Queue, p}
 	}
@@ -66,85 +63,70 @@ func (q queue) AckCommitted(ctx context.Context, entries []order.Entry) []error 
 
 // Reconciler puts the points of the background work around its dependencies.
 func (p *Points) Reconciler(parts order.ReconcilerDeps) order.ReconcilerDeps {
-	parts.Stock = stock{parts.Stock, p}
-	parts.Restocker = restocker{parts.Restocker, p, "relay."}
-	parts.Tx = transactor{parts.Tx, p}
-	parts.Orders = orders{parts.Orders, p, "reconcile."}
-	parts.Outbox = outbox{parts.Outbox, p}
+	parts.Shards, parts.DB = reconciled{shards{parts.Shards, p, "relay."}}, database{parts.DB, p, "reconcile."}
 	return parts
 }
 
 // Shards puts the points of a raise around the shards that coupons are loaded into.
-func (p *Points) Shards(parts coupon.Shards) coupon.Shards { return shards{parts, p} }
+func (p *Points) Shards(parts coupon.Shards) coupon.Shards { return loaded{parts, p} }
 
-type shards struct {
+type loaded struct {
 	coupon.Shards
 	p *Points
 }
 
 // Raise implements coupon.Shards.
-func (s shards) Raise(ctx context.Context, id, epoch int64, n int, raised int64) error {
-	return s.p.at(ctx, "raise", order.ErrUnavailable, func() error { return s.Shards.Raise(ctx, id, epoch, n, raised) })
+func (l loaded) Raise(ctx context.Context, id, epoch int64, n int, raised int64) error {
+	return l.p.at(ctx, "raise", order.ErrUnavailable, func() error { return l.Shards.Raise(ctx, id, epoch, n, raised) })
 }
 
-// stock is the stock of the reconciler. The steps of an order have the hook.
-type stock struct {
-	order.Stock
-	p *Points
-}
-
-// Confirm implements order.Stock.
-func (s stock) Confirm(ctx context.Context, holds []order.Hold) []error {
-	return s.p.atEach(ctx, len(holds), "reconcile.confirm", func() []error { return s.Stock.Confirm(ctx, holds) })
-}
-
-// Release implements order.Stock.
-func (s stock) Release(ctx context.Context, holds []order.Hold) []error {
-	return s.p.atEach(ctx, len(holds), "reconcile.release", func() []error { return s.Stock.Release(ctx, holds) })
-}
-
-type unresolvedOrders struct {
-	order.UnresolvedOrders
-	p *Points
-}
-
-// PutUnresolved implements order.UnresolvedOrders.
-func (t unresolvedOrders) PutUnresolved(ctx context.Context, orders []order.Order) []error {
-	return t.p.atEach(ctx, len(orders), "unresolved", func() []error { return t.UnresolvedOrders.PutUnresolved(ctx, orders) })
-}
-
-type restocker struct {
-	order.Restocker
+// shards have the points that are not those of a step, which the hook has.
+type shards struct {
+	order.Shards
 	p      *Points
-	prefix string
+	prefix string // of the point of Restock
 }
 
-// Restock implements order.Restocker.
-func (r restocker) Restock(ctx context.Context, back order.Restock) error {
-	return r.p.at(ctx, r.prefix+"restock", order.ErrUnavailable, func() error { return r.Restocker.Restock(ctx, back) })
+// PutUnresolved implements order.Shards.
+func (s shards) PutUnresolved(ctx context.Context, orders []order.Order) []error {
+	return s.p.atEach(ctx, len(orders), "unresolved", func() []error { return s.Shards.PutUnresolved(ctx, orders) })
 }
 
-type orders struct {
-	order.Orders
+// Restock implements order.Shards.
+func (s shards) Restock(ctx context.Context, back order.Restock) error {
+	return s.p.at(ctx, s.prefix+"restock", order.ErrUnavailable, func() error { return s.Shards.Restock(ctx, back) })
+}
+
+// reconciled are the shards of the reconciler, which takes no steps.
+type reconciled struct{ shards }
+
+// Confirm implements order.Shards.
+func (r reconciled) Confirm(ctx context.Context, holds []order.Hold) []error {
+	return r.p.atEach(ctx, len(holds), "reconcile.confirm", func() []error { return r.shards.Confirm(ctx, holds) })
+}
+
+// Release implements order.Shards.
+func (r reconciled) Release(ctx context.Context, holds []order.Hold) []error {
+	return r.p.atEach(ctx, len(holds), "reconcile.release", func() []error { return r.shards.Release(ctx, holds) })
+}
+
+// database has the points of the reconciler's calls and of payments, cancellations and expiries (tx.go).
+type database struct {
+	order.Database
 	p      *Points
-	prefix string
+	prefix string // of the point of Void
 }
 
-// Void implements order.Orders.
-func (o orders) Void(ctx context.Context, void order.Order) error {
-	err := o.p.at(ctx, o.prefix+"void", order.ErrUnavailable, func() error { return o.Orders.Void(ctx, void) })
+// Void implements order.Database.
+func (d database) Void(ctx context.Context, void order.Order) error {
+	err := d.p.at(ctx, d.prefix+"void", order.ErrUnavailable, func() error { return d.Database.Void(ctx, void) })
 	if err == nil || errors.Is(err, order.ErrDuplicate) {
-		o.p.witness.ends(void.Fence, nil)
+		d.p.witness.ends(void.Fence, nil)
 	}
 	return err
 }
 
-type outbox struct {
-	order.Outbox
-	p *Points
-}
-
-// Delivered implements order.Outbox.
-func (o outbox) Delivered(ctx context.Context, back ...order.Restock) error {
-	return o.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return o.Outbox.Delivered(ctx, back...) })
+// Delivered implements order.Database.
+func (d database) Delivered(ctx context.Context, back ...order.Restock) error {
+	return d.p.at(ctx, "relay.done", order.ErrUnavailable, func() error { return d.Database.Delivered(ctx, back...) })
 }

@@ -9,23 +9,18 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-type transactor struct {
-	order.Transactor
-	p *Points
-}
-
 // errNotSent is a COMMIT that never reached the server.
 var errNotSent = errors.New("faults: the commit was lost on its way")
 
-// InTx implements order.Transactor. The first statement names its purpose: a payment, a cancellation or an expiry. The
+// InTx implements order.Database. The first statement names its purpose: a payment, a cancellation or an expiry. The
 // points before a commit are crossed inside the transaction, those after it outside.
-func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
+func (d database) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
 	commit := ""
-	err := t.Transactor.InTx(context.WithValue(ctx, inside{}, true), func(ctx context.Context, inner order.Tx) error {
-		if err := t.p.hit(ctx, "begin.after", nil); err != nil {
+	err := d.Database.InTx(context.WithValue(ctx, inside{}, true), func(ctx context.Context, inner order.Tx) error {
+		if err := d.p.hit(ctx, "begin.after", nil); err != nil {
 			return err
 		}
-		w := &watched{Tx: inner, p: t.p}
+		w := &watched{Tx: inner, p: d.p}
 		if err := work(ctx, w); err != nil {
 			return err
 		}
@@ -33,11 +28,11 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 			return nil
 		}
 		commit = w.what + "commit"
-		if t.p.hit(ctx, commit+".before", nil) != nil {
+		if d.p.hit(ctx, commit+".before", nil) != nil {
 			return errNotSent
 		}
-		if action := t.p.pass(commit + ".during"); action != "" {
-			t.p.soon(action)
+		if action := d.p.pass(commit + ".during"); action != "" {
+			d.p.soon(action)
 		}
 		return nil
 	})
@@ -45,7 +40,7 @@ func (t transactor) InTx(ctx context.Context, work func(ctx context.Context, tx 
 	case errors.Is(err, errNotSent):
 		err = fmt.Errorf("%w: %w", order.ErrCommitUnknown, errCut)
 	case err == nil && commit != "":
-		err = t.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
+		err = d.p.hit(ctx, commit+".after", order.ErrCommitUnknown)
 	}
 	return err
 }

@@ -52,8 +52,8 @@ func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
 		"given back when the doubt is over": {func(p *Points, b lock.Backend, write func(context.Context, uint64, func()) error) {
 			p.Arm(Fault{Point: "commit.after", Action: Lose, Nth: 1})
 			require.ErrorIs(t, write(t.Context(), 1, nil), order.ErrCommitUnknown)
-			parts := p.Service(order.Deps{Orders: voids{}})
-			require.ErrorIs(t, parts.Orders.Void(t.Context(), order.Order{Fence: 1}), order.ErrDuplicate)
+			parts := p.Service(order.Deps{DB: voids{}})
+			require.ErrorIs(t, parts.DB.Void(t.Context(), order.Order{Fence: 1}), order.ErrDuplicate)
 			assert.NoError(t, b.Release(t.Context(), "user:1", "token"))
 		}, nil},
 		"two users have the same fence": {func(_ *Points, b lock.Backend, write func(context.Context, uint64, func()) error) {
@@ -87,24 +87,24 @@ func placements(p *Points) func(ctx context.Context, fence uint64, during func()
 }
 
 // fenced is a store whose transactions succeed.
-type fenced struct{ order.Tx }
+type fenced struct{ order.Database }
 
 func (f fenced) InTx(ctx context.Context, work func(context.Context, order.Tx) error) error {
-	return work(ctx, f)
+	return work(ctx, nil)
 }
 
 // voids has an order for every request.
-type voids struct{ order.Orders }
+type voids struct{ order.Database }
 
 func (voids) Void(context.Context, order.Order) error { return order.ErrDuplicate }
 
 func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
 	p := &Points{}
-	parts, one := p.Service(order.Deps{Tx: fenced{}}), []*order.Attempt{{}}
+	parts, one := p.Service(order.Deps{DB: fenced{}}), []*order.Attempt{{}}
 	ask := func(ctx context.Context) { p.hook(ctx, order.StepLock, one, func(context.Context) {}) }
 	ask(t.Context())
 	require.Empty(t, p.State().Broken)
-	require.NoError(t, parts.Tx.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { ask(ctx); return nil }))
+	require.NoError(t, parts.DB.InTx(t.Context(), func(ctx context.Context, _ order.Tx) error { ask(ctx); return nil }))
 	require.Equal(t, map[string]int{lockInside: 1}, p.State().Broken)
 	p.hook(t.Context(), order.StepCommit, one, ask)
 	require.Equal(t, map[string]int{lockInside: 2}, p.State().Broken)

@@ -97,10 +97,10 @@ func openShop(run *Run, meet time.Duration, leasesLost bool, off []defence) *app
 			return n
 		}
 	}
-	committer := &transactor{Transactor: db, off: off, within: meet, met: map[int64]chan struct{}{}}
+	committer := &transactor{Database: db, off: off, within: meet, met: map[int64]chan struct{}{}}
 	for range crowdTaps {
 		s.services = append(s.services, order.NewService(path.OrderDeps(order.Deps{
-			Stock: shards{path.Stock, slices.Contains(off, account)}, Locker: lockerWithout(run, off, leasesLost, client),
+			Shards: shards{path.Stock, slices.Contains(off, account)}, Locker: lockerWithout(run, off, leasesLost, client),
 			Committer: committer, IDs: numbers, PayWithin: time.Hour, Cleanup: longWait,
 		})))
 	}

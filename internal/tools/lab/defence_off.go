@@ -27,7 +27,7 @@ const longWait = 15 * time.Second
 
 // shards is the stock without its account of the buyers.
 type shards struct {
-	order.Stock
+	order.Shards
 	noAccount bool
 }
 
@@ -38,7 +38,7 @@ func (s shards) Reserve(ctx context.Context, requests []order.ReserveRequest) []
 			requests[i].Limit = 1000
 		}
 	}
-	return s.Stock.Reserve(ctx, requests)
+	return s.Shards.Reserve(ctx, requests)
 }
 
 // loader loads more units than there are, so that no counter runs out.
@@ -98,7 +98,7 @@ func (f lossyLocker) Do(ctx context.Context, key string, work func(context.Conte
 // transactor begins transactions without some of their checks, in which the requests of one user
 // meet after they have counted.
 type transactor struct {
-	order.Transactor
+	order.Database
 	off    []defence
 	within time.Duration // how long a request waits for another
 	slots  atomic.Int64
@@ -107,9 +107,9 @@ type transactor struct {
 	met map[int64]chan struct{} // by user, while one request waits
 }
 
-// InTx implements order.Transactor on such transactions.
+// InTx implements order.Database on such transactions.
 func (t *transactor) InTx(ctx context.Context, work func(ctx context.Context, tx order.Tx) error) error {
-	return t.Transactor.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return work(ctx, labTx{tx, t}) })
+	return t.Database.InTx(ctx, func(ctx context.Context, tx order.Tx) error { return work(ctx, labTx{tx, t}) })
 }
 
 // The time for which a request waits for another of its user: short where the other is refused

@@ -50,7 +50,7 @@ var places = map[string]harness.Place{
 		"a holder takes its lease for lost by its own clock, a margin before its end", "持有者按自己的时钟、提前一段余量认定租约已丢失"),
 	"lost-reply": at("internal/platform/redisconn/redisconn.go", "MaxRetries: never,",
 		"the client asks nothing twice; a repetition is recognised by its request id", "客户端从不自动重试，重复的请求按请求号识别"),
-	"ambiguous-commit": at("internal/order/outcome.go", "switch voided := s.orders.Void(ctx, *o); {",
+	"ambiguous-commit": at("internal/order/outcome.go", "switch voided := s.db.Void(ctx, *o); {",
 		"a void row with the same request id decides what became of the commit", "以相同请求号插入一行作废订单，由数据库裁决提交的结果"),
 	"after-deadlock": at("internal/store/errors.go", "1213,             // deadlock",
 		"the whole transaction is rolled back and run again from its begin", "整个事务回滚，从头再来"),
