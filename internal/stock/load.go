@@ -252,9 +252,22 @@ func (s *Stock) runEach(ctx context.Context, sc script, l coupon.Load, steps []s
 
 // Loaded reports whether every shard is open with the epoch, on the server that it was loaded on or
 // moved to. Loaded calls all shards at once. One that does not respond is an error, even if the others
-// respond.
-// One in which a script was cut short is not as it was loaded.
+// respond. A shard in which a script was cut short is not as it was loaded.
 func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (bool, error) {
+	loaded, elsewhere, err := s.look(ctx, couponID, epoch, shards)
+	if err != nil || !loaded || len(elsewhere) == 0 {
+		return loaded, err
+	}
+	if adopted, err := s.adopt(ctx, couponID, epoch, elsewhere); adopted || err != nil {
+		return adopted, err
+	}
+	// Another instance may have noted the move since, and the old server may have ended after that.
+	loaded, elsewhere, err = s.look(ctx, couponID, epoch, shards)
+	return loaded && len(elsewhere) == 0, err
+}
+
+// look asks each shard whether it is open with the epoch, and returns those that are on another server than noted.
+func (s *Stock) look(ctx context.Context, couponID, epoch int64, shards int) (loaded bool, elsewhere []moved, err error) {
 	answers := make([]*redis.Cmd, shards)
 	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for shard := range answers {
@@ -262,8 +275,7 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 		}
 		return nil
 	})
-	loaded := shards > 0 && !s.isHalfDone(couponID, epoch)
-	var elsewhere []moved
+	loaded = shards > 0 && !s.isHalfDone(couponID, epoch)
 	for shard, cmd := range answers {
 		answer, err := cmd.StringSlice()
 		if err == nil && len(answer) > 1 {
@@ -273,12 +285,9 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 		}
 		if err != nil {
 			s.noteLayout(shard, couponID, err)
-			return false, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
+			return false, nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
 		}
 		loaded = loaded && (answer[0] == "YES" || answer[0] == "MOVED")
 	}
-	if !loaded || len(elsewhere) == 0 {
-		return loaded, nil
-	}
-	return s.adopt(ctx, couponID, epoch, elsewhere)
+	return loaded, elsewhere, nil
 }

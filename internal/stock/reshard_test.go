@@ -1,9 +1,12 @@
 package stock
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/testing/testservers"
@@ -56,6 +59,42 @@ func TestAHalfMovedShardStopsNoOther(t *testing.T) {
 	c.requireSelling(0, 1, 2, 3)
 	c.requireRefused(1_000_000, 0, 0, 0)
 	c.requireAccounts()
+}
+
+// afterPipeline calls then after the first pipeline of a client.
+type afterPipeline struct {
+	once sync.Once
+	then func()
+}
+
+func (a *afterPipeline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a *afterPipeline) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (a *afterPipeline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, all []redis.Cmder) error {
+		err := next(ctx, all)
+		a.once.Do(a.then)
+		return err
+	}
+}
+
+// Two instances look at a shard that was moved. The second note of the move must not look like a lost shard, because a
+// lost shard is loaded again, and its orders in progress fail.
+func TestLoaded_AnotherInstanceNotesTheMove_IsLoaded(t *testing.T) {
+	cluster := testservers.Cluster(t)
+	backend := backends["a cluster"](t)
+	s := closed(t, dial(t, backend), 40, 2)
+	require.NoError(t, s.Load(t.Context(), s.load))
+	from, to, slot := bothMasters(t, cluster, tag(s.load.CouponID, 0)+"stock")
+	require.NoError(t, cluster.OpenSlot(t.Context(), slot, from, to))
+	require.NoError(t, cluster.MoveSlot(t.Context(), slot, from, to))
+	slow := dial(t, backend)
+	other := New(slow, Options{RefusalTTL: longFlag})
+	slow.AddHook(&afterPipeline{then: func() { s.requireLoadedSoon(true) }})
+	loaded, err := other.Loaded(t.Context(), s.load.CouponID, s.load.Epoch, s.load.Shards)
+	require.NoError(t, err)
+	require.True(t, loaded)
 }
 
 // While a slot is open its coupon can be loaded, for the first time and again.
