@@ -1,6 +1,6 @@
-// Package sql carries the migrations of the database schema, a folder per dialect,
-// inside the binary. Each file changes one thing, because the DDL of MySQL is not
-// transactional: a migration that fails has done nothing or all of it.
+// Package sql carries the database schema and its migrations, a folder per dialect, inside the binary. The first file
+// makes the whole schema. Each later file changes one thing, because the DDL of MySQL is not transactional: a migration
+// that fails has done nothing or all of it.
 package sql
 
 import "embed"

@@ -9,22 +9,30 @@ import (
 	"log/slog"
 
 	"github.com/pressly/goose/v3"
-
-	files "example.com/seckill/sql"
 )
 
 // Why the schema does not suit the program.
 var (
-	ErrSchemaOld = errors.New("the database's schema is older than this program: run seckill migrate")
-	ErrSchemaNew = errors.New("the database's schema is newer than this program: run a newer seckill")
+	ErrSchemaOld    = errors.New("the database's schema is older than this program: run seckill migrate")
+	ErrSchemaNew    = errors.New("the database's schema is newer than this program: run a newer seckill")
+	ErrSchemaTooOld = errors.New("the database's schema is too old for this program")
 )
 
 func (s *Store) migrations() (*goose.Provider, error) { return s.migrationsOn(s.pools[0]) }
 
-func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
-	folder, err := fs.Sub(files.Migrations, string(s.dialect))
+// migrationFolder holds the migrations of the store's dialect.
+func (s *Store) migrationFolder() (fs.FS, error) {
+	folder, err := fs.Sub(s.migrationFiles, string(s.dialect))
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
+	}
+	return folder, nil
+}
+
+func (s *Store) migrationsOn(pool *sql.DB) (*goose.Provider, error) {
+	folder, err := s.migrationFolder()
+	if err != nil {
+		return nil, err
 	}
 	dialect, options := goose.DialectMySQL, []goose.ProviderOption{
 		goose.WithDisableGlobalRegistry(true), goose.WithSessionLocker(migrationLock{s.log}),
@@ -56,19 +64,35 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the schema's version: %w", err)
 	}
-	if latest := latest(p); current > latest {
-		return nil, fmt.Errorf("%w (it is %d, this program knows %d)", ErrSchemaNew, current, latest)
+	if err := checkVersion(p, current); err != nil && !errors.Is(err, ErrSchemaOld) {
+		return nil, err
 	}
-	applied, err = resumeMigrations(ctx, p, pool, migrationLock{s.log})
+	folder, err := s.migrationFolder()
+	if err != nil {
+		return nil, err
+	}
+	applied, err = resumeMigrations(ctx, p, pool, folder, migrationLock{s.log})
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", err)
 	}
 	return applied, nil
 }
 
-func latest(p *goose.Provider) int64 {
+// checkVersion returns nil if the schema's version is that of the latest migration. Migrate can upgrade a schema with
+// ErrSchemaOld. It cannot upgrade one with ErrSchemaTooOld, whose next migration the program does not have.
+func checkVersion(p *goose.Provider, current int64) error {
 	sources := p.ListSources()
-	return sources[len(sources)-1].Version
+	first, latest := sources[0].Version, sources[len(sources)-1].Version
+	switch {
+	case current > 0 && current < first:
+		return fmt.Errorf("%w: first run seckill migrate of an earlier revision, with a build that still has migrations 1 to %d "+
+			"(it is %d, this program starts at %d)", ErrSchemaTooOld, first-1, current, first)
+	case current < latest:
+		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaOld, current, latest)
+	case current > latest:
+		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaNew, current, latest)
+	}
+	return nil
 }
 
 // migrationLock is a named lock of the server, held by the connection that migrates,
@@ -106,7 +130,7 @@ func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// CheckSchema says ErrSchemaOld or ErrSchemaNew if the schema is not this program's.
+// CheckSchema returns ErrSchemaOld, ErrSchemaNew or ErrSchemaTooOld if the schema is not this program's.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	p, err := s.migrations()
 	if err != nil {
@@ -116,13 +140,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch latest := latest(p); {
-	case current < latest:
-		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaOld, current, latest)
-	case current > latest:
-		return fmt.Errorf("%w (it is %d, this program wants %d)", ErrSchemaNew, current, latest)
-	}
-	return nil
+	return checkVersion(p, current)
 }
 
 // version reads goose's table without making it: a check changes nothing.

@@ -23,6 +23,16 @@ func atVersion(t *testing.T, s *subject, version int64) {
 	require.NoError(t, err)
 }
 
+// atVersion18 brings an empty database to version 18, with the versions that its programs recorded.
+func atVersion18(t *testing.T, s *subject) {
+	t.Helper()
+	atVersion(t, s, beforeMerge)
+	raw(t, s, "DELETE FROM goose_db_version WHERE version_id = ?", beforeMerge)
+	for version := 1; version <= beforeMerge; version++ {
+		raw(t, s, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (?, 1)", version)
+	}
+}
+
 // splitBy moves the units that are left of a coupon into the rows of its shards, as a program of version 18 did
 // that was configured so.
 func splitBy(t *testing.T, s *subject, c coupon.Coupon, epoch int64) {
@@ -38,7 +48,7 @@ func splitBy(t *testing.T, s *subject, c coupon.Coupon, epoch int64) {
 
 func TestMigrate_UnitsInRowsOfShards_MovesThemIntoTheCouponsRow(t *testing.T) {
 	emptyBoth(t, func(t *testing.T, s *subject) {
-		atVersion(t, s, beforeMerge)
+		atVersion18(t, s)
 		sales := map[string]coupon.Coupon{}
 		for _, name := range []string{"never split", "draft", "on sale", "paused", "ended", "raised", "older epoch in its rows", "rows not counted", "sold out"} {
 			c := onSale(t, s, 11)
@@ -70,7 +80,7 @@ func TestMigrate_UnitsInRowsOfShards_MovesThemIntoTheCouponsRow(t *testing.T) {
 
 		applied, err := s.Migrate(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, every(t, s)[beforeMerge:], applied)
+		require.Equal(t, []string{"00019_coupon_stock_merged.sql"}, applied)
 		require.Zero(t, rowsIn(t, s, "coupon_stock"))
 		for name, c := range sales {
 			t.Run(name, func(t *testing.T) {
@@ -110,7 +120,7 @@ func sellsOut(t *testing.T, s *subject, c coupon.Coupon, units int64) {
 // An instance of version 18 may have an open transaction that has taken a unit of a shard's row.
 func TestMigrate_OpenOrderFromAShardsRow_IsWaitedFor(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t)})
-	atVersion(t, s, beforeMerge)
+	atVersion18(t, s)
 	c := onSale(t, s, 10)
 	splitBy(t, s, c, c.Epoch)
 	o := rowOfOrder(wish(c, 1, 1))

@@ -5,14 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 )
 
-// What the server says of a change that is made already (https://mariadb.com/kb/en/mariadb-error-codes/).
+// Errors of the server for a change that is made already (https://mariadb.com/kb/en/mariadb-error-codes/).
 const (
 	errTableExists  = 1050
 	errColumnExists = 1060
@@ -21,16 +23,17 @@ const (
 	errNoTable      = 1146
 )
 
-var tableOfMessage = regexp.MustCompile(`'(?:[^']*\.)?(\w+)'`)
+var createdTable = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 
 // maxResumes bounds how often one run resumes: runs that wait for each other may each meet the same
 // change.
 const maxResumes = 100
 
-// resumeMigrations applies every migration that is missing, also one whose change is there already
-// because an earlier run was killed: a statement that defines a table commits by itself, before its
-// version is written.
-func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB, lock migrationLock) (applied []string, err error) {
+// resumeMigrations applies every migration that is missing. The change of a missing migration may be there already,
+// because an earlier run was killed. A statement that defines a table commits by itself, before the version is written.
+func resumeMigrations(
+	ctx context.Context, p *goose.Provider, pool *sql.DB, folder fs.FS, lock migrationLock,
+) (applied []string, err error) {
 	for resumes := 0; ; resumes++ {
 		results, err := p.Up(ctx)
 		var failed *goose.PartialError
@@ -44,7 +47,7 @@ func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB, lock
 		if !isPartial || resumes == maxResumes {
 			return applied, err //nolint:wrapcheck // Migrate does
 		}
-		written, err := resume(ctx, pool, lock, failed)
+		written, err := resume(ctx, pool, folder, lock, failed)
 		if err != nil {
 			return applied, err
 		}
@@ -54,12 +57,14 @@ func resumeMigrations(ctx context.Context, p *goose.Provider, pool *sql.DB, lock
 	}
 }
 
-// resume clears the way after a migration that failed because its change is there already, or returns why
-// it failed. It reports whether it wrote the version; where it did not, the migration is to be tried again.
+// resume clears the way after a migration that failed because its change is there already. For another failure it
+// returns the error. It reports whether it wrote the version. If it did not, the caller tries the migration again.
 //
-// A change of a table is whole or not made. A table without a version has no rows yet, and is dropped, so
-// that it gets the columns that this program knows.
-func resume(ctx context.Context, pool *sql.DB, lock migrationLock, failed *goose.PartialError) (written bool, err error) {
+// A change of a table is whole or not made. Tables without a version have no rows, and are dropped, so that they get
+// the columns that this program knows.
+func resume(
+	ctx context.Context, pool *sql.DB, folder fs.FS, lock migrationLock, failed *goose.PartialError,
+) (written bool, err error) {
 	var refusal *mysql.MySQLError
 	if !errors.As(failed.Err, &refusal) {
 		return false, failed
@@ -87,7 +92,7 @@ func resume(ctx context.Context, pool *sql.DB, lock migrationLock, failed *goose
 	}
 	switch refusal.Number {
 	case errTableExists:
-		return false, dropEmpty(ctx, conn, refusal, failed)
+		return false, dropEmpty(ctx, conn, folder, failed)
 	case errColumnExists, errKeyExists, errKeyIsGone:
 		if err := versions.Insert(ctx, conn, database.InsertRequest{Version: version}); err != nil {
 			return false, fmt.Errorf("write version %d: %w", version, err)
@@ -97,27 +102,37 @@ func resume(ctx context.Context, pool *sql.DB, lock migrationLock, failed *goose
 	return false, failed
 }
 
-// dropEmpty drops the table that the refusal names, unless it has rows.
-func dropEmpty(ctx context.Context, conn *sql.Conn, refusal *mysql.MySQLError, failed error) error {
-	named := tableOfMessage.FindStringSubmatch(refusal.Message)
-	if named == nil {
-		return failed
-	}
-	table := "`" + named[1] + "`" // of the server's own words
-	var rows int
-	err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+" LIMIT 1) AS first_row").Scan(&rows)
-	var refused *mysql.MySQLError
-	if errors.As(err, &refused) && refused.Number == errNoTable {
-		return nil // another run has dropped it
-	}
+// dropEmpty drops all tables that the failed migration makes, unless one of them has rows.
+func dropEmpty(ctx context.Context, conn *sql.Conn, folder fs.FS, failed *goose.PartialError) error {
+	text, err := fs.ReadFile(folder, failed.Failed.Source.Path)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	if rows > 0 {
-		return fmt.Errorf("table %s has rows, and no migration has written that it made it: "+
-			"use an empty database, or move it away: %w", named[1], failed)
+	made := createdTable.FindAllStringSubmatch(string(text), -1)
+	if len(made) == 0 {
+		return failed
 	}
-	if _, err := conn.ExecContext(ctx, "DROP TABLE "+table); err != nil {
+	var tables []string
+	for _, match := range made {
+		table := match[1]
+		var rows int
+		err := conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+" LIMIT 1) AS first_row").Scan(&rows)
+		var refused *mysql.MySQLError
+		switch {
+		case errors.As(err, &refused) && refused.Number == errNoTable:
+			continue
+		case err != nil:
+			return errors.Join(failed, err)
+		case rows > 0:
+			return fmt.Errorf("table %s has rows, and no migration has written that it made it: "+
+				"use an empty database, or move it away: %w", table, failed)
+		}
+		tables = append(tables, table)
+	}
+	if len(tables) == 0 {
+		return nil // another run has dropped them
+	}
+	if _, err := conn.ExecContext(ctx, "DROP TABLE "+strings.Join(tables, ", ")); err != nil {
 		return errors.Join(failed, err)
 	}
 	return nil

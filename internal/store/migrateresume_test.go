@@ -72,52 +72,98 @@ func deployment(t *testing.T, s *subject) (id string) {
 	return id
 }
 
-// Each migration was killed once between its change and its version.
+// laterMigrations change the schema in each way that a killed migration can be resumed after.
+var laterMigrations = []string{
+	"CREATE TABLE later (id BIGINT NOT NULL, PRIMARY KEY (id));",
+	"ALTER TABLE later ADD COLUMN name INT NOT NULL DEFAULT 0;",
+	"ALTER TABLE later ADD KEY later_name (name);",
+	"ALTER TABLE stock_returns DROP KEY stock_returns_epoch;",
+	"ALTER TABLE orders DROP KEY orders_user, ADD KEY orders_user (user_id, id, status);",
+	"INSERT INTO later (id) SELECT 1 FROM (SELECT 1) AS one WHERE NOT EXISTS (SELECT 1 FROM later);",
+	"CREATE TABLE one (id BIGINT NOT NULL);\nCREATE TABLE two (id BIGINT NOT NULL);\nCREATE TABLE three (id BIGINT NOT NULL);",
+}
+
+// Each migration is killed once between its change and its version. The change of migration 18 ends with its version.
 func TestAMigrationThatWasKilledIsResumed(t *testing.T) {
-	whole := schema(t, migrated(t, Options{MySQL: testservers.DSN(t)}))
-	names := every(t, opened(t, Options{MySQL: testservers.DSN(t)}))
+	open := func(t *testing.T, dsn string) *subject {
+		s := opened(t, Options{MySQL: dsn})
+		withMigrations(t, s, laterMigrations...)
+		return s
+	}
+	complete := open(t, testservers.DSN(t))
+	names := every(t, complete)
+	_, err := complete.Migrate(t.Context())
+	require.NoError(t, err)
+	whole := schema(t, complete)
 	for n, name := range names {
+		if n == 0 {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := testservers.DSN(t)
-			s := opened(t, Options{MySQL: dsn})
-			p, err := s.migrations()
-			require.NoError(t, err)
-			_, err = p.UpTo(t.Context(), int64(n+1))
-			require.NoError(t, err)
-			raw(t, s, "DELETE FROM goose_db_version WHERE version_id = ?", n+1)
-			migrateAtOnceFrom(t, names[n:], s, opened(t, Options{MySQL: dsn}))
+			s := open(t, dsn)
+			version := latest(t, s) - int64(len(names)-1-n)
+			atVersion(t, s, version)
+			raw(t, s, "DELETE FROM goose_db_version WHERE version_id = ?", version)
+			migrateAtOnceFrom(t, names[n:], s, open(t, dsn))
 			require.Equal(t, whole, schema(t, s))
 			placed(t, s, onSale(t, s, 1), 1, 1)
 		})
 	}
 }
 
-// Somebody's table is not taken for ours.
+// Migration 18 is killed after each of its statements. Its last statement is a row, which the server rolls back.
+func TestMigrate_SchemaIsHalfMade_MakesItAgain(t *testing.T) {
+	whole := schema(t, onMariaDB(t))
+	text, err := files.Migrations.ReadFile("mysql/00018_schema.sql")
+	require.NoError(t, err)
+	statements := strings.SplitAfter(string(text), ";\n")
+	statements = statements[:len(statements)-1]
+	require.Contains(t, statements[len(statements)-1], "INSERT INTO deployment")
+	for n := 1; n <= len(statements); n++ {
+		t.Run(fmt.Sprintf("%d statements", n), func(t *testing.T) {
+			t.Parallel()
+			s := opened(t, Options{MySQL: testservers.DSN(t)})
+			killed := session(t, s, statements[:n]...)
+			require.NoError(t, killed.Rollback())
+			applied, err := s.Migrate(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, every(t, s), applied)
+			require.Equal(t, whole, schema(t, s))
+			require.EqualValues(t, 1, rowsIn(t, s, "deployment"))
+			placed(t, s, onSale(t, s, 1), 1, 1)
+		})
+	}
+}
+
+// A table with rows belongs to another program. The run changes no table then.
 func TestATableWithRowsThatNoMigrationMadeIsLeftAlone(t *testing.T) {
 	s := opened(t, Options{MySQL: testservers.DSN(t)})
 	raw(t, s, "CREATE TABLE orders (number INT)")
 	raw(t, s, "INSERT INTO orders VALUES (1)")
-	applied, err := s.Migrate(t.Context())
-	require.ErrorContains(t, err, "table orders has rows")
-	require.Equal(t, []string{"00001_coupons.sql"}, applied)
+	for range 2 {
+		applied, err := s.Migrate(t.Context())
+		require.ErrorContains(t, err, "table orders has rows")
+		require.Empty(t, applied)
+		require.Equal(t, []string{"coupons", "orders"}, tables(t, s))
+	}
 	var number int
 	require.NoError(t, s.write.Raw("SELECT number FROM orders").Scan(&number).Error)
 	require.Equal(t, 1, number)
+	raw(t, s, "DROP TABLE orders") // the operator moves it away
+	applied, err := s.Migrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, every(t, s), applied)
 }
 
 func TestAMigrationThatFailsForAnotherReasonIsNotResumed(t *testing.T) {
-	s := opened(t, Options{MySQL: testservers.DSN(t)})
-	p, err := s.migrations()
-	require.NoError(t, err)
-	_, err = p.UpTo(t.Context(), 6)
-	require.NoError(t, err)
-	raw(t, s, "DROP TABLE coupons")
-	_, err = s.Migrate(t.Context())
-	require.ErrorContains(t, err, "version:7")
-	files, err := files.Migrations.ReadDir(string(s.dialect))
-	require.NoError(t, err)
+	s := onMariaDB(t)
+	last := latest(t, s)
+	withMigrations(t, s, "ALTER TABLE nosuch ADD COLUMN name INT;")
+	_, err := s.Migrate(t.Context())
+	require.ErrorContains(t, err, fmt.Sprintf("version:%d", last+1))
 	err = s.CheckSchema(t.Context())
 	require.ErrorIs(t, err, ErrSchemaOld)
-	require.ErrorContains(t, err, fmt.Sprintf("it is 6, this program wants %d", len(files)))
+	require.ErrorContains(t, err, fmt.Sprintf("it is %d, this program wants %d", last, last+1))
 }

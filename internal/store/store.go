@@ -17,6 +17,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"strconv"
@@ -29,6 +30,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"example.com/seckill/internal/platform/mysqlconn"
+	files "example.com/seckill/sql"
 )
 
 // Options say which database, and how it is used.
@@ -60,6 +62,7 @@ type Store struct {
 	byRequest          *orderLoader
 	pools              []*sql.DB
 	migrationConnector sqldriver.Connector // connects without limits, for migrations; nil on SQLite
+	migrationFiles     fs.FS               // a folder for each dialect
 	stopBreaker        func()              // nil on SQLite, which is in this process
 }
 
@@ -83,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.txTimeout, s.clock, s.log = o.TxTimeout, o.Now, o.Log
+	s.txTimeout, s.clock, s.log, s.migrationFiles = o.TxTimeout, o.Now, o.Log, files.Migrations
 	s.byID = s.newLoader(orderByID, func(r orderRow) any { return r.ID })
 	s.byRequest = s.newLoader(orderByRequest, func(r orderRow) any { return r.RequestID })
 	if err := s.pools[0].PingContext(ctx); err != nil {

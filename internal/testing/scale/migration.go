@@ -8,13 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/seckill/internal/testing/gobuild"
 )
 
-// nextSchema is what the next version of the program does to the schema: as heavy a change of the largest
-// table as there can be, which writes every row and every index of it anew. It is undone by endOfNext.
+// nextSchema is the migration of the next version of the program. It is the heaviest change of the largest table: the
+// server writes every row and every index again. endOfNext undoes it.
 const nextSchema = `-- +goose Up
 ALTER TABLE orders FORCE, ADD KEY orders_of_next (coupon_id, status);
 
@@ -22,22 +23,22 @@ ALTER TABLE orders FORCE, ADD KEY orders_of_next (coupon_id, status);
 ALTER TABLE orders DROP KEY orders_of_next;
 `
 
-// next builds the next version of the program: this one, which knows a migration more.
+// next builds the next version of the program: this version with one more migration.
 func (s *sale) next(ctx context.Context) (_ string, err error) {
 	if s.nextProgram != "" {
 		return "", nil
 	}
-	folder := filepath.Join(s.Root, "sql", "mysql")
-	known, err := os.ReadDir(folder)
+	version, err := lastVersion(filepath.Join(s.Root, "sql", "mysql"))
 	if err != nil {
-		return "", fmt.Errorf("look for migrations: %w", err)
+		return "", err
 	}
+	version++
 	for _, dialect := range []string{"mysql", "sqlite"} { // the two have the same versions
 		if err := os.WriteFile(s.schemaFile(dialect), []byte(nextSchema), 0o600); err != nil {
 			return "", fmt.Errorf("write a migration: %w", err)
 		}
 	}
-	name := fmt.Sprintf("%05d_next.sql", len(known)+1)
+	name := fmt.Sprintf("%05d_next.sql", version)
 	root, err := filepath.Abs(s.Root)
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
@@ -57,14 +58,31 @@ func (s *sale) next(ctx context.Context) (_ string, err error) {
 	if err := gobuild.Build(ctx, s.Root, program, "./cmd/seckill", gobuild.Tags, "-ldflags=-w", "-overlay="+file); err != nil {
 		return "", err
 	}
-	s.nextProgram, s.nextVersion = program, len(known)+1
+	s.nextProgram, s.nextVersion = program, version
 	return "", nil
+}
+
+// lastVersion returns the version of the last migration in a folder.
+func lastVersion(folder string) (version int, err error) {
+	known, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, fmt.Errorf("look for migrations: %w", err)
+	}
+	if len(known) == 0 {
+		return 0, fmt.Errorf("look for migrations: %s is empty", folder)
+	}
+	name := known[len(known)-1].Name()
+	number, _, _ := strings.Cut(name, "_")
+	if version, err = strconv.Atoi(number); err != nil {
+		return 0, fmt.Errorf("look for migrations: %s does not start with a version: %w", name, err)
+	}
+	return version, nil
 }
 
 func (s *sale) schemaFile(dialect string) string { return filepath.Join(s.dir, dialect+".sql") }
 
-// migrate migrates the database for the next version of the program while this one sells on it. The first
-// run is killed while it alters the table, and the second goes on.
+// migrate migrates the database for the next version of the program while this version sells on it. It kills the first
+// run while that run alters the table, and the second run resumes.
 func (s *sale) migrate(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
 	err := timed(&r.Took, func() error {
@@ -82,7 +100,7 @@ func (s *sale) migrate(ctx context.Context, r *Row) error {
 	return errors.Join(err, s.endOfNext(context.WithoutCancel(ctx)))
 }
 
-// killMigration begins to migrate and kills that as soon as the table is altered, or is altered already.
+// killMigration starts to migrate and kills the run as soon as the server alters the table.
 func (s *sale) killMigration(ctx context.Context) (after time.Duration, err error) {
 	began := time.Now()
 	within, kill := context.WithCancelCause(ctx)
@@ -106,7 +124,8 @@ func (s *sale) killMigration(ctx context.Context) (after time.Duration, err erro
 	return time.Since(began), err
 }
 
-// migrated holds what the second run printed, and what the database has, against what the next version wants.
+// migrated returns an error if the database does not have the schema of the next version. The error quotes the output
+// of the second run.
 func (s *sale) migrated(ctx context.Context, said string) error {
 	var version int
 	var hasKey bool
@@ -122,7 +141,7 @@ func (s *sale) migrated(ctx context.Context, said string) error {
 	return nil
 }
 
-// endOfNext takes the next version away again: the commands of this one would refuse its schema.
+// endOfNext removes the next version from the database, because the commands of this version would reject its schema.
 func (s *sale) endOfNext(ctx context.Context) error {
 	if err := s.exec(ctx, "DELETE FROM goose_db_version WHERE version_id = "+strconv.Itoa(s.nextVersion)); err != nil {
 		return fmt.Errorf("take the next version away: %w", err)

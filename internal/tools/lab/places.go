@@ -59,7 +59,7 @@ var places = map[string]harness.Place{
 	"for-update-missing-row": at("internal/store/statements.go", fenceRow,
 		"no locking read of a row that may be missing: READ COMMITTED has no gap locks, and the row is inserted if it is not there",
 		"不对可能不存在的行加锁读：读已提交没有间隙锁，没有行就插入"),
-	"foreign-key-hot-row": at("sql/mysql/00002_orders.sql", "no foreign key to coupons",
+	"foreign-key-hot-row": at("sql/mysql/00018_schema.sql", "There is no foreign key to coupons.",
 		"an order does not touch the coupon's row before its turn", "插入订单不会提前碰优惠券那一行"),
 	"hot-row-last": at("internal/store/statements.go",
 		"err := t.execBatch(ctx, slices.Concat(fences, t.insertOrders(group), t.takeStock(lots, &lowered))...)",
@@ -89,6 +89,6 @@ var places = map[string]harness.Place{
 	"no-siblings": at("internal/stock/borrow.go",
 		"func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (order.Hold, error) {",
 		"an empty home borrows, and sold out is said when every shard was seen empty", "主分片空了就向兄弟借；看过所有分片都空才说售罄"),
-	"defence-in-depth": at("sql/mysql/00002_orders.sql", "UNIQUE KEY orders_slot (coupon_id, user_id, slot),",
+	"defence-in-depth": at("sql/mysql/00018_schema.sql", "UNIQUE KEY orders_slot (coupon_id, user_id, slot),",
 		"the last line against a second order, when lock and fence have failed", "锁与栅栏都失效时，防止重复下单的最后一道防线"),
 }
