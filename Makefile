@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint systems mutants breaks chaos scale bench recordings loadtest image up down
+.PHONY: help run build release quick test test-all lint systems mutants chaos scale bench recordings loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -70,9 +70,6 @@ systems: ## vets all packages for Windows and macOS, and links the program for e
 
 mutants: ## plants the bugs that are kept, one at a time, and asks whether the tests notice
 	go run ./internal/testing/mutation/cmd/mutants
-
-breaks:
-	@echo "make breaks is now: make mutants" >&2; exit 1
 
 chaos: ## breaks real processes and servers under load, in every way once; CHAOS="--rounds 500 --log runs.jsonl" for more
 	go build -tags $(TAGS),faults -o bin/seckill-chaos ./cmd/seckill

@@ -35,8 +35,7 @@ A round is repeated with its seed: --fault NAME --mode MODE --seed N --rounds 1.
 			"  seckill chaos --fault 'commit.*:kill' --lock none\n  seckill chaos --mode queue --rounds 200",
 		Args: cli.NoArgs,
 	}
-	cli.RefuseOldFlags(cmd, map[string]string{"lanes": "parallel", "cell": "fault"},
-		map[string]string{"rows": "a sale's units always come from the coupon's row"})
+	cli.RefuseRemovedFlag(cmd, "rows", "a sale's units always come from the coupon's row")
 	var o chaos.Options
 	var pattern string
 	var list bool

@@ -31,7 +31,6 @@ while auth.demo_login is on.`,
 		Args:    cli.NoArgs,
 	}
 	load := c.ConfigFlag(cmd)
-	cli.RefuseOldFlags(cmd, map[string]string{"keys": "idempotency-keys"}, nil)
 	o := rush.Options{ProgressOutput: c.Err, Home: coupon.Home}
 	f := cmd.Flags()
 	f.StringVar(&o.URL, "url", "http://127.0.0.1:8080", "the server")

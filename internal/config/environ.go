@@ -39,12 +39,6 @@ func (v variables) take(name, value string) {
 		k.set(v.into, converted)
 		return
 	}
-	for old, now := range renamed {
-		if variable(old) == name {
-			v.wrong.add(name+" is called "+variable(now)+" now", now)
-			return
-		}
-	}
 	for old, instead := range removed {
 		if variable(old) == name {
 			v.wrong.add(name + " is gone: " + instead)

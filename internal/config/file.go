@@ -148,13 +148,9 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
 }
 
-// unknown adds a problem for a key that does not exist, with its new name or the
-// nearest key that does.
+// unknown adds a problem for a key that does not exist. The problem has what you do instead of a removed key, or the
+// nearest key that exists.
 func (f file) unknown(line int, path string) {
-	if now, ok := renamed[path]; ok {
-		f.say(line, path+" is called "+now+" now", path, now)
-		return
-	}
 	if instead, ok := removed[path]; ok {
 		f.say(line, path+" is gone: "+instead, path)
 		return

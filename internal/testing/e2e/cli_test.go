@@ -32,7 +32,6 @@ func TestAMistakeOnTheCommandLineIsNamedAndIsExitCode2(t *testing.T) {
 		"demo --shards 0":             "--shards",
 		"rush --buyers 5":             "--buyers",
 		"rush --users 0":              "users",
-		"rush --keys=false":           "--keys is called --idempotency-keys now",
 		"rush --pay 60 --cancel 50":   "pay",
 		"rush --url localhost:8080":   "http://host:port",
 		"rush --coupon x":             `"x"`,

@@ -45,17 +45,11 @@ func CompleteNothing(cmd *cobra.Command) {
 	}
 }
 
-// RefuseOldFlags makes cmd refuse the flags of earlier versions: each renamed flag with its present
-// name, and each removed flag with the reason. It accepts no flag as an alias.
-func RefuseOldFlags(cmd *cobra.Command, renamed, removed map[string]string) {
+// RefuseRemovedFlag makes cmd refuse a flag that it no longer has, with the reason.
+func RefuseRemovedFlag(cmd *cobra.Command, name, reason string) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-			if now, ok := renamed[unknown.GetSpecifiedName()]; ok {
-				return Usage(fmt.Errorf("--%s is called --%s now", unknown.GetSpecifiedName(), now))
-			}
-			if why, ok := removed[unknown.GetSpecifiedName()]; ok {
-				return Usage(fmt.Errorf("--%s is gone: %s", unknown.GetSpecifiedName(), why))
-			}
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == name {
+			return Usage(fmt.Errorf("--%s is gone: %s", name, reason))
 		}
 		return cmd.Parent().FlagErrorFunc()(cmd, err)
 	})
