@@ -44,6 +44,7 @@ var libraries = map[string][]string{
 	"github.com/bluekeyes/go-gitdiff":   {"internal/testing/mutation"},
 	"golang.org/x/tools/":               {"internal/testing/cmd/typecheck"},
 	"github.com/anishathalye/porcupine": {"internal/testing/locktest/history"},
+	"gotest.tools/gotestsum/":           {"internal/testing/skips"},
 }
 
 type pkg struct {

@@ -67,8 +67,8 @@ func Drawn(t testing.TB, oneOf int) bool {
 }
 
 // OneOf leaves a test out unless it is one of so many that are drawn, for tests that are many of a kind and
-// cost much each: the visitors of the page, a suite on each kind of server. The report counts those left out
-// apart from what is skipped. With TEST_ALL, and where -run names tests, none is.
+// cost much each: the visitors of the page, a suite on each kind of server. Command skips counts those
+// left out apart from what is skipped. With TEST_ALL, and where -run names tests, none is.
 func OneOf(t testing.TB, n int) {
 	t.Helper()
 	if All() || flag.Lookup("test.run").Value.String() != "" || draw(t, "one of", 1, n)[0] == 0 {
