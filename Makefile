@@ -11,24 +11,40 @@ TAGS := nomsgpack
 
 # What the tests sample is drawn by this number; TEST_SEED=… draws it again.
 export TEST_SEED ?= $(shell date +%s)
-# What takes longest is begun first, what mostly waits beside what mostly computes. Four packages at
-# once, and two tests in each: what waits beside what computes keeps two cores busy.
-FIRST := internal/testing/e2e,internal/tools/servers,internal/testing/mysqlforms,internal/lock/mysqllock,internal/store,internal/testing/bench,internal/testing/chaos
-FIRST := $(FIRST),internal/platform/redisconn,internal/order,internal/stock,internal/lock/redislock,internal/testing/scale
-FIRST := $(FIRST),internal/lock/etcdlock,internal/testing/model,internal/testing/mutation,internal/lock/redlock,internal/coupon,internal/lock/zklock
-FIRST := $(FIRST),internal/tools/lab,internal/testing/e2e/attack,internal/testing/testreport,internal/app,internal/audit
+# go test begins with the packages that it is given first: those that take longest, and between them those that
+# mostly wait and those that mostly compute. Four packages at once, with two tests in each, keep two cores busy.
+FIRST := testing/e2e tools/servers testing/mysqlforms lock/mysqllock store testing/bench testing/chaos
+FIRST += platform/redisconn order stock lock/redislock testing/scale
+FIRST += lock/etcdlock testing/mutation lock/redlock coupon lock/zklock
+FIRST += tools/lab testing/e2e/attack app audit
+QUICKFIRST := ./internal/testing/e2e ./cmd/seckill ./internal/lock/redislock ./internal/testing/model ./internal/tools/rush ./internal/testing/mutation
+# These packages only compute. The race detector finds nothing in them, and makes them eight times slower.
+NORACE := ./internal/testing/model ./internal/testing/repository ./internal/tools/gallery
 # The race detector without what it brings along: internal/testing/gobuild says why.
 RACE := '-race' '-gcflags=all=-d=checkptr=0 -dwarf=false'
 # These binaries are run and not debugged: without DWARF each of the fifty links in three quarters of the time.
 NODWARF := -ldflags=-w
-# What only computes, where the race detector finds nothing and takes eight times as long.
-NORACE := internal/testing/model,internal/testing/repository,internal/tools/gallery
-# The test binaries stay in bin/tests: what has not changed is not linked again.
-report = go run ./internal/testing/testreport -first $(FIRST) -norace $(NORACE) -keep bin/tests
 # The race detector lets every program that it is in wait a second at its end, for late reports. By
 # then nothing runs: a goroutine that is left is a failure.
 export GORACE := atexit_sleep_ms=0
-QUICKFIRST := internal/testing/e2e,cmd/seckill,internal/lock/redislock,internal/testing/model,internal/tools/rush,internal/testing/mutation
+
+# gotestsum prints one line per package, and the output of failed tests at the end. The command skips lists the tests
+# that were skipped.
+gotestsum = go tool gotestsum --format=pkgname --format-hide-empty-pkg --hide-summary=skipped
+
+# $(call tests,FLAGS,PACKAGES AT ONCE) tests all packages with these flags of go test. The packages without the race
+# detector run at the same time as the others, which wait for servers much of the time. Their output is printed last.
+define tests
+@.ci/install-servers
+@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
+@echo "TEST_SEED=$(TEST_SEED)"
+@packages=$$(go list -tags=$(TAGS) $(FIRST:%=./internal/%) ./... | grep -vxFf <(go list $(NORACE))); mkdir -p bin; status=0; \
+$(gotestsum) --jsonfile=bin/norace.json -- $(1) -p=1 $(NORACE) >bin/norace.txt 2>&1 & norace=$$!; \
+$(gotestsum) --jsonfile=bin/race.json -- $(RACE) $(1) -p=$(2) $$packages || status=1; \
+wait $$norace || status=1; echo; echo "without the race detector:"; cat bin/norace.txt; \
+echo; echo "the slowest tests:"; cat bin/race.json bin/norace.json | go tool gotestsum tool slowest --num=15; \
+cat bin/race.json bin/norace.json | go run ./internal/testing/skips || status=1; exit $$status
+endef
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,19 +59,16 @@ release: ## static, stripped binaries for Linux, macOS and Windows with their ch
 	.ci/release $(TAGS)
 
 quick: ## what can be known without servers and without root, in under a minute
-	@go run ./internal/testing/testreport -first $(QUICKFIRST) -skips allow -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) ./...
+	@status=0; \
+	$(gotestsum) --jsonfile=bin/quick.json -- -short -vet=off $(NODWARF) -p=4 -parallel=3 -tags=$(TAGS) $(QUICKFIRST) ./... || status=1; \
+	go run ./internal/testing/skips -allow <bin/quick.json || status=1; exit $$status
 
 test: ## everything, on real servers, with the race detector; installs what is missing
-	@.ci/install-servers
-	@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
-	@echo "TEST_SEED=$(TEST_SEED)"
-	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=4 -parallel=2 -timeout=30m -tags=$(TAGS) ./...
+	$(call tests,-count=1 -vet=off $(NODWARF) -parallel=2 -timeout=30m -tags=$(TAGS),4)
 
 test-all: export TEST_ALL = 1
 test-all: ## the same with nothing sampled: every fault, every history, every view of the page
-	@.ci/install-servers
-	@.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
-	@$(report) -- $(RACE) -count=1 -vet=off $(NODWARF) -p=2 -parallel=2 -timeout=90m -tags=$(TAGS) ./...
+	$(call tests,-count=1 -vet=off $(NODWARF) -parallel=2 -timeout=90m -tags=$(TAGS),2)
 
 lint: ## vet, gofmt, golangci-lint, and the types of everything on every system
 	go vet -tags $(TAGS) ./...

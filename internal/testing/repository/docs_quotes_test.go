@@ -33,8 +33,8 @@ func TestEveryFlagThatADocumentNamesIsThere(t *testing.T) {
 			code.WriteString(text)
 		}
 	}
-	others := []string{ // of docker compose, git, etcd and redis-cli
-		"profile", "wait", "scale", "volumes", "check", "cluster", "auto-compaction-mode", "auto-compaction-retention",
+	others := []string{ // of docker compose, git, etcd, redis-cli and gotestsum
+		"profile", "wait", "scale", "volumes", "check", "cluster", "auto-compaction-mode", "auto-compaction-retention", "num",
 	}
 	for _, d := range documents(t) {
 		for _, text := range commands(d.text) {
