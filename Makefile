@@ -34,11 +34,13 @@ gotestsum = go tool gotestsum --format=pkgname --format-hide-empty-pkg --hide-su
 
 # $(call tests,FLAGS,PACKAGES AT ONCE) tests all packages with these flags of go test. The packages without the race
 # detector run at the same time as the others, which wait for servers much of the time. Their output is printed last.
+# gotestsum prints nothing while packages are compiled, so the minutes that pass are printed.
 define tests
 @.ci/install-servers
 @.ci/k6 >/dev/null & # its download waits while the tests are compiled; the test that runs it waits for it
 @echo "TEST_SEED=$(TEST_SEED)"
 @packages=$$(go list -tags=$(TAGS) $(FIRST:%=./internal/%) ./... | grep -vxFf <(go list $(NORACE))); mkdir -p bin; status=0; \
+(while sleep 60; do echo "… $$((SECONDS / 60)) min"; done) & minutes=$$!; trap "kill $$minutes" EXIT; \
 $(gotestsum) --jsonfile=bin/norace.json -- $(1) -p=1 $(NORACE) >bin/norace.txt 2>&1 & norace=$$!; \
 $(gotestsum) --jsonfile=bin/race.json -- $(RACE) $(1) -p=$(2) $$packages || status=1; \
 wait $$norace || status=1; echo; echo "without the race detector:"; cat bin/norace.txt; \
