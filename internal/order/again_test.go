@@ -1,7 +1,11 @@
 package order_test
 
 import (
+	"context"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -148,4 +152,103 @@ func TestARequestWhoseOrderWasLostWithTheDatabaseMayBeAskedAgain(t *testing.T) {
 	s.reload(t, c)
 	again := s.buy(t, c, 7, "k")
 	require.NotEqual(t, o.ID, again.ID)
+}
+
+// The request has its unit, and the client has lost the answer. A refusal would be final, and the order would be made
+// all the same.
+func TestPlace_KeyOfAQueuedRequest_ShowsItWhateverRefusesOthers(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		for name, refuse := range map[string]func(t *testing.T, c coupon.Coupon, r *order.Request){
+			"no refusal": func(*testing.T, coupon.Coupon, *order.Request) {},
+			"sold out": func(t *testing.T, c coupon.Coupon, _ *order.Request) {
+				_, err := s.Place(t.Context(), wish(c, 8, ""))
+				require.ErrorIs(t, err, coupon.ErrSoldOut)
+			},
+			"ended": func(t *testing.T, c coupon.Coupon, _ *order.Request) { s.end(t, c) },
+			"paused": func(t *testing.T, c coupon.Coupon, _ *order.Request) {
+				_, err := s.coupons.Pause(t.Context(), c.ID)
+				require.NoError(t, err)
+			},
+			"the token is over": func(_ *testing.T, c coupon.Coupon, r *order.Request) {
+				r.Permit = order.Permit{BeginsAt: c.BeginsAt, Until: time.Unix(1, 0)}
+			},
+		} {
+			for _, lent := range []bool{false, true} {
+				t.Run(name+" "+strconv.FormatBool(lent), func(t *testing.T) {
+					c := s.sell(t, 1, 1)
+					user := last(c) // of a shard without a unit
+					for !lent && coupon.Home(user, shards) != 0 {
+						user++
+					}
+					r := wish(c, user, "k")
+					here := s.queueing("here")
+					o := queued(t, here, c, user, "k")
+					refuse(t, c, &r)
+					again, err := here.Place(t.Context(), r)
+					require.NoError(t, err)
+					require.Equal(t, order.Queued, again.Status)
+					require.Equal(t, o.ID, again.ID)
+				})
+			}
+		}
+	})
+}
+
+func TestPlace_KeyOfARequestInProgress_IsBusyAndNotRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, 1, 1)
+		reached, resume, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(resume); <-done })
+		t.Cleanup(goOn)
+		there := s.with(func(p *order.Deps) { p.Committer = stopped{p.Committer, reached, resume} })
+		var o order.Order
+		var failed error
+		go func() {
+			defer close(done)
+			o, failed = there.Place(t.Context(), wish(c, 7, "k"))
+		}()
+		<-reached
+		_, err := s.Place(t.Context(), wish(c, 8, ""))
+		require.ErrorIs(t, err, coupon.ErrSoldOut)
+		_, err = s.Place(t.Context(), wish(c, 7, "k"))
+		require.ErrorIs(t, err, order.ErrBusy)
+		_, err = s.Place(t.Context(), wish(c, 7, "another"))
+		require.ErrorIs(t, err, coupon.ErrSoldOut, "another request of the user")
+		goOn()
+		require.NoError(t, failed)
+		require.Equal(t, o.ID, s.buy(t, c, 7, "k").ID)
+	})
+}
+
+// stopped is a committer that waits before its first transaction.
+type stopped struct {
+	order.Committer
+	reached, resume chan struct{}
+}
+
+func (s stopped) Place(ctx context.Context, all []*order.Attempt) {
+	close(s.reached)
+	<-s.resume
+	s.Committer.Place(ctx, all)
+}
+
+// Without Redis it is not known whether the request has a unit.
+func TestPlace_KeyIsRefusedAndRedisIsAway_IsUnavailable(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 1, 1)
+	s.buy(t, c, 8, "")
+	_, err := s.Place(t.Context(), wish(c, 9, ""))
+	require.ErrorIs(t, err, coupon.ErrSoldOut)
+	away := s.with(func(p *order.Deps) { p.Shards = forgetful{p.Shards} })
+	_, err = away.Place(t.Context(), wish(c, 7, "k"))
+	require.ErrorIs(t, err, order.ErrUnavailable)
+	_, err = away.Place(t.Context(), wish(c, 7, ""))
+	require.ErrorIs(t, err, coupon.ErrSoldOut)
+}
+
+// forgetful are shards that do not answer for requests.
+type forgetful struct{ order.Shards }
+
+func (forgetful) OrderOf(context.Context, coupon.Coupon, int64, string) (int64, error) {
+	return 0, order.ErrUnavailable
 }

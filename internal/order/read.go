@@ -12,6 +12,11 @@ func (s *Service) Get(ctx context.Context, id, userID int64) (Order, error) {
 	if o, committed := s.polls.wait(ctx, id, userID); committed {
 		return o, nil
 	}
+	return s.read(ctx, id, userID)
+}
+
+// read is Get without the wait for a commit.
+func (s *Service) read(ctx context.Context, id, userID int64) (Order, error) {
 	o, err := s.db.Get(ctx, id, userID)
 	if !errors.Is(err, ErrNotFound) {
 		return o, err

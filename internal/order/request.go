@@ -99,7 +99,7 @@ func (s *Service) reserveRequest(a *Attempt) ReserveRequest {
 	return r
 }
 
-// replay returns the order that the same key made before, when the request is refused now;
+// replay returns the order that the same key made before, or is about to make, when the request is refused now;
 // without one the refusal stands. It reads nothing when a store is unavailable or too many
 // orders are in progress: the client repeats such a request, and the load of a sale must
 // not fall upon the database because Redis is away.
@@ -117,5 +117,34 @@ func (s *Service) replay(ctx context.Context, r Request, refusal error) (Order, 
 		// is about to end. The next one knows no such request.
 		return Order{}, fmt.Errorf("%w: the request is known and its order is not to be found", ErrUnavailable)
 	}
-	return Order{}, refusal
+	return s.unfinished(ctx, r, refusal)
+}
+
+// unfinished returns what an earlier attempt of a request is about to make, when the request is refused now: its order
+// while that is Queued or InDoubt, or ErrBusy. The refusal stands only if no attempt has a unit, and then none that
+// began before can make an order without taking one first.
+func (s *Service) unfinished(ctx context.Context, r Request, refusal error) (Order, error) {
+	sale, err := s.sales.Get(ctx, r.CouponID)
+	if err != nil {
+		return Order{}, err
+	}
+	id, err := s.shards.OrderOf(ctx, sale, r.UserID, requestID(r, 0))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Order{}, refusal
+	case err != nil:
+		return Order{}, err
+	}
+	switch o, err := s.read(ctx, id, r.UserID); {
+	case errors.Is(err, ErrNotFound):
+		return Order{}, fmt.Errorf("%w: an earlier attempt of this request is in progress", ErrBusy)
+	case err != nil:
+		return Order{}, err
+	case o.Status == Void:
+		return Order{}, ErrVoided
+	case o.Status == InDoubt:
+		return o, ErrCommitUnknown
+	default:
+		return o, nil
+	}
 }

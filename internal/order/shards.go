@@ -79,6 +79,9 @@ type Shards interface {
 	// skip of them. The age of a queued hold counts from the moment at which its entry is too old to be processed.
 	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
 
+	// OrderOf returns the id of the order that a request of the user has taken a unit for, or ErrNotFound. The order may
+	// have no row yet. Only the epoch that is loaded knows its requests.
+	OrderOf(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (int64, error)
 	// PutUnresolved keeps orders whose outcome is not in the database yet, Queued or InDoubt, so that every instance
 	// can answer for them. It returns one error per order.
 	PutUnresolved(ctx context.Context, orders []Order) []error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
 
@@ -39,6 +40,27 @@ func (s *Stock) Unresolved(ctx context.Context, orderID int64) (order.Order, err
 		return order.Order{}, fmt.Errorf("%w: ticket of order %d: %w", order.ErrUnavailable, orderID, err)
 	}
 	return parseUnresolved(got.Val(), orderID)
+}
+
+// OrderOf implements order.Shards. The user's home shard knows the request, also if a sibling lends the unit.
+func (s *Stock) OrderOf(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (int64, error) {
+	if sale.Shards == 0 {
+		return 0, order.ErrNotFound // it was never published
+	}
+	shard := coupon.Home(userID, sale.Shards)
+	const requests = 5 // of keySuffixes
+	got := redis.NewStringCmd(ctx, "hget", s.keys(sale.ID, shard, requests+1)[requests], requestID)
+	switch err := s.scripter.Process(ctx, got); {
+	case errors.Is(err, redis.Nil):
+		return 0, order.ErrNotFound
+	case err != nil:
+		return 0, fmt.Errorf("%w: request of user %d for coupon %d: %w", order.ErrUnavailable, userID, sale.ID, err)
+	}
+	id, err := strconv.ParseInt(got.Val(), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("request of user %d for coupon %d: its order is %q", userID, sale.ID, got.Val())
+	}
+	return id, nil
 }
 
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
