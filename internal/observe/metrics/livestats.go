@@ -2,18 +2,19 @@ package metrics
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"example.com/seckill/internal/order"
 )
 
-// LiveStats is what this instance did in the last seconds, for the page. The registry has all
-// of it too, but since the start of the process.
+// LiveStats counts the work of this instance in the last seconds, for the page. The registry
+// counts since the start of the process.
 type LiveStats struct {
-	latencies latencyWindow
+	latencies *latencyWindow
 	held      atomic.Int64
 	waiting   atomic.Int64
 
@@ -22,8 +23,8 @@ type LiveStats struct {
 }
 
 // P99 returns the latency that 99 of 100 accepted orders of the last five seconds did not
-// exceed, with an error of a tenth; 0 if there was none.
-func (p *LiveStats) P99() time.Duration { return p.latencies.quantile(time.Now(), 0.99) }
+// exceed, with an error below a tenth; 0 if there was none.
+func (p *LiveStats) P99() time.Duration { return p.latencies.percentile(99) }
 
 // Locks returns how many users' locks this instance holds now, and how many it waits for.
 func (p *LiveStats) Locks() (held, waiting int64) { return p.held.Load(), p.waiting.Load() }
@@ -88,60 +89,48 @@ func (p *LiveStats) Hook(home func(userID int64, shards int) int) order.Hook {
 // waitingKey is the key of the number of attempts that wait for their locks.
 type waitingKey struct{}
 
-// latencyWindow counts latencies of the last seconds, each in the bucket of its size.
+// latencyWindow holds the latencies of the last seconds, in µs, in one histogram per second.
 type latencyWindow struct {
-	mu   sync.Mutex
-	ring [windowSeconds]latencySecond
-}
+	began time.Time
 
-type latencySecond struct {
-	at    int64 // the second that it is of
-	count [windowBuckets]int32
+	mu         sync.Mutex
+	histograms *hdrhistogram.WindowedHistogram
+	second     int64 // the second of the current histogram, since began
 }
 
 const (
 	windowSeconds = 5
-	windowBuckets = 128                    // up to 20 s
-	windowFirst   = 100 * time.Microsecond // everything below is in the first
-	windowGrowth  = 1.1
+	maxLatency    = 20 * time.Second // longer latencies count as this one
 )
 
-func (w *latencyWindow) add(now time.Time, d time.Duration) {
-	bucket := 0
-	if d > windowFirst {
-		bucket = min(windowBuckets-1, int(math.Ceil(math.Log(float64(d)/float64(windowFirst))/math.Log(windowGrowth))))
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	second := &w.ring[now.Unix()%windowSeconds]
-	if second.at != now.Unix() {
-		*second = latencySecond{at: now.Unix()}
-	}
-	second.count[bucket]++
+func newLatencyWindow() *latencyWindow {
+	// One significant figure keeps the error below a tenth, and the memory at 16 KiB.
+	return &latencyWindow{began: time.Now(), histograms: hdrhistogram.NewWindowed(windowSeconds, 1, maxLatency.Microseconds(), 1)}
 }
 
-// quantile returns the upper bound of the bucket that holds the q-quantile.
-func (w *latencyWindow) quantile(now time.Time, q float64) time.Duration {
-	var sum [windowBuckets]int64
-	var all int64
+func (w *latencyWindow) add(d time.Duration) {
+	second := w.now() // not under the lock, for which other orders wait
 	w.mu.Lock()
-	for i := range w.ring {
-		if second := &w.ring[i]; now.Unix()-second.at < windowSeconds {
-			for b, n := range second.count {
-				sum[b] += int64(n)
-				all += int64(n)
-			}
-		}
+	defer w.mu.Unlock()
+	w.rotate(second)
+	_ = w.histograms.Current.RecordValue(min(d, maxLatency).Microseconds()) // in range
+}
+
+func (w *latencyWindow) percentile(p float64) time.Duration {
+	second := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rotate(second)
+	return time.Duration(w.histograms.Merge().ValueAtPercentile(p)) * time.Microsecond
+}
+
+// now returns the second since the window began, which a step of the clock does not change.
+func (w *latencyWindow) now() int64 { return int64(time.Since(w.began) / time.Second) }
+
+// rotate makes the histogram of the second the current one. The caller holds mu.
+func (w *latencyWindow) rotate(second int64) {
+	for range min(second-w.second, windowSeconds) {
+		w.histograms.Rotate()
 	}
-	w.mu.Unlock()
-	if all == 0 {
-		return 0
-	}
-	need := int64(math.Ceil(q * float64(all)))
-	for b, n := range sum {
-		if need -= n; need <= 0 {
-			return time.Duration(float64(windowFirst) * math.Pow(windowGrowth, float64(b)))
-		}
-	}
-	return 0
+	w.second = max(second, w.second)
 }

@@ -52,7 +52,7 @@ var durations = prometheus.ExponentialBuckets(0.0001, 2, 16)
 
 // New returns a registry in which nothing was counted yet.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{registry: prometheus.NewRegistry(), Live: LiveStats{latencies: newLatencyWindow()}}
 	m.newOrderMetrics()
 	m.newLockMetrics()
 	m.items = m.counters("seckill_background_items_total",
@@ -143,7 +143,7 @@ func (m *Metrics) ObservePurchase(status int, code string, d time.Duration) {
 	switch status {
 	case http.StatusCreated:
 		code = "accepted"
-		m.Live.latencies.add(time.Now(), d)
+		m.Live.latencies.add(d)
 	case http.StatusAccepted:
 		code = cmp.Or(code, "queued")
 	}
