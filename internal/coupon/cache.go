@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // Cache holds coupons in memory, so that the database is not read for each request. A change
@@ -18,12 +21,14 @@ type Cache struct {
 
 	mu      sync.RWMutex
 	entries map[int64]Coupon
-	version map[int64]uint64 // incremented by Forget, so that a slow read cannot store what it read before
-	flights map[int64]*flight
+	changed counters // of the calls of Forget, so that a slow read cannot store an older state
 	unknown unknown
 	pages   map[pageKey]page
-	changes uint64 // counts the calls of Forget, as version does for one coupon
-	misses  readSlots
+	changes uint64 // all calls of Forget
+
+	reads  singleflight.Group // by coupon
+	turns  singleflight.Group // by coupon, the callers that wait for a slot of misses
+	misses readSlots
 }
 
 // Finder is the part of the Repository that a Cache reads.
@@ -35,13 +40,6 @@ type Finder interface {
 	Announced(ctx context.Context, after int64, limit int) ([]Coupon, error)
 }
 
-// flight is one read of the database that several callers wait for.
-type flight struct {
-	done   chan struct{}
-	coupon Coupon
-	err    error
-}
-
 const (
 	// maxCached bounds the cache. Further coupons are read from the database each time.
 	maxCached = 10_000
@@ -50,13 +48,21 @@ const (
 	endedTTL = time.Minute
 )
 
-// NewCache returns an empty cache. While its Run is running, it reads what it holds again every
+// counters count the changes of coupons in bounded memory. A change of a coupon that shares its
+// counter costs one read more.
+type counters [256]uint64
+
+func (c *counters) of(id int64) *uint64 {
+	return &c[uint64(id)%uint64(len(c))] //nolint:gosec // a negative id also has a counter
+}
+
+// NewCache returns an empty cache. While its Run is running, it reads its coupons again every
 // refresh.
 func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
 	return &Cache{
 		repo: repo, refresh: refresh, log: log,
-		entries: map[int64]Coupon{}, version: map[int64]uint64{}, flights: map[int64]*flight{},
-		unknown: unknown{gaps: map[int64]time.Time{}}, pages: map[pageKey]page{}, misses: make(readSlots, maxReads),
+		entries: map[int64]Coupon{}, unknown: unknown{gaps: map[int64]time.Time{}}, pages: map[pageKey]page{},
+		misses: make(readSlots, maxReads),
 	}
 }
 
@@ -65,23 +71,25 @@ func NewCache(repo Finder, refresh time.Duration, log *slog.Logger) *Cache {
 // asked for.
 func (c *Cache) Get(ctx context.Context, id int64) (Coupon, error) {
 	found, err := c.lookup(id)
-	if err != errMiss { //nolint:errorlint // it is returned as it is
-		return found, err
+	for err == errMiss { //nolint:errorlint // it is returned as it is
+		found, err = await(ctx, &c.turns, id, func() (Coupon, error) {
+			if c.misses.enter(ctx) != nil {
+				return Coupon{}, errMiss // this caller has left, and the others try again
+			}
+			defer c.misses.leave()
+			if found, err := c.lookup(id); err != errMiss { //nolint:errorlint // a read has ended meanwhile
+				return found, err
+			}
+			return c.Fresh(context.WithoutCancel(ctx), id)
+		})
 	}
-	if err := c.misses.enter(ctx); err != nil {
-		return Coupon{}, err
-	}
-	if found, err = c.lookup(id); err != errMiss { //nolint:errorlint // another caller has read meanwhile
-		c.misses.leave()
-		return found, err
-	}
-	return c.await(ctx, id, c.misses.leave)
+	return found, err
 }
 
 // errMiss is the error of a lookup that a read must answer.
 var errMiss = errors.New("coupon: not in the cache")
 
-// lookup returns what is known of the coupon without a read.
+// lookup answers from memory, or with errMiss.
 func (c *Cache) lookup(id int64) (Coupon, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -97,30 +105,16 @@ func (c *Cache) lookup(id int64) (Coupon, error) {
 // Fresh reads the coupon from the database. Concurrent callers share a read, so that many of
 // them cost one query after the other and not one query each.
 func (c *Cache) Fresh(ctx context.Context, id int64) (Coupon, error) {
-	return c.await(ctx, id, func() {})
+	return await(ctx, &c.reads, id, func() (Coupon, error) { return c.read(context.WithoutCancel(ctx), id) })
 }
 
-// await returns what a read finds, and calls done when this caller needs no read any more: the
-// read may go on after the caller has left.
-func (c *Cache) await(ctx context.Context, id int64, done func()) (Coupon, error) {
-	c.mu.Lock()
-	f, joined := c.flights[id]
-	if joined {
-		done()
-	} else {
-		f = &flight{done: make(chan struct{})}
-		c.flights[id] = f
-		seen := c.version[id]
-		// The read outlives its first caller, because others may wait for it too.
-		go func() {
-			defer done()
-			c.read(context.WithoutCancel(ctx), id, seen, f)
-		}()
-	}
-	c.mu.Unlock()
+// await returns the result of a call that all callers for the coupon share. The call outlives the
+// caller that began it, because others may wait for it.
+func await(ctx context.Context, calls *singleflight.Group, id int64, call func() (Coupon, error)) (Coupon, error) {
+	done := calls.DoChan(strconv.FormatInt(id, 10), func() (any, error) { return call() })
 	select {
-	case <-f.done:
-		return f.coupon, f.err
+	case r := <-done:
+		return r.Val.(Coupon), r.Err
 	case <-ctx.Done():
 		return Coupon{}, ctx.Err()
 	}
@@ -129,42 +123,40 @@ func (c *Cache) await(ctx context.Context, id int64, done func()) (Coupon, error
 // readTimeout bounds a shared read, which has no caller's deadline.
 const readTimeout = 2 * time.Second
 
-func (c *Cache) read(ctx context.Context, id int64, seen uint64, f *flight) {
+func (c *Cache) read(ctx context.Context, id int64) (Coupon, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	begun := time.Now()
+	c.mu.RLock()
+	seen := *c.changed.of(id)
+	c.mu.RUnlock()
 	found, err := c.repo.Find(ctx, id)
 	newest := int64(0)
 	if err == nil && len(found) == 0 {
 		newest, err = c.repo.Newest(ctx)
 	}
-	switch {
-	case err != nil:
-		f.err = err
-	case len(found) == 0:
-		f.err = ErrNotFound
-	default:
-		f.coupon = found[0]
+	if err != nil {
+		return Coupon{}, err
 	}
 	c.mu.Lock()
-	if errors.Is(f.err, ErrNotFound) && c.version[id] == seen {
-		c.unknown.put(id, newest, begun)
+	defer c.mu.Unlock()
+	if len(found) == 0 {
+		if *c.changed.of(id) == seen {
+			c.unknown.put(id, newest, begun)
+		}
+		return Coupon{}, ErrNotFound
 	}
-	if c.flights[id] == f {
-		delete(c.flights, id)
-	}
-	c.put(id, f.coupon, f.err == nil, seen)
-	c.mu.Unlock()
-	close(f.done)
+	c.put(found[0], seen)
+	return found[0], nil
 }
 
-// put stores what a read found, unless the coupon was forgotten since. The caller holds mu.
-func (c *Cache) put(id int64, found Coupon, ok bool, seen uint64) {
-	if !ok || c.version[id] != seen {
+// put stores a coupon as it was read, unless it was forgotten since. The caller holds mu.
+func (c *Cache) put(found Coupon, seen uint64) {
+	if *c.changed.of(found.ID) != seen {
 		return
 	}
-	if _, known := c.entries[id]; known || len(c.entries) < maxCached {
-		c.entries[id] = found
+	if _, known := c.entries[found.ID]; known || len(c.entries) < maxCached {
+		c.entries[found.ID] = found
 	}
 }
 
@@ -173,11 +165,11 @@ func (c *Cache) put(id int64, found Coupon, ok bool, seen uint64) {
 func (c *Cache) Forget(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.entries[id]; known || c.flights[id] != nil {
-		c.version[id]++
-	}
+	*c.changed.of(id)++
 	delete(c.entries, id)
-	delete(c.flights, id)
+	for _, calls := range []*singleflight.Group{&c.reads, &c.turns} {
+		calls.Forget(strconv.FormatInt(id, 10))
+	}
 	c.unknown.forget(id)
 	clear(c.pages)
 	c.changes++
@@ -214,11 +206,10 @@ func (c *Cache) Run(ctx context.Context) {
 func (c *Cache) reread(ctx context.Context) error {
 	c.mu.RLock()
 	ids := make([]int64, 0, len(c.entries))
-	seen := make(map[int64]uint64, len(c.entries))
 	for id := range c.entries {
 		ids = append(ids, id)
-		seen[id] = c.version[id]
 	}
+	seen := c.changed
 	c.mu.RUnlock()
 	if len(ids) == 0 {
 		return nil
@@ -233,11 +224,12 @@ func (c *Cache) reread(ctx context.Context) error {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, one := range found {
-		if now.After(one.EndsAt.Add(endedTTL)) && c.version[one.ID] == seen[one.ID] {
+		before := *seen.of(one.ID)
+		if now.After(one.EndsAt.Add(endedTTL)) && *c.changed.of(one.ID) == before {
 			delete(c.entries, one.ID)
 			continue
 		}
-		c.put(one.ID, one, true, seen[one.ID])
+		c.put(one, before)
 	}
 	return nil
 }

@@ -87,6 +87,38 @@ func TestReadsOfClientsThatLeaveAreBounded(t *testing.T) {
 	})
 }
 
+// A caller who leaves before its read may begin leaves the read to those who wait with it.
+func TestCache_FirstCallerLeavesQueue_OthersRead(t *testing.T) {
+	cached(t, time.Second, func(t *testing.T, b *books, c *coupon.Cache) {
+		b.put(1_000_000, "the newest")
+		require.Equal(t, "the newest", title(t, c, 1_000_000))
+		var asking sync.WaitGroup
+		for gap := range int64(4) { // they take every slot
+			asking.Go(func() { _, _ = c.Get(t.Context(), 100+gap) })
+		}
+		synctest.Wait()
+		first, leave := context.WithCancel(t.Context())
+		asking.Go(func() {
+			_, err := c.Get(first, 1)
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		for range 10 {
+			asking.Go(func() {
+				found, err := c.Get(t.Context(), 1)
+				if err != nil || found.Title != "old" {
+					t.Error(found, err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		asking.Wait()
+	})
+}
+
 func TestAPageIsReadOnceARefresh(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.put(2, "two")
