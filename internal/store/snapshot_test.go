@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -198,4 +199,17 @@ func TestTheBooksAnswerForMoreRequestsThanOneQueryTakes(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, b.Requests, 2)
 	})
+}
+
+func TestDuplicateFinder_DistinctValues_FewAreLookedUp(t *testing.T) {
+	const orders = 200_000
+	ids := newDuplicateFinder("id", orders)
+	for id := range int64(orders) {
+		ids.add(strconv.FormatInt(id, 10), id)
+	}
+	require.Less(t, len(ids.candidates), orders/1000)
+	ids.candidates = nil
+	ids.add("7", 7)
+	require.Equal(t, []any{7}, ids.candidates)
+	require.EqualValues(t, 8<<20, newDuplicateFinder("id", 1<<40).filter.Cap()/8, "bytes for the largest sale")
 }
