@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
@@ -76,16 +76,16 @@ while auth.demo_login is on.`,
 // rushTokens sets the tokens of a rush's buyers, and the administrator's if there is a secret to sign them
 // with; without one the buyers log in. The server's certificate may be of the authorities in the file ca.
 // close is called when the rush is over.
-func rushTokens(o *rush.Options, auth config.Auth, ca string) (closeSessions func(), err error) {
+func rushTokens(o *rush.Options, settings config.Auth, ca string) (closeSessions func(), err error) {
 	if o.TLS, err = app.TrustTLS(ca); err != nil {
 		return nil, err
 	}
-	if auth.Secret == "" {
+	if settings.Secret == "" {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: o.TLS}}
 		o.Token = rush.Sessions(o.URL, client)
 		return client.CloseIdleConnections, nil
 	}
-	options, err := app.TokenOptions(auth)
+	options, err := app.TokenOptions(settings)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -94,9 +94,9 @@ func rushTokens(o *rush.Options, auth config.Auth, ca string) (closeSessions fun
 		return nil, cli.Usage(fmt.Errorf("auth.secret: %w", err))
 	}
 	o.Token = func(_ context.Context, user int64) (string, error) {
-		text, _, err := tokens.Sign(user, api.RoleUser, 0)
+		text, _, err := tokens.Sign(user, auth.RoleUser, 0)
 		return text, err
 	}
-	o.AdminToken, _, err = tokens.Sign(1, api.RoleAdmin, 0)
+	o.AdminToken, _, err = tokens.Sign(1, auth.RoleAdmin, 0)
 	return func() {}, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/seckill/cmd/seckill/internal/cli"
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/app"
 )
 
@@ -24,8 +24,8 @@ func newToken(c cli.Console) *cobra.Command {
 	load := c.ConfigFlag(cmd)
 	user := cmd.Flags().Int64("user", 0, "the user's id")
 	users := cmd.Flags().String("users", "", "FROM-TO: a token for each of these users, one a line")
-	role := cmd.Flags().String("role", api.RoleUser, "user or admin")
-	cli.CompleteWords(cmd, "role", api.RoleUser, api.RoleAdmin)
+	role := cmd.Flags().String("role", auth.RoleUser, "user or admin")
+	cli.CompleteWords(cmd, "role", auth.RoleUser, auth.RoleAdmin)
 	key := cmd.Flags().String("key", "", "a private key in PEM, Ed25519 or RSA, to sign with in place of auth.secret")
 	keyID := cmd.Flags().String("key-id", "", "the kid of that key, as in the file of auth.jwks_file")
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "how long the token is good for")

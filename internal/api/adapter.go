@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/order"
 )
 
@@ -24,14 +25,14 @@ const (
 	admin
 )
 
-// routePolicy is what a request must pass before its handler runs.
+// routePolicy is the checks that a request must pass before its handler runs.
 type routePolicy struct {
 	who access
 	// budget is the time that the request may take; 0 is the server's default.
 	budget time.Duration
 	// buys marks purchase requests: see Server.enter.
 	buys bool
-	// shared marks what is the same for everyone but administrators, for a second.
+	// shared marks a response that is the same for all but administrators, for a second.
 	shared bool
 	// admits, if set, refuses a request before anything of it is read.
 	admits func(c *gin.Context) error
@@ -90,7 +91,7 @@ func handle[Req, Res any, P reader[Req]](s *Server, d routePolicy, answer func(c
 		if p.refuses() { // before res is copied into an interface
 			return s.reject(c, err, p)
 		}
-		return s.answer(c, res, p, d.shared && r.in.who.Role != RoleAdmin)
+		return s.answer(c, res, p, d.shared && r.in.who.Role != auth.RoleAdmin)
 	}
 }
 
@@ -115,7 +116,7 @@ func readInTime(w http.ResponseWriter, read func() error) error {
 }
 
 // admit refuses a caller without the required role, or one that asks too often.
-func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error) {
+func (s *Server) admit(c *gin.Context, d routePolicy, who *auth.Identity) (err error) {
 	if s.clients.Limiter != nil && !s.clients.Allow(addressKey(c.ClientIP())) {
 		s.clients.tell(c.Writer.Header())
 		return errRateLimited
@@ -132,7 +133,7 @@ func (s *Server) admit(c *gin.Context, d routePolicy, who *Identity) (err error)
 		return err
 	}
 	switch {
-	case d.who == admin && who.Role != RoleAdmin:
+	case d.who == admin && who.Role != auth.RoleAdmin:
 		return errForbidden
 	case d.who == user && !s.users.Allow(who.UserID):
 		s.users.tell(c.Writer.Header())

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 func TestTheSecondListenerTellsHowTheInstanceIs(t *testing.T) {
@@ -56,7 +58,7 @@ func TestTheAdministratorsRoutesMayBeTheSecondListenersAlone(t *testing.T) {
 		}
 		routes++
 		path := strings.NewReplacer(":id", "1", ":name", "nothing").Replace(r.Path)
-		public := do(t, apart, ask{method: r.Method, path: path, token: sign(t, apart, 1, RoleAdmin)})
+		public := do(t, apart, ask{method: r.Method, path: path, token: sign(t, apart, 1, auth.RoleAdmin)})
 		require.Equal(t, 404, public.Code, "%s %s", r.Method, path)
 		rec := httptest.NewRecorder()
 		second.ServeHTTP(rec, httptest.NewRequest(r.Method, path, nil))
@@ -65,7 +67,7 @@ func TestTheAdministratorsRoutesMayBeTheSecondListenersAlone(t *testing.T) {
 	require.Equal(t, 16, routes)
 
 	req := httptest.NewRequest(http.MethodGet, v1+"/admin/coupons/1/audit", nil)
-	req.Header.Set("Authorization", "Bearer "+sign(t, apart, 1, RoleAdmin))
+	req.Header.Set("Authorization", "Bearer "+sign(t, apart, 1, auth.RoleAdmin))
 	rec := httptest.NewRecorder()
 	second.ServeHTTP(rec, req)
 	require.Equal(t, 200, rec.Code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 )
 
@@ -37,7 +38,7 @@ func wireTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond)
 // couponPath is a request that names a coupon and has no other parameters.
 type couponPath struct {
 	id int64
-	by Identity
+	by auth.Identity
 }
 
 func (r *couponPath) read(in *input) { r.id, r.by = in.id(), in.who }
@@ -45,7 +46,7 @@ func (r *couponPath) read(in *input) { r.id, r.by = in.id(), in.who }
 // getCoupon shows a coupon from memory; to an administrator as the database has it, and a draft.
 func (s *Server) getCoupon(ctx context.Context, r couponPath) (couponJSON, error) {
 	get := s.deps.Coupons.Get
-	if r.by.Role == RoleAdmin {
+	if r.by.Role == auth.RoleAdmin {
 		get = s.deps.Editor.Read
 	}
 	c, err := get(ctx, r.id)
@@ -54,7 +55,7 @@ func (s *Server) getCoupon(ctx context.Context, r couponPath) (couponJSON, error
 
 type listRequest struct {
 	page page
-	by   Identity
+	by   auth.Identity
 }
 
 func (r *listRequest) read(in *input) { r.page, r.by = in.page(), in.who }
@@ -66,7 +67,7 @@ type couponList struct {
 
 func (s *Server) listCoupons(ctx context.Context, r listRequest) (couponList, error) {
 	list := s.deps.Coupons.List
-	if r.by.Role == RoleAdmin {
+	if r.by.Role == auth.RoleAdmin {
 		list = s.deps.Editor.ReadAll
 	}
 	found, err := list(ctx, r.page.cursor, r.page.limit+1)

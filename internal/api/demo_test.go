@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 // crowd is a Rush that runs nothing.
@@ -92,7 +94,7 @@ func TestAnAdministratorsSessionIsGivenOnlyWhereThatIsAllowed(t *testing.T) {
 			require.NoError(t, jsonInto(rec, &got))
 			who, err := s.tokens.Verify(got.Token)
 			require.NoError(t, err)
-			require.Equal(t, Identity{42, RoleAdmin}, who)
+			require.Equal(t, auth.Identity{UserID: 42, Role: auth.RoleAdmin}, who)
 			rec = do(t, s, ask{method: "POST", path: "/api/v1/sessions", body: `{"user_id":"42","role":"root"}`})
 			require.Equal(t, "bad_request", codeOf(t, rec))
 		})
@@ -102,9 +104,9 @@ func TestAnAdministratorsSessionIsGivenOnlyWhereThatIsAllowed(t *testing.T) {
 func TestARushIsStartedSeenAndStoppedByAnAdministratorAlone(t *testing.T) {
 	s, c := demo(t, Options{})
 	const path = "/api/v1/admin/rush"
-	chief := sign(t, s, 1, RoleAdmin)
+	chief := sign(t, s, 1, auth.RoleAdmin)
 	order := `{"coupon_id":"1","users":500,"per_second":100,"pay_percent":30,"cancel_percent":10}`
-	require.Equal(t, 403, do(t, s, ask{method: "POST", path: path, token: sign(t, s, 1, RoleUser), body: order}).Code)
+	require.Equal(t, 403, do(t, s, ask{method: "POST", path: path, token: sign(t, s, 1, auth.RoleUser), body: order}).Code)
 	require.Equal(t, 401, do(t, s, ask{method: "GET", path: path}).Code)
 
 	rec := do(t, s, ask{method: "POST", path: path, token: chief, body: order})
@@ -121,7 +123,7 @@ func TestARushIsStartedSeenAndStoppedByAnAdministratorAlone(t *testing.T) {
 
 func TestARushThatMakesNoSenseIsRefused(t *testing.T) {
 	s, _ := demo(t, Options{})
-	chief := sign(t, s, 1, RoleAdmin)
+	chief := sign(t, s, 1, auth.RoleAdmin)
 	for body, status := range map[string]int{
 		`{"users":5}`:                                                      400,
 		`{"coupon_id":"1"}`:                                                400,
@@ -140,8 +142,8 @@ func TestARushThatMakesNoSenseIsRefused(t *testing.T) {
 func TestExperimentsArePlayedByAnAdministrator(t *testing.T) {
 	s, _ := demo(t, Options{})
 	const path = "/api/v1/admin/experiments"
-	chief := sign(t, s, 1, RoleAdmin)
-	require.Equal(t, 403, do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, RoleUser)}).Code)
+	chief := sign(t, s, 1, auth.RoleAdmin)
+	require.Equal(t, 403, do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, auth.RoleUser)}).Code)
 	require.Contains(t, do(t, s, ask{method: "GET", path: path, token: chief}).Body.String(), `"state":"new"`)
 	require.Equal(t, 404, do(t, s, ask{method: "GET", path: path + "/a", token: chief}).Code, "it was not played yet")
 	require.Equal(t, 404, do(t, s, ask{method: "POST", path: path + "/b/run", token: chief}).Code)
@@ -154,7 +156,7 @@ func TestExperimentsArePlayedByAnAdministrator(t *testing.T) {
 
 func TestWithoutThemThereIsNoRushAndNoLaboratory(t *testing.T) {
 	s := newShop().serve(t, Options{})
-	chief := sign(t, s, 1, RoleAdmin)
+	chief := sign(t, s, 1, auth.RoleAdmin)
 	for _, a := range []ask{
 		{method: "GET", path: "/api/v1/admin/rush"},
 		{method: "POST", path: "/api/v1/admin/rush", body: `{"coupon_id":"1","users":5}`},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
@@ -99,21 +100,21 @@ type Deps struct {
 	Unpaid     UnpaidOrders // optional: sold_out tells nothing of them
 	Rush       Rush         // optional
 	Lab        Lab          // optional
-	Prover     Prover       // optional: every buyer is given a purchase token
+	Prover     auth.Prover  // optional: every buyer is given a purchase token
 	Traces     Traces       // optional
 	Gallery    Gallery      // optional: the page has no gallery
 }
 
 // Options are the values that the routes need. A limit of 0 is no limit.
 type Options struct {
-	Tokens         *Tokens         // required: they make and verify the bearer tokens
-	PurchaseTokens *PurchaseTokens // required to buy; nil is none
-	DemoLogin      bool            // POST /sessions returns a user's token to any client
-	DemoAdmin      bool            // and an administrator's
-	AdminApart     bool            // the administrator's routes are AdminRoutes, and Handler knows none of them
-	RequestTimeout time.Duration   // the whole budget of one request; 0 is 3 s
-	MaxInFlight    int             // requests at once, event streams aside
-	MaxStreams     int             // event streams at once; 0 is 1024
+	Tokens         *auth.Tokens         // required: they make and verify the bearer tokens
+	PurchaseTokens *auth.PurchaseTokens // required to buy; nil is none
+	DemoLogin      bool                 // POST /sessions returns a user's token to any client
+	DemoAdmin      bool                 // and an administrator's
+	AdminApart     bool                 // the administrator's routes are AdminRoutes, and Handler knows none of them
+	RequestTimeout time.Duration        // the whole budget of one request; 0 is 3 s
+	MaxInFlight    int                  // requests at once, event streams aside
+	MaxStreams     int                  // event streams at once; 0 is 1024
 	// MaxStreamsPerAddress is how many of them one address may have; 0 is no limit.
 	MaxStreamsPerAddress int
 	PerUserRate          int      // requests per second of one user

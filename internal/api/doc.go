@@ -1,4 +1,4 @@
-// Package api serves the program over HTTP: the routes, the tokens, the page.
+// Package api serves the program over HTTP: the routes and the page. Its package auth has the tokens.
 //
 // It decides nothing about a sale. A handler is a plain function without HTTP, and one adapter
 // stands in front of all of them; the cheapest refusals come first:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/lottery"
 	"example.com/seckill/internal/order"
 )
@@ -57,7 +58,7 @@ func TestATicketHasNoPlaceInAQueueAndTellsWhenItIsDrawn(t *testing.T) {
 	o.Position.RetryAfter = 7 * time.Second
 	s := shop.serve(t, Options{})
 	s.deps.Draws, s.deps.Orders = &drawn{at: at}, entered{s.deps.Orders, o}
-	token := sign(t, s, 1, RoleUser)
+	token := sign(t, s, 1, auth.RoleUser)
 	for _, a := range []ask{{method: "POST", path: place, token: token}, {method: "GET", path: "/api/v1/orders/1", token: token}} {
 		rec := do(t, s, a)
 		require.Equal(t, "7", rec.Header().Get("Retry-After"))

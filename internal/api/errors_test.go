@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/lock"
 	"example.com/seckill/internal/order"
@@ -67,7 +68,7 @@ func TestEveryErrorOfTheDomainHasItsAnswer(t *testing.T) {
 				refused++
 			}})
 			sh.say = func(context.Context) error { return tc.err }
-			rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
+			rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, auth.RoleUser)})
 			require.Equal(t, tc.status, rec.Code)
 			require.Equal(t, tc.code, codeOf(t, rec))
 			require.Equal(t, tc.retry, rec.Header().Get("Retry-After"))
@@ -88,7 +89,7 @@ func TestAnOrderInDoubtIsShownAsItWillBe(t *testing.T) {
 	sh.doubt = true
 	// The database's error is wrapped too, and must not turn the response into a plain 503.
 	sh.say = func(context.Context) error { return fmt.Errorf("%w: %w", order.ErrCommitUnknown, order.ErrUnavailable) }
-	rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
+	rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, auth.RoleUser)})
 	require.Equal(t, 202, rec.Code)
 	require.Equal(t, "/api/v1/orders/1001", rec.Header().Get("Location"))
 	require.Equal(t, "1", rec.Header().Get("Retry-After"))
@@ -100,7 +101,7 @@ func TestAPaymentWhoseCommitIsUnknownMayBeAskedAgain(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	sh.say = func(context.Context) error { return fmt.Errorf("%w: %w", order.ErrUnavailable, order.ErrCommitUnknown) }
-	rec := do(t, s, ask{method: "POST", path: "/api/v1/orders/7/payment", token: sign(t, s, 42, RoleUser)})
+	rec := do(t, s, ask{method: "POST", path: "/api/v1/orders/7/payment", token: sign(t, s, 42, auth.RoleUser)})
 	require.Equal(t, 503, rec.Code)
 	require.Equal(t, "unavailable", codeOf(t, rec))
 }
@@ -163,7 +164,7 @@ func TestARequestHasItsBudgetAndNoMore(t *testing.T) {
 func TestSomebodyElsesOrderLooksExactlyLikeNone(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
-	mine, theirs := sign(t, s, 1, RoleUser), sign(t, s, 2, RoleUser)
+	mine, theirs := sign(t, s, 1, auth.RoleUser), sign(t, s, 2, auth.RoleUser)
 	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: theirs}).Code)
 	for _, route := range []struct{ method, path string }{
 		{"GET", "/api/v1/orders/%s"}, {"POST", "/api/v1/orders/%s/payment"}, {"POST", "/api/v1/orders/%s/cancellation"},

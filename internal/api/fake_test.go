@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
@@ -266,7 +267,7 @@ func (s *shop) serve(t testing.TB, o Options) *Server {
 		o.Now = func() time.Time { return s.now }
 	}
 	var err error
-	o.Tokens, err = TokenOptions{Secrets: []TokenSecret{{Secret: testSecret}}, TTL: time.Hour, Now: o.Now}.Tokens()
+	o.Tokens, err = auth.Options{Secrets: []auth.Secret{{Secret: testSecret}}, TTL: time.Hour, Now: o.Now}.Tokens()
 	require.NoError(t, err)
 	server, err := New(o, s.parts())
 	require.NoError(t, err)

@@ -63,41 +63,6 @@ func same[T comparable](a, b *T) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-func FuzzClaimsAreReadAsEncodingJSONReadsThemOrRefused(f *testing.F) {
-	for _, s := range []string{
-		`{"role":"user","sub":"42","exp":1893456000,"iat":1893452400,"nbf":1893452400.5}`, `{"exp":-1e-3}`, `{"exp":4-2}`,
-		`{"exp":1e999}`, `{"exp":01}`, `{"exp":"1"}`, `{"exp":null}`, `{"sub":"\ud800"}`, `{"\u0073ub":"1"}`, `{"SUB":"1"}`,
-		`{"sub":1,"sub":"2"}`, `{"sub":"1","sub":"2"}`, `{"x":[{}]}`, `{"x":tru}`, `{}{}`, `{},`, ` {} `, `[]`, `null`, `{"sub":"`,
-		"{\"sub\":\"\xff\"}", "{\"sub\":\"\n\"}",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var c claims
-		if c.UnmarshalJSON([]byte(s)) != nil {
-			return
-		}
-		var all map[string]json.RawMessage // a map compares names exactly, a struct does not
-		if err := json.Unmarshal([]byte(s), &all); err != nil {
-			t.Fatalf("%q was accepted, and is %v", s, err)
-		}
-		var want claims
-		for name, into := range map[string]any{
-			"role": &want.Role, "sub": &want.Subject, "exp": &want.ExpiresAt, "iat": &want.IssuedAt, "nbf": &want.NotBefore,
-		} {
-			if value, ok := all[name]; ok && json.Unmarshal(value, into) != nil {
-				t.Fatalf("%q was accepted with its %s", s, name)
-			}
-		}
-		if strings.ContainsRune(want.Role+want.Subject, '\ufffd') {
-			return // what is not a string is an unknown role, or no user id, to both
-		}
-		if c != want {
-			t.Fatalf("%q was read as %+v", s, c)
-		}
-	})
-}
-
 func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 	f.Add("key", "Bearer x", "limit=1&cursor=2")
 	f.Add("", "Bearer ", "limit=%zz")
@@ -118,50 +83,6 @@ func FuzzHeadersAndQueriesNeverBreakTheReader(f *testing.F) {
 		}
 		if token, ok := bearer(req.Header); ok && (token == "" || !strings.HasSuffix(authorization, token)) {
 			t.Fatalf("the header %q was read as %q", authorization, token)
-		}
-	})
-}
-
-// Only a token that was signed here is accepted, and it is read as it was signed.
-func FuzzATokenIsBelievedOnlyIfItWasSignedHere(f *testing.F) {
-	ours, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
-	if err != nil {
-		f.Fatal(err)
-	}
-	others, err := NewTokens([]byte(strings.Repeat("o", MinSecret)), time.Hour)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("a.b.c", int64(7), true)
-	f.Add("eyJhbGciOiJub25lIn0.eyJzdWIiOiI3Iiwicm9sZSI6ImFkbWluIn0.", int64(1), false)
-	f.Add("", int64(-1), true)
-	f.Add("..", int64(9223372036854775807), false)
-	f.Fuzz(func(t *testing.T, text string, user int64, admin bool) {
-		if who, err := ours.Verify(text); err == nil {
-			t.Fatalf("%q was believed to be %+v", text, who)
-		}
-		role := RoleUser
-		if admin {
-			role = RoleAdmin
-		}
-		token, _, err := ours.Sign(user, role, 0)
-		if (err == nil) != (user > 0) {
-			t.Fatalf("user %d was signed with %v", user, err)
-		}
-		if err != nil {
-			return
-		}
-		if who, err := ours.Verify(token); err != nil || who != (Identity{UserID: user, Role: role}) {
-			t.Fatalf("%+v, %v", who, err)
-		}
-		if _, err := others.Verify(token); err == nil {
-			t.Fatal("another secret's token was believed")
-		}
-		if n := len(text); n > 0 && text != token {
-			at := n % len(token)
-			if _, err := ours.Verify(token[:at] + text + token[at:]); err == nil && !strings.Contains(text, " ") {
-				t.Fatalf("%q was believed with %q in it", token, text)
-			}
 		}
 	})
 }

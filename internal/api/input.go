@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 // input is an HTTP request while it is read. It keeps the first error, and every read after that
 // returns a zero value.
 type input struct {
 	c   *gin.Context
-	who Identity
+	who auth.Identity
 	err error
 }
 
@@ -147,14 +149,14 @@ func bearer(h http.Header) (string, bool) {
 }
 
 // identify returns the identity that the request's bearer token proves.
-func (s *Server) identify(h http.Header) (Identity, error) {
+func (s *Server) identify(h http.Header) (auth.Identity, error) {
 	token, ok := bearer(h)
 	if !ok {
-		return Identity{}, errUnauthenticated
+		return auth.Identity{}, errUnauthenticated
 	}
 	who, err := s.tokens.Verify(token)
 	if err != nil {
-		return Identity{}, fmt.Errorf("%w: %w", errUnauthenticated, err)
+		return auth.Identity{}, fmt.Errorf("%w: %w", errUnauthenticated, err)
 	}
 	return who, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/order"
 )
 
@@ -19,7 +20,7 @@ func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {
 	sh := newShop()
 	now := sh.now
 	s := sh.serve(t, Options{PerUserRate: 2, Burst: 3, Now: func() time.Time { return now }})
-	mine, theirs, chief := sign(t, s, 1, RoleUser), sign(t, s, 2, RoleUser), sign(t, s, 1, RoleAdmin)
+	mine, theirs, chief := sign(t, s, 1, auth.RoleUser), sign(t, s, 2, auth.RoleUser), sign(t, s, 1, auth.RoleAdmin)
 	status := func(path, token string) int { return do(t, s, ask{method: "GET", path: path, token: token}).Code }
 	for range 3 {
 		require.Equal(t, 200, status("/api/v1/orders", mine))
@@ -62,7 +63,7 @@ func TestSessionsAreLimitedByAddress(t *testing.T) {
 
 func TestEveryRequestOfAnAddressCounts(t *testing.T) {
 	s := newShop().serve(t, Options{AddressRate: 1, TrustedProxies: []string{"192.0.2.0/24"}})
-	token := sign(t, s, 1, RoleUser)
+	token := sign(t, s, 1, auth.RoleUser)
 	from := func(forwarded, path, token string) int {
 		return do(t, s, ask{
 			method: "GET", path: path, token: token, header: http.Header{"X-Forwarded-For": {forwarded}},
@@ -91,7 +92,7 @@ func TestAnAddressThatAClientClaimsDoesNotCount(t *testing.T) {
 func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{MaxInFlight: 2})
-	token := sign(t, s, 42, RoleUser)
+	token := sign(t, s, 42, auth.RoleUser)
 	inside, open := make(chan struct{}, 2), make(chan struct{})
 	sh.say = func(context.Context) error {
 		inside <- struct{}{}
@@ -119,7 +120,7 @@ func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
 func TestACrowdOfBuyersKeepsNobodyFromPayingCancellingOrLooking(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{MaxInFlight: 8})
-	mine := sign(t, s, 42, RoleUser)
+	mine := sign(t, s, 42, auth.RoleUser)
 	paid := do(t, s, ask{method: "POST", path: place, token: mine}).Header().Get("Location") + "/payment"
 	dropped := do(t, s, ask{method: "POST", path: place, token: mine}).Header().Get("Location") + "/cancellation"
 	inside, open := make(chan struct{}), make(chan struct{})
@@ -168,7 +169,7 @@ func TestThoseWhoAreRefusedTogetherAreNotToldToComeBackTogether(t *testing.T) {
 	sh.say = func(context.Context) error { return order.ErrOverloaded }
 	told := map[string]int{}
 	for range 200 {
-		rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
+		rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, auth.RoleUser)})
 		require.Equal(t, 503, rec.Code)
 		require.Equal(t, "overloaded", codeOf(t, rec))
 		told[rec.Header().Get("Retry-After")]++
@@ -190,7 +191,7 @@ func TestEveryRequestIsObservedWithItsRoute(t *testing.T) {
 			seen = append(seen, fmt.Sprintf("purchase %d %s", status, code))
 		},
 	})
-	token := sign(t, s, 42, RoleUser)
+	token := sign(t, s, 42, auth.RoleUser)
 	do(t, s, ask{method: "POST", path: place, token: token})
 	do(t, s, ask{method: "POST", path: place})
 	do(t, s, ask{method: "GET", path: "/nothing"})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 const newCoupon = "/api/v1/admin/coupons"
@@ -18,7 +20,7 @@ const newCoupon = "/api/v1/admin/coupons"
 func TestMalformedRequestsAreRefusedAndSayWhy(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{DemoLogin: true})
-	token := sign(t, s, 42, RoleAdmin)
+	token := sign(t, s, 42, auth.RoleAdmin)
 	key := func(values ...string) http.Header { return http.Header{"Idempotency-Key": values} }
 	kind := func(values ...string) http.Header { return http.Header{"Content-Type": values} }
 	post := func(path, body string) ask { return ask{method: "POST", path: path, body: body} }
@@ -150,7 +152,7 @@ func TestABodyThatDoesNotComeInTimeIsAnswered(t *testing.T) {
 func TestWhatACarefulClientMaySend(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
-	token := sign(t, s, 42, RoleUser)
+	token := sign(t, s, 42, auth.RoleUser)
 	for name, a := range map[string]ask{
 		"a character set":           {body: `{}`, header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}},
 		"a type in capitals":        {body: `{}`, header: http.Header{"Content-Type": {"Application/JSON"}}},

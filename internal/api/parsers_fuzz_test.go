@@ -3,13 +3,10 @@ package api
 import (
 	"bufio"
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rsa"
 	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 )
 
 // However the bytes come, the same is seen in them; and what net/http takes for a request with both
@@ -41,91 +38,6 @@ func FuzzARequestWithTwoLengthsIsSeenHoweverItComes(f *testing.F) {
 		if bytes.Contains(bytes.ToLower(head), []byte("\ncontent-length:")) && !bytes.Contains(head, []byte("\n\n")) &&
 			!whole.ambiguous.Load() {
 			t.Fatalf("%q has two lengths", s)
-		}
-	})
-}
-
-// A set is taken with keys that verify and nothing else, or it changes nothing.
-func FuzzAKeySetIsTakenWholeOrNotAtAll(f *testing.F) {
-	for _, s := range []string{
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}`,
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},{"kty":"oct","kid":"b","k":"YQ"}]}`,
-		`{"keys":[{"kty":"oct","k":"YQ"}]}`, `{"keys":[{"kty":"RSA","e":"AQAB","n":"AQ"}]}`, `{"keys":[{"kty":"EC"}]}`,
-		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`, `{"keys":[null]}`, `{"keys":{}}`, `{}`, `[]`, ``,
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		tokens, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := tokens.public.Load()
-		if tokens.SetPublicKeys([]byte(s)) != nil {
-			if tokens.public.Load() != before {
-				t.Fatalf("%q was refused, and changed the keys", s)
-			}
-			return
-		}
-		after := tokens.public.Load()
-		if len(after.byID) == 0 || len(after.byID) > maxPublicKeys || len(after.byID) > 1 && after.only != nil {
-			t.Fatalf("%q was taken as %d keys", s, len(after.byID))
-		}
-		for id, k := range after.byID {
-			switch key := k.key.(type) {
-			case ed25519.PublicKey:
-				if k.alg != "EdDSA" || len(key) != ed25519.PublicKeySize {
-					t.Fatalf("%q: %q is for %s", s, id, k.alg)
-				}
-			case *rsa.PublicKey:
-				if k.alg != "RS256" || key.N.BitLen() < minRSABits {
-					t.Fatalf("%q: %q is for %s", s, id, k.alg)
-				}
-			default:
-				t.Fatalf("%q: %q is a %T", s, id, key)
-			}
-		}
-	})
-}
-
-// Each user of a list that is taken is denied, and a list that is refused changes nothing.
-func FuzzAListOfDeniedUsersIsTakenWholeOrNotAtAll(f *testing.F) {
-	for _, s := range []string{"7\n8\n", "# nobody\n\n 7 # a thief\r\n", "7 8", "-1", "07", "x", "\x00", "9223372036854775808\n", "7\r8"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		tokens, err := NewTokens([]byte(strings.Repeat("s", MinSecret)), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tokens.Deny([]byte(s)) != nil {
-			if tokens.denied.Load() != nil {
-				t.Fatalf("%q was refused, and denies", s)
-			}
-			return
-		}
-		denied := *tokens.denied.Load()
-		for line := range strings.SplitSeq(s, "\n") {
-			text, _, _ := strings.Cut(line, "#")
-			if id, ok := parseID(strings.TrimSpace(text)); ok {
-				if _, is := denied[id]; !is {
-					t.Fatalf("%q does not deny %d", s, id)
-				}
-			} else if strings.TrimSpace(text) != "" {
-				t.Fatalf("%q was taken with %q in it", s, text)
-			}
-		}
-	})
-}
-
-func FuzzAPrivateKeySignsOrIsRefused(f *testing.F) {
-	for _, s := range []string{"", "x", "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if s, err := privateSigner(text, "a"); err == nil && (s.method == nil || s.key == nil) {
-			t.Fatalf("%q signs with nothing", text)
 		}
 	})
 }

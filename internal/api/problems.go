@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
@@ -22,14 +23,13 @@ var (
 	errTooLarge        = errors.New("api: the body is too large")
 	errMediaType       = errors.New("api: the body is not application/json")
 	errNoPurchaseToken = errors.New("api: no purchase token")
-	errPurchaseToken   = errors.New("api: the purchase token is not good for this")
 	errRateLimited     = errors.New("api: too many requests of one client")
 	errTooManyStreams  = errors.New("api: too many event streams of one address")
 	errOverloaded      = errors.New("api: too many requests at once")
 	errClosing         = errors.New("api: the server is stopping")
 )
 
-// problem is what an error means to a client.
+// problem is the meaning of an error to a client.
 type problem struct {
 	err     error
 	status  int // of the code
@@ -85,10 +85,10 @@ var problems = withBodies([]problem{
 	{err: errForbidden, code: "forbidden", detail: "An administrator's token is needed."},
 	{err: coupon.ErrNotStarted, code: "not_started", detail: "The sale has not started."},
 	{err: errNoPurchaseToken, code: "purchase_token_required", detail: "Buying needs a Purchase-Token: POST …/purchase-tokens gives one."},
-	{err: errPurchaseToken, code: "purchase_token_invalid", detail: "The Purchase-Token is not good for this.", trusted: true},
+	{err: auth.ErrPurchaseToken, code: "purchase_token_invalid", detail: "The Purchase-Token is not good for this.", trusted: true},
 	{err: order.ErrOtherSale, code: "purchase_token_invalid", detail: "The Purchase-Token is of another sale: its window was changed."},
 	{err: order.ErrPermitExpired, code: "purchase_token_expired", detail: "The Purchase-Token has expired; ask for another."},
-	{err: ErrProof, code: "proof_rejected", detail: "The proof was not accepted."},
+	{err: auth.ErrProof, code: "proof_rejected", detail: "The proof was not accepted."},
 	{err: errNoRoute, code: "not_found", detail: "There is no such thing, or it is not yours."},
 	{err: coupon.ErrNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
 	{err: order.ErrNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},

@@ -2,149 +2,15 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
-	"example.com/seckill/internal/coupon"
-	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/api/auth"
 )
-
-// PurchaseTokenOptions are the keys and the times of purchase tokens.
-type PurchaseTokenOptions struct {
-	// Secrets verify the tokens, and the first signs them. What signs is derived from them, so that
-	// no purchase token is a bearer token of the same secret.
-	Secrets [][]byte
-	TTL     time.Duration    // after it was issued, and after the sale began, a token buys nothing
-	Lead    time.Duration    // how long before the sale tokens are issued
-	Now     func() time.Time // nil is time.Now
-}
-
-// PurchaseTokens issues and verifies purchase tokens: a permit for one user to buy one unit in one sale.
-//
-//	POST …/purchase-tokens ─▶ proof ─▶ token of user, coupon, sale, number
-//	POST …/orders, Purchase-Token ─▶ is it of this user, coupon, sale, and in time ─▶ RESERVE … COMMIT
-//
-// The number is the name of the request, in Redis and in the database: what is asked for with the same
-// token again is the same order, as with an idempotency key, whatever has become of it. So a token is
-// used once without a store of its own, and a lost answer may be asked for again.
-//
-// It stops requests that were made without asking first: a list of prepared requests, fired at the
-// opening second by a client that never saw the page. It does not stop a program that asks for its token
-// as the page does; that is what the proof is for.
-type PurchaseTokens struct {
-	o      PurchaseTokenOptions
-	keys   jwt.VerificationKeySet
-	parser *jwt.Parser
-}
-
-// purchaseType keeps bearer and purchase tokens apart.
-const purchaseType = "purchase+jwt"
-
-// purchaseClaims holds the claims of a purchase token. Subject is the user, ID the number.
-type purchaseClaims struct {
-	jwt.RegisteredClaims
-
-	Coupon   int64 `json:"coupon,string"`
-	BeginsAt int64 `json:"begins_at"` // of the sale, in milliseconds since 1970
-}
-
-// PurchaseTokens returns PurchaseTokens with these options.
-func (o PurchaseTokenOptions) PurchaseTokens() (*PurchaseTokens, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.TTL <= 0 || len(o.Secrets) == 0 {
-		return nil, errors.New("purchase tokens need a secret and a life above zero")
-	}
-	p := &PurchaseTokens{o: o, parser: jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // the order path decides when it is too late
-	)}
-	for _, secret := range o.Secrets {
-		if len(secret) < MinSecret {
-			return nil, fmt.Errorf("the secret that signs purchase tokens must have at least %d bytes", MinSecret)
-		}
-		derived := hmac.New(sha256.New, secret)
-		derived.Write([]byte("seckill purchase tokens")) // it never fails
-		p.keys.Keys = append(p.keys.Keys, derived.Sum(nil))
-	}
-	return p, nil
-}
-
-// Issue returns a token for the user to buy a unit of c, and the time after which it buys nothing. It
-// fails with coupon.ErrNotFound, ErrNotStarted or ErrEnded while there is nothing to buy.
-func (p *PurchaseTokens) Issue(c coupon.Coupon, userID int64) (string, time.Time, error) {
-	now := p.o.Now()
-	if err := c.Admits(now.Add(p.o.Lead)); err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
-		return "", time.Time{}, err
-	}
-	until := now
-	if until.Before(c.BeginsAt) {
-		until = c.BeginsAt
-	}
-	until = until.Add(p.o.TTL).UTC().Truncate(time.Second).Add(time.Second)
-	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &purchaseClaims{
-		RegisteredClaims: jwt.RegisteredClaims{
-			Subject: strconv.FormatInt(userID, 10), ID: rand.Text(), ExpiresAt: jwt.NewNumericDate(until),
-		},
-		Coupon: c.ID, BeginsAt: c.BeginsAt.UnixMilli(),
-	})
-	token.Header["typ"] = purchaseType
-	text, err := token.SignedString(p.keys.Keys[0])
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("sign a purchase token: %w", err)
-	}
-	return text, until, nil
-}
-
-// permit makes r what the token permits: its name, and the sale and time in which it may be placed. It
-// fails with errPurchaseToken if the token was not issued here to this user for this coupon.
-func (p *PurchaseTokens) permit(r *order.Request, token string) error {
-	if len(token) > maxToken {
-		return fmt.Errorf("%w: it is too long", errPurchaseToken)
-	}
-	var c purchaseClaims
-	parsed, err := p.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return p.keys, nil })
-	switch {
-	case err != nil || parsed.Header["typ"] != purchaseType || c.ID == "" || c.ExpiresAt == nil:
-		return fmt.Errorf("%w: it was not issued here", errPurchaseToken)
-	case c.Subject != strconv.FormatInt(r.UserID, 10):
-		return fmt.Errorf("%w: it is of another user", errPurchaseToken)
-	case c.Coupon != r.CouponID:
-		return fmt.Errorf("%w: it is of another coupon", errPurchaseToken)
-	}
-	r.Key = "purchase:" + c.ID
-	r.Permit = order.Permit{BeginsAt: time.UnixMilli(c.BeginsAt), Until: c.ExpiresAt.Time}
-	return nil
-}
-
-// Proof is what a buyer gives for a purchase token.
-type Proof struct {
-	UserID, CouponID int64
-	Address          string // of the client
-	Text             string // what the client has sent, such as the response to a captcha; it may be empty
-}
-
-// Prover decides whether a buyer is given a purchase token. It returns ErrProof if not, and
-// order.ErrUnavailable if it cannot tell.
-type Prover interface {
-	Prove(ctx context.Context, p Proof) error
-}
-
-// ErrProof says that a proof was not accepted.
-var ErrProof = errors.New("api: the proof was not accepted")
 
 // tokenRequest asks for a purchase token.
 type tokenRequest struct {
-	proof Proof
+	proof auth.Proof
 	text  *string
 }
 
@@ -152,7 +18,7 @@ func (r *tokenRequest) read(in *input) {
 	if in.c.Request.ContentLength != 0 {
 		in.body(fields{"proof": asText(&r.text)})
 	}
-	r.proof = Proof{CouponID: in.id(), UserID: in.who.UserID, Address: in.c.ClientIP()}
+	r.proof = auth.Proof{CouponID: in.id(), UserID: in.who.UserID, Address: in.c.ClientIP()}
 	if r.text != nil {
 		r.proof.Text = *r.text
 	}
@@ -199,5 +65,5 @@ func (s *Server) permit(r *placeRequest) error {
 	case r.Key != "":
 		return malformed("a Purchase-Token names the request: leave the Idempotency-Key out")
 	}
-	return s.o.PurchaseTokens.permit(&r.Request, r.tokens[0])
+	return s.o.PurchaseTokens.Permit(&r.Request, r.tokens[0])
 }

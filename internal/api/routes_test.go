@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 func jsonInto(rec *httptest.ResponseRecorder, into any) error {
@@ -36,7 +38,7 @@ func TestASaleWhoseWindowHasPassedIsShownAsEnded(t *testing.T) {
 func TestAnOrderIsPlacedFoundPaidAndListed(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
-	token := sign(t, s, 42, RoleUser)
+	token := sign(t, s, 42, auth.RoleUser)
 	key := http.Header{"Idempotency-Key": {"a b~!"}}
 	first := do(t, s, ask{method: "POST", path: place, token: token, header: key})
 	require.Equal(t, 201, first.Code)
@@ -58,7 +60,7 @@ func TestAnOrderIsPlacedFoundPaidAndListed(t *testing.T) {
 	require.Equal(t, "it is paid", detailOf(t, rec))
 	require.Contains(t, do(t, s, ask{method: "GET", path: "/api/v1/orders/1001", token: token}).Body.String(), `"status":"paid"`)
 	require.Contains(t, do(t, s, ask{method: "GET", path: "/api/v1/orders", token: token}).Body.String(), `"id":"1001"`)
-	empty := do(t, s, ask{method: "GET", path: "/api/v1/orders", token: sign(t, s, 43, RoleUser)})
+	empty := do(t, s, ask{method: "GET", path: "/api/v1/orders", token: sign(t, s, 43, auth.RoleUser)})
 	require.JSONEq(t, `{"orders":[],"next_cursor":""}`, empty.Body.String())
 }
 
@@ -70,7 +72,7 @@ func TestAListIsPagedToItsLastPage(t *testing.T) {
 		c.ID = id
 		sh.coupons[id] = c
 	}
-	token := sign(t, s, 42, RoleUser)
+	token := sign(t, s, 42, auth.RoleUser)
 	for range 5 {
 		do(t, s, ask{method: "POST", path: place, token: token})
 	}
@@ -111,7 +113,7 @@ func TestAListIsPagedToItsLastPage(t *testing.T) {
 func TestAnAdministratorCreatesPublishesPausesAndEnds(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
-	token := sign(t, s, 1, RoleAdmin)
+	token := sign(t, s, 1, auth.RoleAdmin)
 	made := do(t, s, ask{
 		method: "POST", path: "/api/v1/admin/coupons", token: token,
 		body: `{"title":"\u8336","stock":7,"begins_at":"2030-01-31T20:00:00.1234+03:00","ends_at":"2030-02-01T00:00:00Z"}`,
@@ -140,7 +142,7 @@ func TestAnAdministratorCreatesPublishesPausesAndEnds(t *testing.T) {
 func TestACouponOutOfBoundsIsRefusedWithTheReason(t *testing.T) {
 	s := newShop().serve(t, Options{})
 	rec := do(t, s, ask{
-		method: "POST", path: "/api/v1/admin/coupons", token: sign(t, s, 1, RoleAdmin),
+		method: "POST", path: "/api/v1/admin/coupons", token: sign(t, s, 1, auth.RoleAdmin),
 		body: `{"title":" ","stock":0,"begins_at":"2030-01-01T00:00:00Z","ends_at":"2030-01-01T00:00:00Z"}`,
 	})
 	require.Equal(t, 400, rec.Code)
@@ -150,7 +152,7 @@ func TestACouponOutOfBoundsIsRefusedWithTheReason(t *testing.T) {
 func TestTheAuditIsRenderedAsItComes(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
-	token := sign(t, s, 1, RoleAdmin)
+	token := sign(t, s, 1, auth.RoleAdmin)
 	for _, a := range []ask{
 		{method: "GET", path: "/api/v1/admin/coupons/1/audit", token: token},
 		{method: "POST", path: "/api/v1/admin/coupons/1/repair", token: token},
@@ -174,7 +176,7 @@ func TestWhatReadsAWholeSaleHasMoreTime(t *testing.T) {
 			left[path] = time.Until(until)
 			return nil
 		}
-		do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, RoleAdmin)})
+		do(t, s, ask{method: "GET", path: path, token: sign(t, s, 1, auth.RoleAdmin)})
 	}
 	require.Greater(t, left["/api/v1/admin/coupons/1/audit"], 20*time.Second)
 	require.LessOrEqual(t, left["/api/v1/coupons/1"], time.Second)
@@ -189,7 +191,7 @@ func TestASessionIsATokenOfTheRoleUser(t *testing.T) {
 	require.Equal(t, "2030-01-31T18:00:00Z", got.ExpiresAt.Format(time.RFC3339))
 	who, err := s.tokens.Verify(got.Token)
 	require.NoError(t, err)
-	require.Equal(t, Identity{42, RoleUser}, who)
+	require.Equal(t, auth.Identity{UserID: 42, Role: auth.RoleUser}, who)
 }
 
 func TestWithoutTheDemoLoginThereAreNoSessions(t *testing.T) {
@@ -225,7 +227,7 @@ func TestThePageRunsNothingFromElsewhere(t *testing.T) {
 
 func TestANewServerSaysWhatIsMissing(t *testing.T) {
 	whole := newShop().parts()
-	tokens, err := NewTokens(testSecret, time.Hour)
+	tokens, err := auth.NewTokens(testSecret, time.Hour)
 	require.NoError(t, err)
 	_, err = New(Options{}, whole)
 	require.ErrorIs(t, err, errMissingDep)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/platform/ratelimit"
 )
 
@@ -18,7 +19,7 @@ type Server struct {
 	deps      Deps
 	engine    *gin.Engine
 	admin     *gin.Engine // of the administrator's routes; the same, or another
-	tokens    *Tokens
+	tokens    *auth.Tokens
 	users     limits[int64]
 	addresses limits[string] // that log in
 	clients   limits[string] // addresses, of every request

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 type sessionRequest struct {
@@ -16,8 +18,8 @@ type sessionRequest struct {
 
 func (r *sessionRequest) read(in *input) {
 	in.body(fields{"user_id": asID(&r.userID), "role": asText(&r.role)})
-	if r.role != nil && *r.role != RoleUser && *r.role != RoleAdmin {
-		in.refuse(malformed("field %q must be %q or %q", "role", RoleUser, RoleAdmin))
+	if r.role != nil && *r.role != auth.RoleUser && *r.role != auth.RoleAdmin {
+		in.refuse(malformed("field %q must be %q or %q", "role", auth.RoleUser, auth.RoleAdmin))
 	}
 	if r.userID == 0 {
 		in.refuse(malformed("field %q is missing", "user_id"))
@@ -34,11 +36,11 @@ func (session) writeHeader(http.Header) int { return http.StatusCreated }
 // newSession returns a token of any user, and of an administrator where that is allowed too. It is
 // meant for demonstrations alone.
 func (s *Server) newSession(_ context.Context, r sessionRequest) (session, error) {
-	role := RoleUser
+	role := auth.RoleUser
 	if r.role != nil {
 		role = *r.role
 	}
-	if role == RoleAdmin && !s.o.DemoAdmin {
+	if role == auth.RoleAdmin && !s.o.DemoAdmin {
 		return session{}, errForbidden
 	}
 	token, expires, err := s.tokens.Sign(r.userID, role, 0)

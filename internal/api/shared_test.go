@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 )
 
@@ -56,15 +57,15 @@ func TestADraftIsForAdministrators(t *testing.T) {
 		server.Handler().ServeHTTP(rec, r)
 		return rec
 	}
-	for _, role := range []string{"", RoleUser} {
+	for _, role := range []string{"", auth.RoleUser} {
 		require.Equal(t, http.StatusNotFound, get("/api/v1/coupons/2", role).Code)
 		require.Equal(t, http.StatusNotFound, get("/api/v1/coupons/2/live", role).Code)
 		list := get("/api/v1/coupons", role)
 		require.Equal(t, http.StatusOK, list.Code)
 		require.NotContains(t, list.Body.String(), `"draft"`)
 	}
-	require.Contains(t, get("/api/v1/coupons/2", RoleAdmin).Body.String(), `"state":"draft"`)
-	list := get("/api/v1/coupons", RoleAdmin)
+	require.Contains(t, get("/api/v1/coupons/2", auth.RoleAdmin).Body.String(), `"state":"draft"`)
+	list := get("/api/v1/coupons", auth.RoleAdmin)
 	require.Contains(t, list.Body.String(), `"draft"`)
 	require.Equal(t, "no-store", list.Header().Get("Cache-Control"), "a cache must not tell it to others")
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 // Clients that announce a body and do not send it take no slot from clients that do.
@@ -22,7 +24,7 @@ func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
 	addr := server.Listener.Addr().String()
 	head := func(user int64, length int) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\n\r\n", place, sign(t, s, user, RoleUser), length)
+			"Content-Length: %d\r\n\r\n", place, sign(t, s, user, auth.RoleUser), length)
 	}
 	var slow sync.WaitGroup
 	for range 40 {
@@ -58,7 +60,7 @@ func TestABodyThatDoesNotComeHoldsNoPlace(t *testing.T) {
 
 func TestAnEncodedSlashIsNoSlash(t *testing.T) {
 	s := newShop().serve(t, Options{})
-	chief := sign(t, s, 1, RoleAdmin)
+	chief := sign(t, s, 1, auth.RoleAdmin)
 	for _, path := range []string{
 		"/api/v1/admin%2fcoupons/1/audit", "/api/v1%2Fadmin/coupons/1/audit", "/api/v1/coupons%2f1",
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 )
 
@@ -47,7 +48,7 @@ func TestSoldOutTellsOfTheUnpaidOrders(t *testing.T) {
 				require.NotNil(t, want)
 			}
 			sh.say = func(context.Context) error { return coupon.ErrSoldOut }
-			rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, RoleUser)})
+			rec := do(t, s, ask{method: "POST", path: place, token: sign(t, s, 42, auth.RoleUser)})
 			require.Equal(t, 409, rec.Code)
 			want := map[string]any{
 				"type": "urn:seckill:problem:sold_out", "title": "Conflict", "status": 409.0, "code": "sold_out", "detail": tc.detail,

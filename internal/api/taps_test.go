@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/coupon"
 )
 
@@ -18,7 +19,7 @@ func TestEveryAnsweredPurchaseOfACouponThatExistsIsCounted(t *testing.T) {
 	buy := func(couponID string, err error) {
 		t.Helper()
 		sh.say = func(context.Context) error { return err }
-		do(t, s, ask{method: http.MethodPost, path: "/api/v1/coupons/" + couponID + "/orders", token: sign(t, s, 42, RoleUser)})
+		do(t, s, ask{method: http.MethodPost, path: "/api/v1/coupons/" + couponID + "/orders", token: sign(t, s, 42, auth.RoleUser)})
 	}
 	buy("1", nil)
 	buy("1", coupon.ErrSoldOut)

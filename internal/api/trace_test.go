@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/api/auth"
 )
 
 // diary keeps the way of order 7 of user 42.
@@ -23,7 +25,7 @@ func (diary) Steps(id, user int64) []Step {
 
 func TestTheWayOfAnOrderIsForItsBuyer(t *testing.T) {
 	s := newShop().serve(t, Options{DemoLogin: true})
-	path := ask{method: "GET", path: "/api/v1/orders/7/trace", token: sign(t, s, 42, RoleUser)}
+	path := ask{method: "GET", path: "/api/v1/orders/7/trace", token: sign(t, s, 42, auth.RoleUser)}
 	rec := do(t, s, path)
 	require.Equal(t, 404, rec.Code, "none is kept")
 	s.deps.Traces = diary{}
@@ -31,7 +33,7 @@ func TestTheWayOfAnOrderIsForItsBuyer(t *testing.T) {
 	require.Equal(t, 200, rec.Code)
 	require.JSONEq(t, `{"steps":[{"step":"place","begin_us":0,"took_us":3000},
 		{"step":"transaction","begin_us":1000,"took_us":1500,"orders":12,"failed":true}]}`, rec.Body.String())
-	path.token = sign(t, s, 43, RoleUser)
+	path.token = sign(t, s, 43, auth.RoleUser)
 	require.Equal(t, 404, do(t, s, path).Code)
 	path.token = ""
 	require.Equal(t, 401, do(t, s, path).Code)

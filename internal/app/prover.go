@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/order"
 )
@@ -17,7 +17,7 @@ import (
 // proofTimeout bounds one question to order.proof_url.
 const proofTimeout = time.Second
 
-// httpProver implements api.Prover by asking order.proof_url.
+// httpProver implements auth.Prover by asking order.proof_url.
 type httpProver struct {
 	url    string
 	client *http.Client
@@ -37,9 +37,9 @@ func (p *httpProver) close(context.Context) error {
 	return nil
 }
 
-// Prove implements api.Prover. A 2xx accepts the proof, a 403 does not, and whatever else comes back is
+// Prove implements auth.Prover. A 2xx accepts the proof, a 403 does not, and whatever else comes back is
 // no answer.
-func (p *httpProver) Prove(ctx context.Context, proof api.Proof) error {
+func (p *httpProver) Prove(ctx context.Context, proof auth.Proof) error {
 	body, err := json.Marshal(map[string]string{
 		"user_id": strconv.FormatInt(proof.UserID, 10), "coupon_id": strconv.FormatInt(proof.CouponID, 10),
 		"address": proof.Address, "proof": proof.Text,
@@ -61,13 +61,13 @@ func (p *httpProver) Prove(ctx context.Context, proof api.Proof) error {
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusForbidden:
-		return api.ErrProof
+		return auth.ErrProof
 	}
 	return fmt.Errorf("%w: order.proof_url said %s", order.ErrUnavailable, resp.Status)
 }
 
 // newPurchaseTokens returns the purchase tokens that order.token asks for, or nil.
-func newPurchaseTokens(cfg config.Config, now func() time.Time) (*api.PurchaseTokens, error) {
+func newPurchaseTokens(cfg config.Config, now func() time.Time) (*auth.PurchaseTokens, error) {
 	if cfg.Order.Token != "required" {
 		return nil, nil //nolint:nilnil // nil is none
 	}
@@ -82,6 +82,6 @@ func newPurchaseTokens(cfg config.Config, now func() time.Time) (*api.PurchaseTo
 			secrets = append(secrets, []byte(one.Secret.Reveal()))
 		}
 	}
-	o := api.PurchaseTokenOptions{Secrets: secrets, TTL: cfg.Order.TokenTTL, Lead: cfg.Order.TokenLead, Now: now}
+	o := auth.PurchaseOptions{Secrets: secrets, TTL: cfg.Order.TokenTTL, Lead: cfg.Order.TokenLead, Now: now}
 	return o.PurchaseTokens()
 }

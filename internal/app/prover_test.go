@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/order"
 )
 
@@ -26,10 +26,10 @@ func TestAProofIsJudgedByTheURL(t *testing.T) {
 	}))
 	p := newHTTPProver(judge.URL)
 	defer func() { require.NoError(t, p.close(t.Context())) }()
-	proof := api.Proof{UserID: 42, CouponID: 7, Address: "192.0.2.1", Text: `a "cat"`}
+	proof := auth.Proof{UserID: 42, CouponID: 7, Address: "192.0.2.1", Text: `a "cat"`}
 	require.NoError(t, p.Prove(t.Context(), proof))
 	require.JSONEq(t, `{"user_id":"42","coupon_id":"7","address":"192.0.2.1","proof":"a \"cat\""}`, body)
-	for code, want := range map[int]error{200: nil, 403: api.ErrProof, 401: order.ErrUnavailable, 302: order.ErrUnavailable, 500: order.ErrUnavailable} {
+	for code, want := range map[int]error{200: nil, 403: auth.ErrProof, 401: order.ErrUnavailable, 302: order.ErrUnavailable, 500: order.ErrUnavailable} {
 		status = code
 		require.ErrorIs(t, p.Prove(t.Context(), proof), want, code)
 	}

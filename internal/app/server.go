@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/audit"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
@@ -22,7 +23,7 @@ import (
 type Server struct {
 	app       *App
 	api       *api.Server
-	tokens    *api.Tokens
+	tokens    *auth.Tokens
 	public    *http.Server
 	admin     *http.Server
 	URL       string // of the page and the API

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/config"
 )
 
 // Signer returns tokens that are signed with the private key in a file or, without one, with
 // auth.secret.
-func Signer(auth config.Auth, key, keyID string) (*api.Tokens, error) {
-	o, err := TokenOptions(auth)
+func Signer(settings config.Auth, key, keyID string) (*auth.Tokens, error) {
+	o, err := TokenOptions(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func Signer(auth config.Auth, key, keyID string) (*api.Tokens, error) {
 		o.SignerID = keyID
 	case keyID != "":
 		return nil, errors.New("--key-id is for --key: the kid of auth.secret is auth.key_id")
-	case auth.Secret == "":
+	case settings.Secret == "":
 		return nil, errors.New("auth.secret is empty: set SECKILL_AUTH__SECRET to the server's, or sign with --key")
 	}
 	return o.Tokens()

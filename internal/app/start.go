@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
 )
@@ -117,7 +118,7 @@ func (s *Server) PrintBanner(out io.Writer) {
 		return
 	}
 	_, _ = fmt.Fprintf(out, "%s/api/v1/coupons/1  the coupon on sale\n", s.URL)
-	if token, err := s.Token(1, api.RoleAdmin); err == nil {
+	if token, err := s.Token(1, auth.RoleAdmin); err == nil {
 		_, _ = fmt.Fprintf(out, "admin token: %s\n", token)
 	}
 }
@@ -136,7 +137,7 @@ func (s *Server) AdminURL() string { return s.adminURL }
 
 // UserToken is a source of tokens for simulated buyers.
 func (s *Server) UserToken(_ context.Context, user int64) (string, error) {
-	return s.Token(user, api.RoleUser)
+	return s.Token(user, auth.RoleUser)
 }
 
 // Wait returns nil when ctx ends, or the reason for which a listener has failed.

@@ -5,29 +5,30 @@ import (
 	"log/slog"
 	"time"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/config"
 )
 
-// TokenOptions returns the options of the tokens that auth describes.
-func TokenOptions(auth config.Auth) (api.TokenOptions, error) {
-	o := api.TokenOptions{
-		SignNothing: auth.Secret == "", Issuer: auth.Issuer, Audience: auth.Audience, TTL: auth.TokenTTL, MaxTTL: auth.MaxTokenTTL,
+// TokenOptions returns the options of the tokens that the configuration describes.
+func TokenOptions(settings config.Auth) (auth.Options, error) {
+	o := auth.Options{
+		SignNothing: settings.Secret == "", Issuer: settings.Issuer, Audience: settings.Audience,
+		TTL: settings.TokenTTL, MaxTTL: settings.MaxTokenTTL,
 	}
-	if auth.Secret != "" {
-		o.Secrets = []api.TokenSecret{{ID: auth.KeyID, Secret: []byte(auth.Secret.Reveal())}}
+	if settings.Secret != "" {
+		o.Secrets = []auth.Secret{{ID: settings.KeyID, Secret: []byte(settings.Secret.Reveal())}}
 	}
-	old, err := auth.Verifiers()
+	old, err := settings.Verifiers()
 	for _, s := range old {
-		o.Secrets = append(o.Secrets, api.TokenSecret{ID: s.ID, Secret: []byte(s.Secret.Reveal())})
+		o.Secrets = append(o.Secrets, auth.Secret{ID: s.ID, Secret: []byte(s.Secret.Reveal())})
 	}
 	return o, err
 }
 
-// openTokens returns the tokens that auth describes. Its files are read again when they have
-// changed, until stop is called.
-func openTokens(auth config.Auth, now func() time.Time, log *slog.Logger) (tokens *api.Tokens, stop func(), err error) {
-	o, err := TokenOptions(auth)
+// openTokens returns the tokens that the configuration describes. It reads their files again when
+// they have changed, until stop is called.
+func openTokens(settings config.Auth, now func() time.Time, log *slog.Logger) (tokens *auth.Tokens, stop func(), err error) {
+	o, err := TokenOptions(settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -36,8 +37,8 @@ func openTokens(auth config.Auth, now func() time.Time, log *slog.Logger) (token
 		return nil, nil, fmt.Errorf("auth: %w", err)
 	}
 	stop, err = watch(log,
-		watchedFiles{key: "auth.jwks_file", paths: []string{auth.JWKSFile}, take: onlyOne(tokens.SetPublicKeys)},
-		watchedFiles{key: "auth.denied_users_file", paths: []string{auth.DeniedUsersFile}, take: onlyOne(tokens.Deny)})
+		watchedFiles{key: "auth.jwks_file", paths: []string{settings.JWKSFile}, take: onlyOne(tokens.SetPublicKeys)},
+		watchedFiles{key: "auth.denied_users_file", paths: []string{settings.DeniedUsersFile}, take: onlyOne(tokens.Deny)})
 	return tokens, stop, err
 }
 

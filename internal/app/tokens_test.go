@@ -17,18 +17,18 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/config"
 )
 
 // login is an issuer of tokens: its signer, and its public key as a set.
-func login(t *testing.T, id string) (*api.Tokens, []byte) {
+func login(t *testing.T, id string) (*auth.Tokens, []byte) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)
-	signer, err := api.TokenOptions{
+	signer, err := auth.Options{
 		Signer: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), SignerID: id, TTL: time.Hour,
 	}.Tokens()
 	require.NoError(t, err)
@@ -41,22 +41,22 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	first, firstSet := login(t, "1")
 	second, secondSet := login(t, "2")
 	dir := t.TempDir()
-	auth := config.Default().Auth
-	auth.JWKSFile, auth.DeniedUsersFile = filepath.Join(dir, "jwks.json"), filepath.Join(dir, "denied")
+	settings := config.Default().Auth
+	settings.JWKSFile, settings.DeniedUsersFile = filepath.Join(dir, "jwks.json"), filepath.Join(dir, "denied")
 	write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
-	write(auth.JWKSFile, string(firstSet))
-	write(auth.DeniedUsersFile, "")
+	write(settings.JWKSFile, string(firstSet))
+	write(settings.DeniedUsersFile, "")
 
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	tokens, stop, err := openTokens(auth, time.Now, log)
+	tokens, stop, err := openTokens(settings, time.Now, log)
 	require.NoError(t, err)
 	stop() // the test looks itself
-	keys := &watchedFiles{key: "auth.jwks_file", paths: []string{auth.JWKSFile}, take: onlyOne(tokens.SetPublicKeys), texts: [][]byte{firstSet}}
-	denied := &watchedFiles{key: "auth.denied_users_file", paths: []string{auth.DeniedUsersFile}, take: onlyOne(tokens.Deny)}
+	keys := &watchedFiles{key: "auth.jwks_file", paths: []string{settings.JWKSFile}, take: onlyOne(tokens.SetPublicKeys), texts: [][]byte{firstSet}}
+	denied := &watchedFiles{key: "auth.denied_users_file", paths: []string{settings.DeniedUsersFile}, take: onlyOne(tokens.Deny)}
 	look := func() { keys.look(t.Context(), log); denied.look(t.Context(), log) }
-	valid := func(signer *api.Tokens) bool {
-		text, _, err := signer.Sign(42, api.RoleUser, 0)
+	valid := func(signer *auth.Tokens) bool {
+		text, _, err := signer.Sign(42, auth.RoleUser, 0)
 		require.NoError(t, err)
 		_, err = tokens.Verify(text)
 		return err == nil
@@ -65,23 +65,23 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	require.False(t, valid(second))
 
 	for range 3 {
-		write(auth.JWKSFile, string(secondSet[:len(secondSet)/2]))
+		write(settings.JWKSFile, string(secondSet[:len(secondSet)/2]))
 		look()
 		require.True(t, valid(first), "a file that is half written is not taken")
 	}
 	require.Equal(t, 1, strings.Count(out.String(), "a changed file is not taken"), "one line a cause: %s", &out)
-	require.NoError(t, os.Remove(auth.JWKSFile))
+	require.NoError(t, os.Remove(settings.JWKSFile))
 	look()
 	require.True(t, valid(first), "nor is one that is gone")
-	write(auth.JWKSFile, string(secondSet))
+	write(settings.JWKSFile, string(secondSet))
 	look()
 	require.False(t, valid(first))
 	require.True(t, valid(second))
 
-	write(auth.DeniedUsersFile, "42\n")
+	write(settings.DeniedUsersFile, "42\n")
 	look()
 	require.False(t, valid(second))
-	write(auth.DeniedUsersFile, "43\n")
+	write(settings.DeniedUsersFile, "43\n")
 	look()
 	require.True(t, valid(second))
 	require.Contains(t, out.String(), "a changed file is taken")
@@ -90,15 +90,15 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 
 func TestFilesOfTokensAreLookedAtWhileTheProgramRuns(t *testing.T) {
 	signer, set := login(t, "1")
-	auth := config.Default().Auth
-	auth.JWKSFile = filepath.Join(t.TempDir(), "jwks.json")
+	settings := config.Default().Auth
+	settings.JWKSFile = filepath.Join(t.TempDir(), "jwks.json")
 	_, other := login(t, "2")
-	require.NoError(t, os.WriteFile(auth.JWKSFile, other, 0o600))
-	tokens, stop, err := openTokens(auth, time.Now, slog.New(slog.DiscardHandler))
+	require.NoError(t, os.WriteFile(settings.JWKSFile, other, 0o600))
+	tokens, stop, err := openTokens(settings, time.Now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer stop()
-	require.NoError(t, os.WriteFile(auth.JWKSFile, set, 0o600))
-	text, _, err := signer.Sign(42, api.RoleUser, 0)
+	require.NoError(t, os.WriteFile(settings.JWKSFile, set, 0o600))
+	text, _, err := signer.Sign(42, auth.RoleUser, 0)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { _, err := tokens.Verify(text); return err == nil }, 30*time.Second, 50*time.Millisecond)
 }
@@ -130,18 +130,18 @@ func TestOldSecretsVerifyAndSignNothing(t *testing.T) {
 	require.NoError(t, err)
 	signer, err := before.Tokens()
 	require.NoError(t, err)
-	text, _, err := signer.Sign(42, api.RoleUser, 0)
+	text, _, err := signer.Sign(42, auth.RoleUser, 0)
 	require.NoError(t, err)
-	auth := config.Auth{Secret: config.Secret(strings.Repeat("new-secret-", 3)), KeyID: "2", OldSecrets: config.Secret(":" + old), TokenTTL: time.Hour}
+	settings := config.Auth{Secret: config.Secret(strings.Repeat("new-secret-", 3)), KeyID: "2", OldSecrets: config.Secret(":" + old), TokenTTL: time.Hour}
 	for range 2 {
-		o, err := TokenOptions(auth)
+		o, err := TokenOptions(settings)
 		require.NoError(t, err)
 		tokens, err := o.Tokens()
 		require.NoError(t, err)
 		_, err = tokens.Verify(text)
 		require.NoError(t, err)
-		_, _, err = tokens.Sign(42, api.RoleUser, 0)
-		require.Equal(t, auth.Secret == "", err != nil, "only auth.secret signs")
-		auth.Secret = ""
+		_, _, err = tokens.Sign(42, auth.RoleUser, 0)
+		require.Equal(t, settings.Secret == "", err != nil, "only auth.secret signs")
+		settings.Secret = ""
 	}
 }

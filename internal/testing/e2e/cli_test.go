@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -112,7 +112,7 @@ func TestTokensArePrintedOneALineAndAreValid(t *testing.T) {
 		assert.Equal(t, itoa(n+1), o.UserID)
 		c.do(http.MethodGet, "/api/v1/admin/coupons/1/audit", "").isProblem(t, http.StatusForbidden, "forbidden")
 	}
-	admin := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--user", "9", "--role", api.RoleAdmin, "--ttl", "5m")
+	admin := run(t, []string{"SECKILL_AUTH__SECRET=" + secret}, "token", "--user", "9", "--role", auth.RoleAdmin, "--ttl", "5m")
 	c := i.as(t, 0)
 	c.token = strings.TrimSpace(admin.out.String())
 	assert.Equal(t, http.StatusOK, c.do(http.MethodGet, "/api/v1/admin/coupons/1/audit", "").status)

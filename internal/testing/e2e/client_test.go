@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 )
 
 // secret signs the tokens of every shop.
@@ -21,7 +21,7 @@ const secret = "a secret of the tests, long enough to be taken"
 
 func token(t testing.TB, user int64, role string) string {
 	t.Helper()
-	signer, err := api.NewTokens([]byte(secret), time.Hour)
+	signer, err := auth.NewTokens([]byte(secret), time.Hour)
 	require.NoError(t, err)
 	text, _, err := signer.Sign(user, role, 0)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func (i *instance) as(t testing.TB, user int64) client {
 	t.Helper()
 	c := client{t: t, url: i.url}
 	if user > 0 {
-		c.token = token(t, user, api.RoleUser)
+		c.token = token(t, user, auth.RoleUser)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -52,7 +52,7 @@ func (i *instance) as(t testing.TB, user int64) client {
 func (i *instance) asAdmin(t testing.TB) client {
 	t.Helper()
 	c := i.as(t, 0)
-	c.token = token(t, 1, api.RoleAdmin)
+	c.token = token(t, 1, auth.RoleAdmin)
 	return c
 }
 

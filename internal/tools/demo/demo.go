@@ -13,7 +13,7 @@ import (
 	"io"
 	"time"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/config"
 	"example.com/seckill/internal/coupon"
@@ -176,7 +176,7 @@ func (d *Demo) keep(ctx context.Context, s *app.Server, rushes *Runner) error {
 
 // sell sends the buyers, and later ones if that is needed.
 func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
-	admin, err := s.Token(1, api.RoleAdmin)
+	admin, err := s.Token(1, auth.RoleAdmin)
 	if err != nil {
 		return rush.Report{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 	"example.com/seckill/internal/app"
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/tools/rush"
@@ -47,7 +48,7 @@ const manyVisitors = 20_000
 
 // start starts a rush. It signs the buyers' tokens with the server's own secret.
 func (r *Runner) start(o api.RushOrder, visitors bool) error {
-	admin, err := r.server.Token(1, api.RoleAdmin)
+	admin, err := r.server.Token(1, auth.RoleAdmin)
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ var subjects = []subject{
 	}},
 	{Text{"At the door", "入口"}, []pick{
 		{"api/purchase-token-buys-twice", ""},
-		{"api/token-signature-not-checked", ""},
+		{"api/auth/token-signature-not-checked", ""},
 		{"api/buyers-take-every-place", ""},
 		{"order/sold-out-asks-anyway", ""},
 		{"order/overload-asks-the-database", ""},

@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"crypto/ecdsa"
@@ -46,7 +46,7 @@ func (i *issuer) set(t testing.TB, keys ...jose.JSONWebKey) []byte {
 func TestTokensAreVerifiedByPublicKeys(t *testing.T) {
 	i := newIssuer(t)
 	other := newIssuer(t)
-	tokens := tokensOf(t, TokenOptions{})
+	tokens := tokensOf(t, Options{})
 	ed := func(key ed25519.PrivateKey, header map[string]any) string {
 		return signAs(t, jwt.SigningMethodEdDSA, key, header, claimsWith(nil))
 	}
@@ -99,7 +99,7 @@ func TestAKeySetThatIsNoneKeepsTheEarlierOne(t *testing.T) {
 	short, err := rsa.GenerateKey(rand.Reader, 1024)
 	require.NoError(t, err)
 	ed := i.keys.Keys[0]
-	tokens := tokensOf(t, TokenOptions{})
+	tokens := tokensOf(t, Options{})
 	require.NoError(t, tokens.SetPublicKeys(i.set(t, ed)))
 	text := signAs(t, jwt.SigningMethodEdDSA, i.ed, kid("ed"), claimsWith(nil))
 	many := make([]jose.JSONWebKey, maxPublicKeys+1)
@@ -137,13 +137,13 @@ func TestAPrivateKeySigns(t *testing.T) {
 		require.NoError(t, err)
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 	}
-	verifier := tokensOf(t, TokenOptions{Issuer: "us"})
+	verifier := tokensOf(t, Options{Issuer: "us"})
 	require.NoError(t, verifier.SetPublicKeys(i.set(t, i.keys.Keys...)))
 	for id, key := range map[string][]byte{
 		"ed":  pemOf("PRIVATE KEY", i.ed),
 		"rsa": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(i.rsa)}),
 	} {
-		text, _, err := tokensOf(t, TokenOptions{Signer: key, SignerID: id, Issuer: "us"}).Sign(42, RoleAdmin, 0)
+		text, _, err := tokensOf(t, Options{Signer: key, SignerID: id, Issuer: "us"}).Sign(42, RoleAdmin, 0)
 		require.NoError(t, err)
 		who, err := verifier.Verify(text)
 		require.NoError(t, err)
@@ -154,14 +154,14 @@ func TestAPrivateKeySigns(t *testing.T) {
 	for name, key := range map[string][]byte{
 		"no PEM": []byte("x"), "no key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY"}), "another curve": pemOf("PRIVATE KEY", curve),
 	} {
-		_, err := TokenOptions{Signer: key, TTL: time.Hour}.Tokens()
+		_, err := Options{Signer: key, TTL: time.Hour}.Tokens()
 		require.Error(t, err, name)
 	}
 }
 
 func TestAPublicKeyIsOfOneAlgorithm(t *testing.T) {
 	i := newIssuer(t)
-	tokens := tokensOf(t, TokenOptions{})
+	tokens := tokensOf(t, Options{})
 	require.NoError(t, tokens.SetPublicKeys(i.set(t, i.keys.Keys...)))
 	for id, alg := range map[string]string{"ed": "EdDSA", "rsa": "RS256"} {
 		key, err := tokens.public.Load().find(alg, id)
@@ -178,7 +178,7 @@ func TestAPublicKeyIsOfOneAlgorithm(t *testing.T) {
 
 // BenchmarkVerifyByPublicKey is a token of a login, read and checked.
 func BenchmarkVerifyByPublicKey(b *testing.B) {
-	i, tokens := newIssuer(b), tokensOf(b, TokenOptions{})
+	i, tokens := newIssuer(b), tokensOf(b, Options{})
 	require.NoError(b, tokens.SetPublicKeys(i.set(b, i.keys.Keys...)))
 	for name, text := range map[string]string{
 		"EdDSA": signAs(b, jwt.SigningMethodEdDSA, i.ed, kid("ed"), claimsWith(nil)),

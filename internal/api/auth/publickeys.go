@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"crypto/ed25519"
@@ -149,7 +149,7 @@ func (t *Tokens) Deny(list []byte) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		id, ok := parseID(line)
+		id, ok := parseUserID(line)
 		if !ok {
 			return fmt.Errorf("line %d is no user id", n)
 		}

@@ -1,24 +1,24 @@
-package api_test
+package auth_test
 
 import (
 	"fmt"
 	"time"
 
-	"example.com/seckill/internal/api"
+	"example.com/seckill/internal/api/auth"
 )
 
 // A token proves a user and a role. One that another secret signed proves nothing.
 func ExampleTokens_Verify() {
-	ours, err := api.NewTokens([]byte("a secret of at least 32 bytes, kept"), time.Hour)
+	ours, err := auth.NewTokens([]byte("a secret of at least 32 bytes, kept"), time.Hour)
 	if err != nil {
 		panic(err)
 	}
-	theirs, err := api.NewTokens([]byte("another secret that also is 32 bytes"), time.Hour)
+	theirs, err := auth.NewTokens([]byte("another secret that also is 32 bytes"), time.Hour)
 	if err != nil {
 		panic(err)
 	}
 
-	token, _, err := ours.Sign(42, api.RoleUser, 0)
+	token, _, err := ours.Sign(42, auth.RoleUser, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"strings"
@@ -11,10 +11,11 @@ import (
 
 var (
 	tokenTime   = time.Date(2030, 1, 31, 17, 0, 0, 0, time.UTC)
+	testSecret  = []byte("a secret of more than thirty-two bytes")
 	olderSecret = []byte(strings.Repeat("an older one, ", 3))
 )
 
-func tokensOf(t testing.TB, o TokenOptions) *Tokens {
+func tokensOf(t testing.TB, o Options) *Tokens {
 	t.Helper()
 	o.TTL, o.Now = time.Hour, func() time.Time { return tokenTime }
 	tokens, err := o.Tokens()
@@ -36,8 +37,8 @@ func claimsWith(changes jwt.MapClaims) jwt.MapClaims {
 func kid(id any) map[string]any { return map[string]any{"kid": id} }
 
 func TestATokenIsOfTheIssuerForTheAudienceAndNotForLong(t *testing.T) {
-	tokens := tokensOf(t, TokenOptions{
-		Secrets: []TokenSecret{{Secret: testSecret}}, Issuer: "https://login.example", Audience: "seckill", MaxTTL: 2 * time.Hour,
+	tokens := tokensOf(t, Options{
+		Secrets: []Secret{{Secret: testSecret}}, Issuer: "https://login.example", Audience: "seckill", MaxTTL: 2 * time.Hour,
 	})
 	now := tokenTime.Unix()
 	good := jwt.MapClaims{"iss": "https://login.example", "aud": "seckill"}
@@ -86,9 +87,9 @@ func TestATokenIsOfTheIssuerForTheAudienceAndNotForLong(t *testing.T) {
 }
 
 func TestTheFirstSecretSignsAndAllVerify(t *testing.T) {
-	before := tokensOf(t, TokenOptions{Secrets: []TokenSecret{{ID: "1", Secret: olderSecret}}})
-	during := tokensOf(t, TokenOptions{Secrets: []TokenSecret{{ID: "2", Secret: testSecret}, {ID: "1", Secret: olderSecret}}})
-	after := tokensOf(t, TokenOptions{Secrets: []TokenSecret{{ID: "2", Secret: testSecret}}})
+	before := tokensOf(t, Options{Secrets: []Secret{{ID: "1", Secret: olderSecret}}})
+	during := tokensOf(t, Options{Secrets: []Secret{{ID: "2", Secret: testSecret}, {ID: "1", Secret: olderSecret}}})
+	after := tokensOf(t, Options{Secrets: []Secret{{ID: "2", Secret: testSecret}}})
 	valid := func(tokens *Tokens, text string) bool {
 		_, err := tokens.Verify(text)
 		return err == nil
@@ -115,7 +116,7 @@ func TestTheFirstSecretSignsAndAllVerify(t *testing.T) {
 }
 
 func TestADeniedUsersTokensAreRefused(t *testing.T) {
-	tokens := tokensOf(t, TokenOptions{Secrets: []TokenSecret{{Secret: testSecret}}})
+	tokens := tokensOf(t, Options{Secrets: []Secret{{Secret: testSecret}}})
 	text, _, err := tokens.Sign(42, RoleAdmin, 0)
 	require.NoError(t, err)
 	denied := func() bool { _, err := tokens.Verify(text); return err != nil }

@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"errors"
@@ -18,7 +18,8 @@ type claims struct {
 	ExpiresAt float64 `json:"exp"`
 	IssuedAt  float64 `json:"iat,omitempty"`
 	NotBefore float64 `json:"nbf,omitempty"`
-	// Issuer and Audience are set before a token is read, to what it must have; empty is anything.
+	// The caller sets Issuer and Audience before it reads a token: the token must have them. Empty is
+	// any.
 	Issuer   string `json:"iss,omitempty"`
 	Audience string `json:"aud,omitempty"`
 
@@ -107,9 +108,9 @@ var errLongLife = errors.New("its life is longer than allowed")
 // clockSkew is how far the clock of an instance that signs may be ahead.
 const clockSkew = 5 * time.Second
 
-// validate refuses a token that has expired, has no expiry or is not valid yet, that lives for
-// longer than the longest life, if there is one, or is of another issuer or audience. The skew does
-// not lengthen its life.
+// validate rejects a token that has expired, has no expiry or is not valid yet, and one of another
+// issuer or audience. It also rejects a life above longest, unless longest is 0. The skew does not
+// lengthen the life.
 func (c *claims) validate(now time.Time, longest time.Duration) error {
 	latest := float64(now.Add(clockSkew).UnixMilli()) / 1000
 	switch {

@@ -1,4 +1,4 @@
-package api
+package auth
 
 import (
 	"encoding/base64"
@@ -32,12 +32,12 @@ type Identity struct {
 	Role   string
 }
 
-// TokenOptions are the keys of tokens, and what a token must be besides well signed.
-type TokenOptions struct {
+// Options are the keys of tokens, and the conditions that a well-signed token must meet.
+type Options struct {
 	// Secrets verify tokens (HS256), and the first signs them. Without one, all tokens are
 	// verified by public keys.
-	Secrets []TokenSecret
-	// Signer is a private key in PEM that signs in place of the first secret: Ed25519 (EdDSA) or
+	Secrets []Secret
+	// Signer is a private key in PEM that signs instead of the first secret: Ed25519 (EdDSA) or
 	// RSA (RS256). SignerID is the kid of its tokens.
 	Signer   []byte
 	SignerID string
@@ -50,16 +50,16 @@ type TokenOptions struct {
 	Now              func() time.Time // nil is time.Now
 }
 
-// TokenSecret is a secret of at least MinSecret bytes. ID is the kid of its tokens, or empty.
-type TokenSecret struct {
+// Secret is a secret of at least MinSecret bytes. ID is the kid of its tokens, or empty.
+type Secret struct {
 	ID     string
 	Secret []byte
 }
 
 // Tokens signs and verifies bearer tokens: JWT, with HS256 by its secrets, and with EdDSA and RS256
-// by the public keys of SetPublicKeys. Which algorithm a token may have depends on the key alone.
+// by the public keys of SetPublicKeys. The key decides which algorithm a token may have.
 type Tokens struct {
-	o      TokenOptions
+	o      Options
 	secret []secretKey
 	named  bool // a secret has an ID, so that a kid is looked for
 	signer signer
@@ -70,8 +70,8 @@ type Tokens struct {
 
 // secretKey is a secret in use.
 type secretKey struct {
-	TokenSecret
-
+	id     string
+	secret []byte
 	header string // the beginning of a token that was signed here, with its dot
 	hmacs  *hmacPool
 }
@@ -86,11 +86,11 @@ type signer struct {
 // NewTokens returns Tokens of one secret of at least MinSecret bytes. Tokens signed without a ttl
 // live for ttl.
 func NewTokens(secret []byte, ttl time.Duration) (*Tokens, error) {
-	return TokenOptions{Secrets: []TokenSecret{{Secret: secret}}, TTL: ttl}.Tokens()
+	return Options{Secrets: []Secret{{Secret: secret}}, TTL: ttl}.Tokens()
 }
 
 // Tokens returns Tokens with these options.
-func (o TokenOptions) Tokens() (*Tokens, error) {
+func (o Options) Tokens() (*Tokens, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -107,7 +107,7 @@ func (o TokenOptions) Tokens() (*Tokens, error) {
 		if len(s.Secret) < MinSecret {
 			return nil, fmt.Errorf("the secret that signs tokens must have at least %d bytes", MinSecret)
 		}
-		t.secret = append(t.secret, secretKey{TokenSecret: s, header: headerOf(s.ID), hmacs: newHMACPool(s.Secret)})
+		t.secret = append(t.secret, secretKey{id: s.ID, secret: s.Secret, header: headerOf(s.ID), hmacs: newHMACPool(s.Secret)})
 		t.named = t.named || s.ID != ""
 	}
 	switch {
@@ -117,7 +117,7 @@ func (o TokenOptions) Tokens() (*Tokens, error) {
 			return nil, err
 		}
 	case len(t.secret) > 0 && !o.SignNothing:
-		t.signer = signer{jwt.SigningMethodHS256, t.secret[0].ID, t.secret[0].Secret}
+		t.signer = signer{jwt.SigningMethodHS256, t.secret[0].id, t.secret[0].secret}
 	}
 	return t, nil
 }
@@ -169,7 +169,7 @@ func (t *Tokens) Verify(token string) (Identity, error) {
 	if err := c.validate(t.o.Now(), t.o.MaxTTL); err != nil {
 		return Identity{}, fmt.Errorf("the token: %w", err)
 	}
-	id, ok := parseID(c.Subject)
+	id, ok := parseUserID(c.Subject)
 	if !ok {
 		return Identity{}, errors.New("the token's subject is not a user id")
 	}
@@ -204,7 +204,7 @@ func headerOf(id string) string {
 func (t *Tokens) read(token string, c *claims) (err error) {
 	for i := range t.secret {
 		// Without a kid a token may be of any of several secrets.
-		if s := &t.secret[i]; (s.ID != "" || len(t.secret) == 1) && strings.HasPrefix(token, s.header) {
+		if s := &t.secret[i]; (s.id != "" || len(t.secret) == 1) && strings.HasPrefix(token, s.header) {
 			return s.read(token, c)
 		}
 	}
@@ -239,7 +239,14 @@ func (s *secretKey) read(token string, c *claims) error {
 	return c.UnmarshalJSON(text)
 }
 
-// types are what the header of a token may say that it is.
+// parseUserID reads a user id: a decimal number above zero in its only spelling, without a sign and
+// leading zeros.
+func parseUserID(s string) (int64, bool) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	return id, err == nil && s[0] >= '1'
+}
+
+// types are the values of typ that the header of a token may have.
 var types = []string{"jwt", "at+jwt", "application/at+jwt"}
 
 // keyOf returns the keys that a token may have been signed with: of its algorithm, and the one that
@@ -260,8 +267,8 @@ func (t *Tokens) keyOf(token *jwt.Token) (any, error) {
 	}
 	var keys jwt.VerificationKeySet
 	for _, s := range t.secret {
-		if !t.named || !named || s.ID == id {
-			keys.Keys = append(keys.Keys, s.Secret)
+		if !t.named || !named || s.id == id {
+			keys.Keys = append(keys.Keys, s.secret)
 		}
 	}
 	if len(keys.Keys) == 0 {
