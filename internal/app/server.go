@@ -87,12 +87,49 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		s.adminURL = scheme(cfg.Admin.TLS) + l.admin.Addr().String()
 	}
 	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
+	if err := s.openAPI(o); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	s.public, s.admin = s.publicServer(), s.adminServer()
+	go s.serve(s.public, l.public)
+	go s.serve(s.admin, l.admin)
+	return s, nil
+}
+
+// openAPI builds the API, and what signs and checks its tokens.
+func (s *Server) openAPI(o Options) error {
+	a, cfg := s.app, s.app.cfg
 	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
 	if err != nil {
-		return nil, errors.Join(err, l.close())
+		return err
 	}
 	s.tokens = tokens
 	a.onStop(func(context.Context) error { stopTokens(); return nil })
+	purchaseTokens, err := newPurchaseTokens(cfg, a.clock.Now)
+	if err != nil {
+		return err
+	}
+	s.api, err = api.New(api.Options{
+		PurchaseTokens: purchaseTokens,
+		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, AdminApart: cfg.Admin.API,
+		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
+		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
+		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
+		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
+		ObserveUnavailable: a.observeUnavailable,
+		Trace:              traceRequests(a.traces),
+		Now:                a.clock.Now,
+	}, s.apiDeps(o))
+	if err == nil && a.embedded == nil && !cfg.Rate.PerInstance {
+		a.shareRates(s.api.RateLimits())
+	}
+	return err
+}
+
+// apiDeps returns what the API is made of, with the tools of the page.
+func (s *Server) apiDeps(o Options) api.Deps {
+	a := s.app
 	deps := api.Deps{
 		Coupons: a.Coupons, Editor: a.Coupons, Orders: ordersOf(a), Payments: a.orders, Live: a.Stock,
 		Auditor: auditReports{a.Auditor}, SaleStatus: saleStatus{a}, Unpaid: a.unpaid, Traces: keptTracesOf(a.traces),
@@ -111,49 +148,37 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		a.onStop(func(context.Context) error { return rushes.Close() })
 		deps.Rush = rushes
 	}
-	purchaseTokens, err := newPurchaseTokens(cfg, a.clock.Now)
-	if err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	if cfg.Order.ProofURL != "" {
-		prover := newHTTPProver(cfg.Order.ProofURL)
+	if a.cfg.Order.ProofURL != "" {
+		prover := newHTTPProver(a.cfg.Order.ProofURL)
 		a.onStop(prover.close)
 		deps.Prover = prover
 	}
-	s.api, err = api.New(api.Options{
-		PurchaseTokens: purchaseTokens,
-		Tokens:         s.tokens, DemoLogin: cfg.Auth.DemoLogin, DemoAdmin: a.embedded != nil, AdminApart: cfg.Admin.API,
-		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
-		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
-		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
-		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
-		ObserveUnavailable: a.observeUnavailable,
-		Trace:              traceRequests(a.traces),
-		Now:                a.clock.Now,
-	}, deps)
-	if err != nil {
-		return nil, errors.Join(err, l.close())
-	}
-	if a.embedded == nil && !cfg.Rate.PerInstance {
-		a.shareRates(s.api.RateLimits())
-	}
-	s.public = &http.Server{
+	return deps
+}
+
+// maxHeaderBytes bounds the headers of a request.
+const maxHeaderBytes = 16 << 10
+
+// publicServer serves the page and the API.
+func (s *Server) publicServer() *http.Server {
+	cfg := s.app.cfg.HTTP
+	return &http.Server{
 		Handler: s.closeWhileDraining(s.api.Handler()), ConnContext: api.ConnContext,
-		ReadTimeout: cfg.HTTP.ReadTimeout, WriteTimeout: cfg.HTTP.WriteTimeout, IdleTimeout: cfg.HTTP.IdleTimeout,
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.app.log.Handler(), slog.LevelDebug),
 	}
-	s.admin = &http.Server{
-		Handler: faulty(faults.Admin, api.AdminHandler(api.AdminOptions{
-			Ready: s.ready, Metrics: a.metrics.Handler(), API: s.api.AdminRoutes(),
-		})),
-		ConnContext: api.ConnContext,
-		ReadTimeout: cfg.HTTP.ReadTimeout, IdleTimeout: cfg.HTTP.IdleTimeout, // a profile may take long to write
-		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+}
+
+// adminServer serves health, metrics and profiles, and with admin.api the administrator's routes. A profile may take
+// long to write.
+func (s *Server) adminServer() *http.Server {
+	cfg := s.app.cfg.HTTP
+	handler := api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: s.app.metrics.Handler(), API: s.api.AdminRoutes()})
+	return &http.Server{
+		Handler: faulty(faults.Admin, handler), ConnContext: api.ConnContext,
+		ReadTimeout: cfg.ReadTimeout, IdleTimeout: cfg.IdleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.app.log.Handler(), slog.LevelDebug),
 	}
-	go s.serve(s.public, l.public)
-	go s.serve(s.admin, l.admin)
-	return s, nil
 }
 
 func (s *Server) serve(h *http.Server, l net.Listener) {
