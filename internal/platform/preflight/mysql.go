@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func (f *Findings) MySQL(ctx context.Context, db *sql.DB, connections int) error
 func variables(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	is := map[string]string{}
 	return is, each(ctx, db, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'log_bin', 'binlog_format',
-		'sync_binlog', 'innodb_flush_log_at_trx_commit', 'max_connections', 'max_user_connections',
+		'sync_binlog', 'innodb_flush_log_at_trx_commit', 'max_connections',
 		'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_timeout', 'rpl_semi_sync_master_wait_point',
 		'rpl_semi_sync_source_enabled', 'rpl_semi_sync_source_timeout', 'rpl_semi_sync_source_wait_point')`, func(row map[string]string) {
 		is[strings.ToLower(row["variable_name"])] = row["value"]
@@ -173,17 +174,26 @@ func semiSync(is map[string]string, say func(Level, string, string, string)) {
 	}
 }
 
+// sessions compares the connections that an instance needs with the limits of the server and of the account. The
+// session's max_user_connections is the account's, and 0 if the account has none.
 func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, say func(Level, string, string, string)) error {
-	most, of := number(is["max_connections"]), "max_connections"
-	if mine := number(is["max_user_connections"]); mine > 0 && mine < most {
-		most, of = mine, "max_user_connections"
+	var used, mine, ours int64
+	most := number(is["max_connections"])
+	err := errors.Join(
+		each(ctx, db, "SHOW GLOBAL STATUS LIKE 'Threads_connected'", func(row map[string]string) { used = number(row["value"]) }),
+		each(ctx, db, "SHOW SESSION VARIABLES LIKE 'max_user_connections'", func(row map[string]string) { mine = number(row["value"]) }),
+	)
+	if err == nil && mine > 0 {
+		err = each(ctx, db, "SELECT COUNT(*) AS open FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1)",
+			func(row map[string]string) { ours = number(row["open"]) })
 	}
-	var used int64
-	err := each(ctx, db, "SHOW GLOBAL STATUS LIKE 'Threads_connected'", func(row map[string]string) { used = number(row["value"]) })
 	if err != nil {
 		return err
 	}
-	say(room(int64(need), used, most), "connections", fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need),
-		"lower mysql.max_open or raise max_connections")
+	of, remedy := "max_connections", "lower mysql.max_open or raise max_connections"
+	if mine > 0 && mine-ours < most-used {
+		most, used, of, remedy = mine, ours, "max_user_connections of the account", "lower mysql.max_open or raise the account's limit"
+	}
+	say(room(int64(need), used, most), "connections", fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need), remedy)
 	return nil
 }

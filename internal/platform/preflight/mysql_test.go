@@ -106,6 +106,14 @@ func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {
 	requireFound(t, lookAtMySQL(t, db), "connections", preflight.Warning, "max_connections is 71")
 	do("SET GLOBAL max_connections = 500")
 
+	do("CREATE USER few IDENTIFIED BY 'pw' WITH MAX_USER_CONNECTIONS 30")
+	do("GRANT ALL ON " + name + ".* TO few")
+	few, err := mysql.ParseDSN(dsn)
+	require.NoError(t, err)
+	few.User, few.Passwd = "few", "pw"
+	requireFound(t, lookAtMySQL(t, open(t, few.FormatDSN())), "connections", preflight.Refused,
+		"max_user_connections of the account is 30", "the account's limit")
+
 	do("CREATE USER app IDENTIFIED BY 'pw'")
 	config, err := mysql.ParseDSN(dsn)
 	require.NoError(t, err)
