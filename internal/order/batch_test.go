@@ -388,3 +388,39 @@ func TestBatch_HomeShardIsEmpty_BorrowersShareTransactions(t *testing.T) {
 	require.Less(t, len(sizes.all), 1+6, "eight borrow after a batch of four: %v", sizes.all)
 	s.atRest(t, c, 12)
 }
+
+// The row of the coupon is held, and a batch with its order would wait for it.
+func TestPlace_RowOfTheCouponIsHeld_OrderGoesByItself(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	for user, held := range map[int64]bool{1: false, 2: true} {
+		var asked []order.ReserveRequest
+		w := s.with(func(p *order.Deps) {
+			p.Shards = asks{p.Shards, &asked}
+			p.Committer = holds{p.Committer, held}
+		})
+		_, err := w.Place(t.Context(), wish(c, user, ""))
+		require.NoError(t, err)
+		require.Len(t, asked, 1)
+		require.Equal(t, held, asked[0].Alone)
+	}
+}
+
+// asks notes the requests for units.
+type asks struct {
+	order.Shards
+	all *[]order.ReserveRequest
+}
+
+func (a asks) Reserve(ctx context.Context, requests []order.ReserveRequest) []order.Reservation {
+	*a.all = append(*a.all, requests...)
+	return a.Shards.Reserve(ctx, requests)
+}
+
+// holds is a committer whose rows another session holds, or none.
+type holds struct {
+	order.Committer
+	held bool
+}
+
+func (h holds) Held(int64) bool { return h.held }

@@ -30,6 +30,8 @@ func forever(ctx context.Context) error {
 	return order.ErrUnavailable
 }
 
+func (silent) Held(int64) bool { return false }
+
 // slow is a commit that uses up whatever it is given.
 type slow struct{}
 
@@ -37,6 +39,8 @@ func (slow) Place(ctx context.Context, all []*order.Attempt) {
 	<-ctx.Done()
 	all[0].Err = order.ErrCommitUnknown
 }
+
+func (slow) Held(int64) bool { return false }
 
 func TestARequestIsAnsweredWithinItsBudget(t *testing.T) {
 	s := open(t)

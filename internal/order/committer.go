@@ -11,4 +11,7 @@ type Committer interface {
 	// another epoch. A commit that failed and may have happened is ErrCommitUnknown for all. Among several an attempt
 	// is refused with ErrAlone if the error may be another's.
 	Place(ctx context.Context, all []*Attempt)
+	// Held reports whether another session held the row of a coupon a moment ago. An order of such a coupon goes by
+	// itself, because the others of its batch would wait with it.
+	Held(couponID int64) bool
 }

@@ -59,7 +59,7 @@ func (s *Service) together(a *Attempt, steps func(context.Context, attempts)) {
 // The batch has a copy of the attempt, because a batch that panics looks at all its members, and this one may be in
 // the next batch by then.
 func (s *Service) join(a *Attempt) (through bool) {
-	if s.batches == nil || s.hasLittleTime(a.Context) {
+	if s.batches == nil || s.hasLittleTime(a.Context) || s.committer.Held(a.Sale.ID) {
 		return false
 	}
 	left, member := make(chan struct{}), *a

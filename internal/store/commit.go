@@ -24,6 +24,7 @@ type Committer struct {
 	store *Store
 	o     CommitOptions
 	turns chan struct{} // a token for each transaction in progress
+	held  *heldRows
 	// stepHook is called before each step of a transaction, for tests.
 	stepHook func(ctx context.Context, s step) error
 }
@@ -42,19 +43,23 @@ type CommitOptions struct {
 
 // Committer returns a Committer of this store.
 func (s *Store) Committer(o CommitOptions) *Committer {
-	return &Committer{store: s, o: o, turns: make(chan struct{}, max(1, o.AtOnce))}
+	return &Committer{store: s, o: o, turns: make(chan struct{}, max(1, o.AtOnce)), held: newHeldRows()}
 }
 
 // Place implements order.Committer. A request that is cancelled ends no transaction, because others are in it. The
 // deadline of ctx does.
 func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
-	if err := c.waitForTurn(ctx); err != nil {
+	all, turns := c.separate(all)
+	if len(all) == 0 {
+		return
+	}
+	if err := c.waitForTurn(ctx, turns); err != nil {
 		for _, a := range all {
 			a.Err = err
 		}
 		return
 	}
-	defer func() { <-c.turns }()
+	defer func() { <-turns }()
 	ctx, cancel := withDeadlineOnly(ctx)
 	defer cancel()
 	defer c.failAfterPanic(all)
@@ -71,19 +76,19 @@ func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
 }
 
 // waitForTurn waits until a transaction may begin, for as long as a transaction may take.
-func (c *Committer) waitForTurn(ctx context.Context) error {
+func (c *Committer) waitForTurn(ctx context.Context, turns chan struct{}) error {
 	if err := ctx.Err(); err != nil { // the locks may be what ended
 		return classify(fmt.Errorf("before the transaction: %w", err))
 	}
 	select {
-	case c.turns <- struct{}{}:
+	case turns <- struct{}{}:
 		return nil
 	default:
 	}
 	budget := time.NewTimer(c.store.txTimeout)
 	defer budget.Stop()
 	select {
-	case c.turns <- struct{}{}:
+	case turns <- struct{}{}:
 		return nil
 	case <-budget.C:
 		return fmt.Errorf("%w: the budget was spent waiting for a transaction", order.ErrUnavailable)
@@ -115,6 +120,9 @@ func (c *Committer) commit(ctx context.Context, all []*order.Attempt) {
 		}
 		if c.o.OnTransaction != nil {
 			c.o.OnTransaction(left, began, err)
+		}
+		if id, one := onlyCoupon(left); one {
+			c.held.note(id, err, c.store.txTimeout)
 		}
 		for _, a := range left {
 			a.Err = attemptError(err, len(left))

@@ -41,6 +41,8 @@ func (s statementByStatement) Place(ctx context.Context, all []*order.Attempt) {
 	}
 }
 
+func (s statementByStatement) Held(int64) bool { return false }
+
 // grouped is the same store with a Committer.
 func (s *subject) grouped(o CommitOptions) (*subject, *Committer) {
 	g := s.Committer(o)
