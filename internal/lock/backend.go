@@ -99,6 +99,14 @@ func RaiseBy(ctx context.Context, f Fencer, key string, above uint64) error {
 	return nil
 }
 
+// Locator is a Backend on several servers, each of which has some of the keys. A Locker uses it
+// so that abandoned keys of a silent server do not delay those of the others.
+type Locator interface {
+	// ServerOf returns the name of the server that has key, "" if the backend does not know it.
+	// It asks no server.
+	ServerOf(key string) string
+}
+
 // Notifier is a Backend that can tell a waiter that a key was freed. A missed
 // message costs a waiter time, never correctness: it also polls.
 type Notifier interface {

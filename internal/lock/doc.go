@@ -27,7 +27,8 @@
 //
 // The promise about what is abandoned: a key that a call took when its caller
 // had given up or had asked again is free within a second of its taking or of
-// the server's return. See Cleaner.
+// the server's return, as far as the server answers eight tries at a time soon
+// enough. See Cleaner.
 //
 // The promise about loss: the context given to the work ends, with cause
 // ErrLost, before another caller can acquire the key. This also holds when the

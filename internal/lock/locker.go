@@ -39,7 +39,7 @@ func New(b Backend, o Options) (*Locker, error) {
 		queue:   newQueue(),
 		closing: make(chan struct{}),
 	}
-	l.renewer, l.cleaner = newRenewer(l), NewCleaner(l.free, l.notFreed)
+	l.renewer, l.cleaner = newRenewer(l), NewCleaner(l.free, l.notFreed, serverOf(b))
 	return l, nil
 }
 
@@ -62,8 +62,8 @@ func (l *Locker) Raise(ctx context.Context, key string, above uint64) error {
 // Close ends everything: waiters get ErrClosed, and the contexts of holders end
 // with that cause. Nothing is renewed from here on, and nothing is freed under
 // a holder that is still at work: Close waits until every holder has released
-// or its lease has run out, and a second at most for keys that were abandoned; it answers
-// ctx's error if that comes first. Releases go on working after Close. It may be repeated.
+// or its lease has run out, and then a second at most for keys that were abandoned. It returns
+// ctx's error if ctx ends first. Releases go on working after Close. It may be repeated.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {

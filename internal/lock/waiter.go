@@ -135,7 +135,7 @@ func (w *waiter) call(ctx context.Context) (Grant, error) {
 // refused. Should that fail, the place runs out by itself.
 func (w *waiter) leave() {
 	if _, ok := w.l.backend.(Queuer); ok {
-		w.l.calls.Go(func() { _ = w.l.free(w.key, w.token) })
+		w.l.calls.Go(func() { _ = w.l.free(context.Background(), w.key, w.token) })
 	}
 }
 

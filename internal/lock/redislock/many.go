@@ -248,6 +248,18 @@ func (b *Backend) inParts(ctx context.Context, keys []string, do func(part []bat
 	all.Wait()
 }
 
+// ServerOf returns the address of the master that has key; "" if there is but one server, or if
+// the client does not know the Cluster yet.
+func (b *Backend) ServerOf(key string) string {
+	known, cancel := context.WithCancel(context.Background())
+	cancel() // what the client knows, and no call
+	node, err := b.masterOf(known, b.namesOf(key))
+	if err != nil || node == nil {
+		return ""
+	}
+	return node.Options().Addr
+}
+
 // masterOf returns the node of a Cluster that has a key; nil if there is but one server.
 func (b *Backend) masterOf(ctx context.Context, n names) (*redis.Client, error) {
 	c, ok := b.client.(*redis.ClusterClient)

@@ -63,7 +63,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a lock.Backend, a lock.Batcher, a lock.Passer, a lock.Raiser, a lock.Notifier and a lock.Queuer.
+// Backend is a lock.Backend, a lock.Batcher, a lock.Passer, a lock.Raiser, a lock.Notifier, a lock.Queuer and a
+// lock.Locator.
 type Backend struct {
 	client        redis.UniversalClient
 	run           redis.Scripter
@@ -75,6 +76,7 @@ var (
 	_ lock.Backend  = (*Backend)(nil)
 	_ lock.Raiser   = (*Backend)(nil)
 	_ lock.Notifier = (*Backend)(nil)
+	_ lock.Locator  = (*Backend)(nil)
 )
 
 // New returns a Backend on client, which should neither retry by itself

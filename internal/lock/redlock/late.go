@@ -34,10 +34,10 @@ func (b *Backend) takeBack(node int, key, token string, question uint64) {
 
 // newCleaner makes what takes back the votes of one node.
 func (b *Backend) newCleaner(node redis.Scripter) *lock.Cleaner {
-	free := func(key, tokenAndQuestion string) error {
+	free := func(ctx context.Context, key, tokenAndQuestion string) error {
 		i := strings.LastIndexByte(tokenAndQuestion, ' ')
 		token, question := tokenAndQuestion[:i], tokenAndQuestion[i+1:]
-		ctx, cancel := context.WithTimeout(context.Background(), longestCleanup)
+		ctx, cancel := context.WithTimeout(ctx, longestCleanup)
 		defer cancel()
 		switch v := ask(ctx, node, releaseScript, b.nameOf(key), []any{token, question}); {
 		case v.err != nil:
@@ -48,5 +48,6 @@ func (b *Backend) newCleaner(node redis.Scripter) *lock.Cleaner {
 			return lock.ErrNotHeld
 		}
 	}
-	return lock.NewCleaner(free, func(string) {}) // a minority does no harm, and a majority is counted by the Locker
+	ignore := func(string) {} // a minority does no harm, and the Locker counts a majority
+	return lock.NewCleaner(free, ignore, nil)
 }

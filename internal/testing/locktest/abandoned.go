@@ -50,6 +50,24 @@ func (s suite) abandoned(t *testing.T) {
 		goOn()
 		s.becomeFree(t, time.Minute, key)
 	})
+
+	t.Run("closing takes no longer for two hundred keys while the server stands still", func(t *testing.T) {
+		p := NewStallProxy(t, s.Server)
+		l := s.lockerAt(t, p.Addr(), long)
+		s.warm(t, l)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		defer p.Stall()()
+		var all sync.WaitGroup
+		for _, key := range someKeys(200) {
+			all.Go(func() { _, _ = l.Acquire(ctx, key) })
+		}
+		all.Wait()
+		began := time.Now()
+		require.NoError(t, l.Close(context.WithoutCancel(t.Context())))
+		// A second is promised. A busy machine gets more, which is less than the tries for all keys would take.
+		require.Less(t, time.Since(began), 5*time.Second)
+	})
 }
 
 // becomeFree waits until all keys were free for a while in which what is late arrives, and fails
