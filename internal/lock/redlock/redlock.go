@@ -84,13 +84,29 @@ func New[N redis.Scripter](nodes []N, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close waits for clean-ups that are under way: for a few seconds, if a node does not
-// answer. No call may be made after it.
+// closeWithin bounds Close, also while a node does not answer.
+const closeWithin = time.Second
+
+// Close waits for clean-ups and questions that are under way, but a second at most. A question to
+// a node that does not answer ends with its own timeout, or when its client is closed. No call may
+// be made after Close.
 func (b *Backend) Close() {
-	for _, c := range b.late {
-		_ = c.Close(context.Background()) // it fails with its context only
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	quiet := make(chan struct{})
+	go func() { // ends: every question has a timeout
+		var late sync.WaitGroup
+		for _, c := range b.late {
+			late.Go(func() { _ = c.Close(ctx) }) // it fails with its context only
+		}
+		late.Wait()
+		b.tidy.Wait()
+		close(quiet)
+	}()
+	select {
+	case <-quiet:
+	case <-ctx.Done():
 	}
-	b.tidy.Wait()
 }
 
 // Renew makes the lease last from now, if a majority still has it. A node that lost
