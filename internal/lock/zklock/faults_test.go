@@ -280,3 +280,32 @@ func TestARefusedCallLeavesNoNodeBehindTheHolder(t *testing.T) {
 	require.Len(t, o.children(t, b.held(t.Name())), 1)
 	require.NoError(t, b.Release(t.Context(), t.Name(), "holder"))
 }
+
+// A create that comes just after its connection broke is kept by the library until there is another one.
+func TestBackend_CloseWhileACreateHasNoConnection_Ends(t *testing.T) {
+	proxy := testservers.Proxy(t, testservers.ZooKeeper(t).Addr())
+	b, err := Connect([]string{proxy.Addr()}, Options{})
+	require.NoError(t, err)
+	s, err := b.session(10 * time.Second)
+	require.NoError(t, err)
+	require.NoError(t, s.ready(t.Context()))
+	require.NoError(t, s.makeFolder(t.Context(), b.held(t.Name())))
+	proxy.Cut()
+	require.Eventually(t, func() bool { _, _, away := s.state(); return away != nil }, soon, time.Millisecond)
+	s.setState(true, nil) // as just before
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = s.create(ctx, b.held(t.Name()), "token", nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	b.done(s)
+	closed := make(chan error, 1)
+	go func() { closed <- b.Close() }()
+	select {
+	case err := <-closed:
+		require.NoError(t, err)
+	case <-time.After(soon):
+		t.Error("Close waits for the create")
+		require.NoError(t, proxy.Join())
+		<-closed
+	}
+}

@@ -90,12 +90,12 @@ func (b *Backend) Close() error {
 		return nil
 	}
 	b.stop()
-	b.tidy.Wait()
 	var ending sync.WaitGroup
 	for _, s := range all {
 		ending.Go(func() { s.end(held[s]) })
 	}
 	ending.Wait()
+	b.tidy.Wait() // last: a create that has no connection ends with its session
 	return nil
 }
 
