@@ -159,7 +159,7 @@ func openLockBackend(
 		}
 		return mysqllock.NewLeaseRow(pool), pool.Close, nil
 	case "etcd", "zookeeper":
-		return openLockServers(cfg.Lock, log)
+		return openLockServers(cfg, log)
 	case "none":
 		return nolock.Backend{}, nothing, nil
 	}
@@ -167,14 +167,16 @@ func openLockBackend(
 }
 
 // openLockServers connects to servers that only keep locks: etcd or ZooKeeper.
-func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() error, error) {
+func openLockServers(all config.Config, log *slog.Logger) (lock.Backend, func() error, error) {
+	cfg := all.Lock
 	secure, err := clientTLS("lock", cfg.ClientTLS)
 	if err != nil {
 		return nil, nil, err
 	}
 	if cfg.Backend == "etcd" {
 		b, err := etcdlock.Connect(cfg.Addrs, etcdlock.Options{
-			TLS: secure, Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
+			Prefix: all.LockPrefix() + "/lock/", TLS: secure,
+			Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
 		})
 		if err != nil {
 			return nil, nil, lockError(context.Background(), cfg, err)
@@ -182,7 +184,8 @@ func openLockServers(cfg config.Lock, log *slog.Logger) (lock.Backend, func() er
 		return b, b.Close, nil
 	}
 	b, err := zklock.Connect(cfg.Addrs, zklock.Options{
-		TLS: secure, Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
+		Root: "/" + all.LockPrefix(), TLS: secure,
+		Username: cfg.Username, Password: cfg.Password.Reveal(), Logger: log,
 	})
 	if err != nil {
 		return nil, nil, err

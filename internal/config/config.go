@@ -141,6 +141,7 @@ type Lock struct {
 	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = no wait
 	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
 
+	Prefix    string `key:"prefix"`   // of etcd or zookeeper; empty = by redis.prefix
 	Username  string `key:"username"` // of etcd or zookeeper
 	Password  Secret `key:"password"`
 	ClientTLS        // of etcd or zookeeper
@@ -225,7 +226,7 @@ func Default() Config {
 		Redis: Redis{
 			Addrs:       []string{},
 			Mode:        "single",
-			Prefix:      "seckill:",
+			Prefix:      usualPrefix,
 			PoolSize:    64,
 			Timeout:     500 * time.Millisecond,
 			DialTimeout: time.Second,

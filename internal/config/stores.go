@@ -62,6 +62,25 @@ func (c Config) checkRedis(wrong *problems) {
 	}
 }
 
+// usualPrefix is the default of redis.prefix.
+const usualPrefix = "seckill:"
+
+// usualLockPrefix begins the locks in etcd and ZooKeeper of a deployment with the default redis.prefix. Each version
+// of the program has used it, so instances of two versions exclude each other.
+const usualLockPrefix = "seckill"
+
+// LockPrefix returns the name below which the locks in etcd and ZooKeeper are: lock.prefix, or a name that no
+// deployment with another redis.prefix has.
+func (c Config) LockPrefix() string {
+	switch {
+	case c.Lock.Prefix != "":
+		return c.Lock.Prefix
+	case c.Redis.Prefix == usualPrefix:
+		return usualLockPrefix
+	}
+	return usualLockPrefix + "-" + c.Redis.Prefix
+}
+
 // isPrefix reports whether the names of keys may start with p. A brace would move the keys of one shard to different
 // nodes of a cluster. A star would be a pattern. A prefix is short, because each key has it.
 func isPrefix(p string) bool { return isWord(p, ":._-") }

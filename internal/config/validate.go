@@ -118,6 +118,7 @@ func (c Config) checkLock(wrong *problems) {
 		wrong.add("lock.fair is for lock.backend redis: leave it out", "lock.fair", "lock.backend")
 	}
 	c.checkLockServers(wrong)
+	c.checkLockPrefix(wrong)
 	if c.Lock.Lease < 2*c.Order.TxTimeout {
 		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
 			"lock.lease", "order.tx_timeout")
@@ -163,6 +164,20 @@ func (c Config) checkLockServers(wrong *problems) {
 	if c.Lock.Backend == "mysql" && c.MySQL.DSN == "" {
 		wrong.add("lock.backend mysql needs row locks, which the embedded database does not have: set mysql.dsn, or use redis",
 			"lock.backend", "mysql.dsn")
+	}
+}
+
+// checkLockPrefix rejects lock.prefix for the backends that have other names: the locks in Redis begin with
+// redis.prefix, and those in the database are in tables of the deployment.
+func (c Config) checkLockPrefix(wrong *problems) {
+	switch p := c.Lock.Prefix; {
+	case p == "":
+	case c.Lock.Backend != "etcd" && c.Lock.Backend != "zookeeper":
+		wrong.add("lock.prefix is for lock.backend etcd or zookeeper: leave it out, the others go by redis.prefix or mysql.dsn",
+			"lock.prefix", "lock.backend")
+	case !isPrefix(p) || !isWord(p[:1], ""): // "." and ".." are no names in ZooKeeper
+		wrong.add("lock.prefix must be 1 to 64 letters, digits, dots, dashes, underscores and colons, "+
+			"the first a letter or a digit, such as seckill-staging", "lock.prefix")
 	}
 }
 

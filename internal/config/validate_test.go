@@ -183,6 +183,59 @@ func TestALeaseOfRedlockIsShorterThanTheMastersClocksDrift(t *testing.T) {
 	require.NoError(t, c.Validate())
 }
 
+func TestLock_Prefix_IsAWordOfEtcdOrZooKeeper(t *testing.T) {
+	of := func(backend, prefix string) func(*config.Config) {
+		return func(c *config.Config) {
+			c.Lock.Backend, c.Lock.Prefix = backend, prefix
+			if backend == "etcd" || backend == "zookeeper" || backend == "redlock" {
+				c.Lock.Addrs = []string{"a:1", "b:1", "c:1"}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*config.Config)
+		why    string
+	}{
+		"etcd":               {of("etcd", "staging"), ""},
+		"zookeeper":          {of("zookeeper", "4.staging_a-b:"), ""},
+		"redis":              {of("redis", "staging"), "leave it out"},
+		"redlock":            {of("redlock", "staging"), "leave it out"},
+		"mysql":              {of("mysql", "staging"), "leave it out"},
+		"a folder":           {of("etcd", "hunter2/a"), "1 to 64 letters"},
+		"the folder above":   {of("zookeeper", ".."), "the first a letter or a digit"},
+		"a long one":         {of("etcd", strings.Repeat("p", 65)), "1 to 64 letters"},
+		"a letter of others": {of("zookeeper", "\u00e9tat"), "1 to 64 letters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := real(t)
+			tc.change(&c)
+			err := c.Validate()
+			if tc.why == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.why)
+			require.ErrorContains(t, err, "lock.prefix")
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+}
+
+func TestConfig_LockPrefix_IsOneForEachPrefixOfRedis(t *testing.T) {
+	seen := map[string]string{}
+	for _, prefix := range []string{"seckill:", "seckill", "seckill-", "depa:", "depa", "depb:", ".", "seckill-depa:"} {
+		c := real(t)
+		c.Redis.Prefix = prefix
+		require.NoError(t, c.Validate())
+		got := c.LockPrefix()
+		require.Empty(t, seen[got], "%s has the name of another", prefix)
+		seen[got] = prefix
+		c.Lock.Prefix = "mine"
+		require.Equal(t, "mine", c.LockPrefix())
+	}
+	require.Equal(t, "seckill:", seen["seckill"], "each version has used this one")
+}
+
 func TestTheEmbeddedDatabaseHasNoRowLocks(t *testing.T) {
 	c := config.Default()
 	c.Lock.Backend = "mysql"
