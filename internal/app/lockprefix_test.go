@@ -3,6 +3,7 @@ package app
 import (
 	"crypto/rand"
 	"log/slog"
+	"net"
 	"testing"
 	"time"
 
@@ -71,4 +72,21 @@ func TestLockServers_DeploymentsWithOtherPrefixes_DoNotExcludeEachOther(t *testi
 			require.Less(t, grant.Fence, uint64(far), "a deployment lifts its own fences only")
 		})
 	}
+}
+
+// The servers accept and answer nothing, so a call takes as long as one server may take.
+func TestRedlock_NodeTimeout_IsTheConfiguredOne(t *testing.T) {
+	cfg := config.Default()
+	cfg.Lock.Backend, cfg.Lock.NodeTimeout = "redlock", 300*time.Millisecond
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		cfg.Lock.Addrs = append(cfg.Lock.Addrs, l.Addr().String())
+	}
+	b := lockBackend(t, cfg)
+	began := time.Now()
+	_, err := b.Acquire(t.Context(), "user:1", "token", 10*time.Second)
+	require.ErrorContains(t, err, "0 of 3 nodes answered")
+	require.GreaterOrEqual(t, time.Since(began), cfg.Lock.NodeTimeout)
 }

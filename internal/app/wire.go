@@ -217,7 +217,7 @@ func openRedlock(cfg config.Config, db *store.Store, log *slog.Logger) (lock.Bac
 		}
 		nodes = append(nodes, n)
 	}
-	b, err := redlock.New(nodes, redlock.Options{Fencer: db, Prefix: cfg.Redis.Prefix})
+	b, err := redlock.New(nodes, redlock.Options{Fencer: db, Prefix: cfg.Redis.Prefix, NodeTimeout: cfg.Lock.NodeTimeout})
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}

@@ -141,6 +141,8 @@ type Lock struct {
 	Wait    time.Duration `key:"wait" min:"0s" max:"1m"`    // 0 = no wait
 	Fair    bool          `key:"fair"`                      // first come, first served across processes; redis only
 
+	NodeTimeout time.Duration `key:"node_timeout" min:"1ms" max:"10s"` // of one server of redlock
+
 	Prefix    string `key:"prefix"`   // of etcd or zookeeper; empty = by redis.prefix
 	Username  string `key:"username"` // of etcd or zookeeper
 	Password  Secret `key:"password"`
@@ -234,7 +236,7 @@ func Default() Config {
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
 		Stock:  Stock{Shards: 8, RefusalTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
-		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second},
+		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second, NodeTimeout: usualNodeTimeout},
 		Order: Order{
 			BatchSize:          256,
 			Mode:               "sync",

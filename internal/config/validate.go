@@ -118,6 +118,7 @@ func (c Config) checkLock(wrong *problems) {
 		wrong.add("lock.fair is for lock.backend redis: leave it out", "lock.fair", "lock.backend")
 	}
 	c.checkLockServers(wrong)
+	c.checkNodeTimeout(wrong)
 	c.checkLockPrefix(wrong)
 	if c.Lock.Lease < 2*c.Order.TxTimeout {
 		wrong.add("lock.lease must be at least twice order.tx_timeout: a commit may outlast the lock otherwise",
@@ -164,6 +165,24 @@ func (c Config) checkLockServers(wrong *problems) {
 	if c.Lock.Backend == "mysql" && c.MySQL.DSN == "" {
 		wrong.add("lock.backend mysql needs row locks, which the embedded database does not have: set mysql.dsn, or use redis",
 			"lock.backend", "mysql.dsn")
+	}
+}
+
+// usualNodeTimeout is the default of lock.node_timeout.
+const usualNodeTimeout = 100 * time.Millisecond
+
+// checkNodeTimeout leaves a call time for the fence after it has waited for a silent server. Without that time
+// one silent server would end every call, and redlock promises to go on with a majority.
+func (c Config) checkNodeTimeout(wrong *problems) {
+	if c.Lock.Backend != "redlock" {
+		if c.Lock.NodeTimeout != usualNodeTimeout {
+			wrong.add("lock.node_timeout is for lock.backend redlock: leave it out", "lock.node_timeout", "lock.backend")
+		}
+		return
+	}
+	if c.Lock.NodeTimeout > c.Redis.Timeout/2 || c.Lock.NodeTimeout > c.Lock.Lease/3 {
+		wrong.add("lock.node_timeout must not exceed half of redis.timeout, nor a third of lock.lease: "+
+			"a silent server would use up the time of a call", "lock.node_timeout", "redis.timeout", "lock.lease")
 	}
 }
 

@@ -183,6 +183,42 @@ func TestALeaseOfRedlockIsShorterThanTheMastersClocksDrift(t *testing.T) {
 	require.NoError(t, c.Validate())
 }
 
+func TestLock_NodeTimeout_LeavesTimeForTheRestOfACall(t *testing.T) {
+	redlock := func(c *config.Config) { c.Lock.Backend, c.Lock.Addrs = "redlock", []string{"a:1", "b:1", "c:1"} }
+	for name, tc := range map[string]struct {
+		change func(*config.Config)
+		why    string
+	}{
+		"half of a call":             {func(c *config.Config) { redlock(c); c.Lock.NodeTimeout = 250 * time.Millisecond }, ""},
+		"more than half of a call":   {func(c *config.Config) { redlock(c); c.Lock.NodeTimeout = 251 * time.Millisecond }, "half of redis.timeout"},
+		"the default, of short ones": {func(c *config.Config) { redlock(c); c.Redis.Timeout = 199 * time.Millisecond }, "half of redis.timeout"},
+		"a third of a lease": {func(c *config.Config) {
+			redlock(c)
+			c.Lock.Lease, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second
+		}, ""},
+		"more than a third of a lease": {func(c *config.Config) {
+			redlock(c)
+			c.Lock.Lease, c.Order.TxTimeout, c.Redis.Timeout, c.Lock.NodeTimeout = 3*time.Second, time.Second, 3*time.Second, time.Second+1
+		}, "a third of lock.lease"},
+		"none":                   {func(c *config.Config) { redlock(c); c.Lock.NodeTimeout = 0 }, "from 1ms to 10s"},
+		"of another backend":     {func(c *config.Config) { c.Lock.NodeTimeout = 200 * time.Millisecond }, "for lock.backend redlock: leave it out"},
+		"a default, and another": {func(c *config.Config) { c.Redis.Timeout = 10 * time.Millisecond }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := real(t)
+			tc.change(&c)
+			err := c.Validate()
+			if tc.why == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.why)
+			require.Len(t, lines(t, err), 1)
+			require.Contains(t, lines(t, err)[0], "lock.node_timeout")
+		})
+	}
+}
+
 func TestLock_Prefix_IsAWordOfEtcdOrZooKeeper(t *testing.T) {
 	of := func(backend, prefix string) func(*config.Config) {
 		return func(c *config.Config) {
