@@ -18,8 +18,10 @@ type entry struct {
 	timer       *time.Timer // ends the lease; guarded by the mutex of the Backend
 
 	mu       sync.Mutex
-	path     string        // of the node, once it was granted
-	id       int64         // of the session that it was granted to
+	path     string          // of the node, once it was granted
+	id       int64           // of the session that it was granted to
+	gone     context.Context // ends with that session, and when the entry is forgotten
+	end      context.CancelFunc
 	creating chan struct{} // closed when the create under way has ended; nil if there is none
 }
 
@@ -69,13 +71,28 @@ func (b *Backend) forget(e *entry) {
 	if b.claims[e.acquisition] == e {
 		delete(b.claims, e.acquisition)
 		b.leave(e.s)
+		e.ended()
 	}
 }
 
-func (e *entry) granted(path string, id int64) {
+// granted records a grant, and returns a context that ends when the grant has gone with its session.
+func (e *entry) granted(alive context.Context, path string, id int64) context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.gone == nil || e.id != id {
+		e.gone, e.end = context.WithCancel(alive)
+	}
 	e.path, e.id = path, id
+	return e.gone
+}
+
+// ended lets go of the context of the grant: sessions outlive their grants.
+func (e *entry) ended() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.end != nil {
+		e.end()
+	}
 }
 
 func (e *entry) grantedAs() (path string, id int64) {

@@ -53,7 +53,9 @@
 // A write is agreed upon by a majority, so a grant that was answered survives a
 // failover. A new leader gives every session its full length anew. While no server
 // can be reached nothing is told to us, and the holder's own clock ends the work.
-// A connection that broke is made again at once, then every tenth of a second.
+// A connection that broke is made again at once, then every tenth of a second. If the
+// server answers that the session has expired, all leases of the session are lost at once
+// (lock.Grant.Gone), also those whose next renewal is far.
 //
 // # Round trips
 //

@@ -2,6 +2,9 @@ package zklock
 
 import (
 	"context"
+	"encoding/binary"
+	"io"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -306,6 +309,91 @@ func TestBackend_CloseWhileACreateHasNoConnection_Ends(t *testing.T) {
 	case <-time.After(soon):
 		t.Error("Close waits for the create")
 		require.NoError(t, proxy.Join())
-		<-closed
+		require.NoError(t, <-closed)
 	}
+}
+
+// endSession ends the session of a backend that is not connected, as a server may do before its time is over.
+func endSession(t *testing.T, addr string, s *session) {
+	t.Helper()
+	s.conns.mu.Lock()
+	ours := s.conns.conn
+	s.conns.mu.Unlock()
+	require.True(t, ours.greeted.Load())
+	const passwordAt = idAt + 8
+	length := int(binary.BigEndian.Uint32(ours.greeting[passwordAt:]))
+	password := ours.greeting[passwordAt+4:][:length]
+
+	var connect []byte
+	connect = binary.BigEndian.AppendUint32(connect, 0)      // protocol
+	connect = binary.BigEndian.AppendUint64(connect, 0)      // the last transaction seen
+	connect = binary.BigEndian.AppendUint32(connect, 30_000) // timeout
+	connect = binary.BigEndian.AppendUint64(connect, uint64(s.conn.SessionID()))
+	connect = binary.BigEndian.AppendUint32(connect, uint32(length))
+	connect = append(connect, password...)
+	end := binary.BigEndian.AppendUint32(nil, 1)         // number of the request
+	end = binary.BigEndian.AppendUint32(end, 0xFFFFFFF5) // −11: end the session
+	var packets []byte
+	for _, p := range [][]byte{connect, end} {
+		packets = binary.BigEndian.AppendUint32(packets, uint32(len(p)))
+		packets = append(packets, p...)
+	}
+	c, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	_, err = c.Write(packets)
+	require.NoError(t, err)
+	const answers = 4 + 36 + 4 + 16 // each has its length before it
+	_, err = io.ReadFull(c, make([]byte, answers))
+	require.NoError(t, err)
+	_ = ours.Close() // as a server does with the connection of a session that it ends
+}
+
+func TestSession_EndedByTheServer_HolderHearsBeforeTheNextRenewal(t *testing.T) {
+	addr := testservers.ZooKeeper(t).Addr()
+	proxy := testservers.Proxy(t, addr)
+	b := dial(t, proxy.Addr())
+	const lease = 30 * time.Second // a renewal would come after ten
+	l := locker(t, b, lease)
+	h, err := l.Acquire(t.Context(), t.Name())
+	require.NoError(t, err)
+	released, err := l.Acquire(t.Context(), t.Name()+" released")
+	require.NoError(t, err)
+	require.NoError(t, released.Release(t.Context()))
+	b.mu.Lock()
+	s := b.sessions[lease]
+	b.mu.Unlock()
+	proxy.Cut() // or the library would take the session back
+	require.Eventually(t, func() bool { _, _, away := s.state(); return away != nil }, soon, time.Millisecond)
+	endSession(t, addr, s)
+	require.NoError(t, h.Context().Err())
+	require.NoError(t, proxy.Join())
+	select {
+	case <-h.Context().Done():
+	case <-time.After(soon):
+		t.Fatal("the holder has not heard that its session is over")
+	}
+	require.ErrorIs(t, context.Cause(h.Context()), lock.ErrLost)
+	require.ErrorIs(t, h.Release(t.Context()), lock.ErrLost)
+	var again *lock.Lease
+	require.Eventually(t, func() bool { // once there is another session
+		again, err = l.Acquire(t.Context(), t.Name())
+		return err == nil
+	}, soon, time.Millisecond)
+	require.Greater(t, again.Fence(), h.Fence())
+	require.NoError(t, again.Context().Err(), "it is of the next session")
+	require.NoError(t, again.Release(t.Context()))
+}
+
+// A session lives on after its grants: what it kept of each of them would grow for ever.
+func TestGrant_Gone_EndsWithTheRelease(t *testing.T) {
+	b := dial(t, testservers.ZooKeeper(t).Addr())
+	grant, err := b.Acquire(t.Context(), t.Name(), "token", 30*time.Second)
+	require.NoError(t, err)
+	require.NoError(t, grant.Gone.Err())
+	again, err := b.Acquire(t.Context(), t.Name(), "token", 30*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, grant, again)
+	require.NoError(t, b.Release(t.Context(), t.Name(), "token"))
+	require.Error(t, grant.Gone.Err())
 }

@@ -30,6 +30,8 @@ type session struct {
 
 	logins  sync.WaitGroup
 	mu      sync.Mutex
+	alive   context.Context // of the present session of the server; ends when it has expired
+	expire  context.CancelFunc
 	known   bool // to the server as Options.Username; the library says so again on later connections
 	up      bool
 	away    error         // why there is no session, while that is known
@@ -101,6 +103,7 @@ func (b *Backend) sessionOf(length time.Duration) (*session, error) {
 		return nil, fmt.Errorf("zklock: leases of more than %d different lengths at once", maxSessions)
 	}
 	s := &session{b: b, ended: make(chan struct{}), changed: make(chan struct{}), users: 1}
+	s.alive, s.expire = context.WithCancel(context.Background())
 	s.conns = newConnManager(b.servers, b.o.TLS, func(err error) { s.setState(false, err) })
 	conn, events, err := zk.Connect(b.servers, length,
 		zk.WithDialer(s.conns.dial), zk.WithHostProvider(s.conns), zk.WithEventCallback(s.onEvent),
@@ -123,6 +126,9 @@ func (s *session) onEvent(e zk.Event) {
 	if e.Type != zk.EventSession {
 		return
 	}
+	if e.State == zk.StateExpired {
+		s.expired()
+	}
 	switch e.State {
 	case zk.StateHasSession:
 		s.mu.Lock()
@@ -144,6 +150,21 @@ func (s *session) onEvent(e zk.Event) {
 		}
 	default: // on the way to one
 	}
+}
+
+// expired ends the leases of a session that the server has ended. The library says so before it opens another one.
+func (s *session) expired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	s.alive, s.expire = context.WithCancel(context.Background())
+}
+
+// lifetime returns a context that ends when the present session has expired.
+func (s *session) lifetime() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alive
 }
 
 // logIn tells the server the user of the session, which is up then.

@@ -174,6 +174,7 @@ func (b *Backend) grant(ctx context.Context, e *entry, path string) (lock.Grant,
 	var offsetErr error
 	var reading sync.WaitGroup
 	reading.Go(func() { offset, _, offsetErr = b.offset(ctx, e.s) })
+	alive := e.s.lifetime() // before the look: if the session expires in between, the look finds no node of ours
 	stat, id, err := e.s.owned(ctx, path)
 	reading.Wait()
 	switch {
@@ -182,8 +183,8 @@ func (b *Backend) grant(ctx context.Context, e *entry, path string) (lock.Grant,
 	case stat == nil:
 		return lock.Grant{}, zk.ErrSessionExpired
 	}
-	e.granted(path, id)
-	return lock.Grant{Fence: uint64(stat.Czxid) + offset}, nil //nolint:gosec // transactions are positive
+	gone := e.granted(alive, path, id)
+	return lock.Grant{Fence: uint64(stat.Czxid) + offset, Gone: gone}, nil //nolint:gosec // transactions are positive
 }
 
 // Renew asks the leader whether the session lives and the node is there. A lease
