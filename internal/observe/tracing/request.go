@@ -29,7 +29,8 @@ func (t *Traces) Request(route string, w http.ResponseWriter, r *http.Request) (
 	if !span.IsRecording() {
 		return r, nothing
 	}
-	span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route), semconv.URLPath(r.URL.Path))
+	span.SetAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route),
+		semconv.URLPath(bounded(r.URL.Path, maxPath)))
 	wire.Inject(ctx, propagation.HeaderCarrier(w.Header()))
 	return r.WithContext(ctx), func(status int) {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(status))

@@ -69,7 +69,7 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 	with := []sdk.TracerProviderOption{
 		sdk.WithSampler(newSampler(o.Sample)),
 		sdk.WithResource(resource.NewWithAttributes(semconv.SchemaURL,
-			semconv.ServiceName("seckill"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(o.Instance))),
+			semconv.ServiceName("seckill"), semconv.ServiceVersion(text(o.Version)), semconv.ServiceInstanceID(text(o.Instance)))),
 	}
 	if o.Endpoint != "" {
 		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(tracesURL(o.Endpoint)))
@@ -77,10 +77,10 @@ func New(ctx context.Context, o Options) (*Traces, error) {
 			return nil, fmt.Errorf("otel.endpoint: %w", err)
 		}
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-			o.Log.Warn("spans could not be sent: look at otel.endpoint", "error", err)
+			logFailure(o.Log, err)
 		}))
 		t.exporter = exporter
-		with = append(with, sdk.WithBatcher(exporter))
+		with = append(with, sdk.WithBatcher(repairer{exporter}))
 	}
 	if o.Keep > 0 {
 		t.kept = newMemory(o.Keep)
