@@ -58,14 +58,30 @@ func (m *memory) OnEnd(s sdk.ReadOnlySpan) {
 	defer m.mu.Unlock()
 	k := m.of(s.SpanContext().TraceID())
 	if s.Name() == "place" || s.Name() == "process" {
-		k.order, k.user = of.order, of.user
-		m.orders[of.order] = s.SpanContext().TraceID()
+		m.index(s.SpanContext().TraceID(), k, of.order)
+		k.user = of.user
 	}
 	if len(k.steps) < maxSteps {
 		k.steps = append(k.steps, Step{
 			Name: s.Name(), Began: s.StartTime(), Took: s.EndTime().Sub(s.StartTime()),
 			Orders: of.orders, Failed: s.Status().Code == codes.Error,
 		})
+	}
+}
+
+// index makes the trace be found by an order. The trace is no longer found by its earlier order, so that the index has
+// at most one entry for each trace.
+func (m *memory) index(id trace.TraceID, k *kept, order int64) {
+	m.forget(id, k)
+	if k.order = order; order != 0 {
+		m.orders[order] = id
+	}
+}
+
+// forget removes the trace from the index, unless another trace of the same order has replaced it there.
+func (m *memory) forget(id trace.TraceID, k *kept) {
+	if m.orders[k.order] == id {
+		delete(m.orders, k.order)
 	}
 }
 
@@ -77,9 +93,7 @@ func (m *memory) of(id trace.TraceID) *kept {
 	if len(m.oldest) >= m.keep {
 		gone := m.oldest[0]
 		m.oldest = append(m.oldest[:0], m.oldest[1:]...)
-		if order := m.traces[gone].order; m.orders[order] == gone {
-			delete(m.orders, order)
-		}
+		m.forget(gone, m.traces[gone])
 		delete(m.traces, gone)
 	}
 	k := &kept{}
