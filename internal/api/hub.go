@@ -10,8 +10,8 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// hub polls the coupons that are watched: one poll for each coupon, however many streams watch it,
-// from the first that joins to the last that leaves.
+// hub polls the coupons that are watched: one poll for each coupon, however many streams watch it, from the first that
+// joins to the tick after the last has left. A client that opens and closes streams starts one poll per tick.
 type hub struct {
 	coupons Coupons
 	live    Live
@@ -83,10 +83,10 @@ func (h *hub) join(id int64, address string) (<-chan []byte, func(), error) {
 	if f.last != nil {
 		sub <- f.last
 	}
-	return sub, sync.OnceFunc(func() { h.leave(id, f, sub, address) }), nil
+	return sub, sync.OnceFunc(func() { h.leave(f, sub, address) }), nil
 }
 
-func (h *hub) leave(id int64, f *feed, sub chan []byte, address string) {
+func (h *hub) leave(f *feed, sub chan []byte, address string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
@@ -94,14 +94,22 @@ func (h *hub) leave(id int64, f *feed, sub chan []byte, address string) {
 		delete(h.from, address)
 	}
 	delete(f.subs, sub)
-	if len(f.subs) == 0 && h.feeds[id] == f {
-		delete(h.feeds, id)
-		f.stop()
-	}
 }
 
-// run publishes an event every so often until it is stopped.
+// abandoned reports whether no stream watches the feed, and removes such a feed.
+func (h *hub) abandoned(id int64, f *feed) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(f.subs) > 0 {
+		return false
+	}
+	delete(h.feeds, id)
+	return true
+}
+
+// run publishes an event every so often until it is stopped or a tick finds no stream.
 func (h *hub) run(ctx context.Context, id int64, f *feed) {
+	defer f.stop()
 	tick := time.NewTicker(h.every)
 	defer tick.Stop()
 	var pace rateMeter
@@ -120,6 +128,9 @@ func (h *hub) run(ctx context.Context, id int64, f *feed) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
+			}
+			if h.abandoned(id, f) {
+				return
 			}
 		}
 	}
