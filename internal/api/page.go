@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 	"go.yaml.in/yaml/v3"
@@ -62,23 +63,54 @@ func (s *Server) pages(get func(path string, e endpoint)) error {
 	}
 	get("/openapi.json", fixed("application/json", spec))
 	if s.deps.Gallery != nil {
-		get("/gallery.json", s.gallery)
+		get("/gallery.json", s.gallery())
 	}
 	return nil
 }
 
-// gallery serves the gallery of wrong implementations, which is put together when it is first asked for.
-func (s *Server) gallery(c *gin.Context) string {
-	text, packed, err := s.deps.Gallery()
-	if err != nil {
-		return s.refuse(c, err)
-	}
-	c.Writer.Header()["Vary"] = []string{"Accept-Encoding"}
-	if strings.Contains(c.GetHeader("Accept-Encoding"), "gzip") {
+// gallery serves the gallery of wrong implementations. The first request puts it together and computes its tags.
+func (s *Server) gallery() endpoint {
+	type forms struct{ plain, packed endpoint }
+	load := sync.OnceValues(func() (forms, error) {
+		text, packed, err := s.deps.Gallery()
+		if err != nil {
+			return forms{}, err
+		}
+		return forms{fixed("application/json", text), fixed("application/json", packed)}, nil
+	})
+	return func(c *gin.Context) string {
+		f, err := load()
+		if err != nil {
+			return s.refuse(c, err)
+		}
+		c.Writer.Header()["Vary"] = []string{"Accept-Encoding"}
+		if !acceptsGzip(c.Request.Header["Accept-Encoding"]) {
+			return f.plain(c)
+		}
 		c.Writer.Header()["Content-Encoding"] = []string{"gzip"}
-		return fixed("application/json", packed)(c)
+		return f.packed(c)
 	}
-	return fixed("application/json", text)(c)
+}
+
+// acceptsGzip reports whether a client takes gzip. The coding's own entry counts before that of *, and a weight of 0
+// refuses it, as RFC 9110, section 12.5.3, has it.
+func acceptsGzip(header []string) (accepts bool) {
+	for _, line := range header {
+		for entry := range strings.SplitSeq(line, ",") {
+			coding, weight, _ := strings.Cut(entry, ";")
+			coding = strings.ToLower(strings.TrimSpace(coding))
+			if coding != "gzip" && coding != "x-gzip" && coding != "*" {
+				continue
+			}
+			name, value, weighed := strings.Cut(weight, "=")
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			accepts = !weighed || !strings.EqualFold(strings.TrimSpace(name), "q") || err == nil && q > 0
+			if coding != "*" {
+				return accepts
+			}
+		}
+	}
+	return accepts
 }
 
 // contract returns the written contract as JSON.
