@@ -49,7 +49,7 @@ func (s *Server) observe(e endpoint, observers ...func(status int, code string, 
 	}
 }
 
-// recoverPanic calls e, if the request is framed as it must be, and turns a panic into a 500. If the
+// recoverPanic calls e, if the address may ask and the request is framed as it must be, and turns a panic into a 500. If the
 // response has begun, it closes the connection instead, so that the client does not mistake half a
 // response for a whole.
 func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
@@ -68,10 +68,28 @@ func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {
 		}
 		code = s.internalError(c, "request panicked", args...)
 	}()
-	if err := checkFraming(c); err != nil {
+	if err := s.screen(c); err != nil {
 		return s.refuse(c, err)
 	}
 	return e(c)
+}
+
+// screen refuses a request before any route sees it. Every request counts against its address, so that a route needs
+// no limit of its own. A framing that two programs read differently comes before the limit, because it must
+// close the connection.
+func (s *Server) screen(c *gin.Context) error {
+	allowed := s.clients.Limiter == nil || s.clients.Allow(addressKey(c.ClientIP()))
+	if err := checkFraming(c); err != nil {
+		return err
+	}
+	if allowed {
+		return nil
+	}
+	s.clients.tell(c.Writer.Header())
+	if c.Request.ContentLength == 0 {
+		return errRateLimited
+	}
+	return readInTime(c.Writer, func() error { return errRateLimited }) // the server discards the body in that time
 }
 
 // newID returns a random id for one failure.
