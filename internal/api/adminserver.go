@@ -16,6 +16,8 @@ type AdminOptions struct {
 	Metrics http.Handler
 	// API serves the administrator's routes, if they are not public: Server.AdminRoutes.
 	API http.Handler
+	// Hosts are what the listener answers to, with any port; nil is all: see LoopbackHosts.
+	Hosts []string
 }
 
 // readyWithin bounds the check of readiness: a probe wants a quick answer.
@@ -51,7 +53,7 @@ func AdminHandler(o AdminOptions) http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	return onlyHosts(o.Hosts, mux)
 }
 
 func writeJSON(w http.ResponseWriter, status int, body map[string]string) {

@@ -121,6 +121,7 @@ type Options struct {
 	AddressRate          int      // requests per second from one address, and twice as many at once
 	SessionRate          int      // POST /sessions per second from one address
 	Burst                int      // requests at once of one user, and logins; 0 is the rate itself
+	Hosts                []string // that the routes answer to, with any port; nil is all: see LoopbackHosts
 	TrustedProxies       []string // CIDRs whose X-Forwarded-For counts
 
 	Log *slog.Logger     // nil is slog.Default

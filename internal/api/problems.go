@@ -25,6 +25,7 @@ var (
 	errNoPurchaseToken = errors.New("api: no purchase token")
 	errRateLimited     = errors.New("api: too many requests of one client")
 	errTooManyStreams  = errors.New("api: too many event streams of one address")
+	errHost            = errors.New("api: the Host header is not a name of this listener")
 	errOverloaded      = errors.New("api: too many requests at once")
 	errClosing         = errors.New("api: the server is stopping")
 )
@@ -60,6 +61,7 @@ var statusOf = map[string]int{
 	"unsupported_media_type":  http.StatusUnsupportedMediaType,
 	"busy":                    http.StatusConflict,
 	"conflict":                http.StatusConflict,
+	"wrong_host":              http.StatusMisdirectedRequest,
 	"ended":                   http.StatusGone,
 	"key_reused":              http.StatusUnprocessableEntity,
 	"rate_limited":            http.StatusTooManyRequests,
@@ -94,6 +96,10 @@ var problems = withBodies([]problem{
 	{err: order.ErrNotFound, code: "not_found", detail: "There is no such thing, or it is not yours."},
 	{err: ErrNoExperiment, code: "not_found", detail: "There is no such thing, or it is not yours."},
 	{err: errMethod, code: "method_not_allowed", detail: "The Allow header lists the methods of this route."},
+	{
+		err: errHost, code: "wrong_host",
+		detail: "The Host header is not a name of this listener, which is for this machine: ask localhost or 127.0.0.1, or set http.hosts.",
+	},
 	{err: errTooLarge, code: "too_large", detail: "A body may have 4096 bytes."},
 	{err: errMediaType, code: "unsupported_media_type", detail: "A body must be application/json, in UTF-8 and not encoded."},
 	{err: order.ErrBusy, code: "busy", retry: "1", detail: "Another request of yours is still open."},

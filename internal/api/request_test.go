@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -46,6 +48,9 @@ type ask struct {
 	body         string
 	header       http.Header
 	chunked      bool // the body's length is not announced
+	host         string
+	second       bool          // asks AdminRoutes
+	within       time.Duration // after which the client is gone; 0 is never
 }
 
 // do sends the request through the handler and checks the response against the contract.
@@ -71,8 +76,20 @@ func do(t testing.TB, s *Server, a ask) *httptest.ResponseRecorder {
 			delete(req.Header, name)
 		}
 	}
+	if a.host != "" {
+		req.Host = a.host
+	}
+	if a.within > 0 {
+		ctx, cancel := context.WithTimeout(req.Context(), a.within)
+		defer cancel()
+		req = req.WithContext(ctx)
+	}
 	rec := httptest.NewRecorder()
-	s.Handler().ServeHTTP(rec, req)
+	handler := s.Handler()
+	if a.second {
+		handler = s.AdminRoutes()
+	}
+	handler.ServeHTTP(rec, req)
 	hold(t, req, rec)
 	return rec
 }
@@ -103,14 +120,28 @@ func hold(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	if err != nil { // HEAD, OPTIONS, files of the page, no route at all
 		return
 	}
+	body := io.Reader(bytes.NewReader(rec.Body.Bytes()))
+	if rec.Header().Get("Content-Encoding") == "gzip" && rec.Body.Len() > 0 {
+		body, err = gzip.NewReader(body)
+		require.NoError(t, err)
+	}
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
 		Status:                 rec.Code, Header: rec.Header(),
-		Body:    io.NopCloser(bytes.NewReader(rec.Body.Bytes())),
+		Body:    io.NopCloser(body),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true},
 	}
 	require.NoError(t, openapi3filter.ValidateResponse(t.Context(), input), rec.Body.String())
+	documented := route.Operation.Responses.Status(rec.Code).Value.Headers
+	for _, name := range told {
+		if rec.Header().Get(name) != "" {
+			require.Contains(t, documented, name, "%s %s %d has a header that the contract does not know", req.Method, route.Path, rec.Code)
+		}
+	}
 }
+
+// told are the headers that a generated client acts on. The contract must document each of them where it is sent.
+var told = []string{"ETag", "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "WWW-Authenticate"}
 
 // codeOf returns the code of a problem.
 func codeOf(t testing.TB, rec *httptest.ResponseRecorder) string {

@@ -57,12 +57,12 @@ func New(o Options, p Deps) (*Server, error) {
 		hub: newHub(p, o),
 	}
 	var err error
-	if s.engine, err = s.newEngine(); err != nil {
+	if s.engine, err = s.newEngine(o.Hosts); err != nil {
 		return nil, err
 	}
 	s.admin = s.engine
-	if o.AdminApart {
-		if s.admin, err = s.newEngine(); err != nil {
+	if o.AdminApart { // AdminHandler looks at the hosts of its listener
+		if s.admin, err = s.newEngine(nil); err != nil {
 			return nil, err
 		}
 	}
@@ -73,9 +73,12 @@ func New(o Options, p Deps) (*Server, error) {
 	return s, nil
 }
 
-// newEngine returns a router without routes.
-func (s *Server) newEngine() (*gin.Engine, error) {
+// newEngine returns a router without routes that answers to these hosts; nil is all.
+func (s *Server) newEngine(hosts []string) (*gin.Engine, error) {
 	e := gin.New()
+	if hosts != nil {
+		e.Use(s.onlyHosts())
+	}
 	e.HandleMethodNotAllowed = true
 	// An encoded slash does not separate, so that a proxy's rule for a path and this program agree
 	// on the path; and the client's address is read from one header.

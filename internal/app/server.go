@@ -87,17 +87,24 @@ func newServer(a *App, l listeners, o Options) (*Server, error) {
 		s.adminURL = scheme(cfg.Admin.TLS) + l.admin.Addr().String()
 	}
 	a.onStop(func(context.Context) error { l.stopWatch(); return nil })
-	if err := s.openAPI(o); err != nil {
+	hosts := api.LoopbackHosts(l.public.Addr(), append([]string{hostOf(cfg.HTTP.Addr)}, cfg.HTTP.Hosts...)...)
+	if err := s.openAPI(o, hosts); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	s.public, s.admin = s.publicServer(), s.adminServer()
+	s.public, s.admin = s.publicServer(), s.adminServer(api.LoopbackHosts(l.admin.Addr(), hostOf(cfg.Admin.Addr)))
 	go s.serve(s.public, l.public)
 	go s.serve(s.admin, l.admin)
 	return s, nil
 }
 
-// openAPI builds the API, and what signs and checks its tokens.
-func (s *Server) openAPI(o Options) error {
+// hostOf returns the host of a listener's address in the configuration, which was validated.
+func hostOf(addr string) string {
+	host, _, _ := net.SplitHostPort(addr)
+	return host
+}
+
+// openAPI builds the API, which answers to these hosts, and what signs and checks its tokens.
+func (s *Server) openAPI(o Options, hosts []string) error {
 	a, cfg := s.app, s.app.cfg
 	tokens, stopTokens, err := openTokens(cfg.Auth, a.clock.Now, a.log)
 	if err != nil {
@@ -115,7 +122,7 @@ func (s *Server) openAPI(o Options) error {
 		RequestTimeout: cfg.HTTP.RequestTimeout, MaxInFlight: cfg.HTTP.MaxInFlight,
 		MaxStreams: cfg.HTTP.MaxStreams, MaxStreamsPerAddress: cfg.HTTP.MaxStreamsPerAddress,
 		PerUserRate: cfg.Rate.PerUser, Burst: cfg.Rate.Burst, SessionRate: cfg.Rate.Sessions, AddressRate: cfg.Rate.PerAddress,
-		TrustedProxies: cfg.HTTP.TrustedProxies, Log: a.log,
+		TrustedProxies: cfg.HTTP.TrustedProxies, Hosts: hosts, Log: a.log,
 		Observe: a.metrics.ObserveRequest, ObservePurchase: a.metrics.ObservePurchase,
 		ObserveUnavailable: a.observeUnavailable,
 		Trace:              traceRequests(a.traces),
@@ -166,18 +173,22 @@ func (s *Server) publicServer() *http.Server {
 		Handler: s.closeWhileDraining(s.api.Handler()), ConnContext: api.ConnContext,
 		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.app.log.Handler(), slog.LevelDebug),
+		DisableGeneralOptionsHandler: true, // the engine answers OPTIONS * too, within its limits
 	}
 }
 
 // adminServer serves health, metrics and profiles, and with admin.api the administrator's routes. A profile may take
 // long to write.
-func (s *Server) adminServer() *http.Server {
+func (s *Server) adminServer(hosts []string) *http.Server {
 	cfg := s.app.cfg.HTTP
-	handler := api.AdminHandler(api.AdminOptions{Ready: s.ready, Metrics: s.app.metrics.Handler(), API: s.api.AdminRoutes()})
+	handler := api.AdminHandler(api.AdminOptions{
+		Ready: s.ready, Metrics: s.app.metrics.Handler(), API: s.api.AdminRoutes(), Hosts: hosts,
+	})
 	return &http.Server{
 		Handler: faulty(faults.Admin, handler), ConnContext: api.ConnContext,
 		ReadTimeout: cfg.ReadTimeout, IdleTimeout: cfg.IdleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.app.log.Handler(), slog.LevelDebug),
+		DisableGeneralOptionsHandler: true,
 	}
 }
 

@@ -59,7 +59,7 @@ func TestServerStop_ProfileUnderWay_EndsCleanly(t *testing.T) {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.adminAddr)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	_, err = conn.Write([]byte("GET /debug/pprof/trace?seconds=60 HTTP/1.1\r\nHost: a\r\n\r\n"))
+	_, err = conn.Write([]byte("GET /debug/pprof/trace?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 	require.NoError(t, err)
 	_, err = bufio.NewReader(conn).ReadByte() // the trace has begun
 	require.NoError(t, err)

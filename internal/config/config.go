@@ -57,6 +57,7 @@ type HTTP struct {
 	MaxConnectionsPerAddress int `key:"max_connections_per_address" min:"0" max:"1000000"` // 0 = max_connections / 4
 
 	TrustedProxies []string `key:"trusted_proxies"` // CIDRs whose X-Forwarded-For the server trusts
+	Hosts          []string `key:"hosts"`           // names that a listener on loopback answers to as well
 
 	TLSCert string `key:"tls_cert"` // file, reloaded; empty = no TLS
 	TLSKey  string `key:"tls_key"`  // file, reloaded
@@ -220,6 +221,7 @@ func Default() Config {
 			MaxInFlight:     24576,
 			MaxStreams:      1024,
 			TrustedProxies:  []string{},
+			Hosts:           []string{},
 
 			MaxStreamsPerAddress: 32,
 		},

@@ -75,6 +75,7 @@ func TestEveryKeyCanBeSetBothWays(t *testing.T) {
 	other := map[string]string{
 		"redis.mode": "cluster", "lock.backend": "etcd", "redis.addrs": "a:1,b:2", "id.generator": "daily", "log.level": "debug", "log.format": "json",
 		"lock.addrs": "a:1,b:2", "http.addr": "127.0.0.1:1", "admin.addr": "127.0.0.1:2", "http.trusted_proxies": "10.0.0.0/8, 192.168.1.1",
+		"http.hosts": "shop.example, shop",
 	}
 	for _, k := range config.Keys() {
 		text := other[k.Path]

@@ -70,6 +70,11 @@ func (c Config) checkListeners(wrong *problems) {
 	if !c.Embedded() && c.Auth.DemoOpen {
 		wrong.add("auth.demo_open is for embedded stores: leave it out", "auth.demo_open")
 	}
+	for i, host := range c.HTTP.Hosts {
+		if !isWord(host, ".-") {
+			wrong.add(fmt.Sprintf("http.hosts: entry %d must be a name without a port, such as shop.example", i+1), "http.hosts")
+		}
+	}
 	if c.HTTP.RequestTimeout > c.HTTP.WriteTimeout {
 		wrong.add("http.request_timeout must not exceed http.write_timeout: the answer would be cut off",
 			"http.request_timeout", "http.write_timeout")

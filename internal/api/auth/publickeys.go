@@ -137,6 +137,14 @@ func privateSigner(text []byte, id string) (signer, error) {
 	return signer{}, errors.New("the key is neither Ed25519 nor RSA")
 }
 
+// Denied returns how many users are denied.
+func (t *Tokens) Denied() int {
+	if denied := t.denied.Load(); denied != nil {
+		return len(*denied)
+	}
+	return 0
+}
+
 // Deny replaces the users whose tokens are refused by those of a list: an id a line; empty lines and
 // what follows a # do not count. A list with anything else in it is refused, and the earlier one
 // stays.

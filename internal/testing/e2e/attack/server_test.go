@@ -61,6 +61,7 @@ func start(t *testing.T, k keys, settings []string) *target {
 	env := []string{
 		"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_AUTH__SECRET=" + secret,
 		"SECKILL_RATE__PER_USER=0", "SECKILL_RATE__SESSIONS=0", "SECKILL_HTTP__DRAIN_DELAY=0s",
+		"SECKILL_HTTP__HOSTS=x,y,honest", // of requests whose host does not matter
 	}
 	for _, one := range settings {
 		for name, text := range map[string]string{"KEYSET": k.keySet(), "DENIED": "# thieves\n666\n"} {
