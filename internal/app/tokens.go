@@ -1,6 +1,8 @@
 package app
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -36,10 +38,45 @@ func openTokens(settings config.Auth, now func() time.Time, log *slog.Logger) (t
 	if tokens, err = o.Tokens(); err != nil {
 		return nil, nil, fmt.Errorf("auth: %w", err)
 	}
-	stop, err = watch(log,
-		watchedFiles{key: "auth.jwks_file", paths: []string{settings.JWKSFile}, take: onlyOne(tokens.SetPublicKeys)},
-		watchedFiles{key: "auth.denied_users_file", paths: []string{settings.DeniedUsersFile}, take: onlyOne(tokens.Deny)})
+	stop, err = watch(log, keyFile(settings, tokens), deniedFile(settings, tokens))
+	if err == nil && settings.DeniedUsersFile != "" {
+		log.Info("list of denied users read", "users", tokens.Denied())
+	}
 	return tokens, stop, err
+}
+
+func keyFile(settings config.Auth, tokens *auth.Tokens) watchedFiles {
+	return watchedFiles{key: "auth.jwks_file", paths: []string{settings.JWKSFile}, take: onlyOne(tokens.SetPublicKeys)}
+}
+
+func deniedFile(settings config.Auth, tokens *auth.Tokens) watchedFiles {
+	before := 0
+	return watchedFiles{
+		key: "auth.denied_users_file", paths: []string{settings.DeniedUsersFile},
+		take: onlyOne(func(list []byte) error {
+			before = tokens.Denied()
+			return deny(tokens, list)
+		}),
+		taken: func(log *slog.Logger) {
+			if users := tokens.Denied(); users > 0 || before == 0 {
+				log.Info("list of denied users taken", "users", users, "before", before)
+				return
+			}
+			log.Warn("no user is denied any more", "key", "auth.denied_users_file", "before", before)
+		},
+	}
+}
+
+// deny denies the users of a whole list. Half of a list would let users in, and half of an id would deny another user.
+// A list without users is not empty: a program that writes a list empties the file first.
+func deny(tokens *auth.Tokens, list []byte) error {
+	switch {
+	case len(list) > 0 && !bytes.HasSuffix(list, []byte("\n")):
+		return errors.New("the last line does not end with a newline: the list may be cut off")
+	case len(list) == 0 && tokens.Denied() > 0:
+		return errors.New("the file is empty: to deny no user, write a line that is a comment")
+	}
+	return tokens.Deny(list) //nolint:wrapcheck // it names the line
 }
 
 // onlyOne is a take of watchedFiles with one file.

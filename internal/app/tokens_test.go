@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -52,9 +53,14 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	tokens, stop, err := openTokens(settings, time.Now, log)
 	require.NoError(t, err)
 	stop() // the test looks itself
-	keys := &watchedFiles{key: "auth.jwks_file", paths: []string{settings.JWKSFile}, take: onlyOne(tokens.SetPublicKeys), texts: [][]byte{firstSet}}
-	denied := &watchedFiles{key: "auth.denied_users_file", paths: []string{settings.DeniedUsersFile}, take: onlyOne(tokens.Deny)}
-	look := func() { keys.look(t.Context(), log); denied.look(t.Context(), log) }
+	keys, denied := keyFile(settings, tokens), deniedFile(settings, tokens)
+	keys.texts = [][]byte{firstSet}
+	look := func() {
+		for range 2 { // a change is taken when two looks see the same
+			keys.look(t.Context(), log)
+			denied.look(t.Context(), log)
+		}
+	}
 	valid := func(signer *auth.Tokens) bool {
 		text, _, err := signer.Sign(42, auth.RoleUser, 0)
 		require.NoError(t, err)
@@ -85,7 +91,75 @@ func TestFilesOfTokensAreReadAgainAndABrokenOneIsNotTaken(t *testing.T) {
 	look()
 	require.True(t, valid(second))
 	require.Contains(t, out.String(), "a changed file is taken")
+	require.Contains(t, out.String(), "list of denied users taken")
 	require.NotContains(t, out.String(), "kty", "no key is logged")
+}
+
+// A program that writes a list of a thousand users empties the file, and writes it piece by piece.
+func TestDeniedUsers_ListIsBeingWritten_StaysInUse(t *testing.T) {
+	settings := config.Default().Auth
+	settings.DeniedUsersFile = filepath.Join(t.TempDir(), "denied")
+	write := func(text string) { require.NoError(t, os.WriteFile(settings.DeniedUsersFile, []byte(text), 0o600)) }
+	var list strings.Builder
+	for user := 1000; user < 2000; user++ {
+		fmt.Fprintln(&list, user)
+	}
+	write(list.String())
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	tokens, stop, err := openTokens(settings, time.Now, log)
+	require.NoError(t, err)
+	stop() // the test looks itself
+	require.Contains(t, out.String(), "users=1000")
+	denied := deniedFile(settings, tokens)
+	denied.texts = [][]byte{[]byte(list.String())}
+	look := func() { denied.look(t.Context(), log) }
+
+	for _, half := range []string{"", list.String()[:2503], "1000\n1001\n1002", "100"} { // no line ends there
+		write(half)
+		for range 5 {
+			look()
+			require.Equal(t, 1000, tokens.Denied(), "with %d bytes of the list", len(half))
+		}
+	}
+	for n := range 100 { // it grows between two looks, each time by a whole line
+		write(list.String()[:5*(n+1)])
+		look()
+		require.Equal(t, 1000, tokens.Denied(), "%d lines of the list", n+1)
+	}
+	require.Contains(t, out.String(), "the last line does not end with a newline")
+	require.Contains(t, out.String(), "the file is empty")
+
+	write(list.String() + "2000\n")
+	look()
+	look()
+	require.Equal(t, 1001, tokens.Denied())
+	require.Contains(t, out.String(), "users=1001 before=1000")
+	write("# none\n")
+	look()
+	look()
+	require.Zero(t, tokens.Denied())
+	require.Contains(t, out.String(), `level=WARN msg="no user is denied any more"`)
+	require.Contains(t, out.String(), "before=1001")
+}
+
+// The first certificate of a chain is a chain as well, and fits the key.
+func TestWatchedFiles_HalfOfAChain_IsNotTaken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chain.pem")
+	var taken []string
+	f := watchedFiles{key: "http.tls_cert", paths: []string{path}, take: onlyOne(func(text []byte) error {
+		taken = append(taken, string(text))
+		return nil
+	})}
+	for n, text := range []string{"old", "leaf", "leaf, issuer", "leaf, issuer", "leaf, issuer"} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		if n == 0 {
+			require.NoError(t, f.takeFirst())
+			continue
+		}
+		f.look(t.Context(), slog.New(slog.DiscardHandler))
+	}
+	require.Equal(t, []string{"old", "leaf, issuer"}, taken)
 }
 
 func TestFilesOfTokensAreLookedAtWhileTheProgramRuns(t *testing.T) {
@@ -112,8 +186,9 @@ func TestWhatIsWrongWithFilesOfTokensIsRefusedAtStart(t *testing.T) {
 	}{
 		"no file":       {"", config.Auth{JWKSFile: "/nowhere/at/all"}, "auth.jwks_file"},
 		"no keys":       {"{}", config.Auth{JWKSFile: path}, "auth.jwks_file"},
-		"a user's name": {"bob", config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
-		"a huge file":   {strings.Repeat("#", maxWatchedFile+1), config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
+		"half a list":   {"1000\n10", config.Auth{DeniedUsersFile: path}, "does not end with a newline"},
+		"a user's name": {"bob\n", config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
+		"a huge file":   {strings.Repeat("#", maxWatchedFile) + "\n", config.Auth{DeniedUsersFile: path}, "auth.denied_users_file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))
