@@ -3,6 +3,7 @@
 // It decides nothing about a sale. A handler is a plain function without HTTP, and one adapter
 // stands in front of all of them; the cheapest refusals come first:
 //
+//	host? ─▶ too often from this address? ─▶ route, or file of the page
 //	route ─▶ too many in flight, or too many buyers? ─▶ whose token? ─▶ which role? ─▶ too often?
 //	      ─▶ READ    path, query, headers, body, all strict
 //	      ─▶ HANDLE  func(ctx, Request) (Response, error), within the budget

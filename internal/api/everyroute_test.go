@@ -42,9 +42,15 @@ func smallGallery() (text, packed []byte, err error) {
 
 // unrouted are requests that no route serves.
 var unrouted = []ask{
-	{method: "GET", path: "/nothing"}, {method: "GET", path: "/api/v1/nothing/at/all"}, {method: "HEAD", path: "/favicon.ico"},
-	{method: "PUT", path: place}, {method: "DELETE", path: "/"}, {method: "BREW", path: "/api/v1/coupons"},
-	{method: "OPTIONS", path: "/api/v1/coupons"}, {method: "OPTIONS", path: "*"}, {method: "TRACE", path: "/openapi.json"},
+	{method: "GET", path: "/nothing"},
+	{method: "GET", path: "/api/v1/nothing/at/all"},
+	{method: "HEAD", path: "/favicon.ico"},
+	{method: "PUT", path: place},
+	{method: "DELETE", path: "/"},
+	{method: "BREW", path: "/api/v1/coupons"},
+	{method: "OPTIONS", path: "/api/v1/coupons"},
+	{method: "OPTIONS", path: "*"},
+	{method: "TRACE", path: "/openapi.json"},
 }
 
 // everyRequest returns a request for each route of an engine, and those that no route serves.
@@ -165,7 +171,7 @@ func TestGallery_Encodings_AreThoseThatTheClientTakes(t *testing.T) {
 		require.Equal(t, packed, rec.Header().Get("Content-Encoding") == "gzip", accepts)
 		require.Equal(t, !packed, strings.HasPrefix(rec.Body.String(), "{"), accepts)
 		again := do(t, s, ask{method: "GET", path: "/gallery.json", header: http.Header{
-			"Accept-Encoding": {accepts}, "If-None-Match": {rec.Header().Get("Etag")},
+			"Accept-Encoding": {accepts}, "If-None-Match": {rec.Header().Get("ETag")},
 		}})
 		require.Equal(t, 304, again.Code)
 	}

@@ -49,7 +49,7 @@ func (s *Server) observe(e endpoint, observers ...func(status int, code string, 
 	}
 }
 
-// recoverPanic calls e, if the address may ask and the request is framed as it must be, and turns a panic into a 500. If the
+// recoverPanic calls e, if screen lets the request pass, and turns a panic into a 500. If the
 // response has begun, it closes the connection instead, so that the client does not mistake half a
 // response for a whole.
 func (s *Server) recoverPanic(c *gin.Context, e endpoint) (code string) {

@@ -76,7 +76,7 @@ func deny(tokens *auth.Tokens, list []byte) error {
 	case len(list) == 0 && tokens.Denied() > 0:
 		return errors.New("the file is empty: to deny no user, write a line that is a comment")
 	}
-	return tokens.Deny(list) //nolint:wrapcheck // it names the line
+	return tokens.Deny(list)
 }
 
 // onlyOne is a take of watchedFiles with one file.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// watchInterval is the time between two looks at watched files. The second look that sees the same bytes takes a change,
-// because a writer that has not finished changes the file in between.
+// watchInterval is the time between two looks at watched files. The second look that sees the same bytes takes a
+// change, because a writer that has not finished changes the file in between.
 const watchInterval = 2 * time.Second
 
 // maxWatchedFile bounds what is read: some hundred thousand users.
