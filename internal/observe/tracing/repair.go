@@ -119,8 +119,8 @@ func value(v attribute.Value) attribute.Value {
 // text returns s as valid UTF-8 of at most maxText bytes.
 func text(s string) string { return bounded(s, maxText) }
 
-// bounded returns s as valid UTF-8 of at most most bytes. The replacement character is larger than the byte that it
-// replaces, so the last cut comes after it.
+// bounded returns s as valid UTF-8 and cuts it after most bytes. The replacement character is larger than the byte
+// that it replaces, so the last cut comes after it.
 func bounded(s string, most int) string {
 	s = strings.ToValidUTF8(s[:min(len(s), most)], "\ufffd")
 	for len(s) > most {

@@ -110,8 +110,7 @@ func TestRepairer_EveryTextOfASpan_IsValidAndBounded(t *testing.T) {
 			})
 			require.Empty(t, log)
 			require.Len(t, spans, 2)
-			var each func(text string, more ...string)
-			each = func(text string, more ...string) {
+			each := func(text string, more ...string) {
 				for _, s := range append(more, text) {
 					require.True(t, utf8.ValidString(s), "%q", s)
 					require.LessOrEqual(t, len(s), maxText)
