@@ -2,35 +2,43 @@ package config
 
 import "strings"
 
-// variables reads the environment into a Config. It refuses a name that begins with
+// variables reads the environment into a Config. A secret may also come from a file, which its variable with the suffix
+// _FILE names. The reader refuses a name that begins with
 // SECKILL_ and is not known: it is nearly always a key with a single underscore. It ignores a
 // name that is not a key and that an orchestrator has set.
 type variables struct {
 	into  *Config
 	wrong *problems
 	links links
+	files map[string]string // paths by the variable of a secret
+	set   map[string]bool   // variables of keys that are set
 }
 
 // read sets the keys whose variables are in environ; of two with one name the last wins.
-func (v variables) read(environ []string) {
-	v.links = linksIn(environ)
+func (v *variables) read(environ []string) {
+	v.links, v.files, v.set = linksIn(environ), map[string]string{}, map[string]bool{}
 	for _, entry := range environ {
 		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, Prefix) {
 			v.take(name, value)
 		}
 	}
+	v.readSecrets()
 }
 
 // take sets the key that one variable names.
-func (v variables) take(name, value string) {
+func (v *variables) take(name, value string) {
 	if name == unsafeLockVariable {
 		v.takeUnsafeLock(value)
+		return
+	}
+	if v.takeFile(name, value) {
 		return
 	}
 	for _, k := range keys {
 		if k.Variable != name {
 			continue
 		}
+		v.set[name] = true
 		converted, instead := k.convert(given{text: value})
 		if instead != "" {
 			v.wrong.add(name+": "+k.Path+" "+instead, k.Path)
@@ -56,7 +64,7 @@ func (v variables) take(name, value string) {
 	v.wrong.add(text + "unset it, or see configs/seckill.yaml for the names")
 }
 
-func (v variables) takeUnsafeLock(value string) {
+func (v *variables) takeUnsafeLock(value string) {
 	switch value {
 	case "1":
 		v.into.AllowUnsafeLock = true

@@ -20,7 +20,7 @@ func Load(path string, environ []string) (Config, error) {
 			return Config{}, err
 		}
 	}
-	(variables{into: &c, wrong: &wrong}).read(environ)
+	(&variables{into: &c, wrong: &wrong}).read(environ)
 
 	// A key that could not be read kept its default. What Validate would report
 	// about that default would only confuse.

@@ -335,3 +335,17 @@ func TestTheEndpointOfTracesIsAURL(t *testing.T) {
 		}
 	}
 }
+
+func TestHosts_EntryIsNotAName_IsRefused(t *testing.T) {
+	for host, good := range map[string]bool{
+		"shop.example": true, "shop-1": true, "": false, "shop.example:80": false, "https://shop.example": false, "*.example": false, "[::1]": false, "a b": false,
+	} {
+		c := real(t)
+		c.HTTP.Hosts = []string{"first", host}
+		err := c.Validate()
+		require.Equal(t, good, err == nil, host)
+		if err != nil {
+			require.ErrorContains(t, err, "http.hosts: entry 2 must be a name without a port")
+		}
+	}
+}

@@ -191,7 +191,7 @@ func TestTheDocumentsKnowEveryKeyAndNoOther(t *testing.T) {
 	keys, variables, families := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, k := range config.Keys() {
 		family, _, _ := strings.Cut(k.Path, ".")
-		keys[k.Path], variables[k.Variable], families[family] = true, true, true
+		keys[k.Path], variables[k.Variable], variables[k.FileVariable()], families[family] = true, true, true, true
 	}
 	told := operations(t)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
