@@ -46,6 +46,7 @@ func TestWhatIsAllowed(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	c := real(t)
+	c.MySQL.TLS = true
 	require.Empty(t, c.Warnings())
 	c.Auth.DemoLogin = true
 	c.Admin.Addr = ":6060"

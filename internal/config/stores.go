@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -206,7 +207,32 @@ func (c Config) Warnings() []string {
 			out = append(out, "mysql.dsn is of root without a password: anybody who reaches the database owns it")
 		}
 	}
+	return append(out, c.passwordsInTheClear()...)
+}
+
+// passwordsInTheClear returns a warning for each password that goes to another machine without TLS.
+func (c Config) passwordsInTheClear() (out []string) {
+	if dsn, err := mysql.ParseDSN(c.MySQL.DSN.Reveal()); err == nil && dsn.Passwd != "" && dsn.Net == "tcp" &&
+		!isLoopback(dsn.Addr) && !c.MySQL.TLS && (dsn.TLSConfig == "" || dsn.TLSConfig == "false") {
+		out = append(out, "mysql.dsn has a password and mysql.tls is off: the login crosses a network in the clear")
+	}
+	if !c.Redis.TLS && (anyAway(c.Redis.Addrs) || c.Lock.Backend == "redlock" && anyAway(c.Lock.Addrs)) {
+		if c.Redis.Password != "" {
+			out = append(out, "redis.password is set and redis.tls is off: the password crosses a network in the clear")
+		}
+		if c.Redis.SentinelPassword != "" {
+			out = append(out, "redis.sentinel_password is set and redis.tls is off: the password crosses a network in the clear")
+		}
+	}
+	if c.Lock.Password != "" && !c.Lock.TLS && anyAway(c.Lock.Addrs) {
+		out = append(out, "lock.password is set and lock.tls is off: the password crosses a network in the clear")
+	}
 	return out
+}
+
+// anyAway reports whether one of the addresses is not on this machine.
+func anyAway(addrs []string) bool {
+	return slices.ContainsFunc(addrs, func(addr string) bool { return !isLoopback(addr) })
 }
 
 // longTTL is the token life above which Warnings returns a warning.

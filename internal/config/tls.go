@@ -45,7 +45,7 @@ func (c Config) checkMySQLTLS(wrong *problems) {
 	if !c.MySQL.TLS {
 		return
 	}
-	if c.MySQL.DSN == "" {
+	if c.Embedded() {
 		wrong.add("mysql.tls is for a database of your own: set mysql.dsn and redis.addrs, or leave it out", "mysql.tls", "mysql.dsn")
 		return
 	}
