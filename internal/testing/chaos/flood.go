@@ -172,7 +172,7 @@ func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed 
 
 // slowBody begins a purchase of one of a few accounts, and sends half of its body.
 func slowBody(ctx context.Context, a attacker) {
-	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.Coupon+"/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.Coupon+"/orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 		"Authorization: Bearer "+a.Tokens[a.n%len(a.Tokens)]+"\r\nContent-Length: 2\r\n\r\n{")
 	if conn != nil {
 		listen(conn)
@@ -182,7 +182,7 @@ func slowBody(ctx context.Context, a attacker) {
 
 // takeStream takes an event stream, and keeps it.
 func takeStream(ctx context.Context, a attacker) {
-	conn, closed := a.open(ctx, "GET /api/v1/coupons/"+a.Coupon+"/live HTTP/1.1\r\nHost: x\r\n\r\n")
+	conn, closed := a.open(ctx, "GET /api/v1/coupons/"+a.Coupon+"/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if conn == nil {
 		return
 	}
@@ -218,7 +218,7 @@ func lookAtNothing(ctx context.Context, a attacker) {
 	for sleep(ctx, rand.N(2*a.Pace+1)) { //nolint:gosec // any moment will do
 		text = append(text[:0], "GET /api/v1/coupons/"...)
 		text = strconv.AppendInt(text, 1_000_000+rand.Int64N(1<<50), 10) //nolint:gosec // any id
-		text = append(text, " HTTP/1.1\r\nHost: x\r\n\r\n"...)
+		text = append(text, " HTTP/1.1\r\nHost: localhost\r\n\r\n"...)
 		if _, err := conn.Write(text); err != nil || !readAnswer(from) {
 			return
 		}
