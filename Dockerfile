@@ -1,5 +1,5 @@
 # The program alone, in an image with nothing else, run by a user without rights.
-FROM golang:1.26-bookworm AS build
+FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build release quick test test-all lint systems mutants chaos scale bench recordings loadtest image up down
+.PHONY: help run build release quick test test-all lint vuln systems mutants chaos scale bench recordings loadtest image up down
 
 # One set of flags for whatever is built, so that nothing is compiled twice. gin's
 # MessagePack is a seventh of the first build, and is not used.
@@ -79,6 +79,9 @@ lint: ## vet, gofmt, golangci-lint, and the types of everything on every system
 	@linter=$$(.ci/linter); echo golangci-lint run
 	@linter=$$(.ci/linter); "$$linter" run --build-tags $(TAGS) ./...; "$$linter" run --build-tags $(TAGS),faults ./cmd/seckill
 	@.ci/systems $(TAGS)
+
+vuln: ## known vulnerabilities of what is imported; needs the network
+	@.ci/vuln $(TAGS)
 
 systems: ## vets all packages for Windows and macOS, and links the program for every system
 	.ci/systems $(TAGS) all
