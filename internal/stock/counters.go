@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,24 +35,35 @@ func (s *Stock) CountHolds(ctx context.Context, couponID int64, shards int) ([]i
 
 // Left returns the units in each shard; with an error those that cannot be read are 0.
 func (s *Stock) Left(ctx context.Context, couponID int64, shards int) ([]int64, error) {
-	cmds := make([]*redis.StringCmd, shards)
-	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for shard := range cmds {
-			cmds[shard] = p.Get(ctx, s.tag(couponID, shard)+"stock")
-		}
-		return nil
-	})
-	left := make([]int64, shards)
-	var failed error
-	for shard, cmd := range cmds {
-		units, err := cmd.Int64()
-		switch {
-		case errors.Is(err, redis.Nil), cmd.Val() == closedCounter:
-			failed = cmp.Or(failed, coupon.ErrNotLoaded)
-		case err != nil:
-			failed = fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
-		}
-		left[shard] = units
+	left, errs := s.LeftAll(ctx, []coupon.Coupon{{ID: couponID, Shards: shards}})
+	return left[0], errs[0]
+}
+
+// LeftAll is Left for many coupons, in few round trips.
+func (s *Stock) LeftAll(ctx context.Context, all []coupon.Coupon) (left [][]int64, errs []error) {
+	left, errs = make([][]int64, len(all)), make([]error, len(all))
+	for i, c := range all {
+		left[i] = make([]int64, c.Shards)
 	}
-	return left, failed
+	for trip := range slices.Chunk(shardsOf(all), countersPerTrip) {
+		cmds := make([]*redis.StringCmd, len(trip))
+		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for n, at := range trip {
+				cmds[n] = p.Get(ctx, s.tag(all[at.coupon].ID, at.shard)+"stock")
+			}
+			return nil
+		})
+		for n, cmd := range cmds {
+			i, shard := trip[n].coupon, trip[n].shard
+			units, err := cmd.Int64()
+			switch {
+			case errors.Is(err, redis.Nil), cmd.Val() == closedCounter:
+				errs[i] = cmp.Or(errs[i], coupon.ErrNotLoaded)
+			case err != nil:
+				errs[i] = fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, all[i].ID, err)
+			}
+			left[i][shard] = units
+		}
+	}
+	return left, errs
 }

@@ -40,6 +40,7 @@ func (s *Stock) cutShort(ctx context.Context, couponID int64, err error) {
 			return
 		}
 	}
+	s.noteAsked(couponID)
 	if _, known := s.halfDone.Swap(couponID, epochUnknown); !known {
 		s.log.WarnContext(ctx, "a script was cut short: the stock will be loaded again", "coupon", couponID, "error", err)
 	}

@@ -1,11 +1,15 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
@@ -43,6 +47,72 @@ func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int
 			if skip += len(page); read == 0 {
 				return
 			}
+		}
+	}
+}
+
+// clockSlack is by how much the clocks of a Cluster's servers may differ. A shard that seems to have an old hold costs
+// a script, which decides by its own server's clock.
+const clockSlack = 2 * time.Second
+
+// OldShards implements order.Shards. It asks how many holds the shards have, and of those that have any how old the
+// oldest is. A shard whose index of ages lacks a hold counts as one that has old holds: the hash of holds and the index
+// have one mark each.
+func (s *Stock) OldShards(ctx context.Context, all []coupon.Coupon, age time.Duration) (shards [][]int, errs []error) {
+	shards, errs = make([][]int, len(all)), make([]error, len(all))
+	fail := func(at shardOf, err error) {
+		errs[at.coupon] = fmt.Errorf("%w: holds of shard %d of coupon %d: %w", order.ErrUnavailable, at.shard, all[at.coupon].ID, err)
+	}
+	key := func(at shardOf, suffix string) string { return s.tag(all[at.coupon].ID, at.shard) + suffix }
+	for trip := range slices.Chunk(shardsOf(all), shardsPerTrip) {
+		counts := make([]*redis.IntCmd, len(trip))
+		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for n, at := range trip {
+				counts[n] = p.HLen(ctx, key(at, "holds"))
+			}
+			return nil
+		})
+		var held []shardOf
+		var holds []int64
+		for n, at := range trip {
+			if err := counts[n].Err(); err != nil {
+				fail(at, err)
+			} else if counts[n].Val() > 1 { // its mark
+				held, holds = append(held, at), append(holds, counts[n].Val())
+			}
+		}
+		if len(held) == 0 {
+			continue
+		}
+		s.addOld(ctx, all, held, holds, age, shards, fail)
+	}
+	return shards, errs
+}
+
+// addOld adds to shards those of the held ones that may have old holds.
+func (s *Stock) addOld(
+	ctx context.Context, all []coupon.Coupon, held []shardOf, holds []int64, age time.Duration,
+	shards [][]int, fail func(at shardOf, err error),
+) {
+	listed, oldest := make([]*redis.IntCmd, len(held)), make([]*redis.ZSliceCmd, len(held))
+	var now *redis.TimeCmd
+	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		now = p.Time(ctx)
+		for n, at := range held {
+			ages := s.tag(all[at.coupon].ID, at.shard) + "ages"
+			listed[n], oldest[n] = p.ZCard(ctx, ages), p.ZRangeWithScores(ctx, ages, 0, 0)
+		}
+		return nil
+	})
+	before := float64(now.Val().Add(clockSlack - age).UnixMilli())
+	for n, at := range held {
+		if err := cmp.Or(now.Err(), listed[n].Err(), oldest[n].Err()); err != nil {
+			fail(at, err)
+			continue
+		}
+		first := oldest[n].Val()
+		if holds[n] > listed[n].Val() || len(first) > 0 && first[0].Score <= before {
+			shards[at.coupon] = append(shards[at.coupon], at.shard)
 		}
 	}
 }

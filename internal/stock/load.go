@@ -258,36 +258,23 @@ func (s *Stock) Loaded(ctx context.Context, couponID, epoch int64, shards int) (
 	if err != nil || !loaded || len(elsewhere) == 0 {
 		return loaded, err
 	}
+	return s.adoptOr(ctx, couponID, epoch, shards, elsewhere)
+}
+
+// adoptOr reports whether shards that are on another server than noted are loaded there.
+func (s *Stock) adoptOr(ctx context.Context, couponID, epoch int64, shards int, elsewhere []moved) (bool, error) {
 	if adopted, err := s.adopt(ctx, couponID, epoch, elsewhere); adopted || err != nil {
 		return adopted, err
 	}
 	// Another instance may have noted the move since, and the old server may have ended after that.
-	loaded, elsewhere, err = s.look(ctx, couponID, epoch, shards)
+	loaded, elsewhere, err := s.look(ctx, couponID, epoch, shards)
 	return loaded && len(elsewhere) == 0, err
 }
 
-// look asks each shard whether it is open with the epoch, and returns those that are on another server than noted.
+// look is lookAll for one coupon, and believes nothing that was found before.
 func (s *Stock) look(ctx context.Context, couponID, epoch int64, shards int) (loaded bool, elsewhere []moved, err error) {
-	answers := make([]*redis.Cmd, shards)
-	_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for shard := range answers {
-			answers[shard] = loadedScript.Eval(ctx, p, s.keys(couponID, shard, loadedScript.keys), epoch, s.deploymentID())
-		}
-		return nil
-	})
-	loaded = shards > 0 && !s.isHalfDone(couponID, epoch)
-	for shard, cmd := range answers {
-		answer, err := cmd.StringSlice()
-		if err == nil && len(answer) > 1 {
-			var m moved
-			m, err = parseMoved(shard, answer)
-			elsewhere = append(elsewhere, m)
-		}
-		if err != nil {
-			s.noteLayout(shard, couponID, err)
-			return false, nil, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, couponID, err)
-		}
-		loaded = loaded && (answer[0] == "YES" || answer[0] == "MOVED")
-	}
-	return loaded, elsewhere, nil
+	all := []coupon.Coupon{{ID: couponID, Epoch: epoch, Shards: shards}}
+	sound, errs := make([]bool, 1), make([]error, 1)
+	found := s.lookAll(ctx, all, func(context.Context, string) string { return "" }, sound, errs)
+	return sound[0], found[0], errs[0]
 }

@@ -28,6 +28,7 @@ func (s *Stock) Reserve(ctx context.Context, requests []order.ReserveRequest) []
 	all := make([]order.Reservation, len(requests))
 	var b batch
 	for i, c := range requests {
+		s.noteAsked(c.CouponID)
 		switch {
 		case c.Alone:
 			all[i].Hold, all[i].Err = s.reserveOne(ctx, c)

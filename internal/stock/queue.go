@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -99,46 +100,85 @@ func empty(err error) bool {
 	return errors.Is(err, redis.Nil) || strings.HasPrefix(err.Error(), "NOGROUP")
 }
 
-// ClaimAbandoned implements order.Queue.
-func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) ([]order.Entry, error) {
-	var all []order.Entry
-	var failed error
-	shards, _ := q.shardsOf(c, c.Shards)
-	for _, shard := range shards {
-		if len(all) >= most {
-			break
+// Waiting implements order.Queue.
+func (q *Queue) Waiting(ctx context.Context, all []coupon.Coupon) (waiting []coupon.Coupon, failed error) {
+	has := make([]bool, len(all))
+	for trip := range slices.Chunk(shardsOf(all), countersPerTrip) {
+		lengths := make([]*redis.IntCmd, len(trip))
+		_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for n, at := range trip {
+				lengths[n] = p.XLen(ctx, q.stock.tag(all[at.coupon].ID, at.shard)+"queue")
+			}
+			return nil
+		})
+		for n, at := range trip {
+			entries, err := lengths[n].Result()
+			if err != nil {
+				failed = fmt.Errorf("%w: queue of shard %d of coupon %d: %w", order.ErrUnavailable, at.shard, all[at.coupon].ID, err)
+			}
+			has[at.coupon] = has[at.coupon] || entries > 0
 		}
-		found, err := q.claim(ctx, c, shard, most-len(all))
-		all = append(all, found...)
+	}
+	for i, c := range all {
+		if has[i] {
+			waiting = append(waiting, c)
+		}
+	}
+	return waiting, failed
+}
+
+// ClaimAbandoned implements order.Queue. It lists entries that have been pending for too long and takes them over
+// with XCLAIM, in two round trips. One consumer takes over each, because that restarts its time.
+func (q *Queue) ClaimAbandoned(ctx context.Context, c coupon.Coupon, most int) (all []order.Entry, failed error) {
+	shards, _ := q.shardsOf(c, c.Shards)
+	fail := func(shard int, err error) {
 		if err != nil && !empty(err) {
 			failed = fmt.Errorf("%w: pending in the queue of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.ID, err)
 		}
 	}
+	lists, claims := make([]*redis.XPendingExtCmd, len(shards)), make([]*redis.XMessageSliceCmd, len(shards))
+	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, shard := range shards {
+			lists[i] = p.XPendingExt(ctx, &redis.XPendingExtArgs{
+				Stream: q.stock.tag(c.ID, shard) + "queue", Group: consumerGroup, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
+			})
+		}
+		return nil
+	})
+	deliveries, ids, found := map[string]int{}, make([][]string, len(shards)), 0
+	for i, list := range lists {
+		fail(shards[i], list.Err())
+		some := list.Val()
+		some = some[:min(len(some), most-found)]
+		found += len(some)
+		for _, pending := range some {
+			ids[i] = append(ids[i], pending.ID)
+			deliveries[strconv.Itoa(i)+" "+pending.ID] = int(pending.RetryCount) + 1
+		}
+	}
+	if found == 0 {
+		return nil, failed
+	}
+	_, _ = q.stock.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, shard := range shards {
+			if len(ids[i]) > 0 {
+				claims[i] = p.XClaim(ctx, &redis.XClaimArgs{
+					Stream: q.stock.tag(c.ID, shard) + "queue", Group: consumerGroup, Consumer: q.consumer, MinIdle: q.idle, Messages: ids[i],
+				})
+			}
+		}
+		return nil
+	})
+	for i, claim := range claims {
+		if claim == nil {
+			continue
+		}
+		fail(shards[i], claim.Err())
+		for _, m := range claim.Val() {
+			all = append(all, q.entry(ctx, c, shards[i], m, deliveries[strconv.Itoa(i)+" "+m.ID]))
+		}
+	}
 	return all, failed
-}
-
-// claim lists entries that have been pending for too long and takes them over with XCLAIM. One
-// consumer takes over each, because that restarts its time.
-func (q *Queue) claim(ctx context.Context, c coupon.Coupon, shard, most int) ([]order.Entry, error) {
-	stream := q.stock.tag(c.ID, shard) + "queue"
-	pending, err := q.stock.client.XPendingExt(ctx, &redis.XPendingExtArgs{
-		Stream: stream, Group: consumerGroup, Idle: q.idle, Start: "-", End: "+", Count: int64(most),
-	}).Result()
-	if err != nil || len(pending) == 0 {
-		return nil, err //nolint:wrapcheck // the caller does
-	}
-	ids, deliveries := make([]string, len(pending)), map[string]int{}
-	for i, p := range pending {
-		ids[i], deliveries[p.ID] = p.ID, int(p.RetryCount)+1
-	}
-	messages, err := q.stock.client.XClaim(ctx, &redis.XClaimArgs{
-		Stream: stream, Group: consumerGroup, Consumer: q.consumer, MinIdle: q.idle, Messages: ids,
-	}).Result()
-	all := make([]order.Entry, len(messages))
-	for i, m := range messages {
-		all[i] = q.entry(ctx, c, shard, m, deliveries[m.ID])
-	}
-	return all, err //nolint:wrapcheck // the caller does
 }
 
 // entry parses a message. For one that cannot be parsed, it looks up the hold in the shard.

@@ -1,42 +1,56 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
 
 // Queues returns how full a coupon's queues are.
 func (s *Stock) Queues(ctx context.Context, couponID int64, shards int) (order.QueueStats, error) {
-	length, dead := make([]*redis.IntCmd, shards), make([]*redis.IntCmd, shards)
-	oldest := make([]*redis.XMessageSliceCmd, shards)
-	var now *redis.TimeCmd
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		now = p.Time(ctx)
-		for k := range shards {
-			length[k], dead[k] = p.XLen(ctx, s.tag(couponID, k)+"queue"), p.XLen(ctx, s.tag(couponID, k)+"dead")
-			oldest[k] = p.XRangeN(ctx, s.tag(couponID, k)+"queue", "-", "+", 1)
+	stats, errs := s.QueuesAll(ctx, []coupon.Coupon{{ID: couponID, Shards: shards}})
+	return stats[0], errs[0]
+}
+
+// QueuesAll is Queues for many coupons, in few round trips.
+func (s *Stock) QueuesAll(ctx context.Context, all []coupon.Coupon) (stats []order.QueueStats, errs []error) {
+	stats, errs = make([]order.QueueStats, len(all)), make([]error, len(all))
+	for trip := range slices.Chunk(shardsOf(all), shardsPerTrip) {
+		length, dead := make([]*redis.IntCmd, len(trip)), make([]*redis.IntCmd, len(trip))
+		oldest := make([]*redis.XMessageSliceCmd, len(trip))
+		var now *redis.TimeCmd
+		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			now = p.Time(ctx)
+			for n, at := range trip {
+				tag := s.tag(all[at.coupon].ID, at.shard)
+				length[n], dead[n] = p.XLen(ctx, tag+"queue"), p.XLen(ctx, tag+"dead")
+				oldest[n] = p.XRangeN(ctx, tag+"queue", "-", "+", 1)
+			}
+			return nil
+		})
+		for n, at := range trip {
+			w := &stats[at.coupon]
+			if err := cmp.Or(now.Err(), length[n].Err(), dead[n].Err(), oldest[n].Err()); err != nil {
+				*w, errs[at.coupon] = order.QueueStats{}, fmt.Errorf("%w: queues of coupon %d: %w", order.ErrUnavailable, all[at.coupon].ID, err)
+				continue
+			}
+			w.Entries += length[n].Val()
+			w.DeadLetters += dead[n].Val()
+			for _, m := range oldest[n].Val() {
+				w.Oldest = max(w.Oldest, now.Val().Sub(queuedAt(m.ID)))
+			}
 		}
-		return nil
-	})
-	if err != nil {
-		return order.QueueStats{}, fmt.Errorf("%w: queues of coupon %d: %w", order.ErrUnavailable, couponID, err)
 	}
-	var w order.QueueStats
-	for k := range shards {
-		w.Entries += length[k].Val()
-		w.DeadLetters += dead[k].Val()
-		for _, m := range oldest[k].Val() {
-			w.Oldest = max(w.Oldest, now.Val().Sub(queuedAt(m.ID)))
-		}
-	}
-	return w, nil
+	return stats, errs
 }
 
 // queuedAt returns the time in the id of an entry, by the server's clock.

@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -23,16 +24,25 @@ type Shard struct {
 	Raised   int64 // units added since the epoch began
 }
 
-// ReadShards returns every shard, each as of a moment of its own.
+// ReadShards returns every shard, each as of a moment of its own, in few round trips. A shard whose answer is lost is
+// read once more.
 func (s *Stock) ReadShards(ctx context.Context, couponID int64, shards int) ([]Shard, error) {
-	all := make([]Shard, shards)
-	for k := range all {
-		answer, err := s.run(ctx, shardScript, couponID, k)
-		if err == nil {
-			all[k], err = parseShard(answer)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read shard %d of coupon %d: %w", k, couponID, err)
+	one := []coupon.Coupon{{ID: couponID, Shards: shards}}
+	all := make([]Shard, 0, shards)
+	for trip := range slices.Chunk(shardsOf(one), shardsPerTrip) {
+		for k, cmd := range s.runTrip(ctx, shardScript, one, trip, func(coupon.Coupon, string) []any { return nil }) {
+			answer, err := cmd.StringSlice()
+			if err != nil {
+				answer, err = s.run(ctx, shardScript, couponID, trip[k].shard)
+			}
+			var read Shard
+			if err == nil {
+				read, err = parseShard(answer)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read shard %d of coupon %d: %w", trip[k].shard, couponID, err)
+			}
+			all = append(all, read)
 		}
 	}
 	return all, nil

@@ -105,6 +105,8 @@ type Stock struct {
 	log        *slog.Logger
 	halfMoved  halfMoved
 	newer      atomic.Pointer[newerLayout]
+	servers    knownServers
+	asked      sync.Map     // the coupons of which a unit was asked for since the last call of Asked
 	halfDone   sync.Map     // maps a coupon to the epoch in which a script stopped in its middle
 	deployment atomic.Value // the id of the database's deployment, after the first heartbeat
 }

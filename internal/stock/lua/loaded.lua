@@ -3,7 +3,8 @@
 --
 -- KEYS: stock meta holds open buyers requests returned queue dead ages: as many as
 -- clear.lua names, so that of a slot that is being moved both can be asked or none.
--- ARGV: epoch, deployment
+-- ARGV: epoch, deployment, which server this is if the caller has asked it (empty: the
+--       script asks)
 -- Returns YES, OTHER (another epoch, another deployment's, or too old a layout), CLOSED (no counter), LOST
 -- (something that was loaded is gone, as by eviction), or MOVED (another server, or
 -- the same one after a restart: its data may be older than what was last written) with the
@@ -21,7 +22,8 @@ if of then -- otherwise an older program loaded it, which left no marks
   end
   if redis.call('SISMEMBER', KEYS[7], 'epoch') == 0 then return {'LOST'} end
 end
-local this = server()
+local this = here
+if not here or here ~= ARGV[3] then this = server() end
 if here ~= this then
   local role, about = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'server')
   local left = type(role) == 'string' and string.match(role, 'master_replid2:(%w+)')
