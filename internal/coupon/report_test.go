@@ -14,7 +14,7 @@ import (
 func TestTheFirstFailureOfEachCouponIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	w := restorer{
-		Service: &Service{log: slog.New(slog.NewTextHandler(&log, nil))}, onResult: func(int, error) {}, failing: map[int64]bool{},
+		Service: &Service{log: slog.New(slog.NewTextHandler(&log, nil))}, onResult: func(int, error) {}, failing: map[int64]bool{}, again: map[int64]bool{},
 	}
 	for _, e := range []struct {
 		loadResult

@@ -3,6 +3,7 @@ package coupon_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -211,8 +212,8 @@ func (c counted) Loaded(ctx context.Context, now time.Time) ([]coupon.Coupon, er
 // away are shards of which one does not answer.
 type away struct{ coupon.Shards }
 
-func (away) Loaded(context.Context, int64, int64, int) (bool, error) {
-	return false, errors.New("no answer")
+func (away) LoadedAll(_ context.Context, all []coupon.Coupon) ([]bool, []error) {
+	return make([]bool, len(all)), slices.Repeat([]error{errors.New("no answer")}, len(all))
 }
 
 func TestWhileAShardIsAwayNothingIsBegun(t *testing.T) {

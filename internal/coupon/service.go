@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -84,8 +85,24 @@ type Buyer struct {
 	Units  int
 }
 
+// Looks are the cheap checks of the shards of many coupons.
+type Looks interface {
+	// LoadedAll is Loaded for many coupons, in few round trips. It returns a result and an error for each. It may
+	// miss a change of the servers since the last call of Servers.
+	LoadedAll(ctx context.Context, all []Coupon) (loaded []bool, errs []error)
+	// Servers names the servers that have the shards. The name changes if one of them restarts, stops to answer or
+	// loses most of its keys, or if another takes its place.
+	Servers(ctx context.Context) string
+	// Asked returns the coupons of which this instance was asked for a unit since the last call.
+	Asked() map[int64]bool
+	// Claim returns the coupons that this instance is to look at: those that no other instance has claimed within
+	// that time.
+	Claim(ctx context.Context, ids []int64, within time.Duration) ([]int64, error)
+}
+
 // Shards is the half of a publication that is in Redis.
 type Shards interface {
+	Looks
 	// Fill puts an epoch's stock and buyers into the shards, which stay closed. It resumes a
 	// filling that was cut off, on this instance or another. ErrConflict, and no change, if
 	// the shards have a newer epoch.
@@ -131,7 +148,8 @@ type Service struct {
 	now        func() time.Time
 	log        *slog.Logger
 
-	onHeartbeat func(err error)
+	onHeartbeat   func(err error)
+	lastHeartbeat atomic.Int64 // when it succeeded, in nanoseconds
 }
 
 // Deps are the parts that a Service depends on.
