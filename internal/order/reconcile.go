@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -75,11 +76,21 @@ func (n *dbFailures) tooMany(err error) bool {
 // Reconcile ends the coupon's holds that are older than age, and returns how many. A hold
 // whose user has a request in progress is left for the next pass.
 func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Duration) (int, error) {
-	done := 0
-	var failed error
+	shards, errs := s.shards.OldShards(ctx, []coupon.Coupon{c}, age)
 	var failures dbFailures
-	for shard := range c.Shards {
-		n, err := s.reconcileShard(ctx, c, shard, age, passSize-done, &failures)
+	done, err := s.reconcileShards(ctx, c, shards[0], age, &failures)
+	if err == nil {
+		err = errs[0]
+	}
+	return done, err
+}
+
+// reconcileShards ends up to passSize old holds of these shards.
+func (s *Reconciler) reconcileShards(
+	ctx context.Context, c coupon.Coupon, shards []int, age time.Duration, failures *dbFailures,
+) (done int, failed error) {
+	for _, shard := range shards {
+		n, err := s.reconcileShard(ctx, c, shard, age, passSize-done, failures)
 		done += n
 		if err != nil {
 			failed = err
@@ -89,6 +100,96 @@ func (s *Reconciler) Reconcile(ctx context.Context, c coupon.Coupon, age time.Du
 		}
 	}
 	return done, failed
+}
+
+// reconcileRound is how far the rounds over all coupons have come. A pass goes on behind the last coupon of the pass
+// before, so that a pass that is cut off starves no coupon.
+type reconcileRound struct {
+	number int
+	after  int64 // the last coupon
+}
+
+// A sale that ended lateAfter ago has nothing open any more but what a long outage has
+// left: its holds are read in only one of lateEvery rounds.
+const (
+	lateAfter = 10 * time.Minute
+	lateEvery = 60
+)
+
+// groupShards is how many shards are looked at together for old holds, in one round trip as a rule. passShards is how
+// many a pass looks at: each instance may run a pass at each tick, and most shards have no hold.
+const (
+	groupShards = 256
+	passShards  = 4096
+)
+
+// reconcileNext reconciles the next coupons of the round. The list is ordered by id.
+func (s *Reconciler) reconcileNext(ctx context.Context, all []coupon.Coupon, age time.Duration, r *reconcileRound) (done int, _ error) {
+	late := r.number%lateEvery == 0
+	rest := slices.DeleteFunc(slices.Clone(all), func(c coupon.Coupon) bool {
+		return c.ID <= r.after || !late && s.now().Sub(c.EndsAt) > lateAfter
+	})
+	var failed fewErrors
+	var failures dbFailures
+	for looked := 0; len(rest) > 0; {
+		group := firstShards(rest, groupShards)
+		rest = rest[len(group):]
+		shards, errs := s.shards.OldShards(ctx, group, age)
+		for i, c := range group {
+			n, err := s.reconcileShards(ctx, c, shards[i], age, &failures)
+			done += n
+			for _, err := range []error{errs[i], err} {
+				if !errors.Is(err, coupon.ErrNotLoaded) {
+					failed.add(err)
+				}
+			}
+			r.after, looked = c.ID, looked+c.Shards
+			if failures.tooMany(nil) || ctx.Err() != nil {
+				return done, failed.join()
+			}
+		}
+		if looked >= passShards {
+			return done, failed.join()
+		}
+	}
+	r.after, r.number = 0, r.number+1
+	return done, failed.join()
+}
+
+// firstShards returns the first coupons, one at least, that have up to most shards.
+func firstShards(all []coupon.Coupon, most int) []coupon.Coupon {
+	n, shards := 1, all[0].Shards
+	for n < len(all) && shards+all[n].Shards <= most {
+		shards += all[n].Shards
+		n++
+	}
+	return all[:n]
+}
+
+// fewErrors keeps the first errors and counts the others, so that a warning of a pass stays short.
+type fewErrors struct {
+	first []error
+	more  int
+}
+
+// mostErrors is how many errors a warning has.
+const mostErrors = 3
+
+func (f *fewErrors) add(err error) {
+	switch {
+	case err == nil:
+	case len(f.first) < mostErrors:
+		f.first = append(f.first, err)
+	default:
+		f.more++
+	}
+}
+
+func (f *fewErrors) join() error {
+	if f.more > 0 {
+		return errors.Join(append(f.first, fmt.Errorf("and %d more errors", f.more))...)
+	}
+	return errors.Join(f.first...)
 }
 
 // reconcilePage is how many old holds are read at a time.

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -13,52 +14,48 @@ import (
 type Schedule struct {
 	Every          time.Duration // between two passes
 	ReconcileAfter time.Duration // the age from which a hold is taken for abandoned
-	// Loaded lists the coupons that have, or had, stock in Redis.
+	// Loaded lists the coupons that have, or had, stock in Redis, by id.
 	Loaded func(ctx context.Context) ([]coupon.Coupon, error)
-	// OnPass is called after each pass that did or failed something. It may be nil.
+	// OnPass is called after each pass that did or failed something, by several goroutines. It may be nil.
 	OnPass func(job string, n int, err error)
 }
 
-// Run runs the background jobs until ctx ends. It runs on every instance. All of them may
-// expire orders at once; every other job runs on one of them at a time, and if that one
+// Run runs the background jobs until ctx ends, each in a goroutine of its own. It runs on every instance. All of them
+// may expire orders at once; every other job runs on one of them at a time, and if that one
 // dies, on another one once its lease has expired.
 func (s *Reconciler) Run(ctx context.Context, w Schedule) {
-	tick := time.NewTicker(w.Every)
+	var running sync.WaitGroup
+	defer running.Wait()
+	each := func(pass func()) { running.Go(func() { atEachTick(ctx, w.Every, pass) }) }
+	each(func() { s.runPass(ctx, w, "expire", s.Expire) })
+	each(func() { s.runExclusive(ctx, w, "relay", s.Relay) })
+	var round reconcileRound
+	each(func() {
+		s.runExclusive(ctx, w, "reconcile", func(ctx context.Context) (int, error) {
+			loaded, err := w.Loaded(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return s.reconcileNext(ctx, loaded, w.ReconcileAfter, &round)
+		})
+	})
+}
+
+// atEachTick calls pass at each tick of the interval until ctx ends. A tick that pass outlasts is left out.
+func atEachTick(ctx context.Context, interval time.Duration, pass func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for pass := 0; ; pass++ {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		s.runPass(ctx, w, "expire", s.Expire)
-		s.runExclusive(ctx, w, "relay", s.Relay)
-		s.runExclusive(ctx, w, "reconcile", func(ctx context.Context) (int, error) {
-			loaded, failed := w.Loaded(ctx)
-			done := 0
-			for _, c := range loaded {
-				if pass%lateEvery != 0 && s.now().Sub(c.EndsAt) > lateAfter {
-					continue
-				}
-				n, err := s.Reconcile(ctx, c, w.ReconcileAfter)
-				done += n
-				if err != nil && !errors.Is(err, coupon.ErrNotLoaded) {
-					failed = errors.Join(failed, err)
-				}
-			}
-			return done, failed
-		})
+		pass()
 	}
 }
 
-// A sale that ended lateAfter ago has nothing open any more but what a long outage has
-// left: its holds are read in only one of lateEvery passes.
-const (
-	lateAfter = 10 * time.Minute
-	lateEvery = 60
-)
-
-// passTimeout bounds one pass of a job, and so how long a slow server delays the other jobs.
+// passTimeout bounds one pass of a job. Another instance may run the next pass.
 const passTimeout = 10 * time.Second
 
 // runExclusive runs one pass of a job, unless another instance is running one.

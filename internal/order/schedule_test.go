@@ -160,19 +160,21 @@ func TestASaleThatEndedLongAgoIsLookedAtNowAndThen(t *testing.T) {
 		}
 		return []coupon.Coupon{c, ended}, nil
 	}})
-	require.Equal(t, 64*shards, looks[c.EndsAt.Unix()])
-	require.Equal(t, 2*shards, looks[ended.EndsAt.Unix()])
+	require.Equal(t, 64, looks[c.EndsAt.Unix()])
+	require.Equal(t, 2, looks[ended.EndsAt.Unix()])
 }
 
-// looked tells of each look at the holds of a shard.
+// looked tells of each coupon whose holds are looked at.
 type looked struct {
 	order.Shards
 	at func(c coupon.Coupon)
 }
 
-func (l looked) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
-	l.at(c)
-	return l.Shards.OldHolds(ctx, c, shard, age, skip, most)
+func (l looked) OldShards(ctx context.Context, all []coupon.Coupon, age time.Duration) ([][]int, []error) {
+	for _, c := range all {
+		l.at(c)
+	}
+	return l.Shards.OldShards(ctx, all, age)
 }
 
 // missing has no shards of one coupon.
@@ -181,9 +183,12 @@ type missing struct {
 	id int64
 }
 
-func (m missing) OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]order.Hold, error) {
-	if c.ID == m.id {
-		return nil, coupon.ErrNotLoaded
+func (m missing) OldShards(ctx context.Context, all []coupon.Coupon, age time.Duration) ([][]int, []error) {
+	shards, errs := m.Shards.OldShards(ctx, all, age)
+	for i, c := range all {
+		if c.ID == m.id {
+			shards[i], errs[i] = nil, coupon.ErrNotLoaded
+		}
 	}
-	return m.Shards.OldHolds(ctx, c, shard, age, skip, most)
+	return shards, errs
 }

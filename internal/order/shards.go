@@ -49,10 +49,25 @@ type Hold struct {
 	Age       time.Duration // by the server's clock; only set by OldHolds
 }
 
+// OldHolds are the holds that no request has ended in time.
+type OldHolds interface {
+	// OldShards returns the shards of each coupon that may have holds older than age, in few round trips, and an error
+	// for each coupon of which a shard did not answer.
+	OldShards(ctx context.Context, all []coupon.Coupon, age time.Duration) (shards [][]int, errs []error)
+	// OldHolds returns up to most of a shard's holds that are older than age, the oldest first, passing over the first
+	// skip of them. The age of a queued hold counts from the moment at which its entry is too old to be processed.
+	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
+
+	// OrderOf returns the id of the order that a request of the user has taken a unit for, or ErrNotFound. The order may
+	// have no row yet. Only the epoch that is loaded knows its requests.
+	OrderOf(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (int64, error)
+}
+
 // Shards are the sharded stock as this package uses it. Every call is idempotent: Reserve by request id, the others by
 // order id. A call for many returns one result per member, in their order. A member whose answer is lost has the error
 // ErrUnavailable. *stock.Stock implements it.
 type Shards interface {
+	OldHolds
 	// SoldOut reports whether the shards of the epoch were last seen empty. It does no
 	// I/O: a moment ago they may have been different.
 	SoldOut(couponID, epoch int64) bool
@@ -75,13 +90,6 @@ type Shards interface {
 	// Release ends the holds and puts their units back. The caller must have made sure that no
 	// attempt of their requests can commit any more.
 	Release(ctx context.Context, holds []Hold) []error
-	// OldHolds returns up to most of a shard's holds that are older than age, the oldest first, passing over the first
-	// skip of them. The age of a queued hold counts from the moment at which its entry is too old to be processed.
-	OldHolds(ctx context.Context, c coupon.Coupon, shard int, age time.Duration, skip, most int) ([]Hold, error)
-
-	// OrderOf returns the id of the order that a request of the user has taken a unit for, or ErrNotFound. The order may
-	// have no row yet. Only the epoch that is loaded knows its requests.
-	OrderOf(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (int64, error)
 	// PutUnresolved keeps orders whose outcome is not in the database yet, Queued or InDoubt, so that every instance
 	// can answer for them. It returns one error per order.
 	PutUnresolved(ctx context.Context, orders []Order) []error
