@@ -14,6 +14,9 @@ import (
 // which every instance reads. Stock.Reserve writes an entry together with its hold, and an
 // acknowledgement removes it. An entry may be delivered more than once.
 type Queue interface {
+	// Waiting returns those of the coupons whose queues have entries that are not acknowledged, in few round trips.
+	// With an error it returns those that it knows of.
+	Waiting(ctx context.Context, all []coupon.Coupon) ([]coupon.Coupon, error)
 	// Next returns up to most entries that were never delivered. It does not wait. With an
 	// error it returns what could be read.
 	Next(ctx context.Context, c coupon.Coupon, most int) ([]Entry, error)
@@ -109,17 +112,9 @@ func (a *Attempt) repeated() bool { return a.Hold.OrderID != a.Hold.Attempt }
 // after which it is expected to be processed.
 func (s *Service) nowQueued(o Order) Order {
 	s.polls.expect(o, s.now())
-	s.wakeWorkers()
+	s.queued.add(o.CouponID)
 	o.Position = s.rate.estimate(s.now(), o)
 	return o
-}
-
-// wakeWorkers has the workers of this instance look for entries.
-func (s *Service) wakeWorkers() {
-	select {
-	case s.woken <- struct{}{}:
-	default:
-	}
 }
 
 // alreadyQueued returns what became of a repeated request whose order is still among the

@@ -80,9 +80,9 @@ type Service struct {
 	queue         Queue
 	queueCapacity int
 	queueMaxAge   time.Duration
-	woken         chan struct{} // an order was queued through this instance
-	rate          queueRate     // of the queues
-	polls         *polls        // nil without a queue
+	queued        *busyQueues
+	rate          queueRate // of the queues
+	polls         *polls    // nil without a queue
 	payWithin     time.Duration
 	cleanupIn     time.Duration
 	now           func() time.Time
@@ -103,7 +103,7 @@ func NewService(p Deps) *Service {
 	s := &Service{
 		admission: p.Admission, sales: p.Sales, shards: p.Shards, db: p.DB, locker: p.Locker,
 		committer: p.Committer, hooks: p.Hooks, ids: p.IDs,
-		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, woken: make(chan struct{}, 1),
+		queue: p.Queue, queueCapacity: p.QueueCapacity, queueMaxAge: p.QueueMaxAge, queued: newBusyQueues(),
 		payWithin: p.PayWithin, cleanupIn: p.Cleanup, now: p.Now, log: p.Log,
 	}
 	if s.queue != nil {

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ type WorkerConfig struct {
 	MaxAge         time.Duration // older entries are refused
 	AttemptTimeout time.Duration // bounds one attempt at an entry
 	Concurrency    int           // entries that are processed at once
-	// OnEvent is called with the entries claimed or dead-lettered, and with failures. It
+	// OnEvent is called with the entries claimed or dead-lettered, and with failures, by several goroutines. It
 	// may be nil.
 	OnEvent func(job string, n int, err error)
 	// Begin returns the context in which an entry is attempted, and a function that is called with the
@@ -28,28 +29,80 @@ type WorkerConfig struct {
 const (
 	// maxFailures is how often an entry may fail, or be delivered and left unacknowledged.
 	maxFailures = 5
-	// An instance polls the queues when an order was queued through itself, and otherwise
-	// after a pause that doubles from minPoll to maxPoll while they are empty. So it needs no
-	// blocked connection for each shard of each coupon.
-	minPoll, maxPoll = 10 * time.Millisecond, 250 * time.Millisecond
+	// An instance asks at once for entries of a coupon of which an order was queued through itself. For the entries of
+	// other instances it looks at the lengths of all queues. Between two looks it pauses for sweepPause times as long
+	// as a look takes, and for minSweep at least, so that coupons without entries cost little. So it needs no blocked
+	// connection for each shard of each coupon.
+	minSweep   = 250 * time.Millisecond
+	sweepPause = 20
 	// refreshInterval is how often the list of coupons is read again and abandoned entries
-	// are claimed.
+	// are claimed. It is also the longest pause between two looks.
 	refreshInterval = time.Second
 )
+
+// busyQueues are the coupons whose queues may have entries for the workers of this instance.
+type busyQueues struct {
+	mu     sync.Mutex
+	queues map[int64]coupon.Coupon // as the last look found them
+	busy   map[int64]bool
+	woken  chan struct{}
+}
+
+func newBusyQueues() *busyQueues {
+	return &busyQueues{busy: map[int64]bool{}, woken: make(chan struct{}, 1)}
+}
+
+// add has the workers ask for entries of a coupon.
+func (b *busyQueues) add(id int64) {
+	b.mu.Lock()
+	b.busy[id] = true
+	b.mu.Unlock()
+	select {
+	case b.woken <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the coupons that were added since the last call.
+func (b *busyQueues) take() []int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(b.busy))
+	clear(b.busy)
+	return ids
+}
+
+// list keeps the coupons that have queues.
+func (b *busyQueues) list(all []coupon.Coupon) {
+	queues := make(map[int64]coupon.Coupon, len(all))
+	for _, c := range all {
+		queues[c.ID] = c
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queues = queues
+}
+
+func (b *busyQueues) coupon(id int64) (coupon.Coupon, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, listed := b.queues[id]
+	return c, listed
+}
 
 // workerPool is a Service that processes the queues.
 type workerPool struct {
 	*Service
 	WorkerConfig
-	slots   chan struct{} // a token for each further entry that may be processed
-	busy    sync.WaitGroup
-	coupons []coupon.Coupon
+	slots     chan struct{} // a token for each further entry that may be processed
+	busy      sync.WaitGroup
+	abandoned chan []coupon.Coupon // whose queues may have abandoned entries
 }
 
 // RunWorkers processes the queues until ctx ends, and returns when every entry that it has
 // begun is finished. The others are left to other instances.
 func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
-	c := &workerPool{Service: s, WorkerConfig: how, slots: make(chan struct{}, how.Concurrency)}
+	c := &workerPool{Service: s, WorkerConfig: how, slots: make(chan struct{}, how.Concurrency), abandoned: make(chan []coupon.Coupon)}
 	if c.OnEvent == nil {
 		c.OnEvent = func(string, int, error) {}
 	}
@@ -60,61 +113,119 @@ func (s *Service) RunWorkers(ctx context.Context, how WorkerConfig) {
 		c.slots <- struct{}{}
 	}
 	defer c.busy.Wait()
-	pause := minPoll
-	for refreshed := (time.Time{}); ctx.Err() == nil; {
-		if time.Since(refreshed) >= refreshInterval {
-			c.refresh(ctx)
-			refreshed = time.Now()
-		}
-		if c.fetch(ctx, "consume", s.queue.Next) > 0 {
-			pause = minPoll
+	var running sync.WaitGroup
+	running.Go(func() { c.sweep(ctx) })
+	running.Go(func() { c.claim(ctx) })
+	running.Go(func() { c.consume(ctx) })
+	running.Wait()
+}
+
+// consume processes the entries of busy queues. One that had entries is asked again.
+func (c *workerPool) consume(ctx context.Context) {
+	for ctx.Err() == nil {
+		ids := c.queued.take()
+		if len(ids) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-c.queued.woken:
+			}
 			continue
+		}
+		for _, id := range ids {
+			of, listed := c.queued.coupon(id)
+			if !listed {
+				var err error
+				if of, err = c.sales.Get(ctx, id); err != nil {
+					continue // a look finds its entries
+				}
+			}
+			if c.fetch(ctx, "consume", of, c.queue.Next) > 0 {
+				c.queued.add(id)
+			}
+		}
+	}
+}
+
+// sweep looks again and again which queues have entries, and has them consumed and claimed.
+func (c *workerPool) sweep(ctx context.Context) {
+	var coupons []coupon.Coupon
+	for refreshed := (time.Time{}); ctx.Err() == nil; {
+		began := time.Now()
+		refresh := began.Sub(refreshed) >= refreshInterval
+		if refresh {
+			refreshed = began
+			coupons = c.refresh(ctx, coupons)
+		}
+		waiting, err := c.queue.Waiting(ctx, coupons)
+		if err != nil && ctx.Err() == nil {
+			c.OnEvent("consume", 0, err)
+		}
+		for _, of := range waiting {
+			c.queued.add(of.ID)
+		}
+		if refresh && len(waiting) > 0 {
+			select {
+			case c.abandoned <- waiting:
+			default: // the last claims are not done
+			}
 		}
 		select {
 		case <-ctx.Done():
-		case <-s.woken:
-		case <-time.After(pause):
-			pause = min(2*pause, maxPoll)
+		case <-time.After(min(refreshInterval, max(minSweep, sweepPause*time.Since(began)))):
 		}
 	}
 }
 
-// refresh reads which coupons have queues, and claims abandoned entries.
-func (c *workerPool) refresh(ctx context.Context) {
-	coupons, err := c.Loaded(ctx)
-	if err == nil {
-		c.coupons = coupons
-	} else if ctx.Err() == nil {
-		c.OnEvent("consume", 0, err)
-	}
+// refresh reads which coupons have queues. If they cannot be read it returns those that it had.
+func (c *workerPool) refresh(ctx context.Context, had []coupon.Coupon) []coupon.Coupon {
 	c.polls.forget(c.now().Add(-2 * c.MaxAge))
-	if n := c.fetch(ctx, "claim", c.queue.ClaimAbandoned); n > 0 {
-		c.OnEvent("claim", n, nil)
+	coupons, err := c.Loaded(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.OnEvent("consume", 0, err)
+		}
+		return had
+	}
+	c.queued.list(coupons)
+	return coupons
+}
+
+// claim takes over abandoned entries, and processes them.
+func (c *workerPool) claim(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case coupons := <-c.abandoned:
+			n := 0
+			for _, of := range coupons {
+				n += c.fetch(ctx, "claim", of, c.queue.ClaimAbandoned)
+			}
+			if n > 0 {
+				c.OnEvent("claim", n, nil)
+			}
+		}
 	}
 }
 
-// fetch begins to process entries of every coupon, up to the number of free slots, and
+// fetch begins to process entries of a coupon, up to the number of free slots, and
 // returns how many.
 func (c *workerPool) fetch(
-	ctx context.Context, job string, next func(context.Context, coupon.Coupon, int) ([]Entry, error),
+	ctx context.Context, job string, of coupon.Coupon, next func(context.Context, coupon.Coupon, int) ([]Entry, error),
 ) int {
-	got := 0
-	for _, one := range c.coupons {
-		slots := c.acquireSlots(ctx)
-		if slots == 0 {
-			return got
-		}
-		entries, err := next(ctx, one, slots)
-		if err != nil && ctx.Err() == nil {
-			c.OnEvent(job, 0, err)
-		}
-		for range slots - len(entries) {
-			c.slots <- struct{}{}
-		}
-		c.begin(ctx, entries)
-		got += len(entries)
+	slots := c.acquireSlots(ctx)
+	if slots == 0 {
+		return 0
 	}
-	return got
+	entries, err := next(ctx, of, slots)
+	if err != nil && ctx.Err() == nil {
+		c.OnEvent(job, 0, err)
+	}
+	for range slots - len(entries) {
+		c.slots <- struct{}{}
+	}
+	c.begin(ctx, entries)
+	return len(entries)
 }
 
 // begin processes entries that have a slot each. Entries that come for the first time go together, if attempts do. The
