@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -23,7 +24,7 @@ func (a *App) takeOwnership(ctx context.Context) error {
 	for until := time.Now().Add(ownershipTimeout); ; {
 		err := a.Coupons.Heartbeat(ctx)
 		if err == nil {
-			a.onStop(func(ctx context.Context) error { _ = a.Stock.Disown(ctx); return nil }) // it expires anyway
+			a.onStop(func(ctx context.Context) error { _ = a.Stock.Disown(ctx, a.fleet.Name()); return nil }) // it expires anyway
 			return nil
 		}
 		if !errors.Is(err, coupon.ErrForeign) || time.Now().After(until) {
@@ -51,15 +52,16 @@ func (a *App) checkLoaded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range loaded {
+	sold := slices.DeleteFunc(loaded, func(c coupon.Coupon) bool {
 		at := c.StateAt(a.clock.Now())
-		if at != coupon.OnSale && at != coupon.Paused {
-			continue
+		return at != coupon.OnSale && at != coupon.Paused
+	})
+	_, errs := a.Stock.LoadedAll(ctx, sold)
+	for i, c := range sold {
+		if stock.IsNewerLayout(errs[i]) {
+			return Usage(fmt.Errorf("an older version cannot go on with what a newer one has loaded: %w", errs[i]))
 		}
-		if _, err := a.Stock.Loaded(ctx, c.ID, c.Epoch, c.Shards); stock.IsNewerLayout(err) {
-			return Usage(fmt.Errorf("an older version cannot go on with what a newer one has loaded: %w", err))
-		}
-		if at == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
+		if c.State == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
 			return Usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}
