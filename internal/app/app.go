@@ -211,10 +211,10 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 		a.metrics.StartUnavailable(of)
 	}
 	a.metrics.WatchPools(a.store.Pool(), a.redis)
-	a.metrics.WatchShards(a.Cache.Known, a.Stock.Left)
+	a.metrics.WatchShards(a.Cache.Known, a.Stock.LeftAll)
 	a.startBackground(ctx)
 	if d.Queue != nil {
-		a.metrics.WatchQueues(a.Cache.Known, a.Stock.Queues)
+		a.metrics.WatchQueues(a.Cache.Known, a.Stock.QueuesAll)
 		a.startWorkers(ctx)
 	}
 	return a, nil

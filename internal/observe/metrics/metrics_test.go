@@ -58,7 +58,7 @@ var names = []string{
 var errAway = errors.New("away")
 
 // filled is a registry that has seen something of everything.
-func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) ([]int64, error)) *metrics.Metrics {
+func filled(t *testing.T, left func(ctx context.Context, all []coupon.Coupon) ([][]int64, []error)) *metrics.Metrics {
 	t.Helper()
 	m := metrics.New()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // it is asked for its pool only
@@ -78,8 +78,9 @@ func filled(t *testing.T, left func(ctx context.Context, id int64, shards int) (
 		}
 	}
 	m.WatchShards(known, left)
-	m.WatchQueues(known, func(context.Context, int64, int) (order.QueueStats, error) {
-		return order.QueueStats{Entries: 6, Oldest: 2 * time.Second, DeadLetters: 1}, nil
+	m.WatchQueues(known, func(_ context.Context, all []coupon.Coupon) ([]order.QueueStats, []error) {
+		one := order.QueueStats{Entries: 6, Oldest: 2 * time.Second, DeadLetters: 1}
+		return slices.Repeat([]order.QueueStats{one}, len(all)), make([]error, len(all))
 	})
 	m.ObservePurchase(http.StatusCreated, "", time.Millisecond)
 	m.ObservePurchase(http.StatusAccepted, "in_doubt", time.Millisecond)
@@ -119,7 +120,10 @@ func served(t *testing.T, m *metrics.Metrics) string {
 	return string(text)
 }
 
-func twoShards(context.Context, int64, int) ([]int64, error) { return []int64{5, 4}, nil }
+// twoShards has the units of two shards of the one coupon that it is asked for.
+func twoShards(_ context.Context, all []coupon.Coupon) ([][]int64, []error) {
+	return slices.Repeat([][]int64{{5, 4}}, len(all)), make([]error, len(all))
+}
 
 func TestEveryNameAndLabelIsAsDashboardsKnowIt(t *testing.T) {
 	text := served(t, filled(t, twoShards))
@@ -218,7 +222,9 @@ func TestTheNumbersAreThoseThatWereTold(t *testing.T) {
 }
 
 func TestShardsThatCannotBeReadAreLeftOutAndTheRestIsServed(t *testing.T) {
-	text := served(t, filled(t, func(context.Context, int64, int) ([]int64, error) { return nil, errAway }))
+	text := served(t, filled(t, func(_ context.Context, all []coupon.Coupon) ([][]int64, []error) {
+		return make([][]int64, len(all)), slices.Repeat([]error{errAway}, len(all))
+	}))
 	require.NotContains(t, text, "seckill_shard_units{")
 	require.Contains(t, text, "seckill_orders_total{")
 }

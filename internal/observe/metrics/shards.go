@@ -13,15 +13,17 @@ import (
 )
 
 // WatchShards exports the units in each shard of the coupons on sale.
-func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, id int64, shards int) ([]int64, error)) {
+func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx context.Context, all []coupon.Coupon) ([][]int64, []error)) {
 	units := prometheus.NewDesc("seckill_shard_units", "Units left in a shard.", []string{"coupon", "shard"}, nil)
-	m.registry.MustRegister(saleCollector{[]*prometheus.Desc{units}, known, func(ctx context.Context, c coupon.Coupon, tell tellGauge) {
-		all, err := left(ctx, c.ID, c.Shards)
-		if err != nil {
-			return
-		}
-		for shard, n := range all {
-			tell(units, float64(n), strconv.Itoa(shard))
+	m.registry.MustRegister(saleCollector{[]*prometheus.Desc{units}, known, func(ctx context.Context, all []coupon.Coupon, tell tellGauge) {
+		shards, errs := left(ctx, all)
+		for i, c := range all {
+			if errs[i] != nil {
+				continue
+			}
+			for shard, n := range shards[i] {
+				tell(c, units, float64(n), strconv.Itoa(shard))
+			}
 		}
 	}})
 }
@@ -29,32 +31,35 @@ func (m *Metrics) WatchShards(known func() []coupon.Coupon, left func(ctx contex
 // WatchQueues exports the queues of the coupons on sale. Entries that were claimed from dead consumers are in
 // seckill_background_items_total.
 func (m *Metrics) WatchQueues(known func() []coupon.Coupon,
-	read func(ctx context.Context, id int64, shards int) (order.QueueStats, error),
+	read func(ctx context.Context, all []coupon.Coupon) ([]order.QueueStats, []error),
 ) {
 	labels := []string{"coupon"}
 	entries := prometheus.NewDesc("seckill_queue_entries", "Requests in the queues of a coupon.", labels, nil)
 	oldest := prometheus.NewDesc("seckill_queue_oldest_seconds", "Age of the oldest request in the queues of a coupon.", labels, nil)
 	dead := prometheus.NewDesc("seckill_queue_dead_letters", "Dead-lettered entries of a coupon.", labels, nil)
-	all := []*prometheus.Desc{entries, oldest, dead}
-	m.registry.MustRegister(saleCollector{all, known, func(ctx context.Context, c coupon.Coupon, tell tellGauge) {
-		if w, err := read(ctx, c.ID, c.Shards); err == nil {
-			tell(entries, float64(w.Entries))
-			tell(oldest, w.Oldest.Seconds())
-			tell(dead, float64(w.DeadLetters))
+	gauges := []*prometheus.Desc{entries, oldest, dead}
+	m.registry.MustRegister(saleCollector{gauges, known, func(ctx context.Context, all []coupon.Coupon, tell tellGauge) {
+		queues, errs := read(ctx, all)
+		for i, c := range all {
+			if w := queues[i]; errs[i] == nil {
+				tell(c, entries, float64(w.Entries))
+				tell(c, oldest, w.Oldest.Seconds())
+				tell(c, dead, float64(w.DeadLetters))
+			}
 		}
 	}})
 }
 
-// saleCollector collects what is read, at each scrape, of every coupon on sale. What cannot be read is left
-// out, and the rest of the registry is served.
+// saleCollector collects what is read, at each scrape, of every coupon on sale, of all in few round trips. What cannot
+// be read is left out, and the rest of the registry is served.
 type saleCollector struct {
 	gauges []*prometheus.Desc // with the label coupon before others
 	known  func() []coupon.Coupon
-	read   func(ctx context.Context, c coupon.Coupon, tell tellGauge)
+	read   func(ctx context.Context, all []coupon.Coupon, tell tellGauge)
 }
 
 // tellGauge tells the value of a gauge of a coupon.
-type tellGauge func(of *prometheus.Desc, value float64, labels ...string)
+type tellGauge func(c coupon.Coupon, of *prometheus.Desc, value float64, labels ...string)
 
 // Describe implements prometheus.Collector.
 func (c saleCollector) Describe(to chan<- *prometheus.Desc) {
@@ -67,12 +72,10 @@ func (c saleCollector) Describe(to chan<- *prometheus.Desc) {
 func (c saleCollector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	for _, one := range onSale(c.known()) {
+	c.read(ctx, onSale(c.known()), func(one coupon.Coupon, of *prometheus.Desc, value float64, labels ...string) {
 		id := strconv.FormatInt(one.ID, 10)
-		c.read(ctx, one, func(of *prometheus.Desc, value float64, labels ...string) {
-			to <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, append([]string{id}, labels...)...)
-		})
-	}
+		to <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, append([]string{id}, labels...)...)
+	})
 }
 
 // onSale returns the coupons that are on sale by the clock, whatever their stored state.
