@@ -17,6 +17,7 @@ type phase struct {
 	first   bool // there is no sale before it
 	audited bool // the sale is audited after it
 	loads   bool // it loads Redis, and is held against the reference
+	many    bool // it is of many small coupons
 	// prepare fills in what is not waited for, and says what. It is not measured.
 	prepare func(*sale, context.Context) (string, error)
 	// play plays the phase, and notes how long it took and for how many.
@@ -27,7 +28,7 @@ type phase struct {
 const calmPhase = "calm"
 
 // phases are in the order in which a sale has them.
-var phases = []phase{
+var phases = append([]phase{
 	{name: calmPhase, first: true, play: (*sale).calm},
 	{name: "sale", first: true, play: (*sale).sell},
 	{name: "audit", play: (*sale).auditAgain},
@@ -39,7 +40,7 @@ var phases = []phase{
 	{name: "end", play: (*sale).end},
 	{name: "archive", audited: true, prepare: (*sale).growOld, play: (*sale).archive},
 	{name: referencePhase, first: true, play: (*sale).writeReference},
-}
+}, manyPhases...)
 
 // Names are the names of the phases.
 func Names() (all []string) {
@@ -50,9 +51,11 @@ func Names() (all []string) {
 }
 
 // calm lets the other coupon sell alone.
-func (s *sale) calm(ctx context.Context, _ *Row) error {
+func (s *sale) calm(ctx context.Context, _ *Row) error { return s.calmFor(ctx, s.Calm) }
+
+func (s *sale) calmFor(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(s.Calm):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

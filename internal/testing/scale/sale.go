@@ -38,6 +38,7 @@ type sale struct {
 	sold     bool                   // the sale was played or filled in
 	ended    bool
 	first    int64 // the next buyer of the other coupon
+	many     many
 }
 
 // client names of the generator, in Redis.

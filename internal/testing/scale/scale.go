@@ -9,6 +9,9 @@
 // both halves. The bounds are in judge.go: one call of Redis, the growth of a phase, the program's memory, and
 // every audit.
 //
+// After these phases a fleet of four instances sells many small coupons, and restores, reconciles, queues and audits
+// them (many.go).
+//
 // SQL fills in the orders that no buyer makes, and the table says so. A phase can be played by itself: then
 // SQL fills in the sale before it. Nothing is left behind, however a run ends: the kernel ends the servers,
 // and the next run removes a folder that was left.
@@ -32,9 +35,11 @@ import (
 
 // Options are how large a run is, and what of it is played.
 type Options struct {
-	Buyers int64    // of the larger of the two sales
-	Phases []string // by name; none: all
-	Limits Limits
+	Buyers int64 // of the larger of the two sales
+	// Coupons is how many small coupons the larger of the two sales has in addition. With 0 their phases are left out.
+	Coupons int
+	Phases  []string // by name; none: all
+	Limits  Limits
 	// Busy says that the machine does other work. Growth is then judged by processor time in every phase, and
 	// calls of Redis by the median of the slowest command.
 	Busy bool
@@ -61,9 +66,12 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: buyers must be from 200 to 20000000", ErrOptions)
 	}
 	for _, name := range o.Phases {
-		if !slices.Contains(Names(), name) {
+		if name != manyGroup && !slices.Contains(Names(), name) {
 			return o, fmt.Errorf("%w: there is no phase %q among %s", ErrOptions, name, strings.Join(Names(), ", "))
 		}
+	}
+	if o.Coupons < 0 || o.Coupons > 10_000 {
+		return o, fmt.Errorf("%w: coupons must be from 0 to 10000", ErrOptions)
 	}
 	o.Tick = cmp.Or(o.Tick, time.Second)
 	o.Calm = cmp.Or(o.Calm, 5*time.Second)
@@ -74,8 +82,11 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-func (o Options) wants(name string) bool {
-	return len(o.Phases) == 0 || slices.Contains(o.Phases, name)
+func (o Options) wants(p phase) bool {
+	if p.many && o.Coupons == 0 {
+		return false
+	}
+	return len(o.Phases) == 0 || slices.Contains(o.Phases, p.name) || p.many && slices.Contains(o.Phases, manyGroup)
 }
 
 // Run plays the sales. After an error the report has the measurements until then.
@@ -123,7 +134,7 @@ func playSale(ctx context.Context, h *workspace, o Options, r *Report, i int) (e
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	for _, p := range phases {
-		if !o.wants(p.name) {
+		if !o.wants(p) {
 			continue
 		}
 		within, cancel := context.WithTimeout(ctx, phaseTimeout)

@@ -48,7 +48,7 @@ func small(t *testing.T) Options {
 	t.Setenv("TMPDIR", t.TempDir())
 	return Options{
 		Once:   true,
-		Buyers: 1000, Root: "../../..", Program: program, Latency: latency, Servers: give, Tick: 10 * time.Millisecond, Calm: 100 * time.Millisecond, Busy: true,
+		Buyers: 1000, Coupons: 12, Root: "../../..", Program: program, Latency: latency, Servers: give, Tick: 10 * time.Millisecond, Calm: 100 * time.Millisecond, Busy: true,
 		Limits: Limits{Call: time.Minute, Short: time.Minute, Memory: 1 << 30},
 	}
 }
@@ -73,8 +73,10 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 	}
 	require.Equal(t, map[string]int64{
 		"calm": 0, "sale": 1000, "audit": audits * 1000, "migration": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
-		"archive":   1010, // with the holds that were committed
-		"reference": 1000,
+		"archive":          1010, // with the holds that were committed
+		"reference":        1000,
+		"many-publication": 12, "many-sale": 36, "many-idle": 12, "many-restore": 12, "many-failover": 12, "many-reconcile": 12,
+		"many-queue": 12, "many-audit": 12,
 	}, items)
 	var text bytes.Buffer
 	require.NoError(t, r.WriteMarkdown(&text))
