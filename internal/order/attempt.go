@@ -28,6 +28,10 @@ type Attempt struct {
 
 	// Traceparent is the trace of the request, for its entry in the queue; "" is none.
 	Traceparent string
+	// UntilEnd is the time until the sale ends, for a request whose entry may wait for so long.
+	UntilEnd time.Duration
+
+	onlyHeld bool // the attempt takes no unit that its request does not hold already
 
 	entry  *Entry        // of the queue that it came from; nil for a request
 	since  time.Time     // when the attempt at the entry began

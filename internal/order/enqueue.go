@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"time"
 
 	"example.com/seckill/internal/coupon"
 )
@@ -37,11 +38,27 @@ func (s *Service) NewOrder(ctx context.Context, sale coupon.Coupon, userID int64
 //
 // Of several orders each gets a unit of its home shard or an error, in one step for all of them. An order with an
 // error may be queued by another attempt. An order that is enqueued by itself may also borrow a unit.
+//
+// The orders may wait in the queue until the sale ends: order.queue_max_age does not end them.
 func (s *Service) Enqueue(ctx context.Context, sale coupon.Coupon, orders []Order) []error {
+	return s.enqueueAll(ctx, sale, orders, false)
+}
+
+// CheckQueued reports which orders' requests an earlier attempt has queued. It takes no unit. The error is nil for a
+// request that is queued, coupon.ErrSoldOut if no unit is left for another one, and ErrOverloaded if a unit is left.
+// The other errors are those of Enqueue.
+func (s *Service) CheckQueued(ctx context.Context, sale coupon.Coupon, orders []Order) []error {
+	return s.enqueueAll(ctx, sale, orders, true)
+}
+
+func (s *Service) enqueueAll(ctx context.Context, sale coupon.Coupon, orders []Order, onlyHeld bool) []error {
 	all := make(attempts, len(orders))
+	// One time for all orders: a run of a script has one.
+	untilEnd := max(time.Second, sale.EndsAt.Sub(s.now()).Round(time.Second))
 	for i, o := range orders {
 		o.Status = Queued
 		all[i] = newAttempt(ctx, sale, o)
+		all[i].UntilEnd, all[i].onlyHeld = untilEnd, onlyHeld
 	}
 	ctx, cancel := withTimer(ctx)
 	defer cancel()

@@ -50,6 +50,7 @@ type Entry struct {
 	Trace      string // the traceparent of the request; "" is none
 	Deliveries int    // how often it was delivered, this time included
 	Broken     error  // why it cannot be read; Order is empty then
+	UntilEnd   bool   // it may wait until its sale ends
 }
 
 // enqueue does the steps up to an answer that comes before the commit. It goes on where placeOnce
@@ -152,12 +153,16 @@ func (s *Service) serve(ctx context.Context, all attempts, maxAge time.Duration)
 			continue
 		}
 		a.Sale.Epoch = a.Hold.Epoch // the unit is of this epoch, and is sold in no other
-		if s.now().Sub(a.Order.CreatedAt) < maxAge {
-			fresh = append(fresh, a)
-		} else {
+		now := s.now()
+		switch waited := now.Sub(a.Order.CreatedAt) >= maxAge; {
+		case waited && (!a.entry.UntilEnd || a.Sale.StateAt(now) == coupon.Ended):
 			a.Err = errTooLate
 			s.closeEntries(ctx, attempts{a}, all.single())
+			continue
+		case waited: // the buyer has the whole time to pay
+			a.Order.ExpiresAt = now.UTC().Truncate(time.Millisecond).Add(s.payWithin)
 		}
+		fresh = append(fresh, a)
 	}
 	s.place(ctx, fresh)
 }

@@ -76,6 +76,9 @@ func (s *Service) newOrder(ctx context.Context, sale coupon.Coupon, r Request) (
 	}, nil
 }
 
+// RequestID returns the name of a request with a Key.
+func RequestID(r Request) string { return requestID(r, 0) }
+
 // requestID returns the name of a request. With a key it depends on the user and the key
 // alone, so that the same key is the same request; without one each request is new.
 func requestID(r Request, orderID int64) string {
@@ -94,7 +97,10 @@ func (s *Service) reserveRequest(a *Attempt) ReserveRequest {
 		Limit: a.Sale.LimitPerUser, Epoch: a.Sale.Epoch, Shards: a.Sale.Shards, Context: a.Context, Trace: a.Traceparent,
 	}
 	if s.queue != nil {
-		r.Enqueue, r.QueueCapacity, r.QueueMaxAge = &o, s.queueCapacity, s.queueMaxAge
+		r.Enqueue, r.QueueCapacity, r.QueueMaxAge, r.QueueUntilEnd = &o, s.queueCapacity, s.queueMaxAge, a.UntilEnd
+		if a.onlyHeld {
+			r.QueueCapacity = 0 // a full queue takes no new entry, and shows those that it has
+		}
 	}
 	return r
 }

@@ -19,7 +19,10 @@ type ReserveRequest struct {
 	Enqueue       *Order        // goes into the shard's queue with the hold; nil: nothing is queued
 	QueueCapacity int           // entries that a shard's queue may have
 	QueueMaxAge   time.Duration // how long an entry may wait: its hold begins to grow old only then
-	Trace         string        // the traceparent of the request, which its entry carries; "" is none
+	// QueueUntilEnd is the time until the sale ends, if the entry may wait for so long, and 0 otherwise. It takes the
+	// place of a shorter QueueMaxAge.
+	QueueUntilEnd time.Duration
+	Trace         string // the traceparent of the request, which its entry carries; "" is none
 	// Alone says that the request goes by itself: a sibling shard may lend its unit, and the call may wait for a server.
 	Alone bool
 	// Context is that of the buyer's request, and may be nil. In a call for many, Reserve sends no command for a

@@ -35,6 +35,9 @@ func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (o
 			return h, err
 		}
 		h, err = s.lend(ctx, c, home, lenders)
+		if err == nil {
+			s.renewMark(ctx, c, home)
+		}
 		if err == nil || errors.Is(err, order.ErrUnavailable) {
 			return h, err // without an answer a unit may be lent: the mark stays for the reconciler
 		}
@@ -61,7 +64,7 @@ func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lend
 			continue
 		}
 		answer, twice, err := s.runWithRetry(ctx, lendScript, c.CouponID, shard,
-			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.QueueCapacity, c.QueueMaxAge.Milliseconds())
+			c.Epoch, c.RequestID, c.OrderID, c.UserID, entry, c.QueueCapacity, maxAge(c).Milliseconds())
 		if err == nil {
 			err = refusals[answer[0]]
 		}
@@ -87,6 +90,18 @@ func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, e
 		return order.Hold{}, fmt.Errorf("%w: loan of shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.CouponID, err)
 	}
 	return h, nil
+}
+
+// renewMark keeps the mark of a buyer young for as long as the entry at the sibling may wait. Without that, the
+// reconciler would end the request while its entry waits. If the call fails the mark grows old, and the reconciler
+// does so: the request becomes void, and its unit comes back.
+func (s *Stock) renewMark(ctx context.Context, c order.ReserveRequest, home int) {
+	if c.QueueUntilEnd <= c.QueueMaxAge {
+		return
+	}
+	r := rulesOf(c, markIfEmpty)
+	r.maxAge = maxAge(c)
+	_, _ = s.run(ctx, reserveScript, c.CouponID, home, slices.Concat([]any{c.Epoch}, r.common(), requestArgs(c))...)
 }
 
 // defaultUnmarkTimeout bounds taking a mark away, which is done for a buyer that has gone, too.

@@ -44,13 +44,21 @@ func (s *Stock) Queue(consumer string, idle time.Duration) *Queue {
 	return &Queue{stock: s, consumer: consumer, idle: idle}
 }
 
+// waitsUntilEnd stands in place of the status in an entry that may wait until its sale ends. A program that does not
+// know the word reads such an entry like any other, because an entry needs no status.
+const waitsUntilEnd order.Status = "until_end"
+
 // encodeEntry returns the entry of a request, or "" if nothing is queued: the epoch, the number of
 // shards, the order, and the traceparent if there is one.
 func encodeEntry(c order.ReserveRequest) string {
 	if c.Enqueue == nil {
 		return ""
 	}
-	entry := strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(*c.Enqueue)
+	o := *c.Enqueue
+	if c.QueueUntilEnd > 0 {
+		o.Status = waitsUntilEnd
+	}
+	entry := strconv.FormatInt(c.Epoch, 10) + " " + strconv.Itoa(c.Shards) + " " + encodeOrder(o)
 	if c.Trace != "" {
 		entry += " " + c.Trace
 	}
@@ -210,8 +218,9 @@ func parseEntry(m redis.XMessage, couponID int64, shard int) (order.Entry, error
 	case id == 0 || attempt == 0 || o.CouponID != couponID || o.UserID == 0 || o.RequestID == "" || of == 0 || shards <= shard:
 		return order.Entry{}, fmt.Errorf("entry %s lacks a part, or is not of this shard", m.ID)
 	}
+	untilEnd := o.Status == waitsUntilEnd
 	o.ID, o.Shard, o.Status, o.Position = id, shard, order.Pending, order.QueuePosition{}
-	return order.Entry{Order: o, Trace: trace, Hold: order.Hold{
+	return order.Entry{Order: o, Trace: trace, UntilEnd: untilEnd, Hold: order.Hold{
 		CouponID: couponID, UserID: o.UserID, RequestID: o.RequestID, OrderID: id, Attempt: attempt,
 		Epoch: of, Shards: shards, Shard: shard, Queued: true,
 	}}, nil

@@ -60,8 +60,15 @@ type rules struct {
 }
 
 func rulesOf(c order.ReserveRequest, empty emptyShard) rules {
-	return rules{limit: c.Limit, empty: empty, capacity: c.QueueCapacity, maxAge: c.QueueMaxAge}
+	r := rules{limit: c.Limit, empty: empty, capacity: c.QueueCapacity, maxAge: maxAge(c)}
+	if empty == markIfEmpty {
+		r.maxAge = c.QueueMaxAge // a mark grows old soon if the call ends before a sibling lends; renewMark renews it
+	}
+	return r
 }
+
+// maxAge returns how long the entry of a request may wait.
+func maxAge(c order.ReserveRequest) time.Duration { return max(c.QueueMaxAge, c.QueueUntilEnd) }
 
 // common are the arguments of reserve.lua that are the same for all.
 func (r rules) common() []any {

@@ -86,6 +86,11 @@ local function again(known, request, order, entry)
   -- It has its entry, and one is enough.
   if entry ~= '' and number ~= '' and kind ~= 'mark' then return held('HELD', known, number) end
   if string.find(attempts, ',' .. order .. ',', 1, true) then
+    -- A sibling has lent the unit, and its entry may wait for longer than the mark was to stay.
+    if kind == 'mark' and entry ~= '' and wait > 0 then
+      list(known, since)
+      ops = ops + 1
+    end
     return held(kind == 'mark' and 'MARKED' or 'HELD', known)
   end
   -- Another attempt of the request is at a sibling: only it knows at which.
