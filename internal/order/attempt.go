@@ -35,6 +35,7 @@ type Attempt struct {
 
 	entry  *Entry        // of the queue that it came from; nil for a request
 	since  time.Time     // when the attempt at the entry began
+	reread bool          // its coupon was read again after a refusal
 	closed bool          // nothing is left to do with its hold
 	done   chan struct{} // is closed when the attempt has left its batch; nil outside a batch
 }

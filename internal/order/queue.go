@@ -196,10 +196,35 @@ func (s *Service) closeEntries(ctx context.Context, decided attempts, alone bool
 		switch {
 		case !alone:
 			a.leaveOthers(a.Err)
+		case s.saleChanged(ctx, a):
+			s.place(ctx, attempts{a}) // its hold is open
 		case a.Err == nil || isRefusal(a.Err):
 			a.Err = s.refuseEntry(ctx, a)
 		}
 	}
+}
+
+// saleChanged reports whether an entry is worth another attempt, after a refusal that may come from an old coupon. It
+// reads the coupon again, once per attempt. The instance that queued the entry may have known a newer coupon than this
+// instance, and the buyer was answered 202.
+func (s *Service) saleChanged(ctx context.Context, a *Attempt) bool {
+	if a.reread || !isOneOf(a.Err, ErrLimitReached, coupon.ErrSoldOut) {
+		return false
+	}
+	a.reread = true
+	s.sales.Forget(a.Order.CouponID)
+	fresh, err := s.sales.Get(ctx, a.Order.CouponID)
+	if err != nil {
+		a.Err = fmt.Errorf("%w: read the coupon again: %w", ErrUnavailable, err)
+		return false
+	}
+	old := a.Sale
+	if fresh.LimitPerUser == old.LimitPerUser && fresh.Total == old.Total {
+		return false
+	}
+	fresh.Epoch = a.Hold.Epoch
+	a.Sale, a.Err = fresh, nil
+	return true
 }
 
 // acknowledge acknowledges the entries of committed orders.

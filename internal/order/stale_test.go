@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
 )
 
@@ -94,4 +95,58 @@ type deafLocker struct {
 func (l *deafLocker) Raise(context.Context, string, uint64) error {
 	l.raised++
 	return l.err
+}
+
+// The instance that queued the request knew of the higher limit. The worker's instance did not, because the message was
+// lost.
+func TestWorker_LimitWasRaisedElsewhere_CommitsTheOrder(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		s := open(t)
+		c := s.sell(t, shards, 1)
+		stale := &old{Sales: s.deps.Sales, c: c}
+		here, elsewhere := s.queueing("here"), s.queueing("elsewhere", func(p *order.Deps) {
+			p.Sales = stale
+			if alone {
+				p.BatchSize = 1
+			}
+		})
+		s.buy(t, c, 7, "first")
+		_, err := s.coupons.Patch(t.Context(), c.ID, coupon.Change{LimitPerUser: new(2)})
+		require.NoError(t, err)
+		o := queued(t, here, c, 7, "second")
+		consuming(t, s, s.drained(t, c), elsewhere)
+		shown, err := here.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Pending, shown.Status, "it was answered 202")
+		require.Equal(t, 1, stale.forgot)
+		s.atRest(t, c, 2)
+	}
+}
+
+// A refusal that no newer coupon changes ends the entry after one more read.
+func TestWorker_LimitIsReached_RefusesTheEntry(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, shards, 1)
+	sales := &counted{Sales: s.deps.Sales}
+	here := s.queueing("here", func(p *order.Deps) { p.Sales = sales })
+	o := queued(t, here, c, 7, "queued")
+	s.exec(t, `INSERT INTO orders (id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)
+		VALUES (99, ?, 7, 1, 'paid', 1, 'by another way', 0, 0, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))`, c.ID)
+	s.exec(t, "UPDATE coupons SET stock = stock - 1 WHERE id = ?", c.ID)
+	consuming(t, s, s.drained(t, c), here)
+	shown, err := here.Get(t.Context(), o.ID, 7)
+	require.NoError(t, err)
+	require.Equal(t, order.Void, shown.Status)
+	require.Equal(t, 1, sales.forgot)
+}
+
+// counted counts how often a coupon is read again.
+type counted struct {
+	order.Sales
+	forgot int
+}
+
+func (c *counted) Forget(id int64) {
+	c.forgot++
+	c.Sales.Forget(id)
 }
