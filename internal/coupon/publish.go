@@ -19,6 +19,11 @@ import (
 // on sale with its shards loaded stays as it is.
 func (s *Service) Publish(ctx context.Context, id int64) (Coupon, error) {
 	return s.exclusively(ctx, id, func(ctx context.Context, c Coupon) (Coupon, error) {
+		if c.StateAt(s.now()) != Ended { // load refuses it then
+			if err := s.beforePublish(ctx, id); err != nil {
+				return Coupon{}, fmt.Errorf("prepare the sale of coupon %d: %w", id, err)
+			}
+		}
 		if c.State == OnSale && !c.Loading {
 			loaded, err := s.shards.Loaded(ctx, id, c.Epoch, c.Shards)
 			if err != nil || loaded {

@@ -245,3 +245,28 @@ func TestAnAnnouncementThatFailsDoesNotFailTheChange(t *testing.T) {
 		require.Equal(t, coupon.Paused, cached.State, "this instance knows it at once")
 	})
 }
+
+func TestPublish_BeforePublishFails_NothingIsOnSale(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		var told []int64
+		var failed error
+		prepared := s.with(func(p *coupon.Deps) {
+			p.BeforePublish = func(_ context.Context, id int64) error {
+				told = append(told, id)
+				return failed
+			}
+		})
+		c := s.drafted(t, 5)
+		failed = errors.New("the database is away")
+		_, err := prepared.Publish(t.Context(), c.ID)
+		require.ErrorIs(t, err, failed)
+		require.Equal(t, coupon.Draft, s.now(t, c.ID).State)
+		failed = nil
+		_, err = prepared.Publish(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Equal(t, []int64{c.ID, c.ID}, told)
+		_, err = prepared.Publish(t.Context(), s.inState(t, coupon.Ended).ID)
+		require.ErrorIs(t, err, coupon.ErrConflict)
+		require.Len(t, told, 2, "a sale that has ended is prepared for nothing")
+	})
+}

@@ -150,6 +150,7 @@ type Service struct {
 
 	onHeartbeat   func(err error)
 	lastHeartbeat atomic.Int64 // when it succeeded, in nanoseconds
+	beforePublish func(ctx context.Context, id int64) error
 }
 
 // Deps are the parts that a Service depends on.
@@ -165,6 +166,9 @@ type Deps struct {
 	Log        *slog.Logger     // nil is slog.Default
 
 	OnHeartbeat func(err error) // receives the result of each Heartbeat; may be nil
+	// BeforePublish is called with each coupon that is about to go on sale. An error ends the publication. It may be
+	// nil. It may be called again for a coupon that is on sale.
+	BeforePublish func(ctx context.Context, id int64) error
 }
 
 // NewService returns the coupon service.
@@ -178,10 +182,13 @@ func NewService(p Deps) *Service {
 	if p.OnHeartbeat == nil {
 		p.OnHeartbeat = func(error) {}
 	}
+	if p.BeforePublish == nil {
+		p.BeforePublish = func(context.Context, int64) error { return nil }
+	}
 	return &Service{
 		repo: p.Repository, loader: p.Loader, shards: p.Shards, announce: p.Announcer,
 		exclusive: p.Exclusive, cache: p.Cache, shardCount: p.ShardCount, now: p.Now, log: p.Log,
-		onHeartbeat: p.OnHeartbeat,
+		onHeartbeat: p.OnHeartbeat, beforePublish: p.BeforePublish,
 	}
 }
 

@@ -12,6 +12,7 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -34,6 +35,8 @@ type Options struct {
 	Exclusive coupon.Exclusive // lets one load of a coupon run at a time
 	Now       func() time.Time // nil is time.Now
 	Log       *slog.Logger     // nil is slog.Default
+
+	BeforePublish func(ctx context.Context, id int64) error // see coupon.Deps
 
 	OnHeartbeat func(err error) // is told of each heartbeat, which writes into both stores; may be nil
 
@@ -81,7 +84,7 @@ func New(o Options) *Core {
 	c.Coupons = coupon.NewService(coupon.Deps{
 		Repository: o.DB.Coupons(), Loader: o.DB.Coupons(), Shards: shards, Announcer: c.Stock,
 		Exclusive: o.Exclusive, Cache: c.Cache, ShardCount: o.Shards, Now: o.Now, Log: o.Log,
-		OnHeartbeat: o.OnHeartbeat,
+		OnHeartbeat: o.OnHeartbeat, BeforePublish: o.BeforePublish,
 	})
 	c.ReconcilerDeps = order.ReconcilerDeps{
 		Shards: c.Stock, DB: o.DB, Locker: o.Locker, Sales: c.Cache, Now: o.Now, Log: o.Log,
