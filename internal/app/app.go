@@ -91,7 +91,8 @@ func openCore(
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log,
 		Loading: faults.Shards, Reconciler: faults.Reconciler,
 		Shards: cfg.Stock.Shards, RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
-		OnHeartbeat: a.writes.note, ReconcileAfter: cfg.Order.ReconcileAfter,
+		BeforePublish: makesDraws(cfg.Order, a.store),
+		OnHeartbeat:   a.writes.note, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})
 	a.unpaid = newUnpaidOrders(a.store.Unpaid, log)
 	a.fleet = stock.NewInstances(a.Stock, strings.ToLower(rand.Text()[:4]))

@@ -43,7 +43,7 @@ func archiveAll(ctx context.Context, s *store.Store, before time.Time, out io.Wr
 				_, _ = fmt.Fprintf(out, "coupon %d: %d orders archived, %d void requests and %d fences deleted\n",
 					one.ID, all.Orders, all.Voids, all.Fences)
 				if all.Entrants > 0 {
-					_, _ = fmt.Fprintf(out, "coupon %d: its draw and %d tickets deleted\n", one.ID, all.Entrants)
+					_, _ = fmt.Fprintf(out, "coupon %d: %d tickets of its draw deleted\n", one.ID, all.Entrants)
 				}
 			}
 			if err != nil {

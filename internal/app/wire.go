@@ -128,6 +128,15 @@ func newLottery(cfg config.Order, orders *order.Service, d order.Deps, draws lot
 	})
 }
 
+// makesDraws returns a function that makes the draw of a coupon before the coupon goes on sale, or nil with
+// order.queue_order: fifo.
+func makesDraws(cfg config.Order, draws lottery.Draws) func(ctx context.Context, couponID int64) error {
+	if cfg.QueueOrder != "lottery" {
+		return nil
+	}
+	return func(ctx context.Context, couponID int64) error { return lottery.MakeDraw(ctx, draws, couponID) }
+}
+
 // heldPolls returns the number of polls of queued orders that the server holds at once. It is an eighth of
 // the requests in flight, so that other requests find a place.
 func heldPolls(maxInFlight int) int {

@@ -8,11 +8,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // draws are the draws that this instance knows.
@@ -24,19 +26,23 @@ type draws struct {
 type knownDraw struct {
 	Draw
 
-	readAt   time.Time
-	closedAt time.Time // when this instance first saw that the sale was over
-	ranking  ranking
+	readAt    time.Time
+	missingAt time.Time // when this instance last saw that there is no draw
+	closedAt  time.Time // when this instance first saw that the sale was over
+	ranking   *ranking  // nil before the draw has begun, and after it has ended
 }
 
-// ranking is the tickets of a draw that has begun, in the order of their ranks, until it has ended. There
-// will be no other tickets, unless the database is set back to before the begin: then that is another one.
+// ranking is the tickets of a draw that has begun. There will be no other tickets, unless the database is rolled back
+// to before the begin. Then begunAt differs, and the ranking is thrown away. A pass that ends early keeps it.
 type ranking struct {
 	seed    []byte
 	begunAt time.Time
-	all     []ranked
-	epoch   int64 // of the stock that
-	served  int   // so many tickets, from the first, were given units of by this instance
+	all     []ranked // by user while they are read, and by rank after that
+	ranked  bool     // all has every ticket
+
+	epoch        int64     // of the stock that
+	served       int       // so many tickets, from the first rank on, were given units of by this instance
+	waitingSince time.Time // a ticket among them waits for a unit
 }
 
 const (
@@ -45,14 +51,34 @@ const (
 	maxDraws    = 10_000
 	// queueTimeout is how long after the end of a sale the queued orders of its winners are waited for.
 	queueTimeout = 30 * time.Second
+	// missingRefresh is how often the background work looks again for a draw that the first ticket may make.
+	missingRefresh = 5 * time.Second
 )
 
+// MakeDraw makes the draw of a coupon, with a new seed, unless it has one. A coupon that is published with it commits
+// to a seed before the first ticket.
+func MakeDraw(ctx context.Context, draws Draws, couponID int64) error {
+	_, err := draws.MakeDraw(ctx, couponID, newSeed())
+	return err
+}
+
+// makeDraw is MakeDraw for a service, which keeps the draw.
+func (s *Service) makeDraw(ctx context.Context, couponID int64) (Draw, error) {
+	now := s.now()
+	d, err := s.store.MakeDraw(ctx, couponID, newSeed())
+	if err == nil {
+		s.draws.put(d, now)
+	}
+	return d, err
+}
+
 // draw returns a draw as this instance has last seen it, and reads it again once it may have begun. Of
-// many callers one does.
+// many callers one does. It returns order.ErrNotFound if there is none.
 func (s *Service) draw(ctx context.Context, sale coupon.Coupon) (Draw, error) {
 	now := s.now()
 	s.draws.mu.Lock()
 	known, ok := s.draws.known[sale.ID]
+	ok = ok && known.Seed != nil
 	fresh := ok && (!known.EndedAt.IsZero() || now.Before(s.drawsAt(sale)) || now.Sub(known.readAt) < drawRefresh)
 	if ok && !fresh {
 		known.readAt = now // the others go on with it
@@ -62,8 +88,12 @@ func (s *Service) draw(ctx context.Context, sale coupon.Coupon) (Draw, error) {
 	if fresh {
 		return known.Draw, nil
 	}
-	d, err := s.store.Draw(ctx, sale.ID, newSeed())
-	if err != nil {
+	d, err := s.store.Draw(ctx, sale.ID)
+	switch {
+	case errors.Is(err, order.ErrNotFound):
+		s.draws.putMissing(sale.ID, now)
+		return Draw{}, err
+	case err != nil:
 		return Draw{}, err
 	}
 	s.draws.put(d, now)
@@ -71,45 +101,64 @@ func (s *Service) draw(ctx context.Context, sale coupon.Coupon) (Draw, error) {
 }
 
 func (k *draws) put(d Draw, readAt time.Time) {
+	k.change(d.CouponID, func(known *knownDraw) {
+		known.Draw, known.readAt, known.missingAt = d, readAt, time.Time{}
+		if !d.EndedAt.IsZero() {
+			known.ranking = nil
+		}
+	})
+}
+
+// putMissing notes that a coupon has no draw.
+func (k *draws) putMissing(couponID int64, at time.Time) {
+	k.change(couponID, func(known *knownDraw) { *known = knownDraw{missingAt: at} })
+}
+
+func (k *draws) change(couponID int64, change func(*knownDraw)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.known) >= maxDraws {
 		clear(k.known)
 	}
-	known := k.known[d.CouponID]
-	known.Draw, known.readAt = d, readAt
-	if !d.EndedAt.IsZero() {
-		known.ranking = ranking{}
-	}
-	k.known[d.CouponID] = known
-}
-
-// ranking returns the ranking of a draw, if keepRanking has kept it.
-func (k *draws) ranking(d Draw) (ranking, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	r := k.known[d.CouponID].ranking
-	return r, !r.begunAt.IsZero() && r.begunAt.Equal(d.BegunAt) && bytes.Equal(r.seed, d.Seed)
-}
-
-func (k *draws) keepRanking(couponID int64, r ranking) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	known := k.known[couponID]
-	known.ranking = r
+	change(&known)
 	k.known[couponID] = known
 }
 
-// closedSince returns when this instance first saw that a sale was over.
-func (k *draws) closedSince(couponID int64, now time.Time) time.Time {
+// missing reports whether this instance has seen, less than age ago, that a coupon has no draw.
+func (k *draws) missing(couponID int64, now time.Time, age time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.known[couponID]
-	if known.closedAt.IsZero() {
-		known.closedAt = now
-		k.known[couponID] = known
-	}
-	return known.closedAt
+	at := k.known[couponID].missingAt
+	return !at.IsZero() && now.Sub(at) < age
+}
+
+// ranking returns the ranking of a draw, which the caller may change. It has no tickets at first.
+func (k *draws) ranking(d Draw) (r *ranking) {
+	k.change(d.CouponID, func(known *knownDraw) {
+		r = known.ranking
+		if r == nil || !r.begunAt.Equal(d.BegunAt) || !bytes.Equal(r.seed, d.Seed) {
+			r = &ranking{seed: d.Seed, begunAt: d.BegunAt}
+			known.ranking = r
+		}
+	})
+	return r
+}
+
+// dropRanking throws the ranking of a draw away.
+func (k *draws) dropRanking(couponID int64) {
+	k.change(couponID, func(known *knownDraw) { known.ranking = nil })
+}
+
+// closedSince returns when this instance first saw that a sale was over.
+func (k *draws) closedSince(couponID int64, now time.Time) (since time.Time) {
+	k.change(couponID, func(known *knownDraw) {
+		if known.closedAt.IsZero() {
+			known.closedAt = now
+		}
+		since = known.closedAt
+	})
+	return since
 }
 
 // ranked is a user in a draw, by the first bytes of the rank: a million of them are 16 MB.
@@ -123,7 +172,7 @@ const entrantsPerRead = 10_000
 
 // drawDue reports whether the tickets of a coupon may have to be drawn. It does no I/O.
 func (s *Service) drawDue(sale coupon.Coupon) bool {
-	if sale.Epoch == 0 || s.now().Before(s.drawsAt(sale)) {
+	if sale.Epoch == 0 || s.now().Before(s.drawsAt(sale)) || s.draws.missing(sale.ID, s.now(), missingRefresh) {
 		return false
 	}
 	s.draws.mu.Lock()
@@ -134,8 +183,24 @@ func (s *Service) drawDue(sale coupon.Coupon) bool {
 // RunDraw draws the tickets of a coupon if their time has come, and reports whether all of them are drawn.
 // Until it does it is to be called again: after an error, and while what it has queued is served.
 func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, err error) {
+	return s.runDraw(ctx, sale, 0)
+}
+
+// runDraw is RunDraw that begins no further step after a time, unless that is 0. It makes at least one step, and the
+// next call goes on behind its last one. So a draw that takes longer than any pass comes to its end.
+func (s *Service) runDraw(ctx context.Context, sale coupon.Coupon, within time.Duration) (ended bool, err error) {
+	select {
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	over := stopwatch(within)
 	d, err := s.draw(ctx, sale)
-	if err != nil || !d.EndedAt.IsZero() || s.now().Before(s.drawsAt(sale)) {
+	switch {
+	case errors.Is(err, order.ErrNotFound):
+		return false, nil // there is no ticket either
+	case err != nil || !d.EndedAt.IsZero() || s.now().Before(s.drawsAt(sale)):
 		return err == nil && !d.EndedAt.IsZero(), err
 	}
 	closed := sale.State == coupon.Ended || !s.now().Before(sale.EndsAt)
@@ -148,54 +213,81 @@ func (s *Service) RunDraw(ctx context.Context, sale coupon.Coupon) (ended bool, 
 	if err := s.store.Begin(ctx, sale.ID, s.now()); err != nil {
 		return false, err
 	}
-	if d, err = s.store.Draw(ctx, sale.ID, d.Seed); err != nil { // as it has begun
+	if d, err = s.store.Draw(ctx, sale.ID); err != nil { // as it has begun
 		return false, err
 	}
-	r, kept := s.draws.ranking(d)
-	if !kept {
-		r = ranking{seed: d.Seed, begunAt: d.BegunAt}
-		if r.all, err = s.rankAll(ctx, d); err != nil {
-			return false, err
-		}
+	r := s.draws.ranking(d)
+	if ranked, err := s.rankTickets(ctx, d, r, over); err != nil || !ranked {
+		return false, err
 	}
+	return s.serveRanks(ctx, sale, d, r, closed, over)
+}
+
+// stopwatch returns a function that reports whether a time is over. The time 0 is never over.
+func stopwatch(within time.Duration) (over func() bool) {
+	began := time.Now()
+	return func() bool { return within > 0 && time.Since(began) >= within }
+}
+
+// serveRanks makes a pass over the ranking of a draw, and ends the draw if nothing is left to do.
+func (s *Service) serveRanks(
+	ctx context.Context, sale coupon.Coupon, d Draw, r *ranking, closed bool, over func() bool,
+) (ended bool, err error) {
 	if r.epoch != sale.Epoch {
-		r.epoch, r.served = sale.Epoch, 0
+		r.epoch, r.served, r.waitingSince = sale.Epoch, 0, time.Time{}
 	}
-	served, decided, over, err := s.serveRanked(ctx, sale, r, closed)
-	if err != nil {
-		s.draws.keepRanking(sale.ID, ranking{}) // the tickets may be others
+	p := pass{Service: s, sale: sale, draw: d, ranking: r, closed: closed, late: over}
+	err = p.run(ctx)
+	switch {
+	case errors.Is(err, errTicketGone):
+		s.draws.dropRanking(sale.ID)
+	case p.served > 0 || p.all:
+		r.served = max(r.served, p.served)
+	}
+	if p.settled > d.DecidedRanks {
+		d.DecidedRanks = p.settled
+		err = errors.Join(err, s.store.Advance(ctx, d))
+	}
+	if err != nil || !p.all || p.decided < p.served {
 		return false, err
 	}
-	r.served = served
-	s.draws.keepRanking(sale.ID, r)
-	if !over || decided < served {
-		return false, nil
-	}
-	d.Entrants, d.EndedAt, d.Winners = int64(len(r.all)), s.now(), int64(served)
-	if served > 0 {
-		last := d.Rank(r.all[served-1].user)
+	d.Entrants, d.EndedAt, d.Winners = int64(len(r.all)), s.now(), int64(p.served)
+	if p.served > 0 {
+		last := d.Rank(r.all[p.served-1].user)
 		d.LastRank = hex.EncodeToString(last[:])
 	}
 	return true, s.store.End(ctx, d)
 }
 
-// rankAll reads every ticket and ranks its user.
-func (s *Service) rankAll(ctx context.Context, d Draw) ([]ranked, error) {
-	var all []ranked
-	for after := int64(0); ; {
+// rankTickets reads the tickets that the ranking lacks, and ranks their users when it has all. It reports whether it
+// has.
+func (s *Service) rankTickets(ctx context.Context, d Draw, r *ranking, over func() bool) (done bool, err error) {
+	for !r.ranked {
+		after := int64(0)
+		if n := len(r.all); n > 0 {
+			after = r.all[n-1].user
+		}
 		users, err := s.store.EntrantIDs(ctx, d.CouponID, after, entrantsPerRead)
 		if err != nil {
-			return nil, err
-		}
-		if len(users) == 0 {
-			break
+			return false, err
 		}
 		for _, user := range users {
 			rank := d.Rank(user)
-			all = append(all, ranked{binary.BigEndian.Uint64(rank[:]), user})
+			r.all = append(r.all, ranked{binary.BigEndian.Uint64(rank[:]), user})
 		}
-		after = users[len(users)-1]
+		switch {
+		case len(users) == 0:
+			sortByRank(d, r.all)
+			r.ranked = true
+		case over():
+			return false, nil
+		}
 	}
+	return true, nil
+}
+
+// sortByRank sorts users by their ranks.
+func sortByRank(d Draw, all []ranked) {
 	slices.SortFunc(all, func(a, b ranked) int {
 		if by := cmp.Compare(a.rank, b.rank); by != 0 {
 			return by
@@ -203,7 +295,6 @@ func (s *Service) rankAll(ctx context.Context, d Draw) ([]ranked, error) {
 		x, y := d.Rank(a.user), d.Rank(b.user)
 		return bytes.Compare(x[:], y[:])
 	})
-	return all, nil
 }
 
 // newSeed returns a new seed.

@@ -10,9 +10,9 @@
 // once. A draw may be killed and repeated, as a client repeats a request with the same key: each request has one hold,
 // and one order. The id of a ticket is not the id of its order, and leads to the order.
 //
-// The rank of a user is the SHA-256 hash of the seed and the user's id. The program writes the seed before the first
-// ticket and shows its hash. When the draw has ended, the program shows the seed. So the operator cannot choose a
-// seed that suits the tickets, and each buyer can compute their own rank.
+// The rank of a user is the SHA-256 hash of the seed and the user's id. The program writes the seed when the coupon is
+// published, or with the first ticket, and shows its hash. When the draw has ended, the program shows the seed. So the
+// operator cannot choose a seed that suits the tickets, and each buyer can compute their own rank.
 //
 // The package does not promise that one person has one ticket: a person with many accounts has many tickets.
 package lottery
@@ -33,10 +33,11 @@ import (
 
 // Draw is the draw of a coupon.
 type Draw struct {
-	CouponID int64
-	Seed     []byte    // 32 random bytes
-	BegunAt  time.Time // from then on no ticket is given; zero: it has not begun
-	EndedAt  time.Time // every winner has a row in the database; zero: it has not ended
+	CouponID     int64
+	Seed         []byte    // 32 random bytes
+	BegunAt      time.Time // from then on no ticket is given; zero: it has not begun
+	EndedAt      time.Time // every winner has a row in the database; zero: it has not ended
+	DecidedRanks int       // how many tickets, from the smallest rank on, are decided; more may be
 
 	// Of a draw that has ended:
 	Entrants int64
@@ -53,13 +54,6 @@ func (d Draw) SeedHash() string {
 // Rank returns the rank of a user: the smallest is served first.
 func (d Draw) Rank(userID int64) [sha256.Size]byte {
 	return sha256.Sum256(strconv.AppendInt(bytes.Clone(d.Seed), userID, 10))
-}
-
-// Entrant is a ticket of a draw.
-type Entrant struct {
-	Order   order.Order // as it will be, if it is drawn, but for its id
-	Decided bool        // its request has an order, or a void one
-	Void    bool        // it has a void one
 }
 
 // The statuses of a request that has a ticket. The database never stores them.
@@ -85,12 +79,16 @@ type Orders interface {
 	NewOrder(ctx context.Context, sale coupon.Coupon, userID int64, requestID string) (order.Order, error)
 	// Enqueue takes units for orders, and returns one error per order.
 	Enqueue(ctx context.Context, sale coupon.Coupon, orders []order.Order) []error
+	// CheckQueued reports which of the orders' requests are queued, and takes no unit.
+	CheckQueued(ctx context.Context, sale coupon.Coupon, orders []order.Order) []error
 }
 
 // Draws keeps draws and their tickets.
 type Draws interface {
-	// Draw returns the draw of a coupon. It makes one with the given seed if there is none.
-	Draw(ctx context.Context, couponID int64, seed []byte) (Draw, error)
+	// Draw returns the draw of a coupon, or order.ErrNotFound.
+	Draw(ctx context.Context, couponID int64) (Draw, error)
+	// MakeDraw makes a draw with the given seed, unless the coupon has one, and returns the draw of the coupon.
+	MakeDraw(ctx context.Context, couponID int64, seed []byte) (Draw, error)
 	// Enter writes a ticket for the user of the order, and returns the user's: this one, or an
 	// earlier one. ErrDrawn if there is none and the draw has begun.
 	Enter(ctx context.Context, o order.Order) (order.Order, error)
@@ -102,6 +100,8 @@ type Draws interface {
 	EntrantIDs(ctx context.Context, couponID, after int64, limit int) ([]int64, error)
 	// Entrants returns the tickets of these users.
 	Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]Entrant, error)
+	// Advance writes that the first d.DecidedRanks ranks are decided.
+	Advance(ctx context.Context, d Draw) error
 	// End writes the result of a draw, unless it has one.
 	End(ctx context.Context, d Draw) error
 }
@@ -154,6 +154,7 @@ type Service struct {
 
 	draws   draws
 	tickets tickets
+	turn    chan struct{} // a token for the one pass over a draw that this instance runs at a time
 }
 
 // New returns a Service.
@@ -164,9 +165,11 @@ func New(d Deps) *Service {
 	if d.Log == nil {
 		d.Log = slog.Default()
 	}
-	return &Service{
+	s := &Service{
 		orders: d.Orders, store: d.Draws, rows: d.Rows, sales: d.Sales, stock: d.Stock,
 		window: d.Window, payWithin: d.PayWithin, now: d.Now, log: d.Log,
-		draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]order.Order{}},
+		draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]order.Order{}}, turn: make(chan struct{}, 1),
 	}
+	s.turn <- struct{}{}
+	return s
 }

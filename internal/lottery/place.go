@@ -18,21 +18,41 @@ func (s *Service) drawsAt(sale coupon.Coupon) time.Time {
 // Place enters the user in the draw, and returns the ticket as an Entered order. Once the draw has ended, the order
 // service places the order.
 func (s *Service) Place(ctx context.Context, r order.Request) (order.Order, error) {
-	return s.orders.PlaceWith(ctx, r, s.enter)
+	o, err := s.orders.PlaceWith(ctx, r, s.enter)
+	if r.Key == "" || !errors.Is(err, order.ErrVoided) {
+		return o, err
+	}
+	// The ticket of the request may have an order by a later attempt.
+	found, ticket, ferr := s.orderOfUser(ctx, r.CouponID, r.UserID)
+	if ferr != nil || ticket.Order.RequestID != order.RequestID(r) || !ticket.Sold {
+		return o, errors.Join(err, ferr)
+	}
+	return found, nil
+}
+
+// orderOfUser returns the user's ticket for a coupon, and the order of the ticket if it has one.
+func (s *Service) orderOfUser(ctx context.Context, couponID, userID int64) (order.Order, Entrant, error) {
+	tickets, err := s.store.Entrants(ctx, couponID, []int64{userID})
+	t := tickets[userID]
+	if err != nil || !t.Sold {
+		return order.Order{}, t, err
+	}
+	o, err := s.rows.ByRequest(ctx, t.RequestID(), userID)
+	return o, t, err
 }
 
 // enter implements order.Answerer. It answers with a ticket, or queues the request once the draw has ended. While
 // tickets are drawn it refuses a request without a ticket, which may be repeated.
 func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o order.Order) (order.Order, error) {
 	d, err := s.draw(ctx, sale)
+	if errors.Is(err, order.ErrNotFound) { // no instance in lottery mode has published the coupon
+		d, err = s.makeDraw(ctx, sale.ID)
+	}
 	if err != nil {
 		return order.Order{}, err
 	}
 	if !d.EndedAt.IsZero() {
-		if err := s.mayBuyAfterDraw(ctx, o); err != nil {
-			return order.Order{}, err
-		}
-		return s.orders.Take(ctx, sale, o)
+		return s.buyAfterDraw(ctx, sale, o)
 	}
 	if d.BegunAt.IsZero() {
 		ticket, err := s.store.Enter(ctx, o)
@@ -49,17 +69,20 @@ func (s *Service) enter(ctx context.Context, sale coupon.Coupon, o order.Order) 
 	return order.Order{}, fmt.Errorf("%w: %w", order.ErrOverloaded, ErrDrawn)
 }
 
-// mayBuyAfterDraw rejects the request of a ticket that was not drawn. Units that are added or come back later go to
-// new requests, because an order of the old request would pass over every rank before it.
-func (s *Service) mayBuyAfterDraw(ctx context.Context, o order.Order) error {
-	tickets, err := s.store.Entrants(ctx, o.CouponID, []int64{o.UserID})
-	if err != nil {
-		return err
+// buyAfterDraw takes a unit, or returns the order of the request's ticket. It rejects the request of a ticket that was
+// not drawn. Units that are added or come back later go to new requests, because an order of the old request would pass
+// over every rank before it.
+func (s *Service) buyAfterDraw(ctx context.Context, sale coupon.Coupon, o order.Order) (order.Order, error) {
+	found, ticket, err := s.orderOfUser(ctx, o.CouponID, o.UserID)
+	switch {
+	case err != nil:
+		return order.Order{}, err
+	case ticket.Order.RequestID != o.RequestID:
+		return s.orders.Take(ctx, sale, o)
+	case ticket.Sold:
+		return found, nil
 	}
-	if t, has := tickets[o.UserID]; has && t.Order.RequestID == o.RequestID && !t.Decided {
-		return fmt.Errorf("%w: its ticket was not drawn", order.ErrVoided)
-	}
-	return nil
+	return order.Order{}, fmt.Errorf("%w: its ticket was not drawn", order.ErrVoided)
 }
 
 // showTicket returns the order of a ticket that is not drawn yet.

@@ -93,21 +93,42 @@ func (s *Service) resultOfTicket(ctx context.Context, sale coupon.Coupon, o orde
 	case d.BegunAt.IsZero():
 		return s.showTicket(sale, o), nil
 	}
-	if found, err := s.rows.ByRequest(ctx, o.RequestID, o.UserID); !errors.Is(err, order.ErrNotFound) {
-		return found, err
+	found, err := s.rows.ByRequest(ctx, o.RequestID, o.UserID)
+	void := false
+	switch {
+	case errors.Is(err, order.ErrNotFound):
+	case err != nil:
+		return order.Order{}, err
+	case found.CouponID == o.CouponID && found.Status != order.Void:
+		return found, nil
+	default: // another attempt at the ticket decides
+		second, ticket, err := s.orderOfUser(ctx, o.CouponID, o.UserID)
+		if err != nil || ticket.Sold {
+			return second, err
+		}
+		void = ticket.Void
 	}
-	if d.EndedAt.IsZero() {
+	switch {
+	case d.EndedAt.IsZero():
 		return s.showTicket(sale, o), nil
+	case void:
+		o.Status = order.Void
+	default:
+		o.Status = NotDrawn
 	}
-	o.Status, o.PriceCents = NotDrawn, sale.PriceCents
+	o.PriceCents = sale.PriceCents
 	return o, nil
 }
 
-// ReadDraw returns the draw of a coupon and the time of the draw.
+// ReadDraw returns the draw of a coupon and the time of the draw. It returns order.ErrNotFound if no instance has made
+// a draw for the coupon, and makes none: a reader must not be able to write.
 func (s *Service) ReadDraw(ctx context.Context, couponID int64) (d Draw, drawsAt time.Time, err error) {
 	sale, err := s.sales.Get(ctx, couponID)
 	if err != nil {
 		return Draw{}, time.Time{}, err
+	}
+	if s.draws.missing(couponID, s.now(), drawRefresh) {
+		return Draw{}, time.Time{}, order.ErrNotFound
 	}
 	d, err = s.draw(ctx, sale)
 	return d, s.drawsAt(sale), err

@@ -1,6 +1,7 @@
 package lottery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 // Schedule configures RunDraws.
 type Schedule struct {
 	Every  time.Duration          // between two passes
+	Within time.Duration          // after which a pass begins no further step; 0 is 10 seconds
 	Known  func() []coupon.Coupon // the sales that this instance knows
 	Locker Locker                 // lets one instance at a time draw a coupon
 	// OnFailure is called with the error of a pass over a draw. It may be nil.
@@ -24,8 +26,12 @@ type Locker interface {
 	Do(ctx context.Context, key string, work func(ctx context.Context, lease *lock.Lease) error, opts ...lock.Option) error
 }
 
-// passTimeout bounds a pass over a draw. The next pass continues, on this instance or on another one.
-const passTimeout = 30 * time.Second
+const (
+	// passTime is the default of Schedule.Within, so that the draws of other sales have their turn.
+	passTime = 10 * time.Second
+	// stepTimeout bounds the last step of a pass, which no store answers.
+	stepTimeout = 30 * time.Second
+)
 
 // RunDraws draws the tickets of the coupons whose time has come, until ctx ends. It runs on every instance.
 func (s *Service) RunDraws(ctx context.Context, w Schedule) {
@@ -48,9 +54,10 @@ func (s *Service) RunDraws(ctx context.Context, w Schedule) {
 // runPass runs one pass over a draw, unless another instance is running one.
 func (s *Service) runPass(ctx context.Context, w Schedule, sale coupon.Coupon) {
 	err := w.Locker.Do(ctx, "job:draw:"+strconv.FormatInt(sale.ID, 10), func(ctx context.Context, _ *lock.Lease) error {
-		ctx, cancel := context.WithTimeout(ctx, passTimeout)
+		within := cmp.Or(w.Within, passTime)
+		ctx, cancel := context.WithTimeout(ctx, within+stepTimeout)
 		defer cancel()
-		_, err := s.RunDraw(ctx, sale)
+		_, err := s.runDraw(ctx, sale, within)
 		return err
 	}, lock.WithWait(0))
 	if err == nil || errors.Is(err, lock.ErrNotAcquired) || ctx.Err() != nil {

@@ -14,97 +14,249 @@ import (
 // winnersPerRead is how many tickets are read and queued at once, in the order of their ranks.
 const winnersPerRead = 256
 
-// serveRanked queues the tickets in the order of their ranks. It returns how many are served, and how many
-// of them have rows, and are not queued any more; over reports whether no other is to be served. It looks
-// for every row each time, because a database that was rolled back has lost some.
-func (s *Service) serveRanked(
-	ctx context.Context, sale coupon.Coupon, ranks ranking, closed bool,
-) (served, decided int, over bool, err error) {
-	for page := range slices.Chunk(ranks.all, winnersPerRead) {
-		open, before, err := s.openTickets(ctx, sale.ID, page, ranks.served-served)
-		if err != nil {
-			return served, decided, false, err
-		}
-		n, over := 0, closed
-		if !closed {
-			n, over, err = s.servePage(ctx, sale, open, before)
-		}
-		if n < len(open) {
-			first := slices.IndexFunc(page, func(r ranked) bool { return r.user == open[n].UserID }) // that is not served
-			return served + first, decided + first - n, over, err
-		}
-		served, decided = served+len(page), decided+len(page)-len(open)
-	}
-	return served, decided, true, nil
+// errTicketGone means that the database has lost a ticket that the ranking has.
+var errTicketGone = errors.New("lottery: a ticket is gone")
+
+// pass serves the tickets of a draw in the order of their ranks:
+//
+//	settled          served before           first served now
+//	├── decided ──▶──├── void: once more ──▶──├── a unit each, up to those that were left at first ──▶ nothing is left
+//
+// A void ticket is served again before any later rank has its unit. The pass first reads how many units are left, and
+// reads the rows after that. So it sees each void row whose unit it has counted, and gives later ranks only the rest. A
+// unit that comes back later waits for the next pass.
+//
+// The pass looks at every row behind the settled ones each time, because a database that was rolled back has lost some.
+type pass struct {
+	*Service
+
+	sale    coupon.Coupon
+	draw    Draw
+	ranking *ranking
+	closed  bool        // nothing is served any more
+	late    func() bool // whether the pass is to begin no further page
+
+	units   int64 // how many may be given to ranks that were not served before
+	waiting bool  // a ticket that was served before waits for a unit, or has waited for too long
+	blocked bool  // it waits: no later rank gets a unit
+
+	served  int  // tickets, from the first rank on
+	decided int  // of those that are served
+	settled int  // whole pages of them, without one that is not decided
+	all     bool // no other ticket is to be served
 }
 
-// openTickets reads the tickets of a page of ranks, and returns the requests of those without rows, in the
-// order of the ranks. before is how many of them
-// are among the first served of the page.
-func (s *Service) openTickets(
-	ctx context.Context, couponID int64, page []ranked, served int,
-) (open []order.Order, before int, err error) {
+// unitTimeout is how long a ticket waits for the unit of its earlier attempt. The unit does not come back if the stock
+// was lowered meanwhile.
+const unitTimeout = 10 * time.Second
+
+// run makes the pass. After an error, its results are those of the pages before.
+func (p *pass) run(ctx context.Context) error {
+	start := min(p.draw.DecidedRanks, len(p.ranking.all))
+	p.served, p.decided, p.settled = start, start, start
+	if !p.closed {
+		var err error
+		if p.units, err = p.left(ctx, p.sale); err != nil {
+			return err
+		}
+	}
+	for rest := p.ranking.all[start:]; ; rest = p.ranking.all[p.served:] {
+		if len(rest) == 0 {
+			p.all = !p.blocked
+			break
+		}
+		if p.served > start && p.late() {
+			return nil
+		}
+		more, err := p.servePage(ctx, rest[:min(winnersPerRead, len(rest))])
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if !p.waiting {
+		p.ranking.waitingSince = time.Time{}
+	}
+	return nil
+}
+
+// servePage serves the tickets of a page of ranks, and reports whether those of the next page are to be served.
+func (p *pass) servePage(ctx context.Context, page []ranked) (more bool, err error) {
+	open, err := p.openTickets(ctx, page)
+	if err != nil {
+		return false, err
+	}
+	n := 0
+	if p.closed {
+		p.all = len(open) > 0
+	} else {
+		n, err = p.serveOpen(ctx, open)
+	}
+	if n < len(open) {
+		first := open[n].at // that is not served
+		p.served, p.decided = p.served+first, p.decided+first-n
+		return false, err
+	}
+	if len(open) == 0 && len(page) == winnersPerRead && p.settled == p.served {
+		p.settled += len(page)
+	}
+	p.served, p.decided = p.served+len(page), p.decided+len(page)-len(open)
+	return true, nil
+}
+
+// openTicket is a ticket of a page that is not decided.
+type openTicket struct {
+	Entrant
+
+	at int // in the page
+}
+
+// openTickets reads the tickets of a page of ranks, and returns those that are not decided, in the order of the ranks.
+func (p *pass) openTickets(ctx context.Context, page []ranked) (open []openTicket, err error) {
 	users := make([]int64, len(page))
 	for i, r := range page {
 		users[i] = r.user
 	}
-	tickets, err := s.store.Entrants(ctx, couponID, users)
+	tickets, err := p.store.Entrants(ctx, p.sale.ID, users)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for i, user := range users {
 		t, there := tickets[user]
 		switch {
 		case !there:
-			return nil, 0, fmt.Errorf("%w: the ticket of user %d is gone", order.ErrUnavailable, user)
-		case t.Decided:
-		default:
-			open = append(open, t.Order)
-			if i < served {
-				before++
-			}
+			return nil, fmt.Errorf("%w: %w: that of user %d", order.ErrUnavailable, errTicketGone, user)
+		case !t.Decided(p.sale.LimitPerUser):
+			open = append(open, openTicket{t, i})
 		}
 	}
-	return open, before, nil
+	return open, nil
 }
 
-// servePage queues the tickets of some requests without rows, in the order of their ranks. It returns how
-// many, from the first, are queued; soldOut reports whether nothing was left for the next. The first
-// before of them were queued before, and have their units.
-//
-// While there are units for all others each gets one, whatever the order of the requests: another drawer
-// requests none but these and those before them. The last units go to one after the other.
-func (s *Service) servePage(
-	ctx context.Context, sale coupon.Coupon, tickets []order.Order, before int,
-) (n int, soldOut bool, err error) {
-	if len(tickets) == 0 {
-		return 0, false, nil
+// serveOpen queues open tickets of a page, in the order of their ranks, and returns how many, from the first, are
+// queued.
+func (p *pass) serveOpen(ctx context.Context, open []openTicket) (n int, err error) {
+	before := slices.IndexFunc(open, func(t openTicket) bool { return p.served+t.at >= p.ranking.served })
+	if before < 0 {
+		before = len(open)
 	}
-	left, err := s.left(ctx, sale)
-	if err != nil {
-		return 0, false, err
+	if n, err = p.serveAgain(ctx, open[:before]); n < before || err != nil {
+		return n, err
 	}
-	enough, together := left >= int64(len(tickets)-before), before
-	if enough {
-		together = len(tickets)
+	if p.blocked {
+		return before, nil
 	}
-	alone, err := s.serveTickets(ctx, sale, tickets[:together])
-	if err != nil {
-		return 0, false, err
+	fresh := open[before:]
+	enough := int(min(max(0, p.units), int64(len(fresh))))
+	p.units -= int64(enough)
+	if n, err = p.serveFirst(ctx, fresh[:enough]); n < enough || err != nil {
+		return before + n, err
 	}
-	for _, o := range slices.Concat(alone, tickets[together:]) {
-		if err := s.serveTicket(ctx, sale, o); err != nil {
-			n = slices.IndexFunc(tickets, func(t order.Order) bool { return t.RequestID == o.RequestID })
-			switch {
-			case errors.Is(err, coupon.ErrSoldOut):
-				return n, !enough, nil
-			case errors.Is(err, order.ErrBusy): // an earlier call is at a sibling, or its entry is
-				return n, false, nil
-			}
-			return n, false, err
+	n, err = p.passServed(ctx, fresh[enough:])
+	return before + enough + n, err
+}
+
+// serveAgain queues tickets that were served before. Most are still queued. The unit of a void one may be on its way
+// back.
+func (p *pass) serveAgain(ctx context.Context, tickets []openTicket) (n int, err error) {
+	for _, t := range tickets {
+		if t.Attempt > 1 {
+			p.units-- // of those that are left, unless the ticket has it already
 		}
 	}
-	return len(tickets), false, nil
+	alone, err := p.serveTogether(ctx, tickets)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range alone {
+		err := p.serveTicket(ctx, t)
+		if errors.Is(err, coupon.ErrSoldOut) {
+			p.awaitUnit()
+			continue
+		}
+		if err != nil {
+			return indexOf(tickets, t), unlessLater(err)
+		}
+	}
+	return len(tickets), nil
+}
+
+// awaitUnit notes that a ticket waits for the unit of its earlier attempt. If it has waited for too long it gets none,
+// and keeps no other ticket from being served.
+func (p *pass) awaitUnit() {
+	p.waiting = true
+	if p.ranking.waitingSince.IsZero() {
+		p.ranking.waitingSince = p.now()
+	}
+	if p.now().Sub(p.ranking.waitingSince) < unitTimeout {
+		p.blocked = true
+	} else {
+		p.decided++
+	}
+}
+
+// serveFirst queues tickets for the first time, for each of which there is a unit. Each gets one whatever the order of
+// the requests.
+func (p *pass) serveFirst(ctx context.Context, tickets []openTicket) (n int, err error) {
+	alone, err := p.serveTogether(ctx, tickets)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range alone {
+		if err := p.serveTicket(ctx, t); err != nil {
+			if errors.Is(err, coupon.ErrSoldOut) { // another drawer has given the units to the ranks before
+				err = errLater
+			}
+			return indexOf(tickets, t), unlessLater(err)
+		}
+	}
+	return len(tickets), nil
+}
+
+// passServed passes over tickets that another drawer has served, and takes no unit. At the first other ticket it
+// notes whether nothing is left.
+func (p *pass) passServed(ctx context.Context, tickets []openTicket) (n int, err error) {
+	for n < len(tickets) {
+		err := p.checkTicket(ctx, tickets[n])
+		if errors.Is(err, coupon.ErrSoldOut) {
+			p.all = true
+			return n, nil
+		}
+		if err != nil {
+			return n, unlessLater(err)
+		}
+		if n++; n > 1 || len(tickets) < 2 {
+			continue
+		}
+		orders, err := p.ordersOf(ctx, tickets[n:])
+		if err != nil {
+			return n, err
+		}
+		for _, err := range p.orders.CheckQueued(ctx, p.sale, orders) {
+			if err != nil {
+				break
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+func indexOf(tickets []openTicket, t openTicket) int {
+	return slices.IndexFunc(tickets, func(o openTicket) bool { return o.at == t.at })
+}
+
+// errLater means that a ticket cannot be served in this pass.
+var errLater = errors.New("lottery: later")
+
+// unlessLater returns nil for an error after which the pass ends, and the next goes on.
+func unlessLater(err error) error {
+	if errors.Is(err, errLater) {
+		return nil
+	}
+	return err
 }
 
 // left returns the units in all shards.
@@ -116,18 +268,16 @@ func (s *Service) left(ctx context.Context, sale coupon.Coupon) (left int64, err
 	return left, err
 }
 
-// serveTickets queues many tickets at once, and returns those that are to go individually.
-func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets []order.Order) (alone []order.Order, err error) {
+// serveTogether queues many tickets at once, and returns those that are to go individually.
+func (p *pass) serveTogether(ctx context.Context, tickets []openTicket) (alone []openTicket, err error) {
 	if len(tickets) == 0 {
 		return nil, nil
 	}
-	orders := make([]order.Order, len(tickets))
-	for i, t := range tickets {
-		if orders[i], err = s.orderOfTicket(ctx, sale, t); err != nil {
-			return nil, err
-		}
+	orders, err := p.ordersOf(ctx, tickets)
+	if err != nil {
+		return nil, err
 	}
-	for i, err := range s.orders.Enqueue(ctx, sale, orders) {
+	for i, err := range p.orders.Enqueue(ctx, p.sale, orders) {
 		if err != nil {
 			alone = append(alone, tickets[i])
 		}
@@ -135,10 +285,16 @@ func (s *Service) serveTickets(ctx context.Context, sale coupon.Coupon, tickets 
 	return alone, nil
 }
 
-// orderOfTicket returns the order of a ticket, with an id of its own for each attempt: another drawer may be
-// at it.
-func (s *Service) orderOfTicket(ctx context.Context, sale coupon.Coupon, t order.Order) (order.Order, error) {
-	return s.orders.NewOrder(ctx, sale, t.UserID, t.RequestID)
+// ordersOf returns the orders of tickets, each with an id of its own for each attempt: another drawer may be at it.
+func (p *pass) ordersOf(ctx context.Context, tickets []openTicket) ([]order.Order, error) {
+	orders := make([]order.Order, len(tickets))
+	for i, t := range tickets {
+		var err error
+		if orders[i], err = p.orders.NewOrder(ctx, p.sale, t.Order.UserID, t.RequestID()); err != nil {
+			return nil, err
+		}
+	}
+	return orders, nil
 }
 
 // fullQueuePause is how long a full queue is waited for.
@@ -146,39 +302,61 @@ const fullQueuePause = 10 * time.Millisecond
 
 // serveTicket queues the order of a ticket, again if it was queued before. It waits while the queue is full:
 // the next may not be served before.
-func (s *Service) serveTicket(ctx context.Context, sale coupon.Coupon, o order.Order) error {
-	for empty := 0; ; {
-		o, err := s.orderOfTicket(ctx, sale, o)
-		if err != nil {
+func (p *pass) serveTicket(ctx context.Context, t openTicket) error {
+	for {
+		err := p.ask(ctx, t, p.orders.Enqueue)
+		if !errors.Is(err, order.ErrOverloaded) {
 			return err
 		}
-		err = s.orders.Enqueue(ctx, sale, []order.Order{o})[0]
-		switch {
-		case errors.Is(err, coupon.ErrSoldOut):
-			// Another drawer may have taken the last unit for this ticket a moment ago: then the next
-			// answer says so.
-			if empty++; empty == 2 {
-				return err
-			}
-			continue
-		case errors.Is(err, order.ErrOverloaded):
-		case errors.Is(err, order.ErrDuplicate), errors.Is(err, order.ErrCommitUnknown), errors.Is(err, order.ErrVoided):
-			return nil // its row is on its way, or there
-		case errors.Is(err, order.ErrLimitReached), errors.Is(err, order.ErrCooldown), errors.Is(err, order.ErrKeyReused):
-			if err := s.rows.Void(ctx, o); !errors.Is(err, order.ErrDuplicate) {
-				return err
-			}
-			return nil
-		case errors.Is(err, order.ErrStaleEpoch):
-			s.sales.Forget(sale.ID)
-			return err
-		default:
-			return err
+		if p.late() {
+			return errLater
 		}
 		select {
 		case <-time.After(fullQueuePause):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// checkTicket returns nil if the order of a ticket is queued, coupon.ErrSoldOut if no unit is left for it, and errLater
+// if the next pass may give it one.
+func (p *pass) checkTicket(ctx context.Context, t openTicket) error {
+	err := p.ask(ctx, t, p.orders.CheckQueued)
+	if errors.Is(err, order.ErrOverloaded) {
+		return errLater
+	}
+	return err
+}
+
+// ask does something with the order of a ticket, and returns nil if the ticket is served.
+func (p *pass) ask(
+	ctx context.Context, t openTicket, do func(context.Context, coupon.Coupon, []order.Order) []error,
+) error {
+	for try := 1; ; try++ {
+		orders, err := p.ordersOf(ctx, []openTicket{t})
+		if err != nil {
+			return err
+		}
+		err = do(ctx, p.sale, orders)[0]
+		switch {
+		case errors.Is(err, coupon.ErrSoldOut) && try == 1:
+			// Another drawer may have taken the last unit for this ticket a moment ago: then the next
+			// answer says so.
+			continue
+		case errors.Is(err, order.ErrDuplicate), errors.Is(err, order.ErrCommitUnknown), errors.Is(err, order.ErrVoided):
+			return nil // its row is on its way, or there
+		case errors.Is(err, order.ErrLimitReached), errors.Is(err, order.ErrCooldown), errors.Is(err, order.ErrKeyReused):
+			if err := p.rows.Void(ctx, orders[0]); !errors.Is(err, order.ErrDuplicate) {
+				return err
+			}
+			return nil
+		case errors.Is(err, order.ErrBusy): // an earlier call is at a sibling, or its entry is
+			return errLater
+		case errors.Is(err, order.ErrStaleEpoch):
+			p.sales.Forget(p.sale.ID)
+			return err
+		}
+		return err
 	}
 }

@@ -33,6 +33,14 @@ func onBoth(t *testing.T, test func(t *testing.T, s shop)) {
 	shoptest.OnBoth(t, func(t *testing.T, s *shoptest.Shop) { test(t, shop{s}) })
 }
 
+// Sell publishes a coupon as an instance in lottery mode does.
+func (s shop) Sell(t *testing.T, units int64, limit int) coupon.Coupon {
+	t.Helper()
+	c := s.Shop.Sell(t, units, limit)
+	require.NoError(t, lottery.MakeDraw(t.Context(), s.DB, c.ID))
+	return c
+}
+
 // open is a shop on MariaDB and Redis.
 func open(t *testing.T) shop {
 	t.Helper()

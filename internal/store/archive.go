@@ -45,7 +45,7 @@ func (s *Store) Archive(ctx context.Context, couponID int64, before time.Time, m
 			return err
 		}
 		var err error
-		if done.Entrants, err = deleteDraw(ctx, db, couponID, most); err != nil {
+		if done.Entrants, err = deleteTickets(ctx, db, couponID, most); err != nil {
 			return err
 		}
 		var rows []orderRow

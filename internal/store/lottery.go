@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"gorm.io/gorm"
@@ -20,13 +21,18 @@ type drawRow struct {
 	Entrants int64
 	Winners  int64
 	LastRank string
+
+	DecidedRanks int
+	Archived     bool // its tickets are deleted, or will be
 }
 
 func (drawRow) TableName() string { return "lottery_draws" }
 
 func (r drawRow) draw() (lottery.Draw, error) {
 	seed, err := hex.DecodeString(r.Seed)
-	d := lottery.Draw{CouponID: r.CouponID, Seed: seed, Entrants: r.Entrants, Winners: r.Winners, LastRank: r.LastRank}
+	d := lottery.Draw{
+		CouponID: r.CouponID, Seed: seed, Entrants: r.Entrants, Winners: r.Winners, LastRank: r.LastRank, DecidedRanks: r.DecidedRanks,
+	}
 	if r.BegunAt != nil {
 		d.BegunAt = r.BegunAt.UTC()
 	}
@@ -53,21 +59,29 @@ func (r entrantRow) order() order.Order {
 }
 
 // Draw implements lottery.Draws.
-func (s *Store) Draw(ctx context.Context, couponID int64, seed []byte) (lottery.Draw, error) {
+func (s *Store) Draw(ctx context.Context, couponID int64) (lottery.Draw, error) {
 	var rows []drawRow
-	if err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error; err != nil {
+	err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error
+	switch {
+	case err != nil:
 		return lottery.Draw{}, wrap(err, "read the draw of coupon %d", couponID)
-	}
-	if len(rows) == 0 {
-		row := drawRow{CouponID: couponID, Seed: hex.EncodeToString(seed)}
-		if err := s.write.WithContext(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
-			return lottery.Draw{}, wrap(err, "make the draw of coupon %d", couponID)
-		}
-		if err := s.write.WithContext(ctx).Where("coupon_id = ?", couponID).Find(&rows).Error; err != nil || len(rows) == 0 {
-			return lottery.Draw{}, wrap(err, "read the draw of coupon %d", couponID) // of another instance, perhaps
-		}
+	case len(rows) == 0:
+		return lottery.Draw{}, order.ErrNotFound
 	}
 	return rows[0].draw()
+}
+
+// MakeDraw implements lottery.Draws.
+func (s *Store) MakeDraw(ctx context.Context, couponID int64, seed []byte) (lottery.Draw, error) {
+	d, err := s.Draw(ctx, couponID)
+	if !errors.Is(err, order.ErrNotFound) {
+		return d, err
+	}
+	row := drawRow{CouponID: couponID, Seed: hex.EncodeToString(seed)}
+	if err := s.write.WithContext(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
+		return lottery.Draw{}, wrap(err, "make the draw of coupon %d", couponID)
+	}
+	return s.Draw(ctx, couponID) // another instance may have made it
 }
 
 // enterSQL writes a ticket while the draw has not begun, which it keeps from beginning meanwhile: a draw
@@ -119,9 +133,10 @@ func (s *Store) Begin(ctx context.Context, couponID int64, now time.Time) error 
 	return wrap(err, "begin the draw of coupon %d", couponID)
 }
 
-// EntrantIDs implements lottery.Draws.
+// EntrantIDs implements lottery.Draws. A page is a short range of the primary key, so it needs none of the few
+// connections that audits have for minutes.
 func (s *Store) EntrantIDs(ctx context.Context, couponID, after int64, limit int) (users []int64, err error) {
-	err = s.bulk.WithContext(ctx).Model(&entrantRow{}).Where("coupon_id = ? AND user_id > ?", couponID, after).
+	err = s.write.WithContext(ctx).Model(&entrantRow{}).Where("coupon_id = ? AND user_id > ?", couponID, after).
 		Order("user_id").Limit(limit).Pluck("user_id", &users).Error
 	return users, wrap(err, "list the tickets for coupon %d", couponID)
 }
@@ -133,7 +148,7 @@ func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (ma
 	if err := db.Where("coupon_id = ? AND user_id IN ?", couponID, users).Find(&rows).Error; err != nil {
 		return nil, wrap(err, "read tickets for coupon %d", couponID)
 	}
-	tickets, err := withDecided(db, rows)
+	tickets, err := entrantsOf(db, couponID, rows)
 	all := make(map[int64]lottery.Entrant, len(tickets))
 	for _, t := range tickets {
 		all[t.Order.UserID] = t
@@ -141,30 +156,69 @@ func (s *Store) Entrants(ctx context.Context, couponID int64, users []int64) (ma
 	return all, wrap(err, "read the orders of tickets for coupon %d", couponID)
 }
 
-// withDecided returns the tickets with whether their requests have rows.
-func withDecided(db *gorm.DB, rows []entrantRow) ([]lottery.Entrant, error) {
-	requests := make([]string, len(rows))
+// entrantsOf returns tickets for a coupon with what became of them.
+func entrantsOf(db *gorm.DB, couponID int64, rows []entrantRow) ([]lottery.Entrant, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	users := make([]int64, len(rows))
 	for i, row := range rows {
-		requests[i] = row.RequestID
+		users[i] = row.UserID
 	}
 	var found []orderRow
-	if err := db.Select("request_id", "user_id", "status").Where("request_id IN ?", requests).Find(&found).Error; err != nil {
+	err := db.Select("request_id", "user_id", "status").Where("coupon_id = ? AND user_id IN ?", couponID, users).Find(&found).Error
+	if err != nil {
 		return nil, err
 	}
-	type key struct {
-		request string
-		user    int64
-	}
-	decided := make(map[key]order.Status, len(found))
+	statuses := make(map[int64]map[string]order.Status, len(rows))
 	for _, o := range found {
-		decided[key{o.RequestID, o.UserID}] = o.Status
+		if statuses[o.UserID] == nil {
+			statuses[o.UserID] = map[string]order.Status{}
+		}
+		statuses[o.UserID][o.RequestID] = o.Status
+	}
+	taken, err := takenRequests(db, couponID, rows, statuses)
+	if err != nil {
+		return nil, err
 	}
 	tickets := make([]lottery.Entrant, len(rows))
 	for i, row := range rows {
-		status := decided[key{row.RequestID, row.UserID}]
-		tickets[i] = lottery.Entrant{Order: row.order(), Decided: status != "", Void: status == order.Void}
+		tickets[i] = lottery.NewEntrant(row.order(), statuses[row.UserID], taken[row.UserID])
 	}
 	return tickets, nil
+}
+
+// takenRequests returns the users of tickets whose requests have an order of another coupon. A request that has an
+// order of this coupon is none of them.
+func takenRequests(
+	db *gorm.DB, couponID int64, rows []entrantRow, statuses map[int64]map[string]order.Status,
+) (map[int64]bool, error) {
+	requests, of := make([]string, 0, len(rows)), make(map[int64]string, len(rows))
+	for _, row := range rows {
+		if _, has := statuses[row.UserID][row.RequestID]; !has {
+			requests, of[row.UserID] = append(requests, row.RequestID), row.RequestID
+		}
+	}
+	taken := map[int64]bool{}
+	if len(requests) == 0 {
+		return taken, nil
+	}
+	var found []orderRow
+	err := db.Select("request_id", "user_id").Where("request_id IN ? AND coupon_id <> ?", requests, couponID).Find(&found).Error
+	for _, o := range found {
+		if of[o.UserID] == o.RequestID {
+			taken[o.UserID] = true
+		}
+	}
+	return taken, err
+}
+
+// Advance implements lottery.Draws.
+func (s *Store) Advance(ctx context.Context, d lottery.Draw) error {
+	err := s.write.WithContext(ctx).Model(&drawRow{}).
+		Where("coupon_id = ? AND begun_at IS NOT NULL AND ended_at IS NULL AND decided_ranks < ?", d.CouponID, d.DecidedRanks).
+		Update("decided_ranks", d.DecidedRanks).Error
+	return wrap(err, "write the progress of the draw of coupon %d", d.CouponID)
 }
 
 // End implements lottery.Draws.
@@ -174,11 +228,13 @@ func (s *Store) End(ctx context.Context, d lottery.Draw) error {
 	return wrap(err, "end the draw of coupon %d", d.CouponID)
 }
 
-// deleteDraw deletes the draw of an archived sale and up to most of its tickets, and returns how many: the
-// draw first, because an audit would miss the tickets that are gone.
-func deleteDraw(ctx context.Context, db *gorm.DB, couponID int64, most int) (int64, error) {
-	if err := db.WithContext(ctx).Where("coupon_id = ?", couponID).Delete(&drawRow{}).Error; err != nil {
-		return 0, wrap(err, "delete the draw of coupon %d", couponID)
+// deleteTickets deletes up to most tickets of an archived sale, and returns how many. The draw stays: a buyer who kept
+// the hash of its seed may ask for the seed years later. First it marks the draw, because an audit would miss the
+// tickets that are gone.
+func deleteTickets(ctx context.Context, db *gorm.DB, couponID int64, most int) (int64, error) {
+	marked := db.WithContext(ctx).Model(&drawRow{}).Where("coupon_id = ? AND NOT archived", couponID).Update("archived", true)
+	if marked.Error != nil {
+		return 0, wrap(marked.Error, "mark the draw of coupon %d", couponID)
 	}
 	var rows []entrantRow
 	err := db.WithContext(ctx).Where("coupon_id = ?", couponID).Order("user_id").Limit(most).Find(&rows).Error

@@ -28,7 +28,7 @@ type Snapshot interface {
 	// OrdersByRequest returns what became of some requests, whatever coupon they were for: id,
 	// user, coupon and status. One that has no row is left out.
 	OrdersByRequest(ctx context.Context, requests []string) (map[string]order.Order, error)
-	// Draw returns the coupon's draw, if there is one that has ended, and reads its tickets.
+	// Draw returns the coupon's draw, if there is one that has ended and still has its tickets, and reads them.
 	Draw(ctx context.Context, page func([]lottery.Entrant)) (lottery.Draw, bool, error)
 }
 
@@ -251,7 +251,7 @@ func (l *snapshot) OrdersByRequest(ctx context.Context, requests []string) (map[
 // Draw is Snapshot's.
 func (l *snapshot) Draw(ctx context.Context, page func([]lottery.Entrant)) (lottery.Draw, bool, error) {
 	var draws []drawRow
-	err := l.db.WithContext(ctx).Where("coupon_id = ? AND ended_at IS NOT NULL", l.coupon.ID).Find(&draws).Error
+	err := l.db.WithContext(ctx).Where("coupon_id = ? AND ended_at IS NOT NULL AND NOT archived", l.coupon.ID).Find(&draws).Error
 	if err != nil || len(draws) == 0 {
 		return lottery.Draw{}, false, wrap(err, "the draw")
 	}
@@ -265,7 +265,7 @@ func (l *snapshot) Draw(ctx context.Context, page func([]lottery.Entrant)) (lott
 			if read.Error != nil || len(rows) == 0 {
 				return read.Error
 			}
-			tickets, err = withDecided(db, rows)
+			tickets, err = entrantsOf(db, l.coupon.ID, rows)
 			return err
 		})
 		if err != nil {

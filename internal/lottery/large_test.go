@@ -1,0 +1,100 @@
+package lottery_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/lottery"
+	"example.com/seckill/internal/order"
+)
+
+// giveTickets writes tickets for the users 1 to n behind the store's back.
+func (s shop) giveTickets(t *testing.T, c coupon.Coupon, n int) {
+	t.Helper()
+	s.Exec(t, `INSERT INTO lottery_entrants (coupon_id, user_id, id, request_id, created_at)
+		SELECT ?, seq, 10000000 + seq, CONCAT('filled', seq), UTC_TIMESTAMP(3) FROM seq_1_to_1000000 WHERE seq <= ?`, c.ID, n)
+}
+
+// Each pass is much shorter than the whole draw takes.
+func TestRunDraws_PassesAreTooShort_DrawEnds(t *testing.T) {
+	s := open(t)
+	const tickets, units = 2000, 1000
+	c := s.Sell(t, units, 1)
+	s.giveTickets(t, c, tickets)
+	here := s.drawing("here")
+	s.Later(window)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		here.RunDraws(ctx, lottery.Schedule{
+			Every: time.Millisecond, Within: time.Millisecond, Locker: s.Locker(t, patient),
+			Known: func() []coupon.Coupon { return []coupon.Coupon{c} },
+		})
+	})
+	consuming(t, s, func() bool { return !here.DrawDue(c) }, here)
+	stop()
+	running.Wait()
+	d, err := s.DB.Draw(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Equal(t, []int64{tickets, units}, []int64{d.Entrants, d.Winners})
+	require.Equal(t, 768, d.DecidedRanks, "whole pages of decided tickets are not looked at again")
+	s.RequireConsistent(t, c, units)
+}
+
+// reads counts the tickets that a draw reads.
+type reads struct {
+	lottery.Draws
+
+	ids, tickets int
+}
+
+func (r *reads) EntrantIDs(ctx context.Context, couponID, after int64, limit int) ([]int64, error) {
+	ids, err := r.Draws.EntrantIDs(ctx, couponID, after, limit)
+	r.ids += len(ids)
+	return ids, err
+}
+
+func (r *reads) Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]lottery.Entrant, error) {
+	r.tickets += len(users)
+	return r.Draws.Entrants(ctx, couponID, users)
+}
+
+func TestRunDraw_NextPass_ReadsOnlyTheTicketsThatAreNotDecided(t *testing.T) {
+	s := open(t)
+	const tickets, units = 1200, 600
+	c := s.Sell(t, units, 1)
+	s.giveTickets(t, c, tickets)
+	orders := order.NewService(s.QueueDeps("here"))
+	counted := &reads{Draws: s.DB}
+	here := &instance{orders: orders, Service: lottery.New(lottery.Deps{
+		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Window: window, Now: s.Now,
+	})}
+	s.Later(window)
+	pass := func() (ended bool) {
+		ended, err := here.RunDraw(t.Context(), c)
+		require.NoError(t, err)
+		return ended
+	}
+	require.False(t, pass())
+	require.Equal(t, []int{tickets, 768}, []int{counted.ids, counted.tickets}, "three pages of ranks")
+	consuming(t, s, s.Drained(t, c), here)
+	counted.tickets = 0
+	require.True(t, pass(), "every winner has a row")
+	require.Equal(t, []int{tickets, 768}, []int{counted.ids, counted.tickets})
+	d, err := s.DB.Draw(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Equal(t, 512, d.DecidedRanks)
+
+	s.Exec(t, "UPDATE lottery_draws SET ended_at = NULL") // as if the instance had stopped before it wrote the end
+	counted.tickets = 0
+	here.Service = lottery.New(lottery.Deps{
+		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Window: window, Now: s.Now,
+	})
+	require.True(t, pass())
+	require.Equal(t, 256, counted.tickets, "the page behind the settled ones")
+}

@@ -1,0 +1,160 @@
+package lottery_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/seckill/internal/lottery"
+	"example.com/seckill/internal/order"
+	"example.com/seckill/internal/testing/shoptest"
+)
+
+// The workers come long after an entry of a race would be too old, and the reconciler comes before them.
+func TestDraw_WorkersComeLate_WinnersAreThoseOfTheRanks(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		const units = 5 * shards
+		c := s.Sell(t, units, 1)
+		here := s.drawing("here")
+		tickets := enter(t, here, c, users(60)...)
+		s.Later(window)
+		ended, err := here.RunDraw(t.Context(), c)
+		require.NoError(t, err)
+		require.False(t, ended)
+		n, err := s.Reconciler.Reconcile(t.Context(), c, 0)
+		require.NoError(t, err)
+		require.Zero(t, n, "holds of queued winners")
+		s.Later(window + shoptest.MaxAge + time.Hour)
+		draw(t, s, c, here)
+		requireDrawn(t, here, c, tickets, units)
+		report := s.RequireConsistent(t, c, units)
+		require.Zero(t, report.Voids)
+		o, err := here.Get(t.Context(), tickets[byRank(t, here, c, users(60))[0]].ID, byRank(t, here, c, users(60))[0])
+		require.NoError(t, err)
+		require.WithinDuration(t, s.Now().Add(shoptest.PayWithin), o.ExpiresAt, shoptest.Patient, "the whole time to pay")
+	})
+}
+
+// After the end of the sale an old entry is refused like any other.
+func TestDraw_WorkersComeAfterTheSale_RefuseOldEntries(t *testing.T) {
+	s := open(t)
+	c := s.Sell(t, shards, 1)
+	here := s.drawing("here")
+	enter(t, here, c, users(9)...)
+	s.Later(window)
+	_, err := here.RunDraw(t.Context(), c)
+	require.NoError(t, err)
+	s.Later(time.Until(c.EndsAt) + time.Minute)
+	consuming(t, s, s.Drained(t, c), here)
+	s.RequireConsistent(t, c, 0)
+}
+
+func TestDraw_WinnersAreVoid_ServesThemAgainBeforeLaterRanks(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		const units = 5 * shards
+		c := s.Sell(t, units, 1)
+		here := s.drawing("here")
+		tickets := enter(t, here, c, users(60)...)
+		s.Later(window)
+		_, err := here.RunDraw(t.Context(), c)
+		require.NoError(t, err)
+		ranks := byRank(t, here, c, users(60))
+		voided := func(user int64) {
+			found, err := s.DB.Entrants(t.Context(), c.ID, []int64{user})
+			require.NoError(t, err)
+			o := found[user].Order
+			o.ID, o.RequestID = 1_000_000+10*user+int64(found[user].Attempt), found[user].RequestID()
+			require.NoError(t, s.DB.Void(t.Context(), o))
+		}
+		for _, at := range []int{0, 7, units - 1} {
+			voided(ranks[at])
+		}
+		voided(ranks[7]) // its second attempt too
+		draw(t, s, c, here)
+		requireDrawn(t, here, c, tickets, units)
+		report := s.RequireConsistent(t, c, units)
+		require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "20 of 60 tickets drawn, 0 passed over")
+		for _, at := range []int{0, 7} {
+			want, err := here.Get(t.Context(), tickets[ranks[at]].ID, ranks[at])
+			require.NoError(t, err)
+			again, err := here.Place(t.Context(), shoptest.Request(c, ranks[at], "k"))
+			require.NoError(t, err, "the same key")
+			require.Equal(t, want.ID, again.ID)
+		}
+	})
+}
+
+// A user who bought before the draw can be given nothing more, and the draw passes over nobody by that.
+func TestDraw_WinnerHasBoughtAlready_IsVoidAndEndsTheDraw(t *testing.T) {
+	s := open(t)
+	c := s.Sell(t, 2*shards, 1)
+	here := s.drawing("here")
+	_, err := s.Service.Place(t.Context(), shoptest.Request(c, 5, "before"))
+	require.NoError(t, err)
+	enter(t, here, c, 1, 2, 3)
+	_, err = s.DB.Enter(t.Context(), order.Order{ID: 500, CouponID: c.ID, UserID: 5, RequestID: "r500", CreatedAt: time.Now()})
+	require.NoError(t, err)
+	s.Later(window)
+	draw(t, s, c, here)
+	report := s.RequireConsistent(t, c, 4)
+	require.EqualValues(t, 1, report.Voids, "it is not served again")
+	o, err := here.Get(t.Context(), 500, 5)
+	require.NoError(t, err)
+	require.Equal(t, order.Void, o.Status)
+}
+
+func TestAudit_VoidTicketBeforeOneThatWasServed_IsViolated(t *testing.T) {
+	s := open(t)
+	c := s.Sell(t, 2*shards, 1)
+	here := s.drawing("here")
+	enter(t, here, c, users(30)...)
+	s.Later(window)
+	draw(t, s, c, here)
+	s.RequireConsistent(t, c, 2*shards)
+	s.Exec(t, "UPDATE orders SET status = 'void', slot = NULL WHERE user_id = ?", byRank(t, here, c, users(30))[0])
+	report, err := s.Auditor.Audit(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.Contains(t, report.Violations[len(report.Violations)-1], "I12: a draw is served in the order of its ranks: "+
+		"8 of 30 tickets drawn, 1 passed over, 8 of 30 noted")
+}
+
+func TestNewEntrant_RowsOfTheUser_NamesTheAttempt(t *testing.T) {
+	ticket := order.Order{CouponID: 7, RequestID: "k"}
+	for name, test := range map[string]struct {
+		rows   map[string]order.Status
+		taken  bool
+		want   lottery.Entrant
+		id     string
+		passed bool // with a limit of 1
+	}{
+		"no row": {id: "k", want: lottery.Entrant{Attempt: 1}, passed: true},
+		"order":  {rows: map[string]order.Status{"k": order.Paid}, id: "k", want: lottery.Entrant{Attempt: 1, Sold: true}},
+		"void":   {rows: map[string]order.Status{"k": order.Void}, id: "k-7-2", want: lottery.Entrant{Attempt: 2, Void: true}, passed: true},
+		"void and order": {
+			rows: map[string]order.Status{"k": order.Void, "k-7-2": order.Expired}, id: "k-7-2",
+			want: lottery.Entrant{Attempt: 2, Sold: true},
+		},
+		"key of another coupon": {taken: true, id: "k-7-2", want: lottery.Entrant{Attempt: 2}, passed: true},
+		"another order":         {rows: map[string]order.Status{"x": order.Paid, "y": order.Void}, id: "k", want: lottery.Entrant{Attempt: 1, Others: 1}, passed: true},
+		"void beside another order": {
+			rows: map[string]order.Status{"x": order.Paid, "k": order.Void}, id: "k-7-2",
+			want: lottery.Entrant{Attempt: 2, Void: true, Others: 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := lottery.NewEntrant(ticket, test.rows, test.taken)
+			require.Equal(t, test.id, got.RequestID())
+			require.Equal(t, test.passed, got.PassedOver(1))
+			got.Order = order.Order{}
+			require.Equal(t, test.want, got)
+		})
+	}
+	gone := map[string]order.Status{"k": order.Void}
+	for range 8 {
+		gone[lottery.NewEntrant(ticket, gone, false).RequestID()] = order.Void
+	}
+	e := lottery.NewEntrant(ticket, gone, false)
+	require.True(t, e.Decided(1), "it is given up")
+	require.True(t, e.PassedOver(1))
+}
