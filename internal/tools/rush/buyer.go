@@ -20,6 +20,11 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 		r.look(work, t)
 		return
 	}
+	r.buy(ctx, work, t)
+}
+
+// buy is tap without the count of the tap.
+func (r *run) buy(ctx, work context.Context, t tap) {
 	q := request{
 		method: http.MethodPost,
 		path:   r.prefix + "/api/v1/coupons/" + r.Coupon + "/orders",
@@ -34,7 +39,7 @@ func (r *run) tap(ctx, work context.Context, t tap) {
 			r.acknowledge(ctx, work, t, a.order)
 			return
 		case inDoubt:
-			if try == 1 {
+			if try == 1 && !t.lost {
 				r.countQueued()
 			}
 			if place := r.pollPath(a); place != "" {

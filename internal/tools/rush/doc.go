@@ -10,7 +10,8 @@
 //
 //	tap ─▶ POST /coupons/{id}/orders ──┬─ 201 ──────────────▶ accepted ─▶ pay or cancel, maybe
 //	        ▲   (Idempotency-Key)      ├─ 202 ─▶ poll Location ─┬─ order ▶ accepted
-//	        │                          │        (30 s at most)  ├─ void, 404 ▶ refused
+//	        │                          │        (30 s at most)  ├─ void ▶ refused
+//	        ├──────────── once ────────│────────────────────────├─ 404: lost with Redis
 //	        │                          │                        └─ neither ▶ failed, a violation
 //	        │                          ├─ sold_out, limit_reached, … ▶ refused, by code
 //	        │   same key, Retry-After, ├─ busy, overloaded, … ─┐

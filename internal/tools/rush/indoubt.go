@@ -29,6 +29,13 @@ func (r *run) pollInDoubt(ctx, work context.Context, t tap, place string, after 
 			r.acknowledge(ctx, work, t, a.order)
 			return
 		case refused:
+			if a.status == http.StatusNotFound && r.Keys && !r.permits && !t.lost {
+				// The server has lost the request with Redis. The contract lets the buyer repeat it with its key.
+				t.lost, t.late = true, true
+				r.countRepeat()
+				r.buy(ctx, work, t)
+				return
+			}
 			r.countRefusal(v.name, r.arrival(t))
 			return
 		case inDoubt, retryable, unknown, broken: // not a final answer

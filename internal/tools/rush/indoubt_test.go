@@ -99,6 +99,34 @@ func TestA202ThatBecomesARefusal(t *testing.T) {
 	}
 }
 
+func TestPollInDoubt_NotFound_RepeatsTheRequestOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost     int32 // so many polls are answered 404
+		accepted int
+		refused  map[string]int
+	}{
+		"Redis has lost the first request":  {1, 1, map[string]int{}},
+		"Redis has lost the second one too": {2, 0, map[string]int{"not_found": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, &fakeServer{stock: 5})
+			var polls atomic.Int32
+			queuing(s, 0, func(w http.ResponseWriter, _ sold) bool {
+				lost := polls.Add(1) <= test.lost
+				if lost {
+					refuse(w, 404, "not_found", "")
+				}
+				return lost
+			})
+			s.report = func(in *auditReport, _ int) { in.Orders = test.accepted }
+			rep := s.rush(t, Options{Users: 1, Keys: true})
+			require.Equal(t, test.accepted, rep.Accepted)
+			require.Equal(t, test.refused, rep.Refused)
+			require.Equal(t, []int{1, 1}, []int{rep.Queued, rep.Repeats})
+		})
+	}
+}
+
 func TestA202ThatIsNeverSettledIsAViolation(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	queuing(s, 1<<30, nil)

@@ -47,6 +47,7 @@ type tap struct {
 
 	together *together // the buyer's taps at once; nil: it is the only one
 	late     bool      // the worker has gone on without it
+	lost     bool      // the server has lost its request once
 }
 
 // Run sends all buyers and returns the report.
