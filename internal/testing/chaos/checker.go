@@ -72,9 +72,16 @@ func (r *round) endDoubt(ctx context.Context, w *purchase) {
 	place := w.place
 	for last := r.doubted().Add(r.bound); ; {
 		a := r.ask(ctx, r.env.pick(), http.MethodGet, place, w.token, "", "")
-		if a.status == http.StatusNotFound || a.status == http.StatusOK && !a.open() {
+		if a.status == http.StatusOK && !a.open() {
 			r.ended(ctx, w, a)
 			return
+		}
+		if a.status == http.StatusNotFound {
+			if place = r.repeatLost(ctx, w); place == "" {
+				return
+			}
+			last = time.Now().Add(r.bound)
+			continue
 		}
 		if time.Now().After(last) {
 			r.rec.problem("user %d was answered 202, and %s after that and the last fault %s is neither an order nor a refusal (%d %s)",
@@ -85,6 +92,24 @@ func (r *round) endDoubt(ctx context.Context, w *purchase) {
 			return
 		}
 	}
+}
+
+// repeatLost repeats a request that the server has lost with Redis, with its key, as the contract says. It returns the
+// place of the new 202, or "" if the request has ended.
+func (r *round) repeatLost(ctx context.Context, w *purchase) (place string) {
+	r.rec.mu.Lock()
+	again := w.lost
+	w.lost, w.place = true, ""
+	r.rec.mu.Unlock()
+	if again {
+		r.rec.problem("user %d repeated a request that was not found, and its place is not found again", w.user)
+		return ""
+	}
+	until := time.Now().Add(insistFor)
+	if !r.insist(ctx, w, func() time.Time { return until }) {
+		r.rec.problem("user %d repeated a request that was not found, and got no answer", w.user)
+	}
+	return r.rec.placeOf(w)
 }
 
 // rest blocks until the stores and the program's own audit show that nothing is on its way. It returns the state
@@ -208,7 +233,7 @@ func (r *round) checkWhole(t storeState) {
 		r.rec.problemLocked("the epoch was %d and is %d, and nothing was lost", r.epoch, t.epoch)
 	}
 	for _, w := range r.wishes {
-		if w.gone {
+		if w.gone || w.lost {
 			r.rec.problemLocked("a request of user %d was given up, and nothing was lost", w.user)
 		}
 	}

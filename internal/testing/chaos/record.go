@@ -20,6 +20,7 @@ type purchase struct {
 	since time.Time // when that was asked
 	late  bool      // an answer took as long as a commit may: its order may have been given up for that
 	place string    // of a 202 that is not ended
+	lost  bool      // its place was not found: the server has lost the request with Redis
 	told  time.Time // when that was answered
 
 	permits sync.Mutex

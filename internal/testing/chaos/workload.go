@@ -215,7 +215,7 @@ func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	}
 	c.rec.mu.Lock()
 	w.place = ""
-	void := a.order.Status == "void" || a.status == http.StatusNotFound
+	void := a.order.Status == "void"
 	if void {
 		w.gone, w.since = true, a.asked
 	}
