@@ -63,7 +63,7 @@ func (s *sale) buyOthers(ctx context.Context) latencies {
 				return
 			}
 			began := time.Now()
-			url := s.program.URL + "/api/v1/coupons/" + s.other + "/orders"
+			url := s.otherURL + "/api/v1/coupons/" + s.other + "/orders"
 			status, _, err := servers.Ask(context.WithoutCancel(ctx), client, http.MethodPost, url, signed, "")
 			took := time.Since(began)
 			mu.Lock()

@@ -39,6 +39,7 @@ var phases = append([]phase{
 	{name: "expiry", audited: true, prepare: (*sale).overdue, play: (*sale).expire},
 	{name: "end", play: (*sale).end},
 	{name: "archive", audited: true, prepare: (*sale).growOld, play: (*sale).archive},
+	{name: "draw", first: true, prepare: (*sale).giveTickets, play: (*sale).draw},
 	{name: referencePhase, first: true, play: (*sale).writeReference},
 }, manyPhases...)
 

@@ -31,10 +31,13 @@ type sale struct {
 	raw      *sql.DB       // fills in
 	settings []string
 	program  *servers.Program
-	admin    string // token
+	drawer   *servers.Program // an instance of order.queue_order lottery; nil before the draw
+	admin    string           // token
 	coupon   string
+	drawn    string                 // the coupon of the draw
 	watched  atomic.Pointer[string] // the coupon, once it is there, for the watch of a phase
-	other    string                 // the coupon that sells on
+	other    string                 // the coupon that sells on,
+	otherURL string                 // at this instance
 	sold     bool                   // the sale was played or filled in
 	ended    bool
 	first    int64 // the next buyer of the other coupon
@@ -92,6 +95,7 @@ func (s *sale) serve(ctx context.Context) (err error) {
 		return err
 	}
 	s.OnClose(s.program.Stop)
+	s.otherURL = s.program.URL
 	s.other, err = s.publish(ctx, 10_000_000)
 	return err
 }

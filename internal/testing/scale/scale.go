@@ -1,8 +1,10 @@
 // Package scale plays a sale of many buyers end to end, on real servers and with the
 // program as it is shipped, and measures the cost of each phase:
 //
-//	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive ─▶ reference
+//	calm ─▶ sale ─▶ audit ─▶ migration ─▶ publication ─▶ restore ─▶ settling ─▶ expiry ─▶ end ─▶ archive ─▶ draw ─▶ reference
 //	  └──────────────────── another coupon sells on, and tells how long its orders take ────────────────┘
+//
+// The draw is one of another coupon, with a ticket for every buyer, by a second instance of the program.
 //
 // It is played for half of the buyers, for all of them, and for half of them again, each time on fresh stores.
 // A machine that is shared is quicker in one minute than in another, so the whole is compared with the mean of

@@ -74,6 +74,7 @@ func TestASmallSaleIsPlayedFromItsBeginToTheArchive(t *testing.T) {
 	require.Equal(t, map[string]int64{
 		"calm": 0, "sale": 1000, "audit": audits * 1000, "migration": 1000, "publication": 1000, "restore": 1000, "settling": 20, "expiry": 500, "end": 1000,
 		"archive":          1010, // with the holds that were committed
+		"draw":             1000,
 		"reference":        1000,
 		"many-publication": 12, "many-sale": 36, "many-idle": 12, "many-restore": 12, "many-failover": 12, "many-reconcile": 12,
 		"many-queue": 12, "many-audit": 12,

@@ -59,8 +59,14 @@ func (s *sale) watch(ctx context.Context) (*watch, error) {
 	return w, nil
 }
 
-// pids are the program, Redis and the database.
-func (s *sale) pids() [3]int { return [3]int{s.program.PID(), s.Redis.PID(), s.MariaDB.PID()} }
+// pids are the program, Redis and the database, and the instance that draws once it runs.
+func (s *sale) pids() []int {
+	all := []int{s.program.PID(), s.Redis.PID(), s.MariaDB.PID()}
+	if s.drawer != nil {
+		all = append(all, s.drawer.PID())
+	}
+	return all
+}
 
 func (s *sale) used() (all time.Duration, err error) {
 	for _, pid := range s.pids() {
@@ -77,12 +83,13 @@ func (w *watch) stop(ctx context.Context, r *Row) error {
 	used, err := w.used()
 	r.CPU += used - w.cpu
 	r.Foreign = useOfMachine().foreign(w.machine, r.CPU)
-	var peak [3]int64
+	peak := make([]int64, len(w.pids()))
 	for i, pid := range w.pids() {
 		one, failed := servers.PeakMemory(pid)
 		peak[i], err = one, errors.Join(err, failed)
 	}
-	r.Memory = Memory{Program: max(r.Memory.Program, peak[0]), Redis: peak[1], Database: peak[2]}
+	program := max(peak[0], slices.Max(append(peak[3:], 0)))
+	r.Memory = Memory{Program: max(r.Memory.Program, program), Redis: peak[1], Database: peak[2]}
 	r.RowHeld, r.Others = w.rowHeld, w.others.summary()
 	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
