@@ -21,7 +21,30 @@ type idleShards struct {
 	checks  map[int64]int
 }
 
-func (s *idleShards) Servers(context.Context) string { return s.servers }
+func (s *idleShards) Servers(context.Context) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.servers
+}
+
+// forget begins to count again.
+func (s *idleShards) forget(servers string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.checks)
+	s.servers = servers
+}
+
+// count returns how many checks there were of all coupons and of one, and the least of any coupon.
+func (s *idleShards) count(coupons, one int64) (all, of, least int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	least = int(coupons)
+	for id := int64(1); id <= coupons; id++ {
+		all, least = all+s.checks[id], min(least, s.checks[id])
+	}
+	return all, s.checks[one], least
+}
 
 func (s *idleShards) Asked() map[int64]bool { return s.sold }
 
@@ -75,26 +98,20 @@ func TestRunRestorer_IdleFleet_SharesTheChecks(t *testing.T) {
 			s := NewService(Deps{Loader: loader, Shards: shards, Log: slog.New(slog.DiscardHandler)})
 			running.Go(func() { s.RunRestorer(ctx, time.Second, func(int, error) {}) })
 		}
-		// counted returns how many checks there were in ten ticks: of all coupons, of the one that is sold, and the least
-		// of any coupon.
-		counted := func() (all, sold, least int) {
-			clear(shards.checks)
+		// counted counts the checks of ten ticks.
+		counted := func(servers string) (all, sold, least int) {
+			shards.forget(servers)
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
-			least = coupons
-			for id := int64(1); id <= coupons; id++ {
-				all, least = all+shards.checks[id], min(least, shards.checks[id])
-			}
-			return all, shards.checks[7], least
+			return shards.count(coupons, 7)
 		}
 		time.Sleep(2500 * time.Millisecond) // the first looks check everything
 		synctest.Wait()
-		all, sold, least := counted()
+		all, sold, least := counted("a")
 		require.Equal(t, 10, sold, "the coupon that is sold is checked at each tick, by one instance")
 		require.Equal(t, 1, least)
 		require.Equal(t, coupons-1+10, all, "the instances do not repeat each other's checks")
-		shards.servers = "b"
-		_, _, least = counted()
+		_, _, least = counted("b")
 		require.Equal(t, instances+1, least, "each instance checks everything on the new server")
 		stop()
 		running.Wait()

