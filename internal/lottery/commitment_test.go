@@ -130,3 +130,31 @@ func TestGet_OneKeyForTicketsOfTwoCoupons_ShowsEachItsOwn(t *testing.T) {
 		}
 	})
 }
+
+// The ticket is the answer to its request, also when nobody gets another one.
+func TestPlace_KeyOfATicket_ShowsItWhateverRefusesOthers(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		for name, refuse := range map[string]func(t *testing.T, c coupon.Coupon){
+			"the draw has begun": func(t *testing.T, c coupon.Coupon) { require.NoError(t, s.DB.Begin(t.Context(), c.ID, s.Now())) },
+			"the sale has ended": func(t *testing.T, c coupon.Coupon) {
+				_, err := s.Coupons.Patch(t.Context(), c.ID, coupon.Change{End: true})
+				require.NoError(t, err)
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := s.Sell(t, shards, 1)
+				one := s.drawing("a")
+				r := order.Request{CouponID: c.ID, UserID: 7, Key: "k"}
+				ticket := place(t, one, r, lottery.Entered)
+				refuse(t, c)
+				_, err := one.Place(t.Context(), order.Request{CouponID: c.ID, UserID: 8, Key: "k"})
+				require.Error(t, err)
+				_, err = one.Place(t.Context(), order.Request{CouponID: c.ID, UserID: 7, Key: "another"})
+				require.Error(t, err)
+				again, err := s.drawing("b").Place(t.Context(), r)
+				require.NoError(t, err)
+				require.Equal(t, ticket.ID, again.ID)
+			})
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/seckill/internal/coupon"
@@ -19,15 +20,30 @@ func (s *Service) drawsAt(sale coupon.Coupon) time.Time {
 // service places the order.
 func (s *Service) Place(ctx context.Context, r order.Request) (order.Order, error) {
 	o, err := s.orders.PlaceWith(ctx, r, s.enter)
-	if r.Key == "" || !errors.Is(err, order.ErrVoided) {
+	if r.Key == "" || err == nil || isOneOf(err, order.ErrCommitUnknown, order.ErrUnavailable, order.ErrKeyReused) {
 		return o, err
 	}
-	// The ticket of the request may have an order by a later attempt.
+	// The request may have a ticket, and the ticket an order by a later attempt.
 	found, ticket, ferr := s.orderOfUser(ctx, r.CouponID, r.UserID)
-	if ferr != nil || ticket.Order.RequestID != order.RequestID(r) || !ticket.Sold {
-		return o, errors.Join(err, ferr)
+	switch {
+	case ferr != nil:
+		return order.Order{}, ferr
+	case ticket.Order.RequestID != order.RequestID(r):
+		return o, err
+	case ticket.Sold:
+		return found, nil
+	case errors.Is(err, order.ErrVoided):
+		return o, err
 	}
-	return found, nil
+	shown, err := s.Get(ctx, ticket.Order.ID, r.UserID)
+	if err == nil && (shown.Status == NotDrawn || shown.Status == order.Void) {
+		return order.Order{}, fmt.Errorf("%w: its ticket was not drawn", order.ErrVoided)
+	}
+	return shown, err
+}
+
+func isOneOf(err error, these ...error) bool {
+	return slices.ContainsFunc(these, func(one error) bool { return errors.Is(err, one) })
 }
 
 // orderOfUser returns the user's ticket for a coupon, and the order of the ticket if it has one.
