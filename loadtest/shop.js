@@ -48,7 +48,7 @@ const audited = Object.fromEntries(['clean', 'settled', 'oversold', 'duplicates'
 // codes are the refusals of the API; one that is not among them is a failure.
 const codes = [
   'sold_out', 'not_drawn', 'limit_reached', 'cooldown', 'busy', 'not_started', 'rate_limited', 'overloaded', 'void',
-  'bad_request', 'unauthenticated', 'forbidden', 'not_found', 'method_not_allowed', 'too_large', 'unsupported_media_type',
+  'bad_request', 'unauthenticated', 'forbidden', 'not_found', 'method_not_allowed', 'too_large', 'unsupported_media_type', 'wrong_host',
   'purchase_token_required', 'purchase_token_invalid', 'purchase_token_expired', 'proof_rejected',
   'conflict', 'ended', 'key_reused', 'not_loaded', 'unavailable', 'in_doubt', 'internal',
 ];

@@ -3,6 +3,7 @@ package order_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,18 +109,18 @@ func shardKey(c coupon.Coupon, shard int, name string) string { return shoptest.
 type old struct {
 	order.Sales
 	c      coupon.Coupon
-	forgot int
+	forgot atomic.Int64
 }
 
 func (o *old) Get(ctx context.Context, id int64) (coupon.Coupon, error) {
-	if o.forgot > 0 {
+	if o.forgot.Load() > 0 {
 		return o.Sales.Get(ctx, id)
 	}
 	return o.c, nil
 }
 
 func (o *old) Forget(id int64) {
-	o.forgot++
+	o.forgot.Add(1)
 	o.Sales.Forget(id)
 }
 

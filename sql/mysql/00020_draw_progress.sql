@@ -2,8 +2,9 @@
 -- the columns. It looks at all ranks in each pass, and its seckill archive deletes the row of the draw.
 
 -- +goose Up
+-- decided_ranks are the tickets, from the smallest rank on, that are decided. archived: their rows are deleted.
 ALTER TABLE lottery_draws
-  ADD COLUMN decided_ranks BIGINT  NOT NULL DEFAULT 0,     -- tickets, from the smallest rank on, that are decided
-  ADD COLUMN archived      BOOLEAN NOT NULL DEFAULT FALSE; -- seckill archive deletes the tickets
+  ADD COLUMN decided_ranks BIGINT  NOT NULL DEFAULT 0,
+  ADD COLUMN archived      BOOLEAN NOT NULL DEFAULT FALSE;
 
 -- +goose Down
