@@ -194,6 +194,7 @@ func sessions(ctx context.Context, db *sql.DB, is map[string]string, need int, s
 	if mine > 0 && mine-ours < most-used {
 		most, used, of, remedy = mine, ours, "max_user_connections of the account", "lower mysql.max_open or raise the account's limit"
 	}
-	say(room(int64(need), used, most), "connections", fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need), remedy)
+	about := fmt.Sprintf("%s is %d, %d are open, an instance needs up to %d", of, most, used, need)
+	say(room(int64(need), used, most), "connections", about, remedy)
 	return nil
 }

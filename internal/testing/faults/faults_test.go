@@ -231,7 +231,8 @@ func TestNoOrdinaryBuildHasPoints(t *testing.T) {
 func TestBackend_EveryBackend_KeepsItsInterfaces(t *testing.T) {
 	for _, b := range []lock.Backend{
 		(*redislock.Backend)(nil), (*redlock.Backend)(nil), (*mysqllock.LeaseRow)(nil), (*etcdlock.Backend)(nil),
-		(*zklock.Backend)(nil), nolock.Backend{},
+		(*zklock.Backend)(nil),
+		nolock.Backend{},
 	} {
 		with := (&Points{}).Backend(b)
 		for name, implements := range map[string]func(any) bool{
