@@ -263,11 +263,11 @@ func (c *workerPool) beginAlone(ctx context.Context, e Entry) {
 	})
 }
 
-// acquireSlots blocks until a quarter of the slots are free and acquires all that are, so that
-// entries are fetched many at a time. It returns 0 if ctx has ended.
+// acquireSlots blocks until half of the slots are free and acquires all that are, so that
+// entries are fetched many at a time: small batches need more transactions. It returns 0 if ctx has ended.
 func (c *workerPool) acquireSlots(ctx context.Context) (n int) {
 	for ctx.Err() == nil {
-		if n < max(1, c.Concurrency/4) {
+		if n < max(1, c.Concurrency/2) {
 			select {
 			case <-c.slots:
 				n++
