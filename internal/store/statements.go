@@ -102,7 +102,7 @@ var raiseFenceSQL = map[dialect]string{
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = CASE WHEN excluded.fence >= fence THEN excluded.fence END",
 }
 
-// upsertFenceSQL is fence's statement, but for its rows.
+// upsertFenceSQL raises fences, and leaves a larger one as it is.
 var upsertFenceSQL = map[dialect]string{
 	mysqlDialect:  " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, VALUES(fence))",
 	sqliteDialect: " ON CONFLICT (user_id) DO UPDATE SET fence = MAX(fence, excluded.fence)",
