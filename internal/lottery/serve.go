@@ -138,9 +138,11 @@ func (p *pass) openTickets(ctx context.Context, page []ranked) (open []openTicke
 // serveOpen queues open tickets of a page, in the order of their ranks, and returns how many, from the first, are
 // queued.
 func (p *pass) serveOpen(ctx context.Context, open []openTicket) (n int, err error) {
-	before := slices.IndexFunc(open, func(t openTicket) bool { return p.served+t.at >= p.ranking.served })
-	if before < 0 {
-		before = len(open)
+	before := 0 // the tickets up to here were served before: by this instance, or by another one if an attempt is void
+	for i, t := range open {
+		if p.served+t.at < p.ranking.served || t.Void {
+			before = i + 1
+		}
 	}
 	if n, err = p.serveAgain(ctx, open[:before]); n < before || err != nil {
 		return n, err
