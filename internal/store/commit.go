@@ -68,7 +68,7 @@ func (c *Committer) Place(ctx context.Context, all []*order.Attempt) {
 		switch {
 		case !errors.Is(a.Err, errRetry):
 		case len(all) == 1:
-			a.Err = c.store.placeAlone(ctx, a)
+			c.commitAlone(ctx, a)
 		default:
 			a.Err = fmt.Errorf("%w: %w", order.ErrAlone, a.Err)
 		}
@@ -141,6 +141,15 @@ func (c *Committer) failAfterPanic(all []*order.Attempt) {
 	c.store.log.Error("commit panicked", "orders", len(all), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 	for _, a := range unrefused(all) {
 		a.Err = fmt.Errorf("%w: the commit panicked", order.ErrCommitUnknown)
+	}
+}
+
+// commitAlone commits one attempt statement by statement.
+func (c *Committer) commitAlone(ctx context.Context, a *order.Attempt) {
+	began := time.Now()
+	a.Err = c.store.placeAlone(ctx, a)
+	if a.Err == nil && c.o.OnCommit != nil {
+		c.o.OnCommit(1, time.Since(began))
 	}
 }
 

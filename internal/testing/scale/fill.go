@@ -43,7 +43,7 @@ func (s *sale) sellBefore(ctx context.Context, p phase) (string, error) {
 	if s.coupon, err = s.announce(ctx, s.units()); err != nil {
 		return "", err
 	}
-	s.watched.Store(&s.coupon)
+	s.watched.Store(new(s.coupon))
 	const insert = `INSERT INTO orders
 		(id, coupon_id, user_id, slot, status, price_cents, request_id, shard, fence, created_at, expires_at)
 		SELECT n.seq, ?, n.seq, 1, 'pending', 199, CONCAT('filled:', LPAD(n.seq, 34, '0')), 0, 1,

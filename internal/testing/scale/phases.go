@@ -69,7 +69,7 @@ func (s *sale) sell(ctx context.Context, r *Row) (err error) {
 	if s.coupon, err = s.publish(ctx, s.units()); err != nil {
 		return err
 	}
-	s.watched.Store(&s.coupon)
+	s.watched.Store(new(s.coupon))
 	return s.rush(ctx, r)
 }
 
