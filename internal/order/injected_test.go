@@ -177,7 +177,8 @@ func fault(t *testing.T, err error) {
 func placed(t *testing.T, x *scene, told answer) {
 	t.Helper()
 	again, err := x.s.Place(t.Context(), x.wish())
-	if errors.Is(err, order.ErrBusy) { // a sibling's unit: only the reconciler knows whose
+	// The unit may be a sibling's, or the outcome still open. The reconciler ends both.
+	if errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrCommitUnknown) {
 		_, err = x.s.Reconcile(t.Context(), x.c, 0)
 		require.NoError(t, err)
 		again, err = x.s.Place(t.Context(), x.wish())
