@@ -53,7 +53,7 @@ func spread(couponID int64, shards, masters int) []int {
 	return n
 }
 
-// How the shards of a coupon spread over the masters, for a thousand coupons. docs/PERFORMANCE.md
+// How the shards of a coupon spread over the masters, for a thousand coupons. docs/CAPACITY.md
 // has the table, and why 1, 2 and 4 masters come out even.
 func TestTheShardsOfEveryCouponAreSpreadOverTheMasters(t *testing.T) {
 	for _, want := range []struct {
