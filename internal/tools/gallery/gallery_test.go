@@ -73,9 +73,11 @@ func TestEveryPickIsAMutantAndThereIsOneOfEach(t *testing.T) {
 	assert.Greater(t, tested*10, len(seen)*9, "what noticed it is told of nearly all")
 
 	// What INVARIANTS.md names as breaking an invariant is shown as doing so.
-	for _, part := range regexp.MustCompile(`(?s)\*\*(I\d+)\*\*\n(.*?)\n- chaos`).FindAllStringSubmatch(string(invariants), -1) {
-		_, mutants, _ := strings.Cut(part[2], "- mutants: ")
-		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(mutants, -1) {
+	_, checks, _ := strings.Cut(string(invariants), "\n## Checks of each invariant\n")
+	rows := regexp.MustCompile(`(?m)^\| (I\d+) \|[^|]*\|([^|]*)\|[^|]*\|$`).FindAllStringSubmatch(checks, -1)
+	require.Len(t, rows, 12)
+	for _, part := range rows {
+		for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(part[2], -1) {
 			for _, found := range g.Mutants {
 				if path.Base(found.Name) == m[1] && seen[found.Name] {
 					assert.Contains(t, found.Invariants, part[1], found.Name)
