@@ -33,7 +33,7 @@ const (
 	// closedWithin is how long a shard may refuse its buyers for a slot that is moved.
 	closedWithin = time.Second
 	// beforeSlots is how long a new master must be up before it gets slots, and beforeStop how long one that has
-	// none any more must stay: docs/OPERATIONS.md tells operators so.
+	// none any more must stay: docs/MAINTENANCE.md has both times.
 	beforeSlots = 10 * time.Second
 	beforeStop  = 3 * time.Second
 )

@@ -128,7 +128,7 @@ func (b *loadBalancer) pick() string {
 	}
 }
 
-// probings are how often a load balancer asks, and a drain that is longer, as docs/OPERATIONS.md advises.
+// probings are how often a load balancer asks, and a drain that is longer, as docs/CONFIGURATION.md advises.
 var probings = []struct {
 	every, drain time.Duration
 	rate         float64 // taps per second

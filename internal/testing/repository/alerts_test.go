@@ -18,7 +18,10 @@ import (
 )
 
 // rule is one alert of configs/alerts.yml.
-type rule struct{ Alert, Expr string }
+type rule struct {
+	Alert, Expr string
+	Annotations struct{ Runbook string }
+}
 
 func rules(t *testing.T) (all []rule) {
 	t.Helper()
@@ -41,6 +44,27 @@ func TestEveryAlertFiresInItsCaseAndNoneInCalm(t *testing.T) {
 	command.Dir = root
 	said, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", said)
+}
+
+func TestAlerts_Runbook_IsASection(t *testing.T) {
+	sections := anchors(read(t, "docs/RUNBOOK.md"))
+	for _, r := range rules(t) {
+		anchor, found := strings.CutPrefix(r.Annotations.Runbook, "docs/RUNBOOK.md#")
+		if !found || !slices.Contains(sections, anchor) {
+			t.Errorf("%s: the annotation runbook is %q, and docs/RUNBOOK.md has no such section", r.Alert, r.Annotations.Runbook)
+		}
+	}
+}
+
+func TestMonitoring_Alerts_AreThoseOfTheRules(t *testing.T) {
+	var want, got []string
+	for _, r := range rules(t) {
+		want = append(want, r.Alert)
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(Seckill\\w+)`").FindAllStringSubmatch(read(t, "docs/MONITORING.md"), -1) {
+		got = append(got, m[1])
+	}
+	require.ElementsMatch(t, want, got)
 }
 
 // exported returns the names under which the program's metrics are scraped: a histogram has three.

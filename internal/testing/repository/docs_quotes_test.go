@@ -61,17 +61,15 @@ func commands(text string) []string {
 	return all
 }
 
-// The line of a log that an operator looks for is the one that the program writes.
-func TestTheRunbookQuotesTheProgram(t *testing.T) {
+// An operator searches for a log line as the program writes it.
+func TestLogLines_QuoteTheProgram(t *testing.T) {
 	var code strings.Builder
 	for path, text := range sources(t, ".go") {
 		if !strings.HasSuffix(path, "_test.go") {
 			code.WriteString(text)
 		}
 	}
-	_, rows, found := strings.Cut(read(t, "docs/OPERATIONS.md"), "\n## Log lines\n")
-	require.True(t, found)
-	rows, _, _ = strings.Cut(rows, "\n## ")
+	rows := read(t, "docs/LOG-LINES.md")
 	quoted := 0
 	for row := range strings.SplitSeq(rows, "\n") {
 		cells := strings.Split(row, "|")
@@ -81,7 +79,7 @@ func TestTheRunbookQuotesTheProgram(t *testing.T) {
 		for _, m := range ticked.FindAllStringSubmatch(cells[1], -1) {
 			quoted++
 			if !strings.Contains(code.String(), `"`+m[1]) {
-				t.Errorf("docs/OPERATIONS.md quotes %q, which the program does not say", m[1])
+				t.Errorf("docs/LOG-LINES.md quotes %q, which the program does not log", m[1])
 			}
 		}
 	}
@@ -93,7 +91,7 @@ func TestTheRunbookQuotesTheProgram(t *testing.T) {
 		}
 		for _, m := range warning.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(rows, "`"+m[1]+"`") {
-				t.Errorf("docs/OPERATIONS.md does not tell of %q, which %s logs", m[1], path)
+				t.Errorf("docs/LOG-LINES.md lacks %q, which %s logs", m[1], path)
 			}
 		}
 	}

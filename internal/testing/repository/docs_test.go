@@ -177,31 +177,16 @@ func TestTheChineseREADMEHasChinesePunctuation(t *testing.T) {
 	}
 }
 
-// operations are the words in backquotes of docs/OPERATIONS.md.
-func operations(t *testing.T) map[string]bool {
-	t.Helper()
-	words := map[string]bool{}
-	for _, m := range ticked.FindAllStringSubmatch(read(t, "docs/OPERATIONS.md"), -1) {
-		words[m[1]] = true
-	}
-	return words
-}
-
-func TestTheDocumentsKnowEveryKeyAndNoOther(t *testing.T) {
+// configs/seckill.yaml holds every key: a test of package config compares the two.
+func TestDocuments_ConfigurationKeys_Exist(t *testing.T) {
 	keys, variables, families := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, k := range config.Keys() {
 		family, _, _ := strings.Cut(k.Path, ".")
 		keys[k.Path], variables[k.Variable], variables[k.FileVariable()], families[family] = true, true, true, true
 	}
-	told := operations(t)
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !told[key] {
-			t.Errorf("docs/OPERATIONS.md does not tell of the key %s", key)
-		}
-	}
 	shape := regexp.MustCompile(`^([a-z]+)\.[a-z_]+$`)
 	for _, d := range documents(t) {
-		if d.path == "CHANGELOG.md" { // it tells of those that are gone
+		if d.path == "CHANGELOG.md" { // it names removed keys
 			continue
 		}
 		for _, m := range ticked.FindAllStringSubmatch(d.text, -1) {
@@ -224,7 +209,7 @@ func isPoint(word string) bool {
 	return strings.HasSuffix(word, ".before") || strings.HasSuffix(word, ".during") || strings.HasSuffix(word, ".after")
 }
 
-func TestTheDocumentsKnowEveryMetricAndNoOther(t *testing.T) {
+func TestDocuments_Metrics_AreAllInMonitoringAndExist(t *testing.T) {
 	there := map[string]bool{}
 	for path, text := range sources(t, ".go") {
 		if strings.HasPrefix(path, "internal/observe/metrics/") && !strings.HasSuffix(path, "_test.go") {
@@ -234,10 +219,10 @@ func TestTheDocumentsKnowEveryMetricAndNoOther(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, there)
-	told := metric.FindAllString(read(t, "docs/OPERATIONS.md"), -1)
+	told := metric.FindAllString(read(t, "docs/MONITORING.md"), -1)
 	for _, name := range slices.Sorted(maps.Keys(there)) {
 		if !slices.Contains(told, name) {
-			t.Errorf("docs/OPERATIONS.md does not tell of the metric %s", name)
+			t.Errorf("docs/MONITORING.md lacks the metric %s", name)
 		}
 	}
 	for _, d := range documents(t) {

@@ -38,7 +38,7 @@ func lookProvider() (string, error) {
 
 // StartGalera starts a Galera cluster of three nodes, of which the first is meant to take the
 // writes: a commit has reached all nodes before any client is told of it. It returns when
-// all are there. docs/OPERATIONS.md has the same as a recipe.
+// all are there. docs/FAILOVER.md has the same setup as a recipe.
 func StartGalera(ctx context.Context, dir string, settings ...Setting) (*Replicas, error) {
 	provider, err := lookProvider()
 	if err != nil {

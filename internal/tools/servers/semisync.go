@@ -14,7 +14,7 @@ const noTimeout = "18446744073709551615"
 
 // StartSemiSync starts a primary and one replica, semi-synchronous: a commit is on both disks, or on
 // its way into them, before any client sees it or is told of it. It returns when the
-// replica follows. docs/OPERATIONS.md has the same as a recipe.
+// replica follows. docs/FAILOVER.md has the same setup as a recipe.
 func StartSemiSync(ctx context.Context, dir string, settings ...Setting) (*Replicas, error) {
 	if err := sameData(ctx, dir, 2); err != nil {
 		return nil, err
