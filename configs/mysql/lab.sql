@@ -1,2 +1,2 @@
--- The lab makes databases of its own, for an experiment each, and drops them.
+-- The lab creates one database per experiment, and drops it afterwards.
 GRANT ALL ON `seckill\_lab\_%`.* TO 'seckill'@'%';
