@@ -108,6 +108,6 @@ func TestChangelog_Defaults_AreThoseOfTheProgram(t *testing.T) {
 		defaults[k.Path] = k.Default
 	}
 	for _, row := range changelogRows(t, "Changed defaults") {
-		require.Equal(t, names(row[2]), []string{defaults[names(row[0])[0]]}, row[0])
+		require.Equal(t, []string{defaults[names(row[0])[0]]}, names(row[2]), row[0])
 	}
 }
