@@ -90,7 +90,8 @@ func openCore(
 		DB: a.store, Redis: a.redis, Scripter: a.scripts, Prefix: cfg.Redis.Prefix, Locker: a.locker,
 		Exclusive: a.loadExclusively, Now: a.clock.Now, Log: log,
 		Loading: faults.Shards, Reconciler: faults.Reconciler,
-		Shards: cfg.Stock.Shards, RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown, CacheRefresh: cfg.Coupon.CacheRefresh,
+		Shards: cfg.Stock.Shards, UnitsPerShard: unitsPerShard(cfg.Order), RefusalTTL: cfg.Stock.RefusalTTL, Cooldown: cfg.Order.Cooldown,
+		CacheRefresh:  cfg.Coupon.CacheRefresh,
 		BeforePublish: makesDraws(cfg.Order, a.store),
 		OnHeartbeat:   a.writes.note, ReconcileAfter: cfg.Order.ReconcileAfter,
 	})

@@ -44,9 +44,9 @@ func ownershipError(err error) error {
 	return err
 }
 
-// checkLoaded returns an error if a newer version of the program has loaded a running sale, or one was loaded
-// over another number of shards than stock.shards: the next publication would move its stock. A sale whose
-// shards are freed has none. Whatever else is wrong with what is in Redis is mended while the program runs.
+// checkLoaded returns an error if a newer version of the program has loaded a running sale. It also returns an error if
+// a running sale has another number of shards than stock.shards, because the next loading would move its stock. A sale
+// whose shards are freed has none. The program repairs every other fault in Redis while it runs.
 func (a *App) checkLoaded(ctx context.Context) error {
 	loaded, err := a.loadedCoupons(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *App) checkLoaded(ctx context.Context) error {
 		if stock.IsNewerLayout(errs[i]) {
 			return Usage(fmt.Errorf("an older version cannot go on with what a newer one has loaded: %w", errs[i]))
 		}
-		if c.State == coupon.OnSale && c.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
+		if c.State == coupon.OnSale && c.Shards > 0 && a.cfg.Stock.Shards > 0 && c.Shards != a.cfg.Stock.Shards {
 			return Usage(fmt.Errorf("stock.shards: coupon %d is on sale over another number of shards: "+
 				"pause it first, or set the number that it has", c.ID))
 		}

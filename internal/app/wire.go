@@ -86,6 +86,15 @@ func newCommitter(cfg config.Config, db *store.Store, m *metrics.Metrics, t *tra
 	return db.Committer(o)
 }
 
+// unitsPerShard returns the most units of a coupon in one shard, or 0 without a bound. In mode queue each shard has a
+// queue of its own, and an entry of the queue has a unit. So the queue of a shard with fewer units is never full.
+func unitsPerShard(o config.Order) int64 {
+	if o.Mode == "queue" {
+		return int64(o.QueueCapacity)
+	}
+	return 0
+}
+
 // newAdmission returns the limit on concurrent orders, or nil in mode queue. In mode queue the server answers
 // a request before the commit, and workerConcurrency bounds the load.
 func newAdmission(cfg config.Config, m *metrics.Metrics) order.Admission {

@@ -125,7 +125,7 @@ type Auth struct {
 
 // Stock configures how the program splits a coupon's units.
 type Stock struct {
-	Shards     int           `key:"shards" min:"1" max:"1024"`      // counters per coupon
+	Shards     int           `key:"shards" min:"0" max:"1024"`      // counters per coupon; 0 follows its units
 	RefusalTTL time.Duration `key:"refusal_ttl" min:"1ms" max:"1s"` // maximum age of a cached refusal
 }
 
@@ -236,7 +236,7 @@ func Default() Config {
 			DialTimeout: time.Second,
 		},
 		Auth:   Auth{TokenTTL: time.Hour, MaxTokenTTL: 720 * time.Hour},
-		Stock:  Stock{Shards: 8, RefusalTTL: time.Second},
+		Stock:  Stock{RefusalTTL: time.Second},
 		Coupon: Coupon{CacheRefresh: 500 * time.Millisecond},
 		Lock:   Lock{Backend: "redis", Addrs: []string{}, Lease: 10 * time.Second, NodeTimeout: usualNodeTimeout},
 		Order: Order{

@@ -36,7 +36,7 @@ func TestWhatIsWrongInAFileIsSaidInOneLineWithoutTheValue(t *testing.T) {
 		"a key without a value":       {"auth:\n  secret:\n", ":2: auth.secret has no value"},
 		"a list in a list":            {"redis: {addrs: [[hunter2]]}", ":1: redis.addrs must be a list of plain texts"},
 		"an empty entry in a list":    {"redis: {addrs: [~]}", ":1: redis.addrs must be a list of plain texts"},
-		"words for a number":          {"stock: {shards: hunter2}", ":1: stock.shards must be a whole number from 1 to 1024"},
+		"words for a number":          {"stock: {shards: hunter2}", ":1: stock.shards must be a whole number from 0 to 1024"},
 		"a fraction for a number":     {"stock: {shards: 1.5}", "stock.shards must be a whole number"},
 		"a number beyond all bounds":  {"stock: {shards: 99999999999999999999}", "stock.shards must be a whole number"},
 		"a switch for a number":       {"stock: {shards: true}", "stock.shards must be a whole number"},

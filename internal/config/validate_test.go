@@ -33,7 +33,7 @@ func TestWhatIsRefused(t *testing.T) {
 		key    string
 		why    string
 	}{
-		"no shard":                      {func(c *config.Config) { c.Stock.Shards = 0 }, "stock.shards", "from 1 to 1024"},
+		"shards below zero":             {func(c *config.Config) { c.Stock.Shards = -1 }, "stock.shards", "from 0 to 1024"},
 		"too many shards":               {func(c *config.Config) { c.Stock.Shards = 1025 }, "stock.shards", ""},
 		"stale refusals":                {func(c *config.Config) { c.Stock.RefusalTTL = time.Second + 1 }, "stock.refusal_ttl", ""},
 		"a stale cache":                 {func(c *config.Config) { c.Coupon.CacheRefresh = time.Second + 1 }, "coupon.cache_refresh", ""},

@@ -119,7 +119,11 @@ func (s *Service) begin(ctx context.Context, c Coupon, then AfterLoad) (Coupon, 
 	if c.StateAt(s.now()) == Ended {
 		return Coupon{}, fmt.Errorf("%w: it has ended", ErrConflict)
 	}
-	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, s.shardCount, then)
+	shards := s.shardCount
+	if shards == 0 {
+		shards = s.shards.ShardsFor(ctx, c.Total)
+	}
+	l, err := s.loader.NextEpoch(ctx, c.ID, c.Epoch, shards, then)
 	if err != nil {
 		return Coupon{}, err
 	}

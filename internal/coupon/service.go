@@ -103,6 +103,8 @@ type Looks interface {
 // Shards is the half of a publication that is in Redis.
 type Shards interface {
 	Looks
+	// ShardsFor returns how many shards a coupon with that number of units needs on these servers, from 1 upwards.
+	ShardsFor(ctx context.Context, units int64) int
 	// Fill puts an epoch's stock and buyers into the shards, which stay closed. It resumes a
 	// filling that was cut off, on this instance or another. ErrConflict, and no change, if
 	// the shards have a newer epoch.
@@ -161,7 +163,7 @@ type Deps struct {
 	Announcer  Announcer
 	Exclusive  Exclusive
 	Cache      *Cache
-	ShardCount int              // shards of a new publication
+	ShardCount int              // shards of a new publication; 0 asks Shards
 	Now        func() time.Time // nil is time.Now
 	Log        *slog.Logger     // nil is slog.Default
 

@@ -32,6 +32,12 @@ type knownServers struct {
 	falls int               // how often a server had lost most of its keys
 }
 
+func (k *knownServers) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.ids)
+}
+
 // embeddedServer is the id of a server that cannot tell its own. server.lua has the same word.
 const embeddedServer = "embedded"
 

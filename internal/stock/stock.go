@@ -100,6 +100,7 @@ type Stock struct {
 	prefix   string // the start of every key and channel
 	cooldown time.Duration
 
+	unitsPerShard int64
 	unmarkTimeout time.Duration
 
 	log        *slog.Logger
@@ -134,6 +135,8 @@ type Options struct {
 	// Prefix starts the names of all keys and channels. Deployments that share a Redis need different prefixes. An
 	// empty string is DefaultPrefix.
 	Prefix string
+	// UnitsPerShard bounds how many units of a coupon ShardsFor puts into one shard. 0 leaves the bound to the servers.
+	UnitsPerShard int64
 	// Log gets a warning for each coupon in which a script ended in its middle. nil discards the warnings.
 	Log *slog.Logger
 }
@@ -150,6 +153,7 @@ func New(client redis.UniversalClient, o Options) *Stock {
 		client: client, scripter: o.Scripter, prefix: cmp.Or(o.Prefix, DefaultPrefix), cooldown: o.Cooldown, log: o.Log,
 		soldOut: newSoldOutCache(o.RefusalTTL), limited: newLimitCache(o.RefusalTTL),
 		halfMoved: halfMoved{at: map[string]struct{ first, last time.Time }{}}, unmarkTimeout: defaultUnmarkTimeout,
+		unitsPerShard: o.UnitsPerShard,
 	}
 }
 

@@ -40,7 +40,8 @@ type Options struct {
 
 	OnHeartbeat func(err error) // is told of each heartbeat, which writes into both stores; may be nil
 
-	Shards         int // of a new publication
+	Shards         int   // of a new publication; 0 follows its units
+	UnitsPerShard  int64 // see stock.Options
 	RefusalTTL     time.Duration
 	Cooldown       time.Duration // after an order was cancelled or has expired
 	CacheRefresh   time.Duration
@@ -74,6 +75,7 @@ func New(o Options) *Core {
 		o: o,
 		Stock: stock.New(o.Redis, stock.Options{
 			RefusalTTL: o.RefusalTTL, Cooldown: o.Cooldown, Scripter: o.Scripter, Prefix: o.Prefix, Log: o.Log,
+			UnitsPerShard: o.UnitsPerShard,
 		}),
 		Cache: coupon.NewCache(o.DB.Coupons(), o.CacheRefresh, o.Log),
 	}

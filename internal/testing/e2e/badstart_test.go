@@ -76,7 +76,7 @@ func TestABadStartSaysInOneLineWhatToDo(t *testing.T) {
 		"a file that is not YAML":            {args: []string{"--config", file("lock: [\n")}, code: 2, says: []string{"seckill.yaml"}},
 		"a duration without a unit":          {env: []string{"SECKILL_LOCK__LEASE=10"}, code: 2, says: []string{"lock.lease"}},
 		"a duration below zero":              {env: []string{"SECKILL_ORDER__PAYMENT_TIMEOUT=-1s"}, code: 2, says: []string{"order.payment_timeout"}},
-		"no shards at all":                   {env: []string{"SECKILL_STOCK__SHARDS=0"}, code: 2, says: []string{"stock.shards"}},
+		"fewer shards than none":             {env: []string{"SECKILL_STOCK__SHARDS=-1"}, code: 2, says: []string{"stock.shards"}},
 		"a lease shorter than two budgets":   {env: []string{"SECKILL_LOCK__LEASE=1s"}, code: 2, says: []string{"lock.lease", "order.tx_timeout"}},
 		"a lock that lets everybody in":      {env: []string{"SECKILL_LOCK__BACKEND=none"}, code: 2, says: []string{"lock.backend"}},
 		"a lock that nobody knows":           {env: []string{"SECKILL_LOCK__BACKEND=paper"}, code: 2, says: []string{"lock.backend"}},
