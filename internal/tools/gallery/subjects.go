@@ -37,7 +37,7 @@ var subjects = []subject{
 		{"testing/locktest/late-first-try-stays", ""},
 		{"testing/locktest/acquire-not-idempotent", ""},
 	}},
-	{Text{"The fence behind the lock", "锁背后的栅栏"}, []pick{
+	{Text{"The fence behind the lock", "锁背后的 fencing token"}, []pick{
 		{"order/no-fence", "I9"},
 		{"store/group-fence-not-checked", "I9"},
 		{"store/at-once-lowers-a-fence", "I9"},
@@ -136,7 +136,7 @@ var subjects = []subject{
 		{"testing/locktest/fair-release-wakes-all", ""},
 		{"testing/locktest/queue-loses-a-turn", ""},
 	}},
-	{Text{"The audit", "审计"}, []pick{
+	{Text{"The audit", "对账"}, []pick{
 		{"audit/writes-not-noticed", ""},
 		{"audit/sold-hold-counted", ""},
 		{"audit/hidden-failure", ""},

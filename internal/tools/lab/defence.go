@@ -20,7 +20,7 @@ const (
 )
 
 var lineNames = [lines]harness.Text{
-	account: text("the shards' account", "分片记账"), locking: text("the lock", "用户锁"), fencing: text("the fence", "栅栏"),
+	account: text("the shards' account", "分片记账"), locking: text("the lock", "用户锁"), fencing: text("the fence", "fencing token"),
 	index: text("the unique index", "唯一索引"), counter: text("the shards' counters", "分片计数"), update: text("the conditional update", "条件更新"),
 }
 
@@ -30,12 +30,12 @@ func without(off ...defence) harness.Text {
 	for _, l := range off {
 		en, zh = append(en, lineNames[l].EN), append(zh, lineNames[l].ZH)
 	}
-	return text("without "+strings.Join(en, " and "), "没有"+strings.Join(zh, "与"))
+	return text("without "+strings.Join(en, " and "), "没有："+strings.Join(zh, "、"))
 }
 
 // only names the one line that is left against a second order of a user.
 func only(l defence, trouble harness.Text) harness.Text {
-	return text("only "+lineNames[l].EN+" is left, "+trouble.EN, "只剩"+lineNames[l].ZH+"，"+trouble.ZH)
+	return text("only "+lineNames[l].EN+" is left, "+trouble.EN, "只剩："+lineNames[l].ZH+"，"+trouble.ZH)
 }
 
 // but returns the lines of defence against a second order of a user, except one.
@@ -80,7 +80,7 @@ func defenceInDepth() Experiment {
 				"a lock "+
 				"orders work, and does not protect data. Against overselling there are two: the shards' counters and the conditional update. Any two "+
 				"may fail together and nothing is sold twice, unless they are those two.",
-			"真实的下单路径加一群人：二十个用户同时各点四次，抢十五件，每人限一件。装饰器逐道拆除防线。防重复下单有四道，任何一道单独都够，"+
+			"真实的下单路径加一群人：二十个用户同时各点四次，抢十五份，每人限一份。装饰器逐道拆除防线。防重复下单有四道，任何一道单独都够，"+
 				"唯独租约丢失时的锁不够：锁用来安排先后，不能保护数据。防超卖有两道：分片计数与条件更新。任意两道同时失效都不会多卖，除非正好是这两道。"),
 		Wild:  text("A sale that rests on its lock alone, until the first failover.", "只靠一把锁的秒杀，直到第一次主从切换。"),
 		Needs: []harness.Server{harness.RealRedis, harness.OwnRedis, harness.Database},

@@ -41,7 +41,7 @@ func sellTo(meet time.Duration, leasesLost bool, off []defence) func(run *Run) {
 		shop := openShop(run, meet, leasesLost, off)
 		run.AtMost(text("orders above their users' limit", "超出限购的订单"), 0, shop.count("SELECT COALESCE(SUM(n - 1), 0) FROM "+
 			"(SELECT COUNT(*) n FROM orders WHERE coupon_id = ? AND slot IS NOT NULL GROUP BY user_id) u"))
-		run.AtMost(text("units sold that there were not", "超卖的件数"), 0,
+		run.AtMost(text("units sold that there were not", "超卖的份数"), 0,
 			shop.count("SELECT GREATEST(0, COUNT(*) - 15) FROM orders WHERE coupon_id = ? AND slot IS NOT NULL"))
 		run.Actor("crowd", func(a *Actor) {
 			a.Must(harness.Database, harness.Write, "20 users tap 4 times for 15 units", func(s *Step) error {

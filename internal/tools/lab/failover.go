@@ -55,7 +55,7 @@ func failover() Experiment {
 				"new master knows nothing and lets the next one in. WAIT makes the grant count only when a replica has it; here no replica answers "+
 				"in time, so nobody is let in at all. Even WAIT does not choose which replica is promoted: the fence is still needed.",
 			"Redis 先应答、后复制。主库若在副本得知之前死去，锁就随之消失：新主库一无所知，放进下一个。WAIT 让加锁只在副本也有之后才算数；"+
-				"这里副本没有及时应答，于是谁也不放进来。即便如此，WAIT 也不能决定提升哪个副本，栅栏仍不可少。"),
+				"这里副本没有及时应答，于是谁也不放进来。即便如此，WAIT 也不能决定提升哪个副本，fencing token 仍不可少。"),
 		Wild:  text("Every Sentinel and Cluster failover, every managed Redis on its maintenance day.", "哨兵与集群的每一次切换，云上 Redis 的每一次维护。"),
 		Needs: []harness.Server{harness.RealRedis, harness.OwnRedis},
 		Cases: []Case{

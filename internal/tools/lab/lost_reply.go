@@ -44,7 +44,7 @@ func lostReply() Experiment {
 			"The server has done it; only the answer is lost. go-redis asks again up to three times by default, so that one buy takes four "+
 				"units, and the buyer gets none. Retries belong to the one who knows the request: off in the client, and on with a script that is "+
 				"idempotent by request id.",
-			"服务端已经执行，只是应答丢了。go-redis 默认最多重试三次，于是一次购买扣掉四件，买家却一件没得到。"+
+			"服务端已经执行，只是应答丢了。go-redis 默认最多重试三次，于是一次购买扣掉四份，买家却一份没得到。"+
 				"重试应由知道请求编号的代码来做：关闭客户端重试，改用按请求编号幂等的脚本。"),
 		Wild: text(
 			"MaxRetries is 3 unless one says −1. It does not show in tests with a cold connection pool: there the retry dies in the greeting.",

@@ -14,7 +14,7 @@ func noSiblings() Experiment {
 	const units, shards, buyers = 8, 4, 5
 
 	unsold := func(run *Run, left func() int64, refused *atomic.Int64) {
-		run.AtMost(text("units unsold while a buyer was told that it is sold out", "有人被告知售罄时仍未卖出的件数"), 0, func() int64 {
+		run.AtMost(text("units unsold while a buyer was told that it is sold out", "有人被告知售罄时仍未卖出的份数"), 0, func() int64 {
 			if refused.Load() == 0 {
 				return 0
 			}
@@ -61,7 +61,7 @@ func noSiblings() Experiment {
 			"Eight units over four shards; five buyers have the same home, which has two. If its word is taken for the sale's, three are sent "+
 				"home while six units are left: undersold. The home must borrow from a sibling, and sold out may be said only after every shard "+
 				"was seen empty.",
-			"八件分在四个分片，五个买家都属于同一个分片，而它只有两件。若以它的话为准，三个人被打发走，还剩六件没卖：这叫少卖。"+
+			"八份分在四个分片，五个买家都属于同一个分片，而它只有两份。若以它的话为准，三个人被打发走，还剩六份没卖：这叫少卖。"+
 				"分片空了要向兄弟借，只有看过所有分片都空了才能说售罄。"),
 		Wild:  text("Every \"split the stock into buckets\" article that ends before the buckets run dry.", "所有“把库存拆成多个桶”的文章，都在桶空之前就结束了。"),
 		Needs: []harness.Server{harness.Redis},

@@ -66,7 +66,7 @@ func optimisticWatch() Experiment {
 		return func(run *Run) {
 			run.Must(run.Redis().Set(run.Ctx(), run.Key("stock"), units, 0).Err())
 			var sold atomic.Int64
-			run.AtMost(text("units sold that the stock does not know of", "已售出而库存不知道的件数"), 0, func() int64 {
+			run.AtMost(text("units sold that the stock does not know of", "已售出而库存不知道的份数"), 0, func() int64 {
 				left, err := run.Redis().Get(run.Ctx(), run.Key("stock")).Int64()
 				run.Must(err)
 				return sold.Load() - (units - left)
@@ -83,7 +83,7 @@ func optimisticWatch() Experiment {
 			"Both read 10, both write 9: two units are sold and one is missing. WATCH makes the write fail if the key changed since it was read, "+
 				"and the buyer begins again; that is right, and slow when everybody writes the same key. One command, or one script, that reads and "+
 				"writes leaves no room for anybody.",
-			"两个人都读到 10，都写回 9：卖了两件，只少了一件。WATCH 让读后被改过的键写入失败并重来，正确，但人人都写同一个键时很慢。"+
+			"两个人都读到 10，都写回 9：卖了两份，只少了一份。WATCH 让读后被改过的键写入失败并重来，正确，但人人都写同一个键时很慢。"+
 				"把读和写放进一条命令或一个脚本，就没有插入的空隙。"),
 		Wild:  text("Every cache that is updated by hand; stock kept as JSON in one key.", "手工更新的缓存；把库存放在一个键的 JSON 里。"),
 		Needs: []harness.Server{harness.Redis},

@@ -54,7 +54,7 @@ func readBeforeLock() Experiment {
 				"四种办法任选其一：先加锁再 BEGIN；使用读已提交；使用加锁读（读到最新）；或使用快照隔离，由数据库拒绝覆盖快照之外的修改（错误 1020）。"),
 		Wild: text("A web framework that opens the transaction for the request, reads the session or the user, and calls a service that locks. "+
 			"With it 400 of 400 buyers of a 50-unit sale got one.",
-			"框架为每个请求开启事务，先读会话或用户，再调用加锁的服务：一场 50 件的活动，400 个人全都买到了。"),
+			"框架为每个请求开启事务，先读会话或用户，再调用加锁的服务：一场 50 份的活动，400 个人全都买到了。"),
 		Needs: []harness.Server{harness.Redis, harness.Database},
 		Cases: []Case{
 			wrong(text("begin, read, lock (REPEATABLE READ)", "开启事务、读、加锁（可重复读）"), play(repeatable, count, false)),

@@ -71,13 +71,13 @@ func redlockClock() Experiment {
 				"here); node 3 comes back without it. Worker 2 has nodes 2 and 3: two majorities at once. More nodes do not help; a fence that "+
 				"is kept where the data is does.",
 			"进程 1 拿到节点 1 和 2。节点 2 的时钟向前跳，租约立刻到期（跳变的效果仅此而已，这里即如此模拟）；节点 3 恢复后什么也不记得。"+
-				"进程 2 拿到节点 2 和 3：两个多数派同时存在。加节点没有用，与数据放在一起的栅栏才有用。"),
+				"进程 2 拿到节点 2 和 3：两个多数派同时存在。加节点没有用，与数据放在一起的 fencing token 才有用。"),
 		Wild: text("A clock set by hand or stepped by NTP; a node restarted without appendfsync always. The debate of Kleppmann and antirez.",
 			"手工校时、NTP 步进、未开 appendfsync always 的节点重启；Kleppmann 与 antirez 的那场争论。"),
 		Needs: []harness.Server{harness.RealRedis, harness.OwnRedis, harness.Database},
 		Cases: []Case{
 			wrong(text("the majority is trusted", "相信多数派"), play(false)),
-			right(text("a fence from the database", "栅栏来自数据库"), play(true)),
+			right(text("a fence from the database", "fencing token 来自数据库"), play(true)),
 		},
 	}
 }

@@ -50,14 +50,14 @@ func staleHolder() Experiment {
 			"The process is stopped as a whole between its last look at the lock and its write. Its lease runs out, another one takes over and "+
 				"writes; then it wakes and writes too. No lock can prevent that. A fence can: each holder has a larger number than the one before, "+
 				"and the database refuses a smaller number than it has seen.",
-			"进程在最后一次确认持锁与写入之间整个停顿。租约到期，另一个进程接手并写入；随后它醒来，也写了。任何锁都防不住，栅栏令牌可以："+
+			"进程在最后一次确认持锁与写入之间整个停顿。租约到期，另一个进程接手并写入；随后它醒来，也写了。任何锁都防不住，fencing token 可以："+
 				"每个持有者的编号都比前一个大，数据库拒绝比已见过的更小的编号。"),
 		Wild: text("Long garbage collections, laptops that sleep, virtual machines that move: HBase had it, and gave the fencing token its name.",
-			"长时间的 GC、休眠的机器、迁移的虚拟机；HBase 踩过这个坑，栅栏令牌由此得名。"),
+			"长时间的 GC、休眠的机器、迁移的虚拟机；HBase 踩过这个坑，fencing token 由此得名。"),
 		Needs: []harness.Server{harness.Redis, harness.Database},
 		Cases: []Case{
-			wrong(text("without a fence", "没有栅栏"), play(without)),
-			right(text("with a fence", "带栅栏"), play(fenced)),
+			wrong(text("without a fence", "没有 fencing token"), play(without)),
+			right(text("with a fence", "带 fencing token"), play(fenced)),
 		},
 	}
 }

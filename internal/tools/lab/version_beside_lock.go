@@ -27,7 +27,7 @@ func versionBesideLock() Experiment {
 		return func(run *Run) {
 			run.Tables("coupons (id INT PRIMARY KEY, title VARCHAR(20), stock INT, version INT)")
 			run.Exec("INSERT INTO coupons VALUES (1, 'coupon', 10, 1)")
-			run.InTheEnd(text("units left after one of ten was sold", "十件卖出一件后的库存"), 9, run.Count("SELECT stock FROM coupons WHERE id = 1"))
+			run.InTheEnd(text("units left after one of ten was sold", "十份卖出一份后的库存"), 9, run.Count("SELECT stock FROM coupons WHERE id = 1"))
 			editor := run.Actor("editor", edit(versioned))
 			batch := run.Actor("batch job", func(a *Actor) { // it is older than the lock
 				a.SQL("UPDATE coupons SET stock = stock - 1, version = version + 1 WHERE id = 1")
@@ -42,7 +42,7 @@ func versionBesideLock() Experiment {
 			"The editor holds the lock, reads the row and writes it back. A job that has never heard of the lock sells a unit in between, and "+
 				"the editor's write takes the sale back. The lock orders those who ask for it; a version column, compared in the update, also "+
 				"sees those who do not.",
-			"编辑器持锁读出整行再写回。一个根本不知道这把锁的任务在其间卖出一件，编辑器的写回把这次销售抹掉了。"+
+			"编辑器持锁读出整行再写回。一个根本不知道这把锁的任务在其间卖出一份，编辑器的写回把这次销售抹掉了。"+
 				"锁只能约束来申请锁的人；更新时比较版本号，连不申请锁的人也能发现。"),
 		Wild:  text("An ORM's Save(), which writes every column; a script that somebody runs by hand.", "ORM 的 Save() 会写回所有列；有人手工跑的脚本。"),
 		Needs: []harness.Server{harness.Redis, harness.Database},

@@ -58,9 +58,9 @@ var phrases = []Text{
 	NewText("gives up", "放弃"),
 	NewText("refused", "被拒"),
 	NewText("ours", "拿到了"),
-	NewText("ours, fence {}", "拿到了，栅栏 {}"),
-	NewText("fence {}", "栅栏 {}"),
-	NewText("a majority; fence {}", "多数派；栅栏 {}"),
+	NewText("ours, fence {}", "拿到了，fencing token {}"),
+	NewText("fence {}", "fencing token {}"),
+	NewText("a majority; fence {}", "多数派；fencing token {}"),
 	NewText("another's", "别人的"),
 	NewText("→ {}: not ours", "→ {}：不是自己的"),
 	NewText("not ours: nothing freed", "不是自己的：什么也没释放"),
@@ -83,7 +83,7 @@ var phrases = []Text{
 	NewText("sold out, says the shard", "分片说已售罄"),
 	NewText("busiest slot: {}, slots: {}", "最忙的槽：{}，槽数：{}"),
 	NewText("{} answers lost, and the client gave up", "{} 个应答丢失，客户端放弃"),
-	NewText("held for order {}; {} answer lost", "为订单 {} 占用；{} 个应答丢失"),
+	NewText("held for order {}; {} answer lost", "已为订单 {} 预扣；{} 个应答丢失"),
 	NewText("redislock: {} of {} replicas have the grant", "redislock：{}/{} 个副本有此授权"),
 }
 
