@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -52,30 +51,10 @@ func makeWould(t *testing.T, command string) string {
 	return string(out)
 }
 
-// aBenchmark is a program, which has the paths that the README names in -only.
-func aBenchmark(t *testing.T, _ *reader, command string) {
+// aProgram is a command of this module.
+func aProgram(t *testing.T, _ *reader, command string) {
 	t.Helper()
 	assert.FileExists(t, filepath.Join(root, strings.TrimPrefix(command, "go run "), "main.go"))
-	source, err := os.ReadFile(filepath.Join(root, "internal/testing/bench/path.go"))
-	require.NoError(t, err)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
-	_, only, found := strings.Cut(string(readme), `-only "`)
-	require.True(t, found)
-	only, _, _ = strings.Cut(only, `"`)
-	for name := range strings.SplitSeq(only, ",") {
-		assert.Contains(t, string(source), `"`+name, "a path of the benchmark")
-	}
-}
-
-func chaosFlags(t *testing.T, _ *reader, command string) {
-	t.Helper()
-	assert.Contains(t, makeWould(t, command), "--html bin/chaos.html --rounds 500 --lock none")
-	source, err := os.ReadFile(filepath.Join(root, "cmd/seckill/chaos.go"))
-	require.NoError(t, err)
-	for _, flag := range []string{`"rounds", 0`, `"lock", "redis"`} {
-		assert.Contains(t, string(source), flag)
-	}
 }
 
 // freePort lets the program be served where nothing else is.
@@ -210,30 +189,9 @@ func rushOnServers(t *testing.T, r *reader, command string) {
 }
 
 // labRun is typed where the variables are not, and starts servers of its own.
-func labRun(t *testing.T, r *reader, command string) {
+func labRun(t *testing.T, r *reader, line string) {
 	t.Helper()
-	out := r.first.types(t, command)
+	out := r.first.types(t, command.ReplaceAllString(line, "seckill "))
 	assert.Contains(t, out, "COMMIT")
 	assert.Contains(t, out, "wrong 2, right 1")
-}
-
-func labPage(t *testing.T, r *reader, command string) {
-	t.Helper()
-	r.first.types(t, command+" --recorded")
-	page, err := os.ReadFile(filepath.Join(r.folder, "lab.html"))
-	require.NoError(t, err)
-	assert.Contains(t, string(page), "unlock-before-commit")
-}
-
-func labRecorded(t *testing.T, r *reader, command string) {
-	t.Helper()
-	out := r.first.types(t, "seckill "+command+" --json")
-	played := 0
-	for d := json.NewDecoder(strings.NewReader(out)); d.More(); played++ {
-		var one json.RawMessage
-		require.NoError(t, d.Decode(&one))
-	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	require.NoError(t, err)
-	assert.Contains(t, string(text), fmt.Sprintf("The lab plays %d experiments", played))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/seckill/internal/testing/gobuild"
 	"example.com/seckill/internal/testing/testservers"
 )
 
@@ -92,13 +91,7 @@ func theSteps() []step {
 	const long = "it takes minutes, and has tests of its own"
 	return []step{
 		{command: "go run ./cmd/seckill demo", do: demo},
-		{command: "make test", why: "this is a part of it", do: made("'"+strings.Join(gobuild.RaceFlags(), "' '")+"'", "./...")},
-		{command: "make quick", why: "these tests run in make test", do: made("-short", "./...")},
-		{command: "make lint", why: "style is apart from whether it works", do: made("go vet", `run --build-tags nomsgpack ./...`)},
-		{command: "make test-all", why: "make test is a sample of it", do: made("'"+strings.Join(gobuild.RaceFlags(), "' '")+"'", "./...")},
-		{command: "make release", why: "it compiles everything for six kinds of machine", do: made(".ci/release nomsgpack")},
-		{command: "go test ./...", why: "these tests run in make test", do: nothing},
-		{command: "go run ./internal/testing/bench/cmd/bench", why: long, do: aBenchmark},
+		{command: "go run ./cmd/seckill demo --open", why: "it opens a browser", do: nothing},
 		{command: "go run ./cmd/seckill serve", do: serveEmbedded},
 		{command: "url=http://127.0.0.1:8080/api/v1", do: inFirst("")},
 		{
@@ -109,12 +102,18 @@ func theSteps() []step {
 			command: `curl -i -X POST $url/coupons/1/orders -H "Authorization: Bearer $token" -H 'Idempotency-Key: my-first'`,
 			do:      buyTwice,
 		},
+		{command: "make loadtest", why: "its scripts have tests of their own", do: made("loadtest/run.sh")},
+		{command: "go run ./internal/testing/bench/cmd/bench", why: long, do: aProgram},
+		{command: "go run ./cmd/seckill lab run unlock-before-commit", do: labRun},
+		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos", "--html bin/chaos.html")},
 		{command: "make up", why: "it needs docker", do: containersOf("mysql", "redis")},
 		{command: "make .env", do: writeEnv},
 		{command: "make build", why: "the tests have built it", do: build},
 		{command: "set -a; . ./.env; set +a", do: inServers("")},
 		{command: "bin/seckill migrate", do: inServers("applied ")},
+		{command: "bin/seckill check", do: inServers("fine")},
 		{command: "bin/seckill serve", do: serveOnServers},
+		{command: "set -a; . ./.env; set +a", do: inServers("")},
 		{command: "url=http://127.0.0.1:8080/api/v1", do: inServers("")},
 		{command: "admin=$(bin/seckill token --user 1 --role admin)", do: inServers("")},
 		{
@@ -123,22 +122,8 @@ func theSteps() []step {
 			do: inServers(`"id":"1"`),
 		},
 		{command: `curl -X POST $url/admin/coupons/1/publication -H "Authorization: Bearer $admin"`, do: inServers(`"state":"on_sale"`)},
-		{command: "seckill serve", do: nothing}, // above
-		{command: "seckill demo", do: nothing},  // above
-		{command: "seckill health", do: inServers("ready")},
-		{command: "seckill check", do: inServers("fine")},
-		{command: "seckill audit [--repair]", do: auditOnServers},
-		{command: "seckill lab list", do: inServers("unlock-before-commit")},
-		{command: `lab run NAME\|all`, do: nothing}, // below
 		{command: "bin/seckill rush --users 20000 --pay 10 --cancel 10", do: rushOnServers},
-		{command: "make scale", why: long, do: made("./internal/testing/scale/cmd/scale -o bin/scale.md")},
-		{command: "make loadtest", why: "its scripts have tests of their own", do: made("loadtest/run.sh")},
-		{command: "make bench", why: long, do: made("./internal/testing/bench/cmd/bench -o bin/bench.md", "-bench .")},
-		{command: "bin/seckill lab run unlock-before-commit", do: labRun},
-		{command: "bin/seckill lab run all --html lab.html", why: long, do: labPage},
-		{command: "make chaos", why: long, do: made("bin/seckill-chaos chaos", "--html bin/chaos.html")},
-		{command: `make chaos CHAOS="--rounds 500 --lock none"`, why: long, do: chaosFlags},
-		{command: "make mutants", why: long, do: made("./internal/testing/mutation/cmd/mutants")},
-		{command: "lab run all --recorded", do: labRecorded},
+		{command: "bin/seckill audit", do: auditOnServers},
+		{command: "bin/seckill help", do: inServers("lab")},
 	}
 }
