@@ -1,4 +1,4 @@
-// The engine room: the shards, the rate, the locks, and the invariants.
+// The monitor: the shards, the rate, the locks, and the invariants.
 import { $, app, chosen, clock, make, now, number, on, problem, rows, say, set } from "./core.js";
 import { stateOf } from "./live.js";
 import { mayAudit, readAudit } from "./server.js";
