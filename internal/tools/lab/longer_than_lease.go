@@ -52,7 +52,7 @@ func longerThanLease() Experiment {
 					unlock(a, "lock", "b")
 				}
 			})),
-			right(text("a renewed lease", "自动续期"), play(renewed, func(a *Actor) {
+			right(text("a renewed lease", "自动续期的租约"), play(renewed, func(a *Actor) {
 				a.Lock("lock")
 				a.Enter()
 				a.Leave()

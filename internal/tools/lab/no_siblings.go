@@ -56,17 +56,17 @@ func noSiblings() Experiment {
 	}
 	return Experiment{
 		Name:  "no-siblings",
-		Title: text("A home shard without siblings", "只看自己分片，不问兄弟分片"),
+		Title: text("A home shard without siblings", "只看主分片，不问兄弟分片"),
 		Lesson: text(
 			"Eight units over four shards; five buyers have the same home, which has two. If its word is taken for the sale's, three are sent "+
 				"home while six units are left: undersold. The home must borrow from a sibling, and sold out may be said only after every shard "+
 				"was seen empty.",
-			"八份分在四个分片，五个买家都属于同一个分片，而它只有两份。若以它的话为准，三个人被打发走，还剩六份没卖：这叫少卖。"+
-				"分片空了要向兄弟借，只有看过所有分片都空了才能说售罄。"),
+			"八份分在四个分片，五个买家的主分片相同，而它只有两份。若以它的话为准，三个人被打发走，还剩六份没卖：这叫少卖。"+
+				"主分片空了要向兄弟分片借，只有看过所有分片都空了才能说售罄。"),
 		Wild:  text("Every \"split the stock into buckets\" article that ends before the buckets run dry.", "所有“把库存拆成多个桶”的文章，都在桶空之前就结束了。"),
 		Needs: []harness.Server{harness.Redis},
 		Cases: []Case{
-			wrong(text("the home shard decides", "自己的分片说了算"), homeOnly),
+			wrong(text("the home shard decides", "主分片说了算"), homeOnly),
 			right(text("siblings lend", "兄弟分片出借"), borrowing),
 		},
 	}

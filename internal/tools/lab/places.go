@@ -88,7 +88,7 @@ var places = map[string]harness.Place{
 		"users are spread over shards by a hash, each with a hash tag of its own", "用户按哈希分散到各分片，每个分片有自己的 hash tag"),
 	"no-siblings": at("internal/stock/borrow.go",
 		"func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (order.Hold, error) {",
-		"an empty home borrows, and sold out is said when every shard was seen empty", "主分片空了就向兄弟借；看过所有分片都空才说售罄"),
+		"an empty home borrows, and sold out is said when every shard was seen empty", "主分片空了就向兄弟分片借；看过所有分片都空才说售罄"),
 	"defence-in-depth": at("sql/mysql/00018_schema.sql", "UNIQUE KEY orders_slot (coupon_id, user_id, slot),",
 		"the last line against a second order, when lock and fence have failed", "锁与 fencing token 都失效时，防止重复下单的最后一道防线"),
 }
