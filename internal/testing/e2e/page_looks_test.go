@@ -148,12 +148,12 @@ const nameless = `[...document.querySelectorAll("button, a, input, [role=img], [
 const smallTargets = `[...document.querySelectorAll("button, #views a")]
 	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 36).map((e) => e.outerHTML.slice(0, 120))`
 
-// english lists what is said in English words: all but titles, which are the seller's, and
-// commands, which are quoted.
+// english lists what is said in English words: all but titles, which are the seller's, commands, which are
+// quoted, and fencing token, which is the field's word in Chinese as well.
 const english = `(() => {
 	const all = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
-		const e = texts.currentNode.parentElement, said = texts.currentNode.textContent.replace(/“.*?”/g, "");
+		const e = texts.currentNode.parentElement, said = texts.currentNode.textContent.replace(/“.*?”|fencing token/g, "");
 		if (e.checkVisibility() && !e.closest("code, .source, [lang=en], #coupons strong, #orders strong, #stage-title, #a-title") && /[a-z]{2,} [a-z]{2,}/.test(said)) all.push(said);
 	}
 	return all;
