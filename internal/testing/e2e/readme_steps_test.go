@@ -29,7 +29,28 @@ func demo(t *testing.T, _ *reader, _ string) {
 	for _, part := range []string{"10000 buyers", "500 units", "clean"} {
 		assert.Contains(t, strings.ReplaceAll(p.out.String(), ",", ""), part)
 	}
+	for _, file := range []string{"README.md", "README.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		quoted := quotedOutput.FindStringSubmatch(string(text))
+		require.NotNil(t, quoted, file)
+		for line := range strings.Lines(quoted[1]) {
+			if !differs.MatchString(line) {
+				assert.Contains(t, spaced(p.out.String()), spaced(line), "%s quotes the output", file)
+			}
+		}
+	}
 }
+
+// spaced returns the text with one space between words: the width of a column depends on the reasons in it.
+func spaced(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+var (
+	// quotedOutput is the first block that is not a command.
+	quotedOutput = regexp.MustCompile("(?s)\n\n```\n(.*?)```")
+	// differs matches the lines of the output that are not the same in each run, and the mark of a line that is left out.
+	differs = regexp.MustCompile(`sold_out|limit_reached|…`)
+)
 
 // made asks make what it would do, which names each of the parts.
 func made(parts ...string) func(*testing.T, *reader, string) {
