@@ -20,7 +20,7 @@ import (
 
 func nothing(*testing.T, *reader, string) {}
 
-// demo is the first thing that is typed: its default sale, and nothing made smaller.
+// demo runs the default sale, with nothing made smaller, and compares the output with the quotation of the README.
 func demo(t *testing.T, _ *reader, _ string) {
 	t.Helper()
 	p := launchBuild(t, plain, nil, nil, "demo")
@@ -46,13 +46,13 @@ func demo(t *testing.T, _ *reader, _ string) {
 func spaced(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 var (
-	// quotedOutput is the first block that is not a command.
+	// quotedOutput matches the first block that is not a command.
 	quotedOutput = regexp.MustCompile("(?s)\n\n```\n(.*?)```")
 	// differs matches the lines of the output that are not the same in each run, and the mark of a line that is left out.
 	differs = regexp.MustCompile(`sold_out|limit_reached|…`)
 )
 
-// made asks make what it would do, which names each of the parts.
+// made returns a step that prints the commands of a make target. Each of the parts is in them.
 func made(parts ...string) func(*testing.T, *reader, string) {
 	return func(t *testing.T, _ *reader, command string) {
 		t.Helper()
@@ -78,7 +78,7 @@ func aProgram(t *testing.T, _ *reader, command string) {
 	assert.FileExists(t, filepath.Join(root, strings.TrimPrefix(command, "go run "), "main.go"))
 }
 
-// freePort lets the program be served where nothing else is.
+// freePort has the program listen on free ports.
 var freePort = []string{"SECKILL_HTTP__ADDR=127.0.0.1:0", "SECKILL_ADMIN__ADDR=127.0.0.1:0", "SECKILL_HTTP__DRAIN_DELAY=1s"}
 
 func serveEmbedded(t *testing.T, r *reader, command string) {
@@ -89,7 +89,7 @@ func serveEmbedded(t *testing.T, r *reader, command string) {
 	r.first = open(t, r.folder)
 }
 
-// served starts what a command serves.
+// served starts the server of a command.
 func (r *reader) served(t *testing.T, env []string, line string) {
 	t.Helper()
 	r.shop = &instance{process: launchBuild(t, plain, nil, env, strings.Fields(command.ReplaceAllString(line, ""))...)}
@@ -102,7 +102,7 @@ func (r *reader) served(t *testing.T, env []string, line string) {
 	})
 }
 
-// here is a command with the address at which the shop is served.
+// here returns the command with the address of the server.
 func (r *reader) here(command string) string {
 	return strings.ReplaceAll(command, "http://127.0.0.1:8080", r.shop.url)
 }
@@ -114,7 +114,7 @@ func inFirst(says string) func(*testing.T, *reader, string) {
 	}
 }
 
-// buyTwice asks again with the same key, as the README says.
+// buyTwice sends the request twice with the same key: the order is the same, as the README says.
 func buyTwice(t *testing.T, r *reader, command string) {
 	t.Helper()
 	order := regexp.MustCompile(`"id":"(\d+)"`)
@@ -144,7 +144,7 @@ func containersOf(names ...string) func(*testing.T, *reader, string) {
 	}
 }
 
-// writeEnv makes .env where the reader is, and then changes it to servers of one's own.
+// writeEnv writes .env into the reader's folder, and then changes it to the servers of the test.
 func writeEnv(t *testing.T, r *reader, command string) {
 	t.Helper()
 	here, err := filepath.Abs(root)
@@ -198,7 +198,7 @@ func auditOnServers(t *testing.T, r *reader, _ string) {
 	assert.Contains(t, r.servers.types(t, "seckill archive"), "nothing to archive")
 }
 
-// rushOnServers sends fewer, to where it is served.
+// rushOnServers sends fewer buyers, to the address of the server.
 func rushOnServers(t *testing.T, r *reader, command string) {
 	t.Helper()
 	fewer := strings.Replace(command, "--users 20000", "--users 1000", 1)
@@ -209,7 +209,7 @@ func rushOnServers(t *testing.T, r *reader, command string) {
 	}
 }
 
-// labRun is typed where the variables are not, and starts servers of its own.
+// labRun runs in the terminal without the variables, so that the lab starts its own servers.
 func labRun(t *testing.T, r *reader, line string) {
 	t.Helper()
 	out := r.first.types(t, command.ReplaceAllString(line, "seckill "))
