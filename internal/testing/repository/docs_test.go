@@ -170,13 +170,6 @@ func TestTheREADMEsAreShort(t *testing.T) {
 	}
 }
 
-func TestTheChineseREADMEHasChinesePunctuation(t *testing.T) {
-	text := regexp.MustCompile("(?s)```.*?```|`[^`\n]+`").ReplaceAllString(read(t, "README.zh-CN.md"), "")
-	for _, m := range regexp.MustCompile(`\p{Han}[,:;?!()]|[,:;?!(]\p{Han}`).FindAllString(text, -1) {
-		t.Errorf("README.zh-CN.md has half-width punctuation: %s", m)
-	}
-}
-
 // configs/seckill.yaml holds every key: a test of package config compares the two.
 func TestDocuments_ConfigurationKeys_Exist(t *testing.T) {
 	keys, variables, families := map[string]bool{}, map[string]bool{}, map[string]bool{}
