@@ -21,6 +21,7 @@ var started struct {
 	sync.Mutex
 	dir     string
 	servers []stopper
+	proxies []func() // that end the proxies before them
 }
 
 // faultProxy excludes the goroutines of toxiproxy, which sometimes leaks one that was passing data
@@ -74,6 +75,11 @@ func startAndKeep[S stopper](start starter[S]) (S, error) {
 		return none, err
 	}
 	started.servers = append(started.servers, s)
+	end, err := moveAway(s)
+	if err != nil {
+		return none, err
+	}
+	started.proxies = append(started.proxies, end)
 	return s, nil
 }
 
@@ -113,6 +119,9 @@ func stopAll() error {
 	var errs []error
 	for _, s := range started.servers {
 		errs = append(errs, s.Stop())
+	}
+	for _, end := range started.proxies {
+		end()
 	}
 	if started.dir != "" {
 		errs = append(errs, os.RemoveAll(started.dir))

@@ -10,6 +10,9 @@
 // there, and leaves the server running. The others, NewMariaDB and so on, are private, and end with
 // their test, which may kill, pause and restart them or flush them.
 //
+// TEST_RTT, as in TEST_RTT=2ms, puts a proxy before each MariaDB and each Redis that is not part of a Cluster or of a
+// Sentinel. Every reply arrives that much later.
+//
 // The servers are real. A test that cannot have one, because it is not installed
 // or because of -short, is skipped with the reason; `make test` installs them and treats a skipped
 // test as a failure. Main reports every goroutine that the tests leaked.
@@ -131,6 +134,9 @@ func private[S stopper](start starter[S]) func(t testing.TB, settings ...servers
 				t.Error(err)
 			}
 		})
+		end, err := moveAway(s)
+		check(t, err)
+		t.Cleanup(end)
 		return s
 	}
 }

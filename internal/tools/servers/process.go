@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Process struct {
 	args []string
 	env  []string // beyond our own
 	addr string
+	via  string // the address of a proxy before it; "" is none
 
 	tlsAddr string // "" without TLS
 
@@ -39,8 +41,12 @@ type Process struct {
 	gone <-chan struct{} // closed when cmd has ended; nil before the first start
 }
 
-// Addr returns the server's address, host:port. A restart does not change it.
-func (p *Process) Addr() string { return p.addr }
+// Addr returns the server's address, host:port, or the address of the proxy that LeadThrough was given. A restart does
+// not change it.
+func (p *Process) Addr() string { return cmp.Or(p.via, p.addr) }
+
+// LeadThrough has Addr return the address of a proxy before the server. Call it before other goroutines use the server.
+func (p *Process) LeadThrough(proxy string) { p.via = proxy }
 
 // PID returns the process id, or 0 if the server is not running.
 func (p *Process) PID() int {
