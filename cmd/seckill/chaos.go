@@ -26,7 +26,8 @@ and breaks something in every round: an instance is killed, stopped or loses a r
 point of the order path, or a store goes away, loses its data or stalls, the database is
 set back, a key is evicted, a clock is set, a right is taken, another deployment comes to
 the same Redis, slots of a Cluster are moved, an earlier build of the program is replaced,
-or a flood of attackers comes beside the buyers. After each round every
+or a flood of attackers comes beside the buyers. In some rounds the stores are 2 ms away,
+or 200 small coupons are on sale at the same time, or buyers repeat each refused key. After each round every
 acknowledged order must be there, but for those that were lost with the database itself,
 nothing oversold, nobody above the limit, and Redis equal to the database within 30 s. The exit code is 1 if that was ever not so.
 

@@ -153,7 +153,7 @@ func TestAFleetThatQueues(t *testing.T) {
 	named := wanted("TestAFleetThatQueues")
 	pattern := named
 	if named == "" {
-		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed)$`
+		pattern = `^(nothing|queue:(poison|consumer-gone|consumer-gone-five-times)|(reserve|next|claim)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|repeat:instance-kill)$`
 	}
 	cells, err := chaos.Faults(chaos.Queue, pattern)
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestAFleetThatDraws(t *testing.T) {
 	named := wanted("TestAFleetThatDraws")
 	pattern := named
 	if named == "" {
-		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back)$`
+		pattern = `^(nothing|(reserve|next)\.after:kill|commit\.after:lose|acknowledge\.before:kill|redis:flushed|database:set-back|repeat:instance-kill)$`
 	}
 	cells, err := chaos.Faults(chaos.Lottery, pattern)
 	require.NoError(t, err)

@@ -18,8 +18,29 @@ import (
 //	202s to their end ─▶ rest ─▶ orders that no buyer knows of ─▶ read back ─▶ ask again
 //	  ─▶ late buyers take the units that are left ─▶ rest ─▶ the last comparison
 func (r *round) check(ctx context.Context) Result {
+	var beside sync.WaitGroup
+	beside.Go(func() { r.settleSmall(ctx) })
+	t, settled := r.settle(ctx)
+	beside.Wait()
+	r.checkSmall(ctx)
+	t = r.inspect(ctx, t, settled)
+	r.checkLockOrder(ctx)
+	result := r.judge(ctx, t, settled)
+	for _, s := range r.small {
+		result.add(s.result)
+	}
+	return result
+}
+
+// settle follows every 202 to its end, and returns when nothing is on its way.
+func (r *round) settle(ctx context.Context) (storeState, time.Duration) {
 	r.endDoubts(ctx)
-	t, settled := r.rest(ctx, r.doubted())
+	return r.rest(ctx, r.doubted())
+}
+
+// inspect lets buyers ask for their orders again, and sells the units that are left. It returns the state of the stores
+// after the sale.
+func (r *round) inspect(ctx context.Context, t storeState, settled time.Duration) storeState {
 	if settled <= r.bound { // otherwise the round has failed already
 		r.adopt(ctx, t)
 	}
@@ -35,7 +56,11 @@ func (r *round) check(ctx context.Context) Result {
 			r.rec.problem("undersold: %d units are left, and buyers who would take them were refused", t.stock)
 		}
 	}
-	r.checkLockOrder(ctx)
+	return t
+}
+
+// judge compares a coupon that is at rest with the record of the answers, and retires it.
+func (r *round) judge(ctx context.Context, t storeState, settled time.Duration) Result {
 	r.checkTimes()
 	r.checkWhole(t)
 	r.checkRaise(t)
@@ -246,7 +271,7 @@ func (r *round) compare(t storeState) Result {
 	defer rec.mu.Unlock()
 	res := Result{
 		Asked: rec.asked, Acknowledged: len(rec.byOrder), Committed: len(t.orders), Doubts: rec.doubts, Open: rec.open,
-		Unanswered: rec.lost, Repeats: rec.repeats, Refused: rec.refused,
+		Unanswered: rec.lost, Repeats: rec.repeats, Repeated: rec.repeated, Refused: rec.refused,
 		Oversold: int(max(0, t.live()-t.total)), AboveLimit: t.above(), Leaked: int(max(t.stock-t.units, t.units-t.stock)),
 		Slowest: rec.slowest,
 	}

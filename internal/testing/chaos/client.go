@@ -36,6 +36,7 @@ type orderJSON struct {
 	CouponID  string    `json:"coupon_id"`
 	UserID    string    `json:"user_id"`
 	Status    string    `json:"status"`
+	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
@@ -48,6 +49,7 @@ type answer struct {
 	order  orderJSON
 	body   []byte
 	asked  time.Time
+	from   string // the URL of the instance
 }
 
 // open reports whether the order of an answer is not decided yet.
@@ -66,7 +68,7 @@ func (a answer) again() bool {
 func (c *client) ask(ctx context.Context, url, method, path, token, key, body string) answer {
 	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
 	if err != nil {
-		return answer{}
+		return answer{from: url}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	switch {
@@ -81,12 +83,12 @@ func (c *client) ask(ctx context.Context, url, method, path, token, key, body st
 	asked := time.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return answer{}
+		return answer{from: url}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a := answer{status: resp.StatusCode, place: resp.Header.Get("Location"), asked: asked}
+	a := answer{status: resp.StatusCode, place: resp.Header.Get("Location"), asked: asked, from: url}
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
-		return answer{}
+		return answer{from: url}
 	}
 	if a.status >= http.StatusBadRequest {
 		var p struct {

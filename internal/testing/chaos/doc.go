@@ -14,6 +14,9 @@
 // record of its own and the stores are read beside the program, so that the program is
 // not its own judge; its audit must agree.
 //
+// In some rounds a round trip to the stores takes 2 ms (distance.go). In others many small coupons are on sale at the
+// same time (many.go). Each has its own buyers. In a third of the rounds buyers repeat each refused key (keys.go).
+//
 // The fleet has the rights at its stores that it is told to need, and no others. A database
 // that is set back takes with it what was acknowledged since its copy was made (history.go):
 // the checker reads from the copy which orders those are not.

@@ -17,7 +17,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// kind says what an environment is made of.
+// kind names the stores of an environment.
 type kind string
 
 const (
@@ -45,7 +45,7 @@ type environment struct {
 
 	repl  *servers.Replicas // semiSync, galera: MariaDB and the others
 	dbase string
-	db    *sql.DB        // direct, whatever stands between the fleet and the database
+	db    *sql.DB        // direct, also if a proxy stands between the fleet and the database
 	spare *servers.Redis // proxied: the replica
 	nodes *servers.Cluster
 	rdb   redis.UniversalClient // direct
@@ -53,9 +53,10 @@ type environment struct {
 	toR   *faultnet.Proxy
 	fleet []*instance
 
+	mu    sync.Mutex // of db and rdb where buyers read them while a fault replaces them
 	turn  atomic.Int64
-	users int64 // the last user id that was given out
-	spent bool  // a server was lost for good: no other round is played on it
+	users atomic.Int64 // the last user id that was given out
+	spent bool         // a server was lost for good: no other round is played on it
 }
 
 const (
@@ -127,7 +128,7 @@ func (b *environment) openStores(ctx context.Context) (err error) {
 	if _, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser()); err != nil {
 		return err
 	}
-	b.use(redis.NewClient(&redis.Options{Addr: b.Redis.Addr()}))
+	b.use(redisClient(b.Redis.Addr()))
 	switch b.kind {
 	case proxied:
 		if b.spare, err = b.StartRedis(ctx, servers.AppendOnly(), redisUser(), servers.ReplicaOf(b.Redis.Addr())); err != nil {
@@ -160,14 +161,23 @@ func (b *environment) openCluster(ctx context.Context) (err error) {
 	if b.nodes, err = b.StartCluster(ctx, servers.AppendOnly()); err != nil {
 		return err
 	}
-	b.use(redis.NewClusterClient(&redis.ClusterOptions{Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second}))
+	b.use(redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: b.nodes.Addrs(), ClusterStateReloadInterval: time.Second, ContextTimeoutEnabled: true,
+	}))
 	return nil
 }
 
 // use makes a client the environment's own.
 func (b *environment) use(by redis.UniversalClient) {
-	b.rdb = by
+	b.lead(by)
 	b.OnClose(func() error { return b.rdb.Close() }) // what it is by then
+}
+
+// lead makes a client that of the Redis which the fleet is led to.
+func (b *environment) lead(by redis.UniversalClient) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rdb = by
 }
 
 func (b *environment) startProxy(addr string) (*faultnet.Proxy, error) {
@@ -203,6 +213,30 @@ func (b *environment) pick() string {
 		}
 	}
 	return b.fleet[0].now().URL
+}
+
+// pickOther is pick, but for the instance at the URL if another one takes requests.
+func (b *environment) pickOther(url string) string {
+	other := b.pick()
+	for range b.fleet {
+		if other != url {
+			break
+		}
+		other = b.pick()
+	}
+	return other
+}
+
+// stores returns the database and the Redis that the fleet is led to at this moment.
+func (b *environment) stores() (*sql.DB, redis.UniversalClient) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.db, b.rdb
+}
+
+// redisClient returns a client whose calls end with their contexts.
+func redisClient(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 }
 
 // quietly keeps the Redis client's own log, which is one for the process, from telling

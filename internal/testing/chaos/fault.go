@@ -18,6 +18,7 @@ type Fault struct {
 	Name string // as "commit.after:kill"
 
 	kind  kind
+	point string                        // where a fault of the path strikes; "" of another
 	arm   func(r *round) map[int]string // faults of each instance, before the crowd comes
 	harm  func(ctx context.Context, r *round) (struck bool, err error)
 	pause time.Duration // of an instance that is stopped; 0: paused
@@ -31,6 +32,11 @@ type Fault struct {
 	crowd  int           // times as many taps as the others have; 0: as many
 	lasts  time.Duration // the first part of the crowd comes so slowly, until the fault is over; 0: as fast as it can
 	queue  bool          // has a meaning in queue mode only
+
+	farRedis, farDatabase bool // the store is farAway for the whole round
+	coupons               int  // small ones that are on sale at the same time
+	repeats               bool // every refused key is repeated
+	late                  bool // it strikes when few units are left
 }
 
 // The modes of a fleet, as order.mode names the first two. In the third the queue's first buyers are drawn.
@@ -65,7 +71,8 @@ func Faults(mode, pattern string) ([]Fault, error) {
 	}
 	var some []Fault
 	for _, c := range slices.Concat(stepFaults(), storeFaults(), manualFaults(), queueFaults(),
-		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults(), moveFaults(), upgradeFaults()) {
+		historyFaults(), failoverFaults(), evictions(), clockFaults(), rightsFaults(), floodFaults(), moveFaults(), upgradeFaults(),
+		distances(), manyFaults(), repeatFaults()) {
 		if match.MatchString(c.Name) && (queues(mode) || !c.queue) {
 			some = append(some, c)
 		}
@@ -189,7 +196,7 @@ func stepFaults() []Fault {
 				k = plain
 			}
 			all = append(all, Fault{
-				Name: s.point + ":" + action, kind: k, queue: s.queue,
+				Name: s.point + ":" + action, kind: k, point: s.point, queue: s.queue,
 				arm:  s.arm(action),
 				harm: s.await(action),
 			})
@@ -283,11 +290,10 @@ func (r *round) hitEarly(ctx context.Context) bool {
 
 // anyHit reports whether the fault's own fault has struck anywhere.
 func (r *round) anyHit(ctx context.Context) bool {
-	point, _, _ := strings.Cut(r.fault.Name, ":")
 	for _, i := range r.env.fleet {
 		state, err := i.state(ctx)
 		for fault, n := range state.Struck {
-			if err == nil && n > 0 && strings.HasPrefix(fault, point+":") {
+			if err == nil && n > 0 && strings.HasPrefix(fault, r.fault.point+":") {
 				return true
 			}
 		}

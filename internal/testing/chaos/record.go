@@ -23,6 +23,11 @@ type purchase struct {
 	lost  bool      // its place was not found: the server has lost the request with Redis
 	told  time.Time // when that was answered
 
+	sent, inFlight int       // requests with the key, in all and those without an answer at this moment
+	unsure         bool      // an answer was no refusal: an attempt may go on after it
+	refused        time.Time // when the key was last refused, if all of its requests had been refused
+	refusedAs      string
+
 	permits sync.Mutex
 	permit  string // the purchase token, where one is needed
 }
@@ -59,6 +64,7 @@ type record struct {
 	mu       sync.Mutex
 	asked    int // taps
 	repeats  int // requests sent again
+	repeated int // requests that repeated a refused key
 	lost     int // requests without an answer
 	doubts   int // answers 202
 	refused  map[string]int
@@ -67,6 +73,7 @@ type record struct {
 	first    time.Time // when the first order was acknowledged after the last fault
 	healed   time.Time
 	history  *history // nil unless the database was set back
+	skewed   bool     // an instance may have a wrong clock
 	slowest  time.Duration
 	span     span
 	problems []string

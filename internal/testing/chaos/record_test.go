@@ -2,8 +2,11 @@ package chaos
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +50,108 @@ func TestTheRecordNoticesWhatMayNotBeSaid(t *testing.T) {
 			require.Len(t, r.problems, 1)
 			assert.Contains(t, r.problems[0], tc.want)
 		})
+	}
+}
+
+func TestRecord_KeyThatIsRefused_MayHaveNoUnitAndNoOrder(t *testing.T) {
+	soldOut, busy := answer{status: http.StatusConflict, code: "sold_out"}, answer{status: http.StatusConflict, code: "busy"}
+	for name, tc := range map[string]struct {
+		a             answer
+		before, after knowledge
+		setBack       bool
+		want          string
+	}{
+		"nothing is known":               {soldOut, knowledge{}, knowledge{}, false, ""},
+		"an order was told":              {soldOut, knowledge{told: 10}, knowledge{}, false, "was told of order 10, and its key was refused as sold_out"},
+		"the database had an order":      {soldOut, knowledge{order: 10}, knowledge{order: 10}, false, "the database had its order 10"},
+		"the order is gone since":        {soldOut, knowledge{order: 10}, knowledge{}, false, ""},
+		"it had a unit":                  {soldOut, knowledge{hold: 10}, knowledge{hold: 10}, false, "it had a unit, for order 10"},
+		"the unit went back":             {soldOut, knowledge{hold: 10}, knowledge{}, false, ""},
+		"another attempt has a unit now": {soldOut, knowledge{hold: 10}, knowledge{hold: 11}, false, ""},
+		"the database was set back":      {soldOut, knowledge{order: 10}, knowledge{order: 10}, true, ""},
+		"it is told to ask again":        {busy, knowledge{told: 10, order: 10, hold: 10}, knowledge{order: 10, hold: 10}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w := newRecord(), &purchase{user: 1}
+			tc.before.at = time.Now()
+			r.sent(w, &knowledge{})
+			if tc.setBack {
+				r.setBack(&history{at: time.Now()})
+			}
+			r.answered(w, tc.a, tc.before, tc.after)
+			if tc.want == "" {
+				assert.Empty(t, r.problems)
+				return
+			}
+			require.Len(t, r.problems, 1)
+			assert.Contains(t, r.problems[0], tc.want)
+		})
+	}
+}
+
+func TestRecord_OrderOfARefusedKey_IsMadeAfterTheRefusal(t *testing.T) {
+	const apart = time.Second
+	soldOut := answer{status: http.StatusConflict, code: "sold_out"}
+	lost := answer{}
+	for name, tc := range map[string]struct {
+		during []answer // to requests before the refusal
+		open   bool     // another request is not answered at that moment
+		skewed bool
+		made   time.Duration // after the refusal
+		want   bool          // a problem
+	}{
+		"before":                                {nil, false, false, -apart, true},
+		"after":                                 {nil, false, false, apart, false},
+		"before, and refused twice":             {[]answer{soldOut}, false, false, -apart, true},
+		"before, by a request without answer":   {[]answer{lost}, false, false, -apart, false},
+		"before, by a request at the same time": {nil, true, false, -apart, false},
+		"before, by a wrong clock":              {nil, false, true, -apart, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w := newRecord(), &purchase{user: 1}
+			r.skewed = tc.skewed
+			for _, a := range tc.during {
+				r.sent(w, &knowledge{})
+				r.answered(w, a, knowledge{}, knowledge{})
+			}
+			if tc.open {
+				r.sent(w, &knowledge{})
+			}
+			r.sent(w, &knowledge{})
+			r.answered(w, soldOut, knowledge{}, knowledge{})
+			r.madeAfter(w, orderJSON{ID: "10", CreatedAt: time.Now().Add(tc.made)})
+			if !tc.want {
+				assert.Empty(t, r.problems)
+				return
+			}
+			require.Len(t, r.problems, 1)
+			assert.Contains(t, r.problems[0], "and its key was refused as sold_out")
+		})
+	}
+}
+
+func TestResult_SmallCoupons_AreAdded(t *testing.T) {
+	r := Result{Asked: 10, Acknowledged: 3, Settled: time.Second, Refused: map[string]int{"sold_out": 1}}
+	r.add(Result{Asked: 3, Acknowledged: 1, Settled: 2 * time.Second, Lost: 1, Refused: map[string]int{"sold_out": 2}})
+	r.add(Result{Asked: 5, Acknowledged: 2, Settled: time.Millisecond, Leaked: 1})
+	assert.Equal(t, Result{
+		Coupons: 2, Asked: 18, Acknowledged: 6, Settled: 2 * time.Second, Lost: 1, Leaked: 1, Refused: map[string]int{"sold_out": 3},
+	}, r)
+}
+
+func TestFaults_VariantsOfAFault_HaveNamesThatItsPatternDoesNotMatch(t *testing.T) {
+	all, err := Faults(Queue, "")
+	require.NoError(t, err)
+	variant := regexp.MustCompile("^(distance|many|repeat):")
+	for _, f := range all {
+		if variant.MatchString(f.Name) {
+			continue
+		}
+		same, err := Faults(Queue, regexp.QuoteMeta(f.Name)+"$")
+		require.NoError(t, err)
+		for _, other := range same {
+			assert.False(t, variant.MatchString(other.Name) && strings.Contains(f.Name, ":"), "%s matches %s", f.Name, other.Name)
+		}
 	}
 }
 

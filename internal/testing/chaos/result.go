@@ -10,17 +10,19 @@ type Result struct {
 	Cell         string         `json:"cell"`
 	Seed         uint64         `json:"seed"` // of this round alone
 	Lock         string         `json:"lock"`
-	Mode         string         `json:"mode,omitempty"` // of the fleet; none: sync
-	Hit          bool           `json:"struck"`         // the fault happened
-	Asked        int            `json:"asked"`          // taps; however often one was sent, it is one
-	Acknowledged int            `json:"acknowledged"`   // different orders that buyers were told of
-	Committed    int            `json:"committed"`      // orders in the database
-	Doubts       int            `json:"doubts"`         // answers 202, in queue mode those of queued requests too
-	Open         int            `json:"open"`           // taps whose end is unknown
-	Unanswered   int            `json:"unanswered"`     // requests whose answer was lost
-	Repeats      int            `json:"repeats"`        // requests sent again
-	Refused      map[string]int `json:"refused"`        // by code
-	Lost         int            `json:"lost"`           // acknowledged, and not there or not as told
+	Mode         string         `json:"mode,omitempty"`     // of the fleet; none: sync
+	Hit          bool           `json:"struck"`             // the fault happened
+	Asked        int            `json:"asked"`              // taps; however often one was sent, it is one
+	Acknowledged int            `json:"acknowledged"`       // different orders that buyers were told of
+	Committed    int            `json:"committed"`          // orders in the database
+	Doubts       int            `json:"doubts"`             // answers 202, in queue mode those of queued requests too
+	Open         int            `json:"open"`               // taps whose end is unknown
+	Unanswered   int            `json:"unanswered"`         // requests whose answer was lost
+	Repeats      int            `json:"repeats"`            // requests sent again
+	Repeated     int            `json:"repeated,omitempty"` // requests with a key that was refused for good
+	Coupons      int            `json:"coupons,omitempty"`  // small ones, whose counts are in the others
+	Refused      map[string]int `json:"refused"`            // by code
+	Lost         int            `json:"lost"`               // acknowledged, and not there or not as told
 	Oversold     int            `json:"oversold"`
 	AboveLimit   int            `json:"above_limit"`
 	Undone       int            `json:"undone,omitempty"` // acknowledged, and lost with the database that was set back

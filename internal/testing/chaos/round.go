@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,11 @@ type round struct {
 	last       atomic.Int64  // when the last fault was over, in Unix nanoseconds; 0 while it is not
 	epoch      int64         // of the coupon, before the fault
 	raise      raise
+	begins     time.Time // of the sales
+	stock      int       // units at the start
+
+	small       []*small
+	smallBuyers []smallBuyer
 }
 
 // insistFor is how long after the last fault buyers go on asking.
@@ -48,13 +54,21 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	r := &round{fault: cell, rng: rng, done: make(chan struct{}), bound: bound, began: began, attackers: attackers}
 	r.workload = &workload{client: newClient(b), rec: newRecord(), turnstile: make(chan struct{}, 1), races: cell.races, once: cell.once}
 	r.closed.overtaken = b.lock == unlocked
+	r.rec.skewed = strings.HasPrefix(cell.Name, "clock:")
 	defer r.http.CloseIdleConnections()
+	defer b.moveAway(cell)()
+	r.stock, r.begins = stock, beginOf(b.mode, cell)
 	var err error
 	if r.coupon, err = r.sale(ctx, stock, limit); err != nil {
 		return Result{}, err
 	}
 	r.plan(rng, requests)
 	r.raise = planRaise(cell, rng, stock)
+	r.repeats = planRepeats(cell, rng)
+	if err := r.openSmall(ctx); err != nil {
+		return Result{}, err
+	}
+	_ = sleep(ctx, time.Until(r.begins))
 	r.supervisor = &supervisor{env: b, rec: r.rec, pause: cmp.Or(cell.pause, paused)}
 	if cell.before != nil {
 		if err := cell.before(ctx, r); err != nil {
@@ -77,18 +91,28 @@ func (b *environment) play(ctx context.Context, cell Fault, seed uint64, request
 	return result, ctx.Err()
 }
 
+// toOpen is how long it may take to put many coupons on sale. Their draws are to take place at one time.
+const toOpen = 5 * time.Second
+
+// beginOf returns the begin of the sales of a round. A draw starts with its sale.
+func beginOf(mode string, f Fault) time.Time {
+	now := time.Now().UTC()
+	switch {
+	case mode != Lottery:
+		return now.Add(-time.Minute)
+	case f.coupons > 0:
+		return now.Add(toOpen).Truncate(time.Second)
+	}
+	return now
+}
+
 // sale puts a fresh coupon on sale.
 func (r *round) sale(ctx context.Context, stock, limit int) (id string, err error) {
-	now := time.Now().UTC()
-	begins := now.Add(-time.Minute)
-	if r.env.mode == Lottery {
-		begins = now
-	}
 	var made struct {
 		ID string `json:"id"`
 	}
 	body := fmt.Sprintf(`{"title":"Chaos","stock":%d,"limit_per_user":%d,"price_cents":990,"begins_at":%q,"ends_at":%q}`,
-		stock, limit, begins.Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+		stock, limit, r.begins.Format(time.RFC3339), r.begins.Add(time.Hour).Format(time.RFC3339))
 	if err := r.admin(ctx, http.MethodPost, "/api/v1/admin/coupons", body, http.StatusCreated, &made); err != nil {
 		return "", err
 	}
@@ -104,8 +128,10 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 		defer r.closed.watchMachine(ctx, nodes)()
 	}
 	early := r.wishes[:len(r.wishes)*2/3]
+	others := r.smallBuyers[:len(r.smallBuyers)*2/3]
 	var raising sync.WaitGroup
 	raising.Go(func() { r.raiseStock(ctx) })
+	raising.Go(func() { r.sellSmall(ctx, others) })
 	go func() {
 		defer close(r.done)
 		r.run(ctx, early, r.pause(len(early)), r.until)
@@ -123,14 +149,19 @@ func (r *round) sell(ctx context.Context) (struck bool, err error) {
 		}
 	}
 	r.last.Store(r.rec.heal().UnixNano())
+	r.healSmall()
 	r.askAgain(ctx) // while there are units that a request could get a second time
 	<-r.done
 	raising.Wait()
 	if err != nil {
 		return struck, err
 	}
+	raising.Go(func() { r.sellSmall(ctx, r.smallBuyers[len(others):]) })
 	r.run(ctx, r.wishes[len(early):], nil, r.until)
+	raising.Wait()
 	r.later.Wait()
+	r.repeats = false
+	r.endSmall()
 	return struck, nil
 }
 
@@ -174,6 +205,9 @@ func (r *round) arm(ctx context.Context) error {
 // onTheWay waits until that percentage of the units is sold, or the crowd is through.
 func (r *round) onTheWay(ctx context.Context, percent int) {
 	want := len(r.wishes) / 3 * percent / 100
+	if r.fault.late {
+		want = r.stock * (80 + percent/5) / 100
+	}
 	for r.rec.accepted() < want && !r.through() {
 		if !sleep(ctx, 2*time.Millisecond) {
 			return

@@ -185,7 +185,7 @@ func failover(ctx context.Context, r *round) (_ bool, err error) {
 		return false, err
 	}
 	old := b.rdb
-	b.rdb = redis.NewClient(&redis.Options{Addr: b.spare.Addr()})
+	b.lead(redisClient(b.spare.Addr()))
 	b.Redis, b.spare = b.spare, b.Redis
 	if err := old.Close(); err != nil {
 		return false, fmt.Errorf("leave the old master: %w", err)

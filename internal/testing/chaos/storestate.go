@@ -138,10 +138,15 @@ func (t *storeState) readOrders(ctx context.Context, tx *sql.Tx, coupon string) 
 	return nil
 }
 
+// shardKeys is what the keys of a shard begin with.
+func shardKeys(coupon string, shard int) string {
+	return "seckill:{" + coupon + ":" + strconv.Itoa(shard) + "}:"
+}
+
 func (t *storeState) readShards(ctx context.Context, rdb redis.UniversalClient, coupon string, shards int) error {
 	t.loaded = shards > 0
 	for k := range shards {
-		tag := "seckill:{" + coupon + ":" + strconv.Itoa(k) + "}:"
+		tag := shardKeys(coupon, k)
 		counter := rdb.Get(ctx, tag+"stock")
 		units, err := counter.Int64()
 		switch {

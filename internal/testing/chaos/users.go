@@ -46,9 +46,19 @@ func (b *environment) grant(ctx context.Context) error {
 	return nil
 }
 
+// sessions is how many connections to the database stay open.
+const sessions = 16
+
 // openDatabase makes a server the environment's.
-func (b *environment) openDatabase(m *servers.MariaDB) (err error) {
-	b.MariaDB = m
-	b.db, err = servers.OpenDatabase(m.DSN(b.dbase))
-	return err
+func (b *environment) openDatabase(m *servers.MariaDB) error {
+	db, err := servers.OpenDatabase(m.DSN(b.dbase))
+	if err != nil {
+		return err
+	}
+	db.SetMaxIdleConns(sessions) // buyers read it
+	db.SetMaxOpenConns(2 * sessions)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.MariaDB, b.db = m, db
+	return nil
 }

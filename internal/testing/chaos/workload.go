@@ -22,8 +22,10 @@ type workload struct {
 	wishes []*purchase
 	races  bool // pay in the moment in which the order expires
 	once   bool // no buyer taps twice, comes back, pays or cancels
-	later  sync.WaitGroup
-	closed closedShards
+	// repeats: every refused key is repeated, and the stores are asked about each key that was sent before.
+	repeats bool
+	later   sync.WaitGroup
+	closed  closedShards
 
 	turnstile chan struct{} // which buyers pass one by one; nil: there is none
 }
@@ -40,8 +42,7 @@ const (
 // plan makes wishes with so many taps in all.
 func (c *workload) plan(rng *rand.Rand, taps int) {
 	for taps > 0 {
-		c.env.users++
-		user := c.env.users
+		user := c.env.users.Add(1)
 		token := c.token(user, "user")
 		for n := range 2 {
 			if n > 0 && (c.once || rng.IntN(100) >= comeBack) {
@@ -121,25 +122,14 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 				break
 			}
 		}
-		began := time.Now()
-		a := c.buy(ctx, w)
-		c.rec.took(w, time.Since(began), try == 0)
+		a := c.request(ctx, w, c.env.pick())
 		c.closed.answered(w.user, a)
 		switch {
 		case a.status == http.StatusCreated:
-			if a.open() || a.order.Status == "void" {
-				c.rec.problem("user %d was answered 201, and the order is %s", w.user, a.order.Status)
-			}
-			c.own(ctx, w, a)
+			c.bought(ctx, w, a)
 			return true
 		case a.status == http.StatusAccepted:
-			c.rec.count(&c.rec.doubts)
-			c.rec.mu.Lock()
-			w.place, w.told = a.place, time.Now()
-			c.rec.mu.Unlock()
-			if c.env.mode == Queue { // a ticket is asked after when all have theirs
-				c.awaitQueue(ctx, w, a.place)
-			}
+			c.accepted(ctx, w, a)
 			return true // followed to its end when the faults are over
 		case a.status == 0:
 			c.rec.count(&c.rec.lost)
@@ -150,19 +140,39 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			c.rec.mu.Unlock()
 		case !a.again():
 			c.rec.refuse(a.code)
+			c.repeatRefused(ctx, w, a)
 			return true
 		}
 	}
 	return false
 }
 
+// bought takes the order of an answer 201.
+func (c *workload) bought(ctx context.Context, w *purchase, a answer) {
+	if a.open() || a.order.Status == "void" {
+		c.rec.problem("user %d was answered 201, and the order is %s", w.user, a.order.Status)
+	}
+	c.own(ctx, w, a)
+}
+
+// accepted notes the place of an answer 202.
+func (c *workload) accepted(ctx context.Context, w *purchase, a answer) {
+	c.rec.count(&c.rec.doubts)
+	c.rec.mu.Lock()
+	w.place, w.told = a.place, time.Now()
+	c.rec.mu.Unlock()
+	if c.env.mode == Queue { // a ticket is asked after when all have theirs
+		c.awaitQueue(ctx, w, a.place)
+	}
+}
+
 // buy asks for the wish's unit once, and for its purchase token before, where one is needed: that is asked
 // for until it is given, and then every try and every tap has the same. The answer is that to the token if
 // none was given.
-func (c *workload) buy(ctx context.Context, w *purchase) answer {
+func (c *workload) buy(ctx context.Context, w *purchase, url string) answer {
 	path := "/api/v1/coupons/" + c.coupon
 	if !c.env.tokens {
-		return c.ask(ctx, c.env.pick(), http.MethodPost, path+"/orders", w.token, w.key, "")
+		return c.ask(ctx, url, http.MethodPost, path+"/orders", w.token, w.key, "")
 	}
 	w.permits.Lock()
 	if w.permit == "" {
@@ -177,7 +187,7 @@ func (c *workload) buy(ctx context.Context, w *purchase) answer {
 		w.permit = given.Token
 	}
 	w.permits.Unlock()
-	return c.ask(ctx, c.env.pick(), http.MethodPost, path+"/orders", w.token, w.permit, "")
+	return c.ask(ctx, url, http.MethodPost, path+"/orders", w.token, w.permit, "")
 }
 
 // queueTimeout bounds how long a buyer asks after the place in the queue, before that is left
@@ -232,6 +242,7 @@ func (c *workload) own(ctx context.Context, w *purchase, a answer) {
 		c.rec.problem("user %d asked for coupon %s and was answered %d: %s", w.user, c.coupon, a.status, a.body)
 		return
 	}
+	c.rec.madeAfter(w, a.order)
 	o := c.rec.acknowledge(w, id, a.order.ExpiresAt, a.asked)
 	if o == nil {
 		return
