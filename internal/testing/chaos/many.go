@@ -65,7 +65,10 @@ func (r *round) openSmall(ctx context.Context) error {
 	for range r.fault.coupons {
 		s := &small{round: &round{
 			stock: 1 + r.rng.IntN(smallMost), begins: r.begins,
-			fault: Fault{Name: r.fault.Name, kind: r.fault.kind, whole: r.fault.whole}, done: r.done, bound: r.bound, began: r.began,
+			fault: Fault{
+				Name: r.fault.Name, kind: r.fault.kind, whole: r.fault.whole, farRedis: r.fault.farRedis, farDatabase: r.fault.farDatabase,
+			},
+			done: r.done, bound: r.bound, began: r.began,
 			rng: rand.New(rand.NewPCG(r.rng.Uint64(), 1)), //nolint:gosec // to be repeated, not to be secret
 		}}
 		s.workload = &workload{client: r.client, rec: newRecord(), repeats: r.repeats}
@@ -125,7 +128,7 @@ func (r *round) checkSmall(ctx context.Context) {
 		lanes <- struct{}{}
 		all.Go(func() {
 			defer func() { <-lanes }()
-			s.result = s.judge(ctx, s.inspect(ctx, s.at, s.settled), s.settled)
+			s.result = s.judge(ctx, s.inspect(ctx, s.at), s.settled)
 		})
 	}
 	all.Wait()

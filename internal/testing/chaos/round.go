@@ -33,6 +33,7 @@ type round struct {
 	raise      raise
 	begins     time.Time // of the sales
 	stock      int       // units at the start
+	unsettled  bool      // it did not come to rest, and that is reported
 
 	small       []*small
 	smallBuyers []smallBuyer

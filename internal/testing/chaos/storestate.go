@@ -145,9 +145,21 @@ func shardKeys(coupon string, shard int) string {
 
 func (t *storeState) readShards(ctx context.Context, rdb redis.UniversalClient, coupon string, shards int) error {
 	t.loaded = shards > 0
-	for k := range shards {
-		tag := shardKeys(coupon, k)
-		counter := rdb.Get(ctx, tag+"stock")
+	type reading struct {
+		counter       *redis.StringCmd
+		epoch         *redis.StringCmd
+		holds, queued *redis.IntCmd
+	}
+	all := make([]reading, shards)
+	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for k := range shards {
+			tag := shardKeys(coupon, k)
+			all[k] = reading{p.Get(ctx, tag+"stock"), p.HGet(ctx, tag+"meta", "epoch"), p.HLen(ctx, tag+"holds"), p.XLen(ctx, tag+"queue")}
+		}
+		return nil
+	}) // each command has its own error
+	for _, of := range all {
+		counter := of.counter
 		units, err := counter.Int64()
 		switch {
 		case errors.Is(err, redis.Nil), counter.Val() == "closed":
@@ -156,15 +168,15 @@ func (t *storeState) readShards(ctx context.Context, rdb redis.UniversalClient, 
 		case err != nil:
 			return fmt.Errorf("read Redis: %w", err)
 		}
-		holds, err := rdb.HLen(ctx, tag+"holds").Result()
+		holds, err := of.holds.Result()
 		if err != nil {
 			return fmt.Errorf("read Redis: %w", err)
 		}
-		entries, err := rdb.XLen(ctx, tag+"queue").Result()
+		entries, err := of.queued.Result()
 		if err != nil {
 			return fmt.Errorf("read Redis: %w", err)
 		}
-		epoch, err := rdb.HGet(ctx, tag+"meta", "epoch").Int64()
+		epoch, err := of.epoch.Int64()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return fmt.Errorf("read Redis: %w", err)
 		}
