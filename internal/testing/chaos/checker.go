@@ -263,7 +263,7 @@ func (r *round) checkWhole(t storeState) {
 	}
 	far := r.fault.farRedis || r.fault.farDatabase // where a busy machine may be slower than a commit may be
 	for _, w := range r.wishes {
-		if w.gone && !(far && w.late) || w.lost {
+		if w.gone && (!far || !w.late) || w.lost {
 			r.rec.problemLocked("a request of user %d was given up, and nothing was lost", w.user)
 		}
 	}
