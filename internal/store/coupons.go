@@ -51,12 +51,6 @@ func (c Coupons) Newest(ctx context.Context) (int64, error) {
 	return newest, wrap(err, "read the newest coupon")
 }
 
-// Loaded lists the coupons whose stock is or was in Redis, but those that ended at now more
-// than coupon.Retention ago.
-func (c Coupons) Loaded(ctx context.Context, now time.Time) ([]coupon.Coupon, error) {
-	return c.coupons(c.s.read.WithContext(ctx).Where("epoch > 0 AND ends_at > ?", dbTime(now.Add(-coupon.Retention))))
-}
-
 // Freeable lists coupons that still have shards although at now they have ended so long ago,
 // by id.
 func (c Coupons) Freeable(ctx context.Context, now time.Time, limit int) ([]coupon.Coupon, error) {

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/glebarez/sqlite"
@@ -60,6 +61,7 @@ type Store struct {
 	log                *slog.Logger
 	byID               *orderLoader
 	byRequest          *orderLoader
+	loaded             atomic.Pointer[loadedList] // as it was last read
 	pools              []*sql.DB
 	migrationConnector sqldriver.Connector // connects without limits, for migrations; nil on SQLite
 	migrationFiles     fs.FS               // a folder for each dialect
