@@ -72,8 +72,11 @@ func (s *Stock) begin(ctx context.Context, l coupon.Load) ([][]string, error) {
 		answer, err := answers[one.shard], errs[one.shard]
 		return !redis.IsTryAgainError(err) && (err != nil || answer[0] != "ELSEWHERE")
 	})
-	if len(elsewhere) > 0 {
+	switch {
+	case len(elsewhere) > 0:
 		s.makeKeys(ctx, l.CouponID, elsewhere)
+	case errors.Join(errs...) == nil:
+		return answers, loadError(l, steps, answers)
 	}
 	return s.load(ctx, clearScript, l, steps)
 }
@@ -200,18 +203,23 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 	if err != nil {
 		return nil, err
 	}
+	return answers, loadError(l, steps, answers)
+}
+
+// loadError returns the error that a script of the loading has answered with on a shard, if any.
+func loadError(l coupon.Load, steps []step, answers [][]string) error {
 	for i, answer := range answers {
 		shard := steps[i].shard //nolint:gosec // each step has an answer
 		switch answer[0] {
 		case "OLDER":
-			return nil, fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
+			return fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
 		case "TORN":
-			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrTorn, shard, l.CouponID)
+			return fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, coupon.ErrTorn, shard, l.CouponID)
 		case "BLIND":
-			return nil, fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrInfoDenied, shard, l.CouponID)
+			return fmt.Errorf("%w: %w: shard %d of coupon %d", order.ErrUnavailable, ErrInfoDenied, shard, l.CouponID)
 		}
 	}
-	return answers, nil
+	return nil
 }
 
 // runAll is runEach with the first error.
@@ -231,15 +239,11 @@ const stepsPerPipeline = 64
 // runEach runs a script on many shards, and returns the answer or the error of each.
 func (s *Stock) runEach(ctx context.Context, sc script, l coupon.Load, steps []step) ([][]string, []error) {
 	cmds := make([]*redis.Cmd, 0, len(steps))
-	for len(cmds) < len(steps) {
-		some := steps[len(cmds):min(len(cmds)+stepsPerPipeline, len(steps))]
-		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, one := range some {
-				k := s.keys(l.CouponID, one.shard, sc.keys)
-				cmds = append(cmds, sc.Eval(ctx, p, k, append([]any{l.Epoch, s.deploymentID()}, one.args...)...))
-			}
-			return nil
-		})
+	for some := range slices.Chunk(steps, stepsPerPipeline) {
+		cmds = append(cmds, s.evalTrip(ctx, sc, len(some), func(n int) ([]string, []any) {
+			one := some[n]
+			return s.keys(l.CouponID, one.shard, sc.keys), append([]any{l.Epoch, s.deploymentID()}, one.args...)
+		})...)
 	}
 	answers, errs := make([][]string, len(cmds)), make([]error, len(cmds))
 	for i, cmd := range cmds {

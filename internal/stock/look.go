@@ -230,14 +230,23 @@ func shardsOf(all []coupon.Coupon) (shards []shardOf) {
 func (s *Stock) runTrip(
 	ctx context.Context, sc script, all []coupon.Coupon, shards []shardOf, args func(c coupon.Coupon, key string) []any,
 ) []*redis.Cmd {
-	cmds := make([]*redis.Cmd, len(shards))
+	return s.evalTrip(ctx, sc, len(shards), func(n int) ([]string, []any) {
+		c := all[shards[n].coupon]
+		k := s.keys(c.ID, shards[n].shard, sc.keys)
+		return k, args(c, k[0])
+	})
+}
+
+// evalTrip runs a script several times in one round trip, by the SHA-1 of its text. In a second round trip it sends the
+// text to the servers that do not know the script. of returns the keys and the arguments of a run.
+func (s *Stock) evalTrip(ctx context.Context, sc script, runs int, of func(n int) (keys []string, args []any)) []*redis.Cmd {
+	cmds := make([]*redis.Cmd, runs)
 	send := func(wanted func(n int) bool, eval func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
 		_, _ = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for n, at := range shards {
+			for n := range cmds {
 				if wanted(n) {
-					c := all[at.coupon]
-					k := s.keys(c.ID, at.shard, sc.keys)
-					cmds[n] = eval(ctx, p, k, args(c, k[0])...)
+					keys, args := of(n)
+					cmds[n] = eval(ctx, p, keys, args...)
 				}
 			}
 			return nil

@@ -210,3 +210,24 @@ func TestReadings_ManyCoupons_OneRoundTrip(t *testing.T) {
 		require.Equal(t, []int64{3, 3, 2, 2}, left[39])
 	})
 }
+
+func TestLoad_KnownScripts_SendsNoText(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		client := dial(t, o)
+		s := open(t, client, 10, 8) // a server may not know the scripts before
+		next := s.load
+		next.Epoch++
+		sent := countTrips(client)
+		require.NoError(t, s.Load(t.Context(), next))
+		_, commands := sent.taken()
+		require.Equal(t, 24, commands["evalsha"], "each of 8 shards begins, notes that it has all buyers, and opens")
+		require.Zero(t, commands["eval"], "the text of a script")
+
+		forgetScripts(t, client)
+		next.Epoch++
+		require.NoError(t, s.Load(t.Context(), next))
+		loaded, err := s.Loaded(t.Context(), next.CouponID, next.Epoch, 8)
+		require.NoError(t, err)
+		require.True(t, loaded)
+	})
+}
