@@ -53,11 +53,11 @@ if one is violated, or nothing could be audited. --repair mends what is safe to 
 				return errors.New("nothing was audited: no coupon's stock was ever loaded")
 			}
 		}
-		check := a.Auditor.Audit
+		check, atOnce := a.Auditor.Audit, audit.AtOnce
 		if *repair {
-			check = a.Auditor.Repair
+			check, atOnce = a.Auditor.Repair, 1
 		}
-		switch clean, err := audit.All(ctx, c.Out, ids, check, *asJSON); {
+		switch clean, err := audit.All(ctx, c.Out, ids, atOnce, check, *asJSON); {
 		case err != nil:
 			return err
 		case !clean:
