@@ -100,7 +100,7 @@ func (a *App) freeEndedSales(ctx context.Context) {
 // runDraws draws the tickets of the coupons whose time has come, until ctx ends.
 func (a *App) runDraws(ctx context.Context) {
 	a.lottery.RunDraws(ctx, lottery.Schedule{
-		Every: min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), Known: a.Cache.Known, Locker: a.leases,
+		Every: min(a.cfg.Order.BackgroundInterval, 250*time.Millisecond), Known: a.Cache.Known, Loaded: a.loadedCoupons, Locker: a.leases,
 		OnFailure: func(err error) { a.metrics.ObservePass("draw", 0, err) },
 	})
 }

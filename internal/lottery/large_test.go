@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/seckill/internal/coupon"
@@ -97,4 +98,33 @@ func TestRunDraw_NextPass_ReadsOnlyTheTicketsThatAreNotDecided(t *testing.T) {
 	})
 	require.True(t, pass())
 	require.Equal(t, 256, counted.tickets, "the page behind the settled ones")
+}
+
+// As after a restart: no buyer has asked the instance for the coupon.
+func TestRunDraws_SaleIsNotKnown_FindsAndDrawsIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		c := s.Sell(t, 2*shards, 1)
+		drawn, raced := s.Sell(t, 1, 1), s.Shop.Sell(t, 1, 1) // one whose draw has ended, and one without a draw
+		here := s.drawing("here")
+		tickets := enter(t, here, c, users(30)...)
+		s.Later(window)
+		draw(t, s, drawn, here)
+		restarted := s.drawing("restarted")
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			restarted.RunDraws(ctx, lottery.Schedule{
+				Every: soon, Locker: s.Locker(t, patient), Known: func() []coupon.Coupon { return nil },
+				Loaded:    func(ctx context.Context) ([]coupon.Coupon, error) { return s.DB.Coupons().Loaded(ctx, s.Now()) },
+				OnFailure: func(err error) { assert.NoError(t, err) },
+			})
+		})
+		consuming(t, s, func() bool { return !restarted.DrawDue(c) }, restarted)
+		stop()
+		running.Wait()
+		requireDrawn(t, restarted, c, tickets, 2*shards)
+		s.RequireConsistent(t, c, 2*shards)
+		require.True(t, restarted.DrawDue(drawn), "no pass was made over a draw that has ended")
+		require.True(t, restarted.DrawDue(raced), "nor over a sale without a draw")
+	})
 }

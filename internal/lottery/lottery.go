@@ -102,6 +102,8 @@ type Draws interface {
 	Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]Entrant, error)
 	// Advance writes that the first d.DecidedRanks ranks are decided.
 	Advance(ctx context.Context, d Draw) error
+	// OpenDraws returns those of the coupons that have a draw which has not ended.
+	OpenDraws(ctx context.Context, couponIDs []int64) ([]int64, error)
 	// End writes the result of a draw, unless it has one.
 	End(ctx context.Context, d Draw) error
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -69,6 +70,19 @@ func (s *Store) Draw(ctx context.Context, couponID int64) (lottery.Draw, error) 
 		return lottery.Draw{}, order.ErrNotFound
 	}
 	return rows[0].draw()
+}
+
+// OpenDraws implements lottery.Draws.
+func (s *Store) OpenDraws(ctx context.Context, couponIDs []int64) (open []int64, err error) {
+	for some := range slices.Chunk(couponIDs, keysPerStatement) {
+		var ids []int64
+		err := s.write.WithContext(ctx).Model(&drawRow{}).Where("coupon_id IN ? AND ended_at IS NULL", some).Pluck("coupon_id", &ids).Error
+		if err != nil {
+			return nil, wrap(err, "list the draws that have not ended")
+		}
+		open = append(open, ids...)
+	}
+	return open, nil
 }
 
 // MakeDraw implements lottery.Draws.

@@ -48,7 +48,6 @@ func (s *sale) draw(ctx context.Context, r *Row) (err error) {
 		EndedAt string `json:"ended_at"`
 		Winners int64  `json:"winners"`
 	}
-	// An instance draws the coupons that its buyers ask for.
 	url := s.program.URL + "/api/v1/coupons/" + s.drawn + "/draw"
 	err = s.awaitTimed(ctx, r, func(ctx context.Context) (bool, error) {
 		err := servers.AskJSON(ctx, admins, http.MethodGet, url, s.admin, nil, &is)
