@@ -208,7 +208,7 @@ func openApp(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, 
 	d := a.orderDeps(ids)
 	a.orders = order.NewService(d)
 	a.onStop(a.orders.Close)
-	a.lottery = newLottery(cfg.Order, a.orders, d, a.store)
+	a.lottery = newLottery(cfg.Order, a.orders, d, a.store, a.Stock)
 	for of := range causes {
 		a.metrics.StartUnavailable(of)
 	}

@@ -127,12 +127,14 @@ func newShardQueue(cfg config.Order, s *stock.Stock) order.Queue {
 
 // newLottery returns the draws around the order service, or nil with order.queue_order: fifo. With fifo the
 // instance serves the requests themselves.
-func newLottery(cfg config.Order, orders *order.Service, d order.Deps, draws lottery.Draws) *lottery.Service {
+func newLottery(
+	cfg config.Order, orders *order.Service, d order.Deps, draws lottery.Draws, queues lottery.Queues,
+) *lottery.Service {
 	if cfg.QueueOrder != "lottery" {
 		return nil
 	}
 	return lottery.New(lottery.Deps{
-		Orders: orders, Draws: draws, Rows: d.DB, Sales: d.Sales, Stock: d.Shards,
+		Orders: orders, Draws: draws, Rows: d.DB, Sales: d.Sales, Stock: d.Shards, Queues: queues,
 		Window: cfg.LotteryWindow, PayWithin: d.PayWithin, Now: d.Now, Log: d.Log,
 	})
 }

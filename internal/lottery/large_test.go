@@ -73,7 +73,7 @@ func TestRunDraw_NextPass_ReadsOnlyTheTicketsThatAreNotDecided(t *testing.T) {
 	orders := order.NewService(s.QueueDeps("here"))
 	counted := &reads{Draws: s.DB}
 	here := &instance{orders: orders, Service: lottery.New(lottery.Deps{
-		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Window: window, Now: s.Now,
+		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Queues: s.Stock, Window: window, Now: s.Now,
 	})}
 	s.Later(window)
 	pass := func() (ended bool) {
@@ -94,10 +94,54 @@ func TestRunDraw_NextPass_ReadsOnlyTheTicketsThatAreNotDecided(t *testing.T) {
 	s.Exec(t, "UPDATE lottery_draws SET ended_at = NULL") // as if the instance had stopped before it wrote the end
 	counted.tickets = 0
 	here.Service = lottery.New(lottery.Deps{
-		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Window: window, Now: s.Now,
+		Orders: orders, Draws: counted, Rows: s.DB, Sales: s.Deps.Sales, Stock: s.Stock, Queues: s.Stock, Window: window, Now: s.Now,
 	})
 	require.True(t, pass())
 	require.Equal(t, 256, counted.tickets, "the page behind the settled ones")
+}
+
+// A pass that cannot go on leaves the turn to the draws of other sales.
+func TestRunDraw_QueueIsFull_PassEndsAndALaterOneGoesOn(t *testing.T) {
+	s := open(t)
+	c := s.Sell(t, 5*shards, 1)
+	here := s.drawing("here", func(p *order.Deps) { p.QueueCapacity = 2 })
+	tickets := enter(t, here, c, users(60)...)
+	s.Later(window)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	ended, err := here.RunDraw(ctx, c)
+	require.NoError(t, err, "a pass does not wait for the workers")
+	require.False(t, ended)
+	require.EqualValues(t, 2*shards, s.Waiting(t, c).Entries)
+	draw(t, s, c, here)
+	requireDrawn(t, here, c, tickets, 5*shards)
+}
+
+// A pass looks at each queued ticket again, so its cost must not grow with the number of winners.
+func TestRunDraws_ManyWinners_QueuesAFewPagesAtATime(t *testing.T) {
+	s := open(t)
+	const tickets, units, most = 3000, 1500, 512
+	c := s.Sell(t, units, 1)
+	s.giveTickets(t, c, tickets)
+	here := s.drawing("here")
+	here.SetMaxQueued(most)
+	s.Later(window)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		here.RunDraws(ctx, lottery.Schedule{
+			Every: 5 * time.Millisecond, Locker: s.Locker(t, patient), Known: func() []coupon.Coupon { return []coupon.Coupon{c} },
+		})
+	})
+	queued := int64(0)
+	consuming(t, s, func() bool {
+		queued = max(queued, s.Waiting(t, c).Entries)
+		return !here.DrawDue(c)
+	}, here)
+	stop()
+	running.Wait()
+	require.LessOrEqual(t, queued, int64(most), "the queue has the entries of a few pages")
+	s.RequireConsistent(t, c, units)
 }
 
 // As after a restart: no buyer has asked the instance for the coupon.

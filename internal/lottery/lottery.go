@@ -129,6 +129,12 @@ type Stock interface {
 	Left(ctx context.Context, couponID int64, shards int) ([]int64, error)
 }
 
+// Queues have the winners whose orders are not committed yet.
+type Queues interface {
+	// Queues returns how full the queues of a coupon are.
+	Queues(ctx context.Context, couponID int64, shards int) (order.QueueStats, error)
+}
+
 // Deps are the dependencies of a Service.
 type Deps struct {
 	Orders    Orders // must have a queue
@@ -136,6 +142,7 @@ type Deps struct {
 	Rows      Rows
 	Sales     Sales
 	Stock     Stock
+	Queues    Queues
 	Window    time.Duration    // how long after its begin a sale gives tickets
 	PayWithin time.Duration    // how long a pending order awaits its payment
 	Now       func() time.Time // nil is time.Now
@@ -149,6 +156,8 @@ type Service struct {
 	rows      Rows
 	sales     Sales
 	stock     Stock
+	queues    Queues
+	maxQueued int64
 	window    time.Duration
 	payWithin time.Duration
 	now       func() time.Time
@@ -168,7 +177,7 @@ func New(d Deps) *Service {
 		d.Log = slog.Default()
 	}
 	s := &Service{
-		orders: d.Orders, store: d.Draws, rows: d.Rows, sales: d.Sales, stock: d.Stock,
+		orders: d.Orders, store: d.Draws, rows: d.Rows, sales: d.Sales, stock: d.Stock, queues: d.Queues, maxQueued: maxQueued,
 		window: d.Window, payWithin: d.PayWithin, now: d.Now, log: d.Log,
 		draws: draws{known: map[int64]knownDraw{}}, tickets: tickets{all: map[int64]order.Order{}}, turn: make(chan struct{}, 1),
 	}

@@ -37,6 +37,7 @@ type pass struct {
 	late    func() bool // whether the pass is to begin no further page
 
 	units   int64 // how many may be given to ranks that were not served before
+	room    int64 // how many further tickets the queue is to have
 	waiting bool  // a ticket that was served before waits for a unit, or has waited for too long
 	blocked bool  // it waits: no later rank gets a unit
 
@@ -57,6 +58,9 @@ func (p *pass) run(ctx context.Context) error {
 	if !p.closed {
 		var err error
 		if p.units, err = p.left(ctx, p.sale); err != nil {
+			return err
+		}
+		if enough, err := p.lookAtQueue(ctx, start); enough || err != nil {
 			return err
 		}
 	}
@@ -80,6 +84,18 @@ func (p *pass) run(ctx context.Context) error {
 		p.ranking.waitingSince = time.Time{}
 	}
 	return nil
+}
+
+// maxQueued is how many tickets a draw queues at most. A pass looks at every queued ticket again. So with this bound,
+// and because a pass begins only when half of them are served, a draw reads each winner two or three times, however
+// many there are.
+const maxQueued = 8192
+
+// lookAtQueue reads how many further tickets the queue is to have, and reports whether the workers have enough to do.
+func (p *pass) lookAtQueue(ctx context.Context, start int) (enough bool, err error) {
+	queue, err := p.queues.Queues(ctx, p.sale.ID, p.sale.Shards)
+	p.room = p.maxQueued - queue.Entries
+	return p.ranking.served > start && queue.Entries > p.maxQueued/2, err
 }
 
 // servePage serves the tickets of a page of ranks, and reports whether those of the next page are to be served.
@@ -151,10 +167,13 @@ func (p *pass) serveOpen(ctx context.Context, open []openTicket) (n int, err err
 		return before, nil
 	}
 	fresh := open[before:]
-	enough := int(min(max(0, p.units), int64(len(fresh))))
-	p.units -= int64(enough)
+	enough := int(min(max(0, p.units), max(0, p.room), int64(len(fresh))))
+	p.units, p.room = p.units-int64(enough), p.room-int64(enough)
 	if n, err = p.serveFirst(ctx, fresh[:enough]); n < enough || err != nil {
 		return before + n, err
+	}
+	if p.units > 0 && p.room <= 0 { // the next pass goes on
+		return before + enough, nil
 	}
 	n, err = p.passServed(ctx, fresh[enough:])
 	return before + enough + n, err
@@ -299,36 +318,16 @@ func (p *pass) ordersOf(ctx context.Context, tickets []openTicket) ([]order.Orde
 	return orders, nil
 }
 
-// fullQueuePause is how long a full queue is waited for.
-const fullQueuePause = 10 * time.Millisecond
-
-// serveTicket queues the order of a ticket, again if it was queued before. It waits while the queue is full:
-// the next may not be served before.
+// serveTicket queues the order of a ticket, again if it was queued before. It returns errLater if the queue is full: no
+// later rank may be served before this one.
 func (p *pass) serveTicket(ctx context.Context, t openTicket) error {
-	for {
-		err := p.ask(ctx, t, p.orders.Enqueue)
-		if !errors.Is(err, order.ErrOverloaded) {
-			return err
-		}
-		if p.late() {
-			return errLater
-		}
-		select {
-		case <-time.After(fullQueuePause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return p.ask(ctx, t, p.orders.Enqueue)
 }
 
 // checkTicket returns nil if the order of a ticket is queued, coupon.ErrSoldOut if no unit is left for it, and errLater
 // if the next pass may give it one.
 func (p *pass) checkTicket(ctx context.Context, t openTicket) error {
-	err := p.ask(ctx, t, p.orders.CheckQueued)
-	if errors.Is(err, order.ErrOverloaded) {
-		return errLater
-	}
-	return err
+	return p.ask(ctx, t, p.orders.CheckQueued)
 }
 
 // ask does something with the order of a ticket, and returns nil if the ticket is served.
@@ -354,6 +353,8 @@ func (p *pass) ask(
 			}
 			return nil
 		case errors.Is(err, order.ErrBusy): // an earlier call is at a sibling, or its entry is
+			return errLater
+		case errors.Is(err, order.ErrOverloaded):
 			return errLater
 		case errors.Is(err, order.ErrStaleEpoch):
 			p.sales.Forget(p.sale.ID)
