@@ -209,7 +209,7 @@ func (s *Stock) load(ctx context.Context, sc script, l coupon.Load, steps []step
 // loadError returns the error that a script of the loading has answered with on a shard, if any.
 func loadError(l coupon.Load, steps []step, answers [][]string) error {
 	for i, answer := range answers {
-		shard := steps[i].shard //nolint:gosec // each step has an answer
+		shard := steps[i].shard
 		switch answer[0] {
 		case "OLDER":
 			return fmt.Errorf("%w: a newer epoch than %d of coupon %d was begun", coupon.ErrConflict, l.Epoch, l.CouponID)
