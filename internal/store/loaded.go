@@ -46,7 +46,8 @@ type couponBlock struct {
 }
 
 // Loaded lists the coupons whose stock is or was in Redis, but those that ended at now more
-// than coupon.Retention ago. It reads the rows that have changed since the last call. Left may be as old as loadedMaxAge.
+// than coupon.Retention ago. It reads the rows that have changed since the last call. Left may be as old as
+// loadedMaxAge.
 func (c Coupons) Loaded(ctx context.Context, now time.Time) ([]coupon.Coupon, error) {
 	after := dbTime(now.Add(-coupon.Retention))
 	if c.s.dialect == sqliteDialect { // it is in this process
