@@ -68,15 +68,23 @@ func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 	return len(delivered), failed
 }
 
-// deliverOne restocks one unit. If the sale has ended and its shards are gone there is nothing
-// to do: the database alone counts the units of such a sale.
+// deliverOne restocks one unit. If the sale has ended and its shards are gone, it does nothing: only the database counts
+// the units of that sale.
 func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
 	err := s.shards.Restock(ctx, r)
-	if errors.Is(err, coupon.ErrNotLoaded) {
-		c, cerr := s.sales.Get(ctx, r.CouponID)
-		if cerr == nil && c.StateAt(s.now()) == coupon.Ended {
+	if errors.Is(err, coupon.ErrNotLoaded) && s.hasEnded(ctx, r.CouponID) {
+		// This instance may not know that the end was moved. Then another one loads the shards, and has read the units
+		// before this one went back.
+		s.sales.Forget(r.CouponID)
+		if s.hasEnded(ctx, r.CouponID) {
 			return nil
 		}
 	}
 	return err
+}
+
+// hasEnded reports whether the sale has ended, as far as this instance knows.
+func (s *Reconciler) hasEnded(ctx context.Context, couponID int64) bool {
+	c, err := s.sales.Get(ctx, couponID)
+	return err == nil && c.StateAt(s.now()) == coupon.Ended
 }

@@ -138,6 +138,24 @@ func TestARelayThatCannotReturnOneUnitReturnsTheOthers(t *testing.T) {
 	s.settled(t, s.reload(t, closed), 0)
 }
 
+// Another instance has moved the end, and loads the shards. This one has not heard of it.
+func TestRelay_EndWasMovedElsewhere_KeepsTheUnitOwed(t *testing.T) {
+	s := open(t)
+	c := s.sell(t, 2, 1)
+	s.cancelled(t, c, 7)
+	stale := &old{Sales: s.deps.Sales, c: c}
+	stale.c.EndsAt = time.Now().Add(-time.Minute)
+	s.flush(t)
+	relay := s.reconcilerWith(func(p *order.ReconcilerDeps) { p.Sales = stale })
+	n, err := relay.Relay(t.Context())
+	require.ErrorIs(t, err, coupon.ErrNotLoaded)
+	require.Zero(t, n)
+	due, err := s.db.DueRestocks(t.Context(), 0, 9)
+	require.NoError(t, err)
+	require.Len(t, due, 1)
+	s.settled(t, s.reload(t, c), 0)
+}
+
 func TestTheUnitsOfAnEndedSaleNeedNoRedis(t *testing.T) {
 	s := open(t)
 	for name, ends := range map[string]func(c coupon.Coupon){
