@@ -27,7 +27,8 @@ type WorkerConfig struct {
 }
 
 const (
-	// maxFailures is how often an entry may fail, or be delivered and left unacknowledged.
+	// maxFailures is how often an entry may fail. An entry that was delivered more often, and never acknowledged, is
+	// given up once it is older than MaxAge. Before that, the stores may have been unavailable to each delivery.
 	maxFailures = 5
 	// An instance asks at once for entries of a coupon of which an order was queued through itself. For the entries of
 	// other instances it looks at the lengths of all queues. Between two looks it pauses for sweepPause times as long
@@ -293,7 +294,7 @@ func (c *workerPool) acquireSlots(ctx context.Context) (n int) {
 // store is waited for.
 func (c *workerPool) process(ctx context.Context, e Entry) {
 	failures, why := 0, e.Broken
-	if e.Deliveries > maxFailures {
+	if e.Deliveries > maxFailures && c.now().Sub(e.Order.CreatedAt) >= c.MaxAge {
 		why = fmt.Errorf("order: delivered %d times and never acknowledged", maxFailures)
 	}
 	for try := 1; ; try++ {

@@ -111,20 +111,44 @@ func (s *shop) spoil(t *testing.T, c coupon.Coupon, o order.Order) {
 	}
 }
 
+// leaves lets five consumers take the only entry of a coupon, and acknowledges it with none of them.
+func (s *shop) leaves(t *testing.T, c coupon.Coupon) {
+	t.Helper()
+	dead := s.stock.Queue("dead", 0)
+	left, err := dead.Next(t.Context(), c, 16)
+	for n := 1; n < 5; n++ {
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		require.Equal(t, n, left[0].Deliveries)
+		left, err = dead.ClaimAbandoned(t.Context(), c, 16)
+	}
+	require.NoError(t, err)
+}
+
+// The database was away for five deliveries, and the request may still wait.
+func TestWorker_FiveConsumersLeftAYoungEntry_CommitsTheOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		c := s.sell(t, shards, 1)
+		here := s.queueing("here")
+		o := queued(t, here, c, 7, "k")
+		s.leaves(t, c)
+		consuming(t, s, s.drained(t, c), here)
+		require.Zero(t, s.waiting(t, c).DeadLetters)
+		shown, err := s.Get(t.Context(), o.ID, 7)
+		require.NoError(t, err)
+		require.Equal(t, order.Pending, shown.Status, "it was answered 202")
+		s.atRest(t, c, 1)
+	})
+}
+
 func TestAnEntryThatFiveConsumersLeftIsBuried(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here := s.queueing("here")
 		o := queued(t, here, c, 7, "k")
-		dead := s.stock.Queue("dead", 0)
-		left, err := dead.Next(t.Context(), c, 16)
-		for n := 1; n < 5; n++ {
-			require.NoError(t, err)
-			require.Len(t, left, 1)
-			require.Equal(t, n, left[0].Deliveries)
-			left, err = dead.ClaimAbandoned(t.Context(), c, 16)
-		}
-		require.NoError(t, err)
+		s.leaves(t, c)
+		s.later(maxAge)
+		defer s.later(0)
 		consuming(t, s, s.drained(t, c), here)
 		require.EqualValues(t, 1, s.waiting(t, c).DeadLetters)
 		shown, err := s.Get(t.Context(), o.ID, 7)

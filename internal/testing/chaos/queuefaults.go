@@ -100,8 +100,8 @@ func (r *round) deadLetters(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// takenAway is a consumer that takes entries and disappears. With that many recorded deliveries, no
-// worker tries them again: they are given up.
+// takenAway is a consumer that takes entries and disappears. Entries with that many recorded deliveries are given up
+// once they are too old.
 func takenAway(deliveries int) func(ctx context.Context, r *round) (bool, error) {
 	const pause, name = time.Millisecond, "somebody who is gone"
 	return func(ctx context.Context, r *round) (bool, error) {
