@@ -47,6 +47,43 @@ func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
 	}
 }
 
+// Another instance loads the stock again before this one looks at it. A second loading would end the queue for nothing.
+func TestCutShort_LoadedAgainBeforeTheNextLook_NewEpochIsSound(t *testing.T) {
+	r := testservers.NewRedis(t)
+	all := dial(t, redisconn.Options{Addrs: []string{r.Addr()}})
+	may := func(right string) {
+		t.Helper()
+		require.NoError(t, all.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", right).Err())
+	}
+	may("+hset")
+	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}, Username: "app", Password: "pw"}), 40, 2)
+	for name, ask := range map[string]func() error{
+		"alone":    func() error { _, err := reserve(t.Context(), s, s.claim(1, s.request())); return err },
+		"together": func() error { return s.Reserve(t.Context(), []order.ReserveRequest{s.claim(2, s.request())})[0].Err },
+	} {
+		may("-hset")
+		require.Error(t, ask(), name)
+		may("+hset")
+		s.load.Epoch++
+		require.NoError(t, s.Load(t.Context(), s.load))
+		s.requireLoaded(true)
+	}
+}
+
+func TestIsHalfDone_OlderListOfCoupons_ForgetsNothing(t *testing.T) {
+	s := open(t, dial(t, backends["a server"](t)), 4, 2)
+	id := s.load.CouponID
+	for _, noted := range []int64{6, 5, 7} { // 5: a late answer
+		s.cutShort(t.Context(), id, noted, errCut)
+	}
+	for epoch, want := range []bool{5: true, 6: true, 7: true, 8: false, 9: false} {
+		if epoch >= 5 {
+			require.Equal(t, want, s.isHalfDone(id, int64(epoch)), epoch)
+		}
+	}
+	require.False(t, s.isHalfDone(id, 7), "it was loaded again")
+}
+
 // A full Redis refuses a script at its first write, as a whole.
 func TestAScriptThatWasRefusedAsAWholeLeavesTheStockAsItIs(t *testing.T) {
 	r := testservers.NewRedis(t)

@@ -162,7 +162,7 @@ func (s *Stock) runMany(ctx context.Context, sc script, b batch, answered func(m
 	}
 	for _, r := range b {
 		if r.err != nil {
-			s.cutShort(ctx, r.couponID, r.err)
+			s.cutShort(ctx, r.couponID, r.epoch, r.err)
 		}
 		for i, member := range r.members {
 			if r.err != nil {

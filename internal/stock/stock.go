@@ -42,6 +42,23 @@ var files embed.FS
 type script struct {
 	*redis.Script
 	keys int // number of the shard's keys that it uses, from the first
+
+	anyEpoch bool // it does not name an epoch; the first argument of every other script is the epoch
+}
+
+// ofAnyEpoch returns a script that does not name an epoch.
+func (sc script) ofAnyEpoch() script {
+	sc.anyEpoch = true
+	return sc
+}
+
+// epoch returns the epoch that a run with these arguments is for, or epochUnknown.
+func (sc script) epoch(args []any) int64 {
+	if sc.anyEpoch || len(args) == 0 {
+		return epochUnknown
+	}
+	epoch, _ := args[0].(int64)
+	return epoch
 }
 
 // lua returns the script of a file. The files in after come first and have the functions that it uses.
@@ -50,7 +67,7 @@ func lua(name string, keys int, after ...string) script {
 	for _, file := range append(after, name) {
 		text.WriteString(source(file))
 	}
-	sc := script{redis.NewScript(text.String()), keys}
+	sc := script{Script: redis.NewScript(text.String()), keys: keys}
 	scriptNames[sc.Hash()] = name
 	return sc
 }
@@ -83,8 +100,8 @@ var (
 	loadedScript     = lua("loaded", 10, "layout", "server", "counter", "exist")
 	adoptScript      = lua("adopt", 10, "server")
 	shardScript      = lua("shard", 10, "counter")
-	holdsScript      = lua("holds", 10, "layout")
-	listScript       = lua("list", 10)
+	holdsScript      = lua("holds", 10, "layout").ofAnyEpoch()
+	listScript       = lua("list", 10).ofAnyEpoch()
 	freeScript       = lua("free", 10)
 	ackScript        = lua("acknowledge", 8, "layout")
 	deadLetterScript = lua("deadletter", 9, "layout")
@@ -199,7 +216,7 @@ func (s *Stock) runWithRetry(ctx context.Context, sc script, couponID int64, sha
 		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
 	}
 	if err != nil { // a repeated script treats its earlier writes as done
-		s.cutShort(ctx, couponID, err)
+		s.cutShort(ctx, couponID, sc.epoch(args), err)
 	}
 	if twice = err != nil && !redis.IsTryAgainError(err) && ctx.Err() == nil; twice {
 		answer, err = sc.Run(ctx, s.scripter, k, args...).StringSlice()
