@@ -93,6 +93,8 @@ func FuzzLoad_VariablesOfAnOrchestrator(f *testing.F) {
 	f.Add("-mysql", "", []byte{10, 96, 12, 8}, uint16(3306), uint8(1), "SECKILL_ENV_X", "1")
 	f.Add("--a-service-port", "b-c", make([]byte, 16), uint16(1), uint8(2), "SECKILL_X_SERVICE_PORT_Y", "80")
 	f.Add("-service-host", "port", []byte{1, 1, 1, 1}, uint16(65535), uint8(2), "SECKILL_PORT_80_TCP", "tcp://[::1]:1")
+	f.Add("", "", []byte{}, uint16(0), uint8(0), "SECKILL_PORT", "x")                       // another value
+	f.Add("", "", []byte{}, uint16(0), uint8(0), "SECKILL_PORT_X", "tcp://10.96.12.7:8080") // another name
 	label := regexp.MustCompile(`^([a-z0-9-]*[a-z0-9])?$`)
 	shape := regexp.MustCompile(`^SECKILL_(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|` +
 		`PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR|START|END|PORT_START|PORT_END))?)?)$`)
