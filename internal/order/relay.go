@@ -68,8 +68,8 @@ func (s *Reconciler) deliver(ctx context.Context, due []Restock) (int, error) {
 	return len(delivered), failed
 }
 
-// deliverOne restocks one unit. If the sale has ended and its shards are gone, it does nothing: only the database counts
-// the units of that sale.
+// deliverOne restocks one unit. If the sale has ended and its shards are gone, it does nothing: only the database
+// counts the units of that sale.
 func (s *Reconciler) deliverOne(ctx context.Context, r Restock) error {
 	err := s.shards.Restock(ctx, r)
 	if errors.Is(err, coupon.ErrNotLoaded) && s.hasEnded(ctx, r.CouponID) {
