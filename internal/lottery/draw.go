@@ -42,6 +42,7 @@ type ranking struct {
 
 	epoch        int64     // of the stock that
 	served       int       // so many tickets, from the first rank on, were given units of by this instance
+	soldOut      bool      // the last pass found no unit in the database
 	waitingSince time.Time // a ticket among them waits for a unit
 }
 
@@ -234,7 +235,7 @@ func (s *Service) serveRanks(
 	ctx context.Context, sale coupon.Coupon, d Draw, r *ranking, closed bool, over func() bool,
 ) (ended bool, err error) {
 	if r.epoch != sale.Epoch {
-		r.epoch, r.served, r.waitingSince = sale.Epoch, 0, time.Time{}
+		r.epoch, r.served, r.soldOut, r.waitingSince = sale.Epoch, 0, false, time.Time{}
 	}
 	p := pass{Service: s, sale: sale, draw: d, ranking: r, closed: closed, late: over}
 	err = p.run(ctx)

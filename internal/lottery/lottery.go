@@ -100,6 +100,8 @@ type Draws interface {
 	EntrantIDs(ctx context.Context, couponID, after int64, limit int) ([]int64, error)
 	// Entrants returns the tickets of these users.
 	Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]Entrant, error)
+	// UnitsLeft returns how many units of the coupon the database can still sell.
+	UnitsLeft(ctx context.Context, couponID int64) (int64, error)
 	// Advance writes that the first d.DecidedRanks ranks are decided.
 	Advance(ctx context.Context, d Draw) error
 	// OpenDraws returns those of the coupons that have a draw which has not ended.

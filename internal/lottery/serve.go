@@ -38,6 +38,8 @@ type pass struct {
 
 	units   int64 // how many may be given to ranks that were not served before
 	room    int64 // how many further tickets the queue is to have
+	bounded bool  // units are no more than the database has
+	soldOut bool  // the database has had none since the pass before
 	waiting bool  // a ticket that was served before waits for a unit, or has waited for too long
 	blocked bool  // it waits: no later rank gets a unit
 
@@ -167,6 +169,11 @@ func (p *pass) serveOpen(ctx context.Context, open []openTicket) (n int, err err
 		return before, nil
 	}
 	fresh := open[before:]
+	if len(fresh) > 0 {
+		if err := p.boundUnits(ctx, before); err != nil {
+			return before, err
+		}
+	}
 	enough := int(min(max(0, p.units), max(0, p.room), int64(len(fresh))))
 	p.units, p.room = p.units-int64(enough), p.room-int64(enough)
 	if n, err = p.serveFirst(ctx, fresh[:enough]); n < enough || err != nil {
@@ -176,7 +183,31 @@ func (p *pass) serveOpen(ctx context.Context, open []openTicket) (n int, err err
 		return before + enough, nil
 	}
 	n, err = p.passServed(ctx, fresh[enough:])
+	p.all = p.all || p.soldOut && enough+n < len(fresh)
 	return before + enough + n, err
+}
+
+// boundUnits lowers the units of the pass, once, to those that the database has for ranks that were not served before.
+// before is how many open tickets of this page were served. A Redis that came back with old data counts units that are
+// sold. The workers commit the queued orders in no order, so a rank that is queued for such a unit can take the unit of
+// an earlier rank.
+//
+// The units are read after the rows: an order that is committed between the two lowers both, and the next pass serves
+// the rest.
+func (p *pass) boundUnits(ctx context.Context, before int) error {
+	if p.bounded {
+		return nil
+	}
+	left, err := p.store.UnitsLeft(ctx, p.sale.ID)
+	if err != nil {
+		return err
+	}
+	p.bounded = true
+	p.units = min(p.units, left-int64(p.served-p.decided+before))
+	// The rows of this pass show each order that took one of the last units, if the pass before saw that none is left.
+	p.soldOut = left == 0 && p.ranking.soldOut
+	p.ranking.soldOut = left == 0
+	return nil
 }
 
 // serveAgain queues tickets that were served before. Most are still queued. The unit of a void one may be on its way

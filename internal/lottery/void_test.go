@@ -1,6 +1,7 @@
 package lottery_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -170,4 +171,24 @@ func TestNewEntrant_RowsOfTheUser_NamesTheAttempt(t *testing.T) {
 	e := lottery.NewEntrant(ticket, gone, false)
 	require.True(t, e.Decided(1), "it is given up")
 	require.True(t, e.PassedOver(1))
+}
+
+// A Redis that came back with old data counts units that are sold.
+func TestDraw_RedisCountsTooManyUnits_SellsTheDatabasesUnitsByRank(t *testing.T) {
+	onBoth(t, func(t *testing.T, s shop) {
+		const units = 5 * shards
+		c := s.Sell(t, units, 1)
+		here := s.drawing("here")
+		tickets := enter(t, here, c, users(60)...)
+		for shard := range shards {
+			key := fmt.Sprintf("seckill:{%d:%d}:stock", c.ID, shard)
+			require.NoError(t, s.Redis.IncrBy(t.Context(), key, 5).Err())
+		}
+		s.Later(window)
+		draw(t, s, c, here)
+		requireDrawn(t, here, c, tickets, units)
+		report, err := s.Auditor.Audit(t.Context(), c.ID)
+		require.NoError(t, err)
+		require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "20 of 60 tickets drawn, 0 passed over")
+	})
 }

@@ -227,6 +227,13 @@ func takenRequests(
 	return taken, err
 }
 
+// UnitsLeft implements lottery.Draws.
+func (s *Store) UnitsLeft(ctx context.Context, couponID int64) (int64, error) {
+	var row couponRow
+	err := s.write.WithContext(ctx).Select("stock").Take(&row, couponID).Error
+	return row.Stock, wrap(err, "read the units left of coupon %d", couponID)
+}
+
 // Advance implements lottery.Draws.
 func (s *Store) Advance(ctx context.Context, d lottery.Draw) error {
 	err := s.write.WithContext(ctx).Model(&drawRow{}).
