@@ -15,7 +15,7 @@ import (
 
 // groupTx is what placeAlone does, for many orders at once, in one round trip or two: each step is one
 // statement, or two, however many coupons they buy, and those of a trip are sent
-// together (roundtrip.go). Rows are touched in the order of their keys, so that the
+// together (rows.go). Rows are touched in the order of their keys, so that the
 // transactions of several instances wait for each other and do not deadlock.
 //
 // A trip sets the outcome of the members that it refuses. An error of its own is the

@@ -1,9 +1,14 @@
 package redislock
 
 import (
+	"context"
+	_ "embed" // the scripts
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/lock"
 )
@@ -58,4 +63,47 @@ func bucketOf(key string) uint64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // never fails
 	return uint64(h.Sum32() % buckets)
+}
+
+// While a slot of a Cluster is moved, a script is refused with TRYAGAIN if it names several keys and
+// one of them does not exist, as a lock that is free, for as long as the move takes. A command with
+// one key is always answered, by the server where the key is or is to be made. So a lock is then
+// taken in three steps:
+//
+//	the lock, with fence 0 ─▶ a fence ─▶ the fence into the lock, if it is still the token's
+//
+// The fence is counted while the lock is held, and is a grant only if it still is afterwards: so
+// the next grant has a greater one.
+var (
+	//go:embed take.lua
+	takeSource string
+	//go:embed stamp.lua
+	stampSource string
+
+	takeScript  = redis.NewScript(heldSource + takeSource)
+	countScript = redis.NewScript(countSource + "return count(KEYS[1])")
+	stampScript = redis.NewScript(stampSource)
+)
+
+// notStamped is the fence of a lock between the first step and the last, which is no grant.
+const notStamped = "0"
+
+// askApart does what the script that acquires does, a key at a time. It is not for the fair mode,
+// where the next in line is known from all keys together.
+func (b *Backend) askApart(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
+	r, err := takeScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease), millis(place)).Slice()
+	if err != nil || len(r) != 2 || r[0] != int64(1) || r[1] != notStamped {
+		return r, err //nolint:wrapcheck // acquire says what it was for
+	}
+	fence, err := countScript.Run(ctx, b.run, []string{n.fence}).Text()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	return stampScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease), fence).Slice() //nolint:wrapcheck // as above
+}
+
+// isApart reports whether the keys of a lock must be asked one by one: the script was not run, or it
+// found the token's own lock between the first step and the last.
+func (b *Backend) isApart(r []any, err error) bool {
+	return !b.o.Fair && (redis.IsTryAgainError(err) || err == nil && len(r) == 2 && r[0] == int64(1) && r[1] == notStamped)
 }
