@@ -4,14 +4,13 @@
 //	   ▲                                   │
 //	   └──────── its probe succeeds ◀──────┘  every 100 ms, never with a caller's request
 //
-// A backend is down when it is gone, stopped, or behind a network that swallows
-// everything: one that does not respond costs each caller a whole timeout, and is what
-// the breaker is for. There is no half-open state: the call that tried whether the
-// backend is back would wait, so only the probe does that.
+// A backend is down when it is gone, stopped, or behind a network that drops every packet. A backend that
+// does not respond costs each caller a whole timeout, and the breaker prevents that cost. There is no
+// half-open state: a call that tests whether the backend is back would wait, so only the probe does the
+// test.
 //
-// A closed circuit does not promise that the backend responds. The package exists because
-// Redis and the database are both called from many packages, and each server has one
-// breaker.
+// A closed circuit does not promise that the backend responds. The package exists because many packages
+// call Redis and the database, and each server has one breaker.
 package breaker
 
 import (
@@ -29,7 +28,7 @@ import (
 var (
 	// ErrOpen reports that the circuit is open: the backend was not called.
 	ErrOpen = errors.New("circuit open: backend not responding")
-	// ErrStop is returned by Options.Probe when the backend is not needed any more.
+	// ErrStop ends the probes: Options.Probe returns it when the backend is not needed any more.
 	ErrStop = errors.New("breaker: stop probing")
 )
 
@@ -37,15 +36,15 @@ const (
 	failureThreshold = 3 // in a row
 	probeInterval    = 100 * time.Millisecond
 	deadlineSlack    = 20 * time.Millisecond
-	never            = 1 << 62 // the library would let a call try after this
+	never            = 1 << 62 // the library lets a call test the backend after this delay
 )
 
-// Outcome is what a call's error says of its backend.
+// Outcome is the state of the backend that the error of a call shows.
 type Outcome uint8
 
 // The outcomes of a call.
 const (
-	Unresponsive Outcome = iota // the backend was not reached, or gave no answer in time
+	Unresponsive Outcome = iota // the backend was not reached, or did not answer in time
 	Responsive                  // the backend answered, if only with an error
 	Inconclusive                // the call ended for a reason of its own
 )
@@ -81,8 +80,8 @@ func New(o Options) *Breaker {
 	return b
 }
 
-// Do runs call and records its outcome, or returns an ErrOpen that names the backend.
-// A call that fails because its caller had hardly any time left is inconclusive.
+// Do runs call and records its outcome, or returns an ErrOpen that names the backend. If a call fails
+// because its caller had hardly any time left, the outcome is inconclusive.
 func (b *Breaker) Do(ctx context.Context, call func() error) error {
 	if !b.circuit.TryAcquirePermit() {
 		return fmt.Errorf("%s: %w", b.o.Name, ErrOpen)
@@ -113,7 +112,7 @@ func deadlineNear(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && time.Until(deadline) < deadlineSlack
 }
 
-// probe runs while the circuit is open.
+// probe probes the backend while the circuit is open. It closes the circuit when the backend answers.
 func (b *Breaker) probe(ctx context.Context) {
 	since := time.Now()
 	b.o.Log.Warn("circuit open: backend not responding", "backend", b.o.Name)
@@ -127,7 +126,7 @@ func (b *Breaker) probe(ctx context.Context) {
 		switch {
 		case err == nil:
 			b.o.Log.Info("circuit closed: backend responding", "backend", b.o.Name, "after", time.Since(since))
-			b.changed(false) // first, so that a call that is let through finds it reported
+			b.changed(false) // first, so that a call that passes finds the change reported
 			b.circuit.Close()
 			return
 		case errors.Is(err, ErrStop):

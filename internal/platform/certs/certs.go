@@ -1,11 +1,11 @@
-// Package certs reads certificates and keys from files, in PEM, and says in one line why a
-// connection with them could not be made.
+// Package certs reads certificates and keys from PEM files, and explains in one line why a connection with
+// them failed.
 //
 //	Client ─▶ tls.Config     of a connection to Redis, MySQL, etcd or ZooKeeper
 //	Pair   ─▶ tls.Config     of a listener, whose certificate may be replaced while it serves
 //	Own    ─▶ tls.Config     of a program that asks its own listener
 //
-// A server is always verified: there is no way to leave that out.
+// A server is always verified: no option turns the verification off.
 package certs
 
 import (
@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// Client says how a server is verified, and what it is shown.
+// Client configures how a client verifies a server, and which certificate the client presents.
 type Client struct {
-	On         bool   // without it there is no TLS
+	On         bool   // false: no TLS
 	CA         string // file of the authorities; empty: the system's
-	ServerName string // that the server's certificate must have; empty: the host of its address
-	Cert, Key  string // files of the certificate that the server is shown; empty: none
-	// Keys begins the names of the settings in errors: redis.tls for redis.tls_ca.
+	ServerName string // the name that the server's certificate must have; empty: the host of its address
+	Cert, Key  string // files of the client's certificate and its key; empty: none
+	// Keys is the prefix of the names of the settings in errors: redis.tls for redis.tls_ca.
 	Keys string
 }
 
-// Config returns the configuration of the connections, or nil without TLS. The client's certificate
-// is read again for every connection, so that it can be renewed.
+// Config returns the configuration of the connections, or nil without TLS. Every connection reads the
+// client's certificate again, so you can renew it.
 func (c Client) Config() (*tls.Config, error) {
 	if !c.On {
 		return nil, nil //nolint:nilnil // nil is no TLS for every client
@@ -53,7 +53,7 @@ func (c Client) Config() (*tls.Config, error) {
 	return config, nil
 }
 
-// Trust returns the configuration of connections to servers of the authorities in a file.
+// Trust returns a configuration that trusts the servers of the authorities in a file.
 func Trust(ca string) (*tls.Config, error) {
 	all, err := readCertificates(ca)
 	if err != nil {
@@ -77,13 +77,13 @@ func (c Client) pair() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Pair is the certificate and the key of a listener.
+// Pair holds the certificate and the key of a listener.
 type Pair struct {
 	now atomic.Pointer[tls.Certificate]
 }
 
-// Set replaces the pair, for the connections that come. It refuses what does not fit together, or
-// has expired; then the earlier pair stays.
+// Set replaces the pair for new connections. It returns an error if the certificate and the key do not
+// belong together, or if the certificate is outside its period of validity. The earlier pair then stays.
 func (p *Pair) Set(cert, key []byte) error {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err == nil {
@@ -96,8 +96,8 @@ func (p *Pair) Set(cert, key []byte) error {
 	return nil
 }
 
-// Config returns the configuration of a listener, after the first Set. It speaks HTTP/1.1 alone, of
-// which one connection is one request at a time.
+// Config returns the configuration of a listener. Call Set first. The listener speaks only HTTP/1.1, in
+// which one connection carries one request at a time.
 func (p *Pair) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
@@ -105,8 +105,8 @@ func (p *Pair) Config() *tls.Config {
 	}
 }
 
-// Own returns the configuration by which a program connects to its own listener: at whatever address,
-// it must show the certificate in the file.
+// Own returns the configuration with which a program connects to its own listener. At any address, the
+// listener must present the certificate in the file.
 func Own(file string) (*tls.Config, error) {
 	all, err := readCertificates(file)
 	if err != nil {
@@ -125,7 +125,7 @@ func Own(file string) (*tls.Config, error) {
 	return config, nil
 }
 
-// readCertificates returns the certificates in a file, of which there is at least one.
+// readCertificates returns the certificates in a file, at least one.
 func readCertificates(file string) ([]*x509.Certificate, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

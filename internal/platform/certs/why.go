@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Why returns what is wrong with the TLS of a connection that failed with err, as the end of a
-// sentence about the server, or "" if it is something else.
+// Why explains the TLS fault behind err, the error of a failed connection. It returns the end of a sentence
+// about the server, or "" if err has another cause.
 func Why(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		if late := inTime(invalid.Cert, time.Now()); late != nil && invalid.Reason == x509.Expired {
@@ -32,7 +32,7 @@ func Why(err error) string {
 	if err == nil {
 		return ""
 	}
-	// What comes through gRPC or a pipeline is text alone.
+	// gRPC and pipelines pass on only the text of an error.
 	_, alert, ok := strings.Cut(err.Error(), "remote error: tls: ")
 	alert = strings.TrimRight(alert, `"`)
 	switch {
@@ -44,7 +44,7 @@ func Why(err error) string {
 	return ""
 }
 
-// names returns what a certificate is for.
+// names lists the names and addresses for which a certificate is valid, five at most.
 func names(c *x509.Certificate) string {
 	all := c.DNSNames
 	for _, ip := range c.IPAddresses {
@@ -60,13 +60,13 @@ func names(c *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// alertWait is how long a server has to refuse a client's certificate: with TLS 1.3 it does so after
-// the handshake has ended for the client.
+// alertWait is how long a server has to reject a client's certificate. With TLS 1.3 the server does so
+// after the handshake has ended for the client.
 const alertWait = 300 * time.Millisecond
 
-// Probe connects to each address in turn. It returns the first with whose TLS something is wrong, and
-// what, as Why does. With a nil config it looks for servers that speak nothing but TLS. It is for the
-// message about servers that could not be used, whose clients say too little.
+// Probe connects to each address in turn. It returns the first address with a TLS fault, and the fault as
+// Why describes it. With a nil config it looks for servers that speak only TLS. It serves the error message
+// about unavailable servers, because their clients report too little.
 func Probe(ctx context.Context, addrs []string, config *tls.Config) (addr, why string) {
 	for _, addr := range addrs {
 		if why := probe(ctx, addr, config); why != "" {
@@ -85,7 +85,7 @@ func probe(ctx context.Context, addr string, config *tls.Config) string {
 	}
 	defer func() { _ = raw.Close() }()
 	plain := config == nil
-	if plain { // no certificate is trusted: one that is shown is all that is asked for
+	if plain { // trust no certificate: it is enough that the server presents one
 		config = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
 	}
 	config = config.Clone()

@@ -1,15 +1,16 @@
-// Package ratelimit bounds how often a client may ask, by a token bucket each, in one instance and in a
-// all instances together.
+// Package ratelimit limits the requests per second of each client. A client has a token bucket in each
+// instance, and one in all instances together.
 //
 //	request ─▶ the client's bucket in this instance ─▶ allowed or refused, without a call to any server
 //	                │ every 100 ms, of clients that have used a part of their bucket
 //	                ▼
 //	          the client's bucket in Redis, which may go below zero ─▶ the bucket here is lowered to it
 //
-// A request is never kept waiting for the others, and a flood costs no round trips: what is refused here is
-// not told. An instance may therefore admit what another has admitted already, for an interval; it is a
-// debt, which both pay back before they admit more. Over time a client gets what the limit says, from
-// however many instances; in the first moments up to a burst from each.
+// A request never waits for the other instances. A flood costs no round trips, because an instance does not
+// report rejected requests. So for one interval an instance may admit requests that another instance has
+// admitted already. The excess is a debt: both instances pay it back before they admit more. Over time a
+// client gets its limit from any number of instances together. In the first moments it gets up to a burst
+// from each instance.
 package ratelimit
 
 import (
@@ -25,20 +26,22 @@ type Options[client comparable] struct {
 	PerSecond int              // requests per second of one client; 0 is no limit
 	Burst     int              // requests at once; 0 is PerSecond
 	Now       func() time.Time // nil is time.Now
-	// Key names a client's bucket in all instances. It may be nil if the Limiter is not reconciled.
+	// Key returns the name of a client's bucket in all instances. It may be nil if the Limiter is not
+	// reconciled.
 	Key func(client) string
 }
 
-// Limiter is a rate limit per client: a token bucket each. A nil Limiter allows every request.
+// Limiter limits the rate of each client with a token bucket. A nil Limiter allows every request.
 //
-// It needs no goroutine, and its memory is bounded. A client is in the young generation or in the
-// old one. When the young one is as old as an empty bucket needs to fill, the old one is dropped:
-// its clients have full buckets, as unknown clients have. Many new clients can make that happen
-// sooner; the limit is milder for a moment then, and the memory is still bounded.
+// It needs no goroutine, and its memory is bounded. A client is in the young generation or in the old one.
+// When the young generation is as old as an empty bucket needs to fill, the Limiter drops the old
+// generation. The clients of the old generation have full buckets, as unknown clients have. Many new
+// clients can cause the drop sooner. The limit is then milder for a moment, and the memory is still
+// bounded.
 type Limiter[client comparable] struct {
 	o       Options[client]
 	refill  time.Duration
-	told    int // requests of a client after which the others are told
+	told    int // requests of a client after which the ledger must know
 	seed    maphash.Seed
 	stripes [16]stripe[client]
 }
@@ -48,15 +51,15 @@ type stripe[client comparable] struct {
 	since time.Time
 	young map[client]*bucket
 	old   map[client]*bucket
-	due   map[client]*bucket // to be told to the others
+	due   map[client]*bucket // buckets that owe the ledger a debit
 }
 
-// bucket is what one client has left here, and what the others do not know of yet.
+// bucket holds the requests that one client has left here, and those that the ledger does not know yet.
 type bucket struct {
 	*rate.Limiter
-	spent  int       // requests that were allowed and not told
-	began  time.Time // the first of them
-	shared bool      // the others know of this client: all that it spends is told
+	spent  int       // allowed requests that the ledger does not know yet
+	began  time.Time // when the first of them was allowed
+	shared bool      // the ledger knows this client, and gets every request
 }
 
 // maxClients bounds one generation of one stripe.
@@ -113,9 +116,9 @@ func (l *Limiter[client]) Allow(c client) bool {
 	return true
 }
 
-// spend notes an allowed request. What a client has spent is told to the others once it is an eighth of
-// the burst: one that asks a few times costs Redis nothing. What it spent longer ago than a bucket needs
-// to fill is forgotten, as it would be there.
+// spend notes an allowed request. The ledger gets a client's requests once they are an eighth of the burst:
+// a client with few requests costs Redis nothing. spend forgets requests that are older than a bucket needs
+// to fill, because the bucket in Redis would be full again as well.
 func (l *Limiter[client]) spend(s *stripe[client], c client, b *bucket, now time.Time) {
 	if b.spent == 0 || (!b.shared && now.Sub(b.began) > l.refill) {
 		b.spent, b.began = 0, now

@@ -10,10 +10,11 @@ import (
 // Interval is the time between two passes of Run.
 const Interval = 100 * time.Millisecond
 
-// maxDebits bounds a pass for each of the stripes of a Limiter; the others are next.
+// maxDebits bounds the debits of a pass for each stripe of a Limiter. The other debits wait for the next
+// pass.
 const maxDebits = 128
 
-// Debit is what one client was allowed.
+// Debit is the number of requests that one client was allowed.
 type Debit struct {
 	Key       string
 	N         int
@@ -23,17 +24,17 @@ type Debit struct {
 
 // Ledger keeps the buckets of all instances. *Redis implements it.
 type Ledger interface {
-	// Spend takes N requests from each bucket, also below zero, and returns what is left in each.
+	// Spend takes N requests from each bucket and returns the rest of each. A bucket may go below zero.
 	Spend(ctx context.Context, debits []Debit) (left []float64, err error)
 }
 
-// Shared is a Limiter that instances have in common.
+// Shared is a Limiter that instances share.
 type Shared interface {
 	Reconcile(ctx context.Context, ledger Ledger) error
 }
 
-// Run reconciles the limiters until ctx ends. While the ledger is away each instance keeps the limit by
-// itself.
+// Run reconciles the limiters until ctx ends. While the ledger is unavailable, each instance keeps the
+// limit by itself.
 func Run(ctx context.Context, ledger Ledger, log *slog.Logger, limiters ...Shared) {
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
@@ -51,14 +52,14 @@ func Run(ctx context.Context, ledger Ledger, log *slog.Logger, limiters ...Share
 	}
 }
 
-// debtor is a client whose debit is on its way.
+// debtor is a client with a debit on its way to the ledger.
 type debtor[client comparable] struct {
 	stripe *stripe[client]
 	bucket *bucket
 }
 
-// Reconcile tells the ledger what clients were allowed here, and lowers their buckets to what it has left
-// of them. What could not be told is forgotten.
+// Reconcile sends the ledger the requests that clients were allowed here. It then lowers the clients'
+// buckets to the ledger's. If the ledger returns an error, Reconcile forgets the requests of this pass.
 func (l *Limiter[client]) Reconcile(ctx context.Context, ledger Ledger) error {
 	if l == nil {
 		return nil
@@ -99,9 +100,9 @@ func (l *Limiter[client]) collect() (debits []Debit, debtors []debtor[client]) {
 	return debits, debtors
 }
 
-// lower takes from the bucket what other instances have allowed: what is here beyond what the ledger
-// has left, less what was spent since it was told. It never raises a bucket: here as there it fills at the
-// same rate.
+// lower takes from the bucket the requests that other instances have allowed. The bucket should hold the
+// ledger's rest, less the requests that were allowed here since the debit. lower takes the excess. It never
+// raises a bucket: the buckets here and in the ledger fill at the same rate.
 func (b *bucket) lower(now time.Time, left float64, burst int) {
 	b.shared = left < float64(burst-1)
 	for more := int(b.TokensAt(now) - (left - float64(b.spent))); more > 0; more -= burst {

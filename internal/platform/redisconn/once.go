@@ -7,16 +7,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// onceHook keeps the client of a Cluster from sending a pipeline again that a server has answered.
+// onceHook stops the client of a Cluster from repeating a pipeline that a server has answered.
 //
-// If the first reply of a pipeline to a node is TRYAGAIN, CLUSTERDOWN, LOADING, READONLY,
-// MASTERDOWN or NOREPLICAS, the client sends the whole of it again, up to three times, whatever
-// MaxRetries says, and with it the commands that succeeded. It does not do so for a pipeline with a
-// command that must not be repeated, so the first command to each node is made such a one: each
-// command has its own reply, or its own error, and was carried out at most once. Redirections are
-// followed, command by command, because the server that sent one did nothing.
+// The client repeats a whole pipeline if a node's first reply to it is TRYAGAIN, CLUSTERDOWN, LOADING,
+// READONLY, MASTERDOWN or NOREPLICAS. It does so up to three times, regardless of MaxRetries, and repeats
+// the commands that succeeded. It does not repeat a pipeline that has a command which must not be repeated.
+// So the hook marks the first command to each node. Each command then has its own reply or its own error,
+// and was carried out at most once. The client follows redirections command by command, because the server
+// that sent a redirection did nothing.
 //
-// A command outside of a pipeline is sent again after these replies: it alone was refused.
+// Outside of a pipeline, the client sends a command again after these replies: the server rejected only
+// that command.
 type onceHook struct{}
 
 // DialHook returns next.
@@ -25,7 +26,7 @@ func (onceHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook returns next.
 func (onceHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook marks a pipeline as one that is not repeated.
+// ProcessPipelineHook marks each pipeline: the client must not repeat it.
 func (onceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if len(cmds) > 0 {
@@ -36,8 +37,8 @@ func (onceHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// unrepeated is a command that must not be sent again by the client.
+// unrepeated is a command that the client must not send again.
 type unrepeated struct{ redis.Cmder }
 
-// NoRetry reports whether it must not be sent again, which is so.
+// NoRetry reports whether the client must not send the command again. It returns true.
 func (unrepeated) NoRetry() bool { return true }

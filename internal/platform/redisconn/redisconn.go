@@ -1,21 +1,18 @@
-// Package redisconn opens the connection to Redis, the same way for every room
-// that talks to it.
+// Package redisconn opens the connection to Redis, in the same way for every package that uses it.
 //
-// It does not retry anything: a command whose reply was lost may have been
-// executed, and only its sender knows whether it may be sent again. What is
-// certain not to have been executed is another matter: redirections inside a
-// cluster are followed, and a new master is found by itself. A server that is known
-// to be away is not asked: its callers are refused at once.
+// It retries nothing: a command whose reply was lost may have been executed, and only its sender knows
+// whether to send it again. If a command was certainly not executed, the rule is different. The client
+// follows redirections inside a cluster, and finds a new master by itself. The breaker of an unavailable
+// server rejects its callers at once, without a call.
 //
 //	Options ─▶ single    one server
 //	           sentinel  the master that the sentinels name now
 //	           cluster   the master of the key's slot now
 //	                 └─▶ redis.UniversalClient, seen to answer once
 //
-// The room exists because stock, lock, idworker and the limits share one
-// client, and the settings that keep a unit from being taken four times belong
-// to none of them. A Ring is not offered: it sends a dead server's keys to
-// another one and doubles the stock.
+// The package exists because stock, lock, idworker and the limits share one client. The settings that keep
+// a unit from being taken four times belong to none of them. The package offers no Ring: a Ring sends the
+// keys of a dead server to another server, and doubles the stock.
 package redisconn
 
 import (
@@ -34,14 +31,14 @@ import (
 	"example.com/seckill/internal/platform/certs"
 )
 
-// The ways in which Redis is run.
+// The modes in which Redis runs.
 const (
 	Single   = "single"
 	Sentinel = "sentinel"
 	Cluster  = "cluster"
 )
 
-// Options says where Redis is and how long it may take.
+// Options locate Redis, and bound the time of its calls.
 type Options struct {
 	Mode             string        // Single, Sentinel or Cluster; empty is Single
 	Addrs            []string      // host:port of the server, the sentinels, or some nodes
@@ -56,22 +53,21 @@ type Options struct {
 	Timeout          time.Duration // of one call, writing and reading each; 0: 500 ms
 	DialTimeout      time.Duration // of one connection attempt; 0: 1 s
 	Logger           *slog.Logger  // where the client's own messages go, as debug; nil: the default one
-	// OnBreakerChange is told when a server is found to be away and when it answers again; may be nil.
+	// OnBreakerChange receives the first state of each server's breaker, and every change. It may be nil.
 	OnBreakerChange func(server string, away bool)
 }
 
-// Open returns a client that has answered once. The error names the addresses
-// and the remedy, and never the password. The caller closes the client.
+// Open returns a client that has answered once. The error names the addresses and the remedy, and never the
+// password. The caller closes the client.
 //
-// The client's own log is one for the whole process, so the last Logger given
-// receives it.
+// The client's own log is one for the whole process, so the last Logger receives it.
 func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
 	o = o.withDefaults()
 	client, err := Dial(o)
 	if err != nil {
 		return nil, err
 	}
-	// The sentinels or the slots are asked for first, so this is two calls.
+	// The client queries the sentinels or the slots first, so the PING takes two calls.
 	ctx, cancel := context.WithTimeout(ctx, 2*(o.DialTimeout+o.Timeout))
 	defer cancel()
 	if err := client.Ping(ctx).Err(); err != nil {
@@ -82,8 +78,8 @@ func Open(ctx context.Context, o Options) (redis.UniversalClient, error) {
 	return client, nil
 }
 
-// Dial is Open without waiting for an answer: for one of several servers of which
-// some may be away.
+// Dial is Open without waiting for an answer. Use it for one of several servers, of which some may be
+// unavailable.
 func Dial(o Options) (redis.UniversalClient, error) {
 	o = o.withDefaults()
 	redis.SetLogger(toSlog{o.Logger})
@@ -115,19 +111,19 @@ func (o Options) client() (redis.UniversalClient, error) {
 	}
 }
 
-// What all three have in common:
-//   - never, written -1, is how often a command is sent again by itself;
-//   - resp2 has no push messages, which are not read here, and spares a look
-//     for them before every reply;
-//   - the identity and the maintenance notifications cost round trips on every
-//     new connection, and old servers refuse them.
+// The settings that all three modes share:
+//   - the client never repeats a command by itself, which -1 sets;
+//   - resp2 has no push messages. The program reads none, and resp2 spares a check for them
+//     before every reply;
+//   - the identity and the maintenance notifications are off. They cost round trips on every
+//     new connection, and old servers reject them.
 const (
 	never = -1
 	once  = 1
 	resp2 = 2
 )
 
-// common returns what is set whatever the mode is. Each mode takes from it what it knows of.
+// common returns the options of all modes. Each mode takes the options that it knows.
 func (o Options) common() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs: o.Addrs, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
@@ -139,10 +135,9 @@ func (o Options) common() *redis.UniversalOptions {
 	}
 }
 
-// cluster leaves MaxRedirects at its default, so that MOVED and ASK are
-// followed, and keeps the same loop from repeating a lost command by the dialer.
-// The slots are read again every second: with the default of a minute, clients
-// went on failing long after a dead master had a successor.
+// cluster leaves MaxRedirects at its default, so that the client follows MOVED and ASK. Its dialer keeps
+// the same loop from repeating a lost command. The client reads the slots again every second: with the
+// default of a minute, clients go on failing long after a dead master has a successor.
 func (o Options) cluster() *redis.ClusterOptions {
 	c := o.common().Cluster()
 	c.Dialer, c.NewClient = o.dialOnceAnswered(), o.node
@@ -151,22 +146,22 @@ func (o Options) cluster() *redis.ClusterOptions {
 	return c
 }
 
-// node makes the client of one node of a Cluster.
+// node returns the client of one node of a Cluster.
 func (o Options) node(node *redis.Options) *redis.Client {
 	c := o.withBreaker(redis.NewClient(node), node.Addr)
 	c.AddHook(onceHook{})
 	return c
 }
 
-// awayError is the one line about a Redis that cannot be used.
+// awayError explains in one line why Redis cannot be used.
 type awayError struct {
 	o         Options
 	err       error
-	addr, tls string // the server with whose TLS something is wrong, and what
+	addr, tls string // the server with a TLS fault, and the fault
 }
 
-// wrongTLS returns which server's TLS is wrong, and how. The client says it of one server; of sentinels
-// and nodes, of which it tries all, it says something else.
+// wrongTLS returns the server with a TLS fault, and the fault. The client's error shows the fault of a
+// single server. The client tries all sentinels and nodes, and its error does not show their faults.
 func (o Options) wrongTLS(ctx context.Context, err error) (addr, why string) {
 	if _, answered := errors.AsType[redis.Error](err); answered {
 		return "", ""
@@ -179,7 +174,7 @@ func (o Options) wrongTLS(ctx context.Context, err error) (addr, why string) {
 	return addr, why
 }
 
-// Error names the addresses, the cause and the remedy, in one line.
+// Error returns the addresses, the cause and the remedy, in one line.
 func (e *awayError) Error() string {
 	what, remedy := "does not answer", "start it, or mend redis.addrs"
 	if e.tls != "" {
@@ -195,8 +190,8 @@ func (e *awayError) Error() string {
 // Unwrap returns the client's error.
 func (e *awayError) Unwrap() error { return e.err }
 
-// toSlog takes what the client would print on standard error: an error that
-// matters reaches the caller anyway, so here it is a detail.
+// toSlog logs the messages that the client would print on standard error. An error that matters reaches the
+// caller anyway, so the log has it as a detail.
 type toSlog struct{ log *slog.Logger }
 
 // Printf logs at debug level.
