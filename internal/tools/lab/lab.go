@@ -1,15 +1,15 @@
-// Package lab shows what goes wrong when locks, leases and transactions are used in the wrong
-// order, and what prevents it.
+// Package lab shows the anomalies of locks, leases and transactions that are used in the wrong order, and
+// the means that prevent them.
 //
 //	one file ─ one experiment ─ wrong beside right: the same work in both, differing
 //	           in the one thing that it teaches
 //
-// An experiment is read from its script, which is what each process does, and its schedule, which
-// orders their steps. Package harness runs it on real servers, and package report draws what
-// happened. Everything here that is wrong is so on purpose.
+// An experiment has a script and a schedule. The script is the work of each process, and the schedule
+// orders the steps. Package harness runs the experiment on real servers, and package report draws the
+// result. Everything here that is wrong is so on purpose.
 //
-// What is not promised: that the right case is enough. Each experiment shows one line of defence
-// and leaves the others out.
+// The package does not promise that the right case is enough. Each experiment shows one line of defence and
+// leaves the others out.
 package lab
 
 import (
@@ -32,20 +32,20 @@ type (
 	Step = harness.Step
 )
 
-// The names that make experiments short to read.
+// Short names, so that experiments are short to read.
 var (
 	text  = harness.NewText
 	wrong = harness.Wrong
 	right = harness.Right
 )
 
-// Group is the experiments about one thing.
+// Group is a list of experiments about one subject.
 type Group struct {
 	Title       harness.Text
 	Experiments []Experiment
 }
 
-// Groups returns the experiments in the order in which they are best read.
+// Groups returns the experiments in reading order.
 func Groups() []Group {
 	return []Group{
 		{text("The order of lock and transaction", "锁与事务的先后"), []Experiment{unlockBeforeCommit(), readBeforeLock()}},
@@ -79,7 +79,7 @@ func Find(name string) (Experiment, error) {
 	return Experiment{}, fmt.Errorf("there is no experiment %q: see seckill lab list", name)
 }
 
-// Play runs an experiment and puts its source beside what happened.
+// Play runs an experiment, and adds the source of its scripts to the result.
 func Play(ctx context.Context, servers *harness.Servers, e Experiment) harness.Result {
 	r := harness.RunExperiment(ctx, servers, e)
 	addSource(&r)
@@ -87,8 +87,8 @@ func Play(ctx context.Context, servers *harness.Servers, e Experiment) harness.R
 	return r
 }
 
-// RunAll runs experiments one after the other and calls tell with each result. It stops early if
-// ctx ends.
+// RunAll runs the experiments one after the other, and calls tell with each result. It stops early if ctx
+// ends.
 func RunAll(ctx context.Context, servers *harness.Servers, experiments []Experiment, tell func(harness.Result)) []harness.Result {
 	var results []harness.Result
 	for _, e := range experiments {

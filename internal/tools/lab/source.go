@@ -13,12 +13,12 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-// sources are the experiments as they are read.
+// sources are the source files of the experiments.
 //
 //go:embed *.go
 var sources embed.FS
 
-// addSource puts the source of the scripts beside the steps that came from it.
+// addSource adds the source of the scripts to a result, and to each step its line in the source.
 func addSource(r *harness.Result) {
 	b := blocks{files: map[string]*source{}, at: map[*part]int{}, whats: map[[2]int]map[bool]map[string]bool{}}
 	for i := range r.Cases {
@@ -38,7 +38,7 @@ func addSource(r *harness.Result) {
 	foldAll(r.Code)
 }
 
-// did notes what a line did in a wrong case, or in a right one.
+// did notes the step that a line did in a wrong case, or in a right one.
 func (b *blocks) did(line []int, what string, wrong bool) {
 	at := [2]int(line)
 	if b.whats[at] == nil {
@@ -47,25 +47,27 @@ func (b *blocks) did(line []int, what string, wrong bool) {
 	b.whats[at][wrong][what] = true
 }
 
-// blocks collects the parts of the source that steps came from.
+// blocks collects the parts of the source that the steps came from.
 type blocks struct {
 	all   []harness.Block
 	files map[string]*source
 	at    map[*part]int
-	whats map[[2]int]map[bool]map[string]bool // by line and wrongness, what it did
+	whats map[[2]int]map[bool]map[string]bool // by line and wrongness, the steps that the line did
 }
 
-// source is a file and what may be shown of it.
+// source is a file and its parts that may be shown.
 type source struct {
 	lines []string
 	parts []*part
 }
 
-// part is a function, from line to line. Of one that returns an experiment it is what comes before that.
+// part is a function, from line to line. If the function returns an experiment, the part is its body before
+// the return.
 type part struct{ from, to int }
 
-// line returns the block and the line in it for a step, and marks it as run. The function is the outermost
-// that may be shown, which is the script's own; further in are the helpers. The line is the innermost of it.
+// line returns the block and the line in it for a step, and marks the line as run. The block is the
+// outermost function that may be shown: the script itself, and not its helpers. The line is the innermost
+// line of that function.
 func (b *blocks) line(trace []string, wrong bool) []int {
 	var in *source
 	var of *part
@@ -80,7 +82,7 @@ func (b *blocks) line(trace []string, wrong bool) []int {
 		}
 		i := slices.IndexFunc(f.parts, func(p *part) bool { return p.from <= n && n <= p.to })
 		switch {
-		case of == nil && i >= 0: // before that it is in the experiment's own words
+		case of == nil && i >= 0: // frames before this one are in the experiment's own text
 			in, of, file, at = f, f.parts[i], name, n
 		case of != nil && i >= 0 && f.parts[i] == of:
 			at = n
@@ -132,7 +134,7 @@ func (b *blocks) file(name string) *source {
 	return f
 }
 
-// newPart returns what may be shown of a function.
+// newPart returns the part of a function that may be shown.
 func newPart(decl *ast.FuncDecl, line func(token.Pos) int, lines []string) *part {
 	p := &part{line(decl.Pos()), line(decl.End())}
 	body := decl.Body.List

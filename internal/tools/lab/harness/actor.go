@@ -15,8 +15,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// Actor is one process of an experiment: it runs its script in steps, each when the
-// schedule lets it.
+// Actor is one process of an experiment. It runs its script in steps, each when the schedule lets it.
 type Actor struct {
 	Name string
 	run  *Run
@@ -24,10 +23,10 @@ type Actor struct {
 	turn    chan struct{}
 	reports chan report
 
-	// Of the scheduler.
+	// The scheduler's own fields.
 	state state
 	next  string // the step that it is parked before, or in
-	waits bool   // it was seen waiting in that step
+	waits bool   // the scheduler found it waiting in that step
 
 	step atomic.Pointer[Step] // the step that it is in
 
@@ -56,7 +55,7 @@ type report struct {
 // stopped ends an actor's script, or the whole case, from within.
 type stopped struct{ err error }
 
-// ErrDeadlock ends the step of an actor that waits for an actor that waits for it.
+// ErrDeadlock ends the steps of actors that wait for each other.
 var ErrDeadlock = errors.New("deadlock: every actor waits for another")
 
 // Step is one step of an actor while it runs.
@@ -88,13 +87,13 @@ func (s *Step) End(kind SpanKind, label string) {
 	s.spans = append(s.spans, change{kind: kind, label: label})
 }
 
-// Gone ends every actor's lease of a name with this step: the server was seen without it.
+// Gone ends every actor's lease of a name with this step, because the server had no such key.
 func (s *Step) Gone(label string) {
 	s.spans = append(s.spans, change{kind: LeaseSpan, label: label, every: true})
 }
 
-// Taken begins a lease with this step. The server let the actor in, so no lease of that name that another
-// believes it has lasts any longer.
+// Taken begins a lease with this step. The server gave the actor the lock, so every earlier lease of that
+// name is over, although its actor may still believe in it.
 func (s *Step) Taken(label string) {
 	s.Gone(label)
 	s.Open(LeaseSpan, label)
@@ -103,7 +102,7 @@ func (s *Step) Taken(label string) {
 // stepLimit bounds one step; a server is never that slow.
 const stepLimit = 20 * time.Second
 
-// Actor adds an actor, and takes it to its first step.
+// Actor adds an actor, and runs it up to its first step.
 func (run *Run) Actor(name string, script func(a *Actor)) *Actor {
 	a := &Actor{Name: name, run: run, turn: make(chan struct{}), reports: make(chan report, 2), leases: map[string]*lock.Lease{}}
 	run.actors = append(run.actors, a)
@@ -125,14 +124,14 @@ func (run *Run) Actor(name string, script func(a *Actor)) *Actor {
 	return a
 }
 
-// Do runs one step when the schedule comes to it. what names the step in the timeline
-// and for the schedule.
+// Do runs one step when the schedule comes to it. The argument what names the step in the timeline and for
+// the schedule.
 func (a *Actor) Do(server Server, kind Kind, what string, do func(s *Step) error) error {
 	return a.DoWaiting(server, kind, what, nil, do)
 }
 
-// DoWaiting is Do for a step that may have to wait for another actor; waiting reports
-// whether it does.
+// DoWaiting is Do for a step that may have to wait for another actor. The function waiting reports whether
+// the step waits.
 func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ctx context.Context) bool,
 	do func(s *Step) error,
 ) error {
@@ -158,7 +157,7 @@ func (a *Actor) DoWaiting(server Server, kind Kind, what string, waiting func(ct
 	return err
 }
 
-// scripts is the package that the scripts of experiments are in.
+// scripts is the package of the experiments' scripts.
 const scripts = "example.com/seckill/internal/tools/lab."
 
 // trace returns the lines of the scripts' package on the stack, as file:line.
@@ -194,7 +193,7 @@ func (a *Actor) report(n report) {
 	}
 }
 
-// Must is Do for a step that has to succeed: if it fails, so does the experiment.
+// Must is Do for a step that has to succeed: if the step fails, the experiment fails.
 func (a *Actor) Must(server Server, kind Kind, what string, do func(s *Step) error) {
 	a.must(what, a.Do(server, kind, what, do))
 }
@@ -220,7 +219,7 @@ func (a *Actor) Crash() {
 	panic(stopped{})
 }
 
-// brief returns the first line of err, cut to what fits into a timeline.
+// brief returns the first line of err, cut to the width of a timeline.
 func brief(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	if r := []rune(text); len(r) > 70 {

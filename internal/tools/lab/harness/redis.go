@@ -32,7 +32,7 @@ func (run *Run) Client(addr string) *redis.Client {
 	c, err := redisconn.Dial(redisconn.Options{Addrs: []string{addr}, Timeout: stepLimit})
 	run.Must(err)
 	run.OnStop(func() { _ = c.Close() })
-	single, _ := c.(*redis.Client) // for one address it makes no other
+	single, _ := c.(*redis.Client) // one address always makes a redis.Client
 	return single
 }
 
@@ -47,10 +47,10 @@ func forget(client *redis.Client, patterns ...string) {
 	}
 }
 
-// Forget deletes the keys of a pattern.
+// Forget deletes the keys that match a pattern.
 func (run *Run) Forget(pattern string) { forget(run.redis, pattern) }
 
-// Redis is a step with a plain command.
+// Redis is a step with a plain Redis command.
 func (a *Actor) Redis(kind Kind, what string, do func(s *Step, c *redis.Client) error) {
 	a.must(what, a.TryRedis(kind, what, do))
 }
@@ -61,14 +61,14 @@ func (a *Actor) TryRedis(kind Kind, what string, do func(s *Step, c *redis.Clien
 	return a.Do(Redis, kind, what, func(s *Step) error { return do(s, c) })
 }
 
-// StallUntilExpired is a step in which the actor stands still (a long garbage collection, a paused
-// machine) until the server has let the key expire.
+// StallUntilExpired is a step in which the actor stands still, as in a long garbage collection or on a
+// paused machine. The step ends when the server has let the key expire.
 func (a *Actor) StallUntilExpired(key string) {
 	a.stall(key, func(*Step) error { return nil })
 }
 
-// StallPast is StallUntilExpired for a lease that is too long to wait for: the server is told to
-// end it. What comes before the stall is in time on any machine.
+// StallPast is StallUntilExpired for a lease that is too long to wait for. It makes the server end the
+// lease. So the steps before the stall are in time on any machine.
 func (a *Actor) StallPast(key string) {
 	a.stall(key, func(s *Step) error {
 		for _, name := range a.run.names(key) {
@@ -91,7 +91,7 @@ func (a *Actor) stall(key string, begin func(s *Step) error) {
 	}))
 }
 
-// awaitExpiry waits until the key is gone and reports whether it was within the limit.
+// awaitExpiry waits until the key is gone, and reports whether it was gone within the limit.
 func (run *Run) awaitExpiry(ctx context.Context, key string, limit time.Duration) (bool, error) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -112,8 +112,8 @@ func (run *Run) awaitExpiry(ctx context.Context, key string, limit time.Duration
 // lockBuckets is the number of slots over which this program's locks are spread.
 const lockBuckets = 64
 
-// names returns the keys that a lock of this name may have: a plain one, and this program's own in
-// one of its buckets.
+// names returns the keys that a lock of this name may have: a plain key, and a key of this program's locks
+// in each of their buckets.
 func (run *Run) names(key string) []string {
 	all := []string{run.Key(key)}
 	for bucket := range lockBuckets {
@@ -122,7 +122,7 @@ func (run *Run) names(key string) []string {
 	return all
 }
 
-// TTL returns the remaining time of the lock of that name; 0 if it is free.
+// TTL returns the remaining time of the lock of that name. It is 0 if the lock is free.
 func (run *Run) TTL(key string) (left time.Duration) {
 	for _, name := range run.names(key) {
 		d, err := run.Redis().PTTL(run.ctx, name).Result()
@@ -164,13 +164,13 @@ func (a *Actor) WaitAtMost(key string, limit time.Duration) {
 	})
 }
 
-// WorkFor is a step that takes so long, for work that has to outlast a lease.
+// WorkFor is a step that takes the time d, for work that has to outlast a lease.
 func (a *Actor) WorkFor(what string, d time.Duration) {
 	a.workFor(what, d, func(*Step) {})
 }
 
-// WorkPast is WorkFor under a lock that may not last as long: the timeline shows whether its lease has
-// run out meanwhile.
+// WorkPast is WorkFor under a lock that may not last as long. The timeline shows whether the lease of the
+// lock has run out meanwhile.
 func (a *Actor) WorkPast(key, what string, d time.Duration) {
 	a.workFor(what, d, func(s *Step) {
 		if a.run.TTL(key) == 0 {

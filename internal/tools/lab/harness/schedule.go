@@ -10,12 +10,12 @@ import (
 // Turn lets one actor go on.
 type Turn struct {
 	actor  *Actor
-	until  []string // it stops before a step that begins so
-	steps  int      // it stops after so many steps
-	blocks bool     // it does not end because the actor has to wait
+	until  []string // it stops before a step that begins with one of these
+	steps  int      // it stops after this number of steps
+	blocks bool     // a wait of the actor does not end it
 }
 
-// Until is a turn up to the first step that begins with one of these words, and not including it.
+// Until is a turn up to the first step that begins with one of these words, and not including that step.
 func (a *Actor) Until(words ...string) Turn { return Turn{actor: a, until: words} }
 
 // Steps is a turn of n steps.
@@ -27,17 +27,17 @@ func (a *Actor) BlockedStep() Turn { return Turn{actor: a, steps: 1, blocks: tru
 // ToTheEnd is a turn to the end of the actor's script.
 func (a *Actor) ToTheEnd() Turn { return Turn{actor: a} }
 
-// planned returns the turn as it is told before it is run.
+// planned returns the turn for the schedule in the result.
 func (t Turn) planned() Planned { return Planned{Actor: t.actor.Name, Until: t.until, Steps: t.steps} }
 
-// over reports whether a turn of so many steps is over with the actor parked.
+// over reports whether a turn is over after this number of steps. The actor is parked.
 func (t Turn) over(steps int) bool {
 	begins := func(words string) bool { return strings.HasPrefix(t.actor.next, words) }
 	return slices.ContainsFunc(t.until, begins) || t.steps > 0 && steps >= t.steps
 }
 
-// Schedule runs the turns, and then lets each actor, in the order of creation, go to its end. A
-// turn also ends when its actor has to wait.
+// Schedule runs the turns. It then lets each actor, in the order of creation, go to its end. A turn also
+// ends when its actor has to wait.
 func (run *Run) Schedule(turns ...Turn) {
 	for _, t := range turns {
 		run.schedule = append(run.schedule, t.planned())
@@ -63,8 +63,8 @@ func (run *Run) Schedule(turns ...Turn) {
 	}
 }
 
-// maxIdleRounds is how many rounds without a step count as a deadlock: a server needs a moment to
-// detect one itself. A round takes some milliseconds.
+// maxIdleRounds is the number of rounds without a step that count as a deadlock. A server needs a moment to
+// detect a deadlock itself, and a round takes some milliseconds.
 const maxIdleRounds = 100
 
 // advance runs one turn and reports whether an actor moved.
@@ -134,8 +134,8 @@ func (run *Run) awaitStep(a *Actor) bool {
 	}
 }
 
-// waitSamples is how many samples in a row must find that a step waits: a server also waits for a
-// moment before it refuses.
+// waitSamples is the number of samples in a row that must find a step waiting. A server also waits for a
+// moment before it rejects a step.
 const waitSamples = 5
 
 // awaitReport waits until the actor is before a step or at its end.
@@ -166,7 +166,7 @@ func (run *Run) handle(a *Actor, n report) bool {
 			panic(stopped{n.err})
 		}
 	}
-	run.check() // what the script did after the step is a part of it
+	run.check() // the script's work after the step is a part of the step
 	return true
 }
 

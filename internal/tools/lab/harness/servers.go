@@ -16,11 +16,12 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// Config locates the servers. An empty one is started, privately, if its program is installed.
+// Config locates the servers. If an address is empty, the lab starts a private server, provided that its
+// program is installed.
 type Config struct {
 	MySQL    string // a DSN of go-sql-driver/mysql whose user may create databases
 	Redis    string // host:port of one server
-	Embedded bool   // no servers: the embedded Redis, for what it can show
+	Embedded bool   // no servers: only the embedded Redis
 }
 
 // Servers are the servers of a run. Each is started when the first experiment needs it.
@@ -36,12 +37,12 @@ type Servers struct {
 	env          Env
 }
 
-// NewServers returns servers that are not started yet. Close stops those that were.
+// NewServers returns servers that are not started yet. Close stops the servers that were started since.
 func NewServers(c Config) *Servers { return &Servers{config: c} }
 
 var errBadDSN = errors.New("mysql.dsn cannot be parsed") // the driver's error may quote the password
 
-// open returns what the servers are in. The caller must hold mu.
+// open returns the Env of the servers, and makes it if there is none. The caller must hold mu.
 func (p *Servers) open() (*servers.Env, error) {
 	if p.bed == nil {
 		bed, err := servers.NewEnv("seckill-lab")
@@ -53,7 +54,7 @@ func (p *Servers) open() (*servers.Env, error) {
 	return p.bed, nil
 }
 
-// Redis returns the address of a Redis; with isReal, never of the embedded one.
+// Redis returns the address of a Redis. With isReal it never returns the embedded Redis.
 func (p *Servers) Redis(ctx context.Context, isReal bool) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +173,7 @@ func (p *Servers) used(needs []Server) []Text {
 	return on
 }
 
-// Close ends the servers that were started and drops what was created.
+// Close stops the servers that were started, and drops the database that was created.
 func (p *Servers) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +203,7 @@ func (c Config) Or(other Config) Config {
 	return c
 }
 
-// Check returns an error if c cannot be right.
+// Check returns an error if an address in c cannot be right.
 func (c Config) Check() error {
 	if c.Redis != "" {
 		if _, _, err := net.SplitHostPort(c.Redis); err != nil {

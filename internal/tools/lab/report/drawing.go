@@ -17,10 +17,10 @@ var drawingText string
 // drawing is the template of a drawing.
 var drawing = template.Must(template.New("drawing").Funcs(template.FuncMap{"prose": prose}).Parse(drawingText))
 
-// Drawing draws the cases of an experiment as sequence diagrams in HTML: a column an actor, time
-// downwards, what lasts as vertical bars. A step that the cases share stands in the same row of each.
-// Cases that are too many to be drawn are the rows of a table. Text wraps, so a drawing is as wide
-// as its place; its style is drawing.css of the page.
+// Drawing draws the cases of an experiment as sequence diagrams in HTML. Each actor has a column, time runs
+// downwards, and spans are vertical bars. A step that the cases share stands in the same row of each case.
+// If an experiment has too many cases to draw, they are the rows of a table. Text wraps, so a drawing is as
+// wide as its place. Its style is in drawing.css of the page.
 func Drawing(r harness.Result, language string) (string, error) {
 	var out strings.Builder
 	if err := drawing.Execute(&out, newFigure(r, language)); err != nil {
@@ -29,7 +29,7 @@ func Drawing(r harness.Result, language string) (string, error) {
 	return out.String(), nil
 }
 
-// figure is what the template draws: the cases as rows of a table, or as sequences.
+// figure is the data of the template: the cases as rows of a table, or as sequences.
 type figure struct {
 	Language  string
 	Table     []side
@@ -37,13 +37,13 @@ type figure struct {
 	Sequences []sequence
 }
 
-// sequence is the cases that are drawn beside each other.
+// sequence is a group of cases that are drawn side by side.
 type sequence struct {
 	Cases []side
 	Rows  [][]cell
 }
 
-// legend is a bar and what it is called.
+// legend is a kind of bar and its name.
 type legend struct{ Kind, Name string }
 
 // side is the head of one case.
@@ -55,18 +55,18 @@ type side struct {
 	NotRun  string
 	Numbers []number
 	Actors  []string
-	Crowded bool // more actors than have room beside each other on a phone
+	Crowded bool // more actors than fit side by side on a phone
 }
 
-// number is a rule and what was counted.
+// number is a rule and its count.
 type number struct {
 	Name, Bound   string
 	Value         int64
 	Held, Decides bool
-	Units         []string // a class for each unit that was counted, if they are few
+	Units         []string // a class for each counted unit, if the units are few
 }
 
-// cell is what a case has in a row: at most one step, and what lasts meanwhile.
+// cell is the content of one row of a case: at most one step, and the spans that last meanwhile.
 type cell struct {
 	At      int
 	N       int // the number of the event
@@ -75,13 +75,13 @@ type cell struct {
 	Crowded bool
 	Time    string
 	Lanes   []lane
-	Broken  string // what went wrong with this step
+	Broken  string // the rule that this step broke, as a sentence
 }
 
 // lane is the column of one actor.
 type lane struct {
 	Bars []bar
-	Line string // the class of the line that stands for the actor
+	Line string // the class of the actor's line
 	Step *step
 }
 
@@ -92,7 +92,7 @@ type step struct {
 	Class, Who, What, Note, Title string
 }
 
-// abreast is the most cases that are drawn beside each other; more than that go in pairs.
+// abreast is the largest number of cases that are drawn side by side. More cases go in pairs.
 const abreast = 3
 
 func newFigure(r harness.Result, language string) figure {
@@ -154,7 +154,7 @@ func kindName(kind harness.SpanKind, language string) string {
 	}[kind]
 }
 
-// crowded is the number of actors that have no room beside each other on a phone.
+// crowded is the number of actors that do not fit side by side on a phone.
 const crowded = 3
 
 func newSide(c harness.CaseResult, at int, language string) side {
@@ -175,10 +175,10 @@ func newSide(c harness.CaseResult, at int, language string) side {
 	return s
 }
 
-// fewUnits is how many units are drawn one by one.
+// fewUnits is the largest number of units that are drawn individually.
 const fewUnits = 10
 
-// units returns the class of each unit that a rule counted: those above its bound are over.
+// units returns the class of each unit that a rule counted. The units above its bound are over.
 func units(n harness.Number) (all []string) {
 	_, bound, found := strings.Cut(n.Bound, " ")
 	most, err := strconv.ParseInt(bound, 10, 64)
@@ -191,7 +191,8 @@ func units(n harness.Number) (all []string) {
 	return all
 }
 
-// newCell returns what case i has in a row, where its event n is, if it has one.
+// newCell returns the cell of case i in a row. The event n of the case is in that row; n is none if the row
+// has no event of the case.
 func newCell(c harness.CaseResult, i, n int, lanes []lane, language string) cell {
 	one := cell{At: i, N: n, Wrong: c.Wrong, Gap: n == none, Crowded: len(c.Actors) >= crowded, Lanes: lanes}
 	if n == none {
@@ -225,7 +226,7 @@ func newStep(c harness.CaseResult, e harness.Event, language string) *step {
 	}
 }
 
-// milliseconds returns a time with as many digits as tell something.
+// milliseconds returns a time with its significant digits.
 func milliseconds(ms float64) string {
 	if ms < 10 {
 		return strconv.FormatFloat(ms, 'f', 1, 64)
@@ -233,7 +234,7 @@ func milliseconds(ms float64) string {
 	return strconv.FormatFloat(ms, 'f', 0, 64)
 }
 
-// sentence says what went wrong, with its number: "2 orders of one user, allowed 1".
+// sentence describes a broken rule with its number: "2 orders of one user, allowed 1".
 func sentence(c harness.CaseResult, rule harness.Text, language string) string {
 	name := rule.In(language)
 	n := slices.IndexFunc(c.Numbers, func(n harness.Number) bool { return n.Name == rule })
@@ -247,13 +248,13 @@ func sentence(c harness.CaseResult, rule harness.Text, language string) string {
 		return fmt.Sprintf("%s：%d，%s %s", name, number.Value, map[bool]string{true: "最多", false: "应为"}[most], limit)
 	}
 	must := map[bool]string{true: "allowed", false: "expected"}[most]
-	if number.Value == 1 { // what is counted is called in the plural
+	if number.Value == 1 { // the names of rules are in the plural
 		return fmt.Sprintf("%s: 1, %s %s", name, must, limit)
 	}
 	return fmt.Sprintf("%d %s, %s %s", number.Value, name, must, limit)
 }
 
-// prose returns a text with what stands between backquotes as code.
+// prose returns a text as HTML, with the parts between backquotes as code.
 func prose(text string) template.HTML {
 	var out strings.Builder
 	for i, part := range strings.Split(text, "`") {

@@ -12,12 +12,12 @@ import (
 	"example.com/seckill/internal/tools/lab/harness"
 )
 
-// Line returns the verdict on one line, for a table of all.
+// Line returns the verdict on one line, for the table of all experiments.
 func Line(r harness.Result, language string) string {
 	return fmt.Sprintf("%-10s %-26s %s", mark(r, language), r.Name, short(r, language))
 }
 
-// Row writes Line as a row of the table of all.
+// Row writes Line as a row of the table of all experiments.
 func Row(w io.Writer, r harness.Result, language string) error {
 	if _, err := fmt.Fprintln(w, Line(r, language)); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
@@ -25,7 +25,8 @@ func Row(w io.Writer, r harness.Result, language string) error {
 	return nil
 }
 
-// Entry writes an experiment as a line of the list of all: what it would run on, or what it lacks.
+// Entry writes an experiment as a line of the list of all experiments. The line names the servers on which
+// the experiment would run, or the reason why it is not run here.
 func Entry(w io.Writer, e harness.Experiment, on []harness.Text, lacks error, language string) error {
 	where := strings.Join(words(on, language), ", ")
 	if none := (*harness.NoServerError)(nil); errors.As(lacks, &none) {
@@ -51,7 +52,7 @@ func mark(r harness.Result, language string) string {
 	return word(language, "ok", "符合")
 }
 
-// short returns the number that tells most, wrong against right.
+// short returns the most telling number, wrong against right.
 func short(r harness.Result, language string) string {
 	switch {
 	case r.NotRun != nil:
@@ -85,8 +86,8 @@ func short(r harness.Result, language string) string {
 	return verdict
 }
 
-// Origin says of a recorded result when and on which servers it was recorded, and that it was not
-// played here. Of any other it says nothing.
+// Origin returns when and on which servers a recorded result was recorded, and that it was not played here.
+// For any other result it returns "".
 func Origin(r harness.Result, language string) string {
 	if r.Recorded == nil {
 		return ""
@@ -103,12 +104,12 @@ func words(all []harness.Text, language string) []string {
 	return said
 }
 
-// joined returns one value if all are the same.
+// joined joins the values with slashes, and returns one value if all are the same.
 func joined(values []string) string {
 	return strings.Join(slices.Compact(slices.Clone(values)), "/")
 }
 
-// decisive returns the rule that was broken, or the first.
+// decisive returns the decisive rule that was broken, or the first decisive rule.
 func decisive(c harness.CaseResult) *harness.Number {
 	var first *harness.Number
 	for i := range c.Numbers {
@@ -123,7 +124,7 @@ func decisive(c harness.CaseResult) *harness.Number {
 	return first
 }
 
-// Text writes everything about one experiment.
+// Text writes the full report on one experiment.
 func Text(w io.Writer, r harness.Result, language string) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s  %s\n%s\n\n", r.Name, r.Title.In(language), Line(r, language))
@@ -147,11 +148,11 @@ func Text(w io.Writer, r harness.Result, language string) error {
 	return nil
 }
 
-// Many reports whether an experiment has so many cases that a table of their numbers tells more
-// than their timelines.
+// Many reports whether an experiment has too many cases for timelines. A table of their numbers then tells
+// more.
 func Many(r harness.Result) bool { return len(r.Cases) > 8 }
 
-// tableText writes a row for each case, and a column for each number.
+// tableText writes one row per case, and one column per number.
 func tableText(out *strings.Builder, r harness.Result, language string) {
 	for i, c := range r.Cases {
 		if i == 0 {
@@ -235,7 +236,7 @@ func word(language, en, zh string) string { return harness.NewText(en, zh).In(la
 // width is the length of a line.
 const width = 96
 
-// Summary writes how many experiments went as expected, and what would let the others run.
+// Summary writes how many experiments went as expected, and how to let the others run.
 func Summary(w io.Writer, results []harness.Result, embedded bool) {
 	expected, notRun := 0, 0
 	for _, one := range results {
