@@ -1,5 +1,5 @@
-// Package demo plays a whole sale in one process: the application on embedded stores, and buyers who rush in over
-// real HTTP.
+// Package demo plays a whole sale in one process: the application on embedded stores, and buyers who rush
+// in over real HTTP.
 //
 //	Demo ─▶ app.Server ◀─ HTTP ─ rush: the sale's buyers, then visitors
 //	page ─▶ Runner ─────────────▶ rush: the buyers that a person sends from the page
@@ -21,8 +21,8 @@ import (
 	"example.com/seckill/internal/tools/rush"
 )
 
-// Demo is a whole sale in this process: an application with embedded stores, and buyers who
-// rush in over real HTTP.
+// Demo is a whole sale in this process. The application has embedded stores, and the buyers rush in over
+// real HTTP.
 type Demo struct {
 	Users, Shards, Limit int
 	Stock                int64
@@ -31,17 +31,18 @@ type Demo struct {
 	OpensIn time.Duration // before the sale begins
 	Rate    float64       // taps per second; 0 is as fast as it goes
 
-	Visitors int // taps per second that go on coming after a kept sale, until they are stopped
+	Visitors int // taps per second after a kept sale, until they are stopped
 
 	Addr   string           // of the page and the API, as host:port; "" is a free port
-	Opened func(url string) // is called when the page can be opened; may be nil
+	Opened func(url string) // called when the page can be opened; may be nil
 
 	NewLab        func() app.Lab
-	Out, Err, Log io.Writer // the report, its progress, and what is logged
+	Out, Err, Log io.Writer // the report, its progress, and the log
 }
 
-// Pace makes the sale slow enough to be watched, as far as flags do not say otherwise: a
-// countdown, five seconds in which the stock falls, and at most twenty of refusals.
+// Pace slows the sale down so that people can watch it. It changes only the values whose flags are not set.
+// The sale then has a countdown, five seconds in which the stock falls, and at most twenty seconds of
+// rejections.
 func (d *Demo) Pace(changed func(flag string) bool) {
 	if !changed("opens-in") {
 		d.OpensIn = 8 * time.Second
@@ -81,8 +82,8 @@ func (d *Demo) config() (config.Config, error) {
 	return cfg, nil
 }
 
-// visitorsPayWithin is how long an order of a kept sale waits for its payment: units come back while it is
-// watched.
+// visitorsPayWithin is the time that an order of a kept sale waits for its payment. It is short, so that
+// people see units come back.
 const visitorsPayWithin = 2 * time.Minute
 
 // Run plays the sale. It returns rush.ErrViolated if the report lists a violation, and an
@@ -154,14 +155,14 @@ func (d *Demo) open(ctx context.Context, s *app.Server) error {
 	}
 }
 
-// say prints for people. With --json only the report is printed.
+// say prints for people. With --json, the demo prints only the report.
 func (d *Demo) say(format string, values ...any) {
 	if !d.JSON {
 		_, _ = fmt.Fprintf(d.Out, format, values...)
 	}
 }
 
-// keep serves the page until ctx ends, with visitors if the flags ask for them.
+// keep serves the page until ctx ends. It adds visitors if the flags ask for them.
 func (d *Demo) keep(ctx context.Context, s *app.Server, rushes *Runner) error {
 	s.PrintBanner(d.Out)
 	if d.Visitors > 0 {
@@ -174,7 +175,7 @@ func (d *Demo) keep(ctx context.Context, s *app.Server, rushes *Runner) error {
 	return s.Wait(ctx)
 }
 
-// sell sends the buyers, and later ones if that is needed.
+// sell sends the buyers, and later buyers if units come back.
 func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
 	admin, err := s.Token(1, auth.RoleAdmin)
 	if err != nil {
@@ -191,19 +192,19 @@ func (d *Demo) sell(ctx context.Context, s *app.Server) (rush.Report, error) {
 	return d.sellReturned(ctx, report, o, rush.Run)
 }
 
-// plenty is how many times the stock must be requested to be sure that all of it sells.
+// plenty is the demand, in requests per unit, at which all of the stock must sell.
 const plenty = 3
 
-// lateRounds bounds how often later buyers come, and lateBuyers is how many more come than there are
-// units.
+// lateRounds bounds the rounds of later buyers. lateBuyers is the number of later buyers in addition to one
+// per unit left.
 const (
 	lateRounds = 3
 	lateBuyers = 20
 )
 
-// sellReturned lets later buyers come for what was left although the demand was plenty. On a machine so
-// busy that calls run into their timeouts, holds are left open, and their units come back to the
-// shards after the last buyer has gone: rush.Run returns when none is open any more.
+// sellReturned sends later buyers for the units that are left although the demand was plenty. On a very
+// busy machine, calls run into their timeouts and leave holds open. The units of these holds come back to
+// the shards after the last buyer has gone: rush.Run returns when no hold is open any more.
 func (d *Demo) sellReturned(ctx context.Context, r rush.Report, o rush.Options,
 	play func(context.Context, rush.Options) (rush.Report, error),
 ) (rush.Report, error) {
@@ -225,7 +226,7 @@ func (d *Demo) sellReturned(ctx context.Context, r rush.Report, o rush.Options,
 	return r, nil
 }
 
-// checkUndersold returns an error if units are left although the demand was plenty: the other
+// checkUndersold returns an error if units are left although the demand was plenty. It checks the other
 // half of the promise.
 func (d *Demo) checkUndersold(r rush.Report) error {
 	if int64(d.Users) >= plenty*d.Stock && int64(r.Committed) < d.Stock {

@@ -1,6 +1,6 @@
-// Package gallery shows the planted bugs of the program as a collection of wrong implementations: what
-// each does wrong, the change, the test that notices it and what that test says, and which invariant it
-// breaks.
+// Package gallery shows the planted bugs of the program as a collection of wrong implementations. For each
+// it shows the fault, the change, the test that notices it, the message of that test, and the invariant
+// that it breaks.
 //
 //	internal.Mutants ─▶ parse ─┐
 //	internal.Results ──────────┼─▶ Gallery ─▶ the page, the command line
@@ -20,19 +20,19 @@ import (
 	"example.com/seckill/internal"
 )
 
-// Gallery is all of it.
+// Gallery is the whole collection.
 type Gallery struct {
 	Subjects []Subject `json:"subjects"`
 	Mutants  []Mutant  `json:"mutants"` // by name; those of the subjects and the rest
 }
 
-// Subject is a group of instructive mutants, in the order in which they are best read.
+// Subject is a group of instructive mutants, in reading order.
 type Subject struct {
 	Title Text     `json:"title"`
 	Names []string `json:"names"`
 }
 
-// Text is said in two languages.
+// Text is a text in two languages.
 type Text struct {
 	EN string `json:"en"`
 	ZH string `json:"zh"`
@@ -48,17 +48,17 @@ func (t Text) In(language string) string {
 
 // Mutant is one wrong implementation.
 type Mutant struct {
-	Name       string   `json:"name"` // ROOM/NAME
-	What       string   `json:"what"` // what it does wrong
+	Name       string   `json:"name"` // PACKAGE/NAME
+	What       string   `json:"what"` // the fault
 	File       string   `json:"file"`
 	Diff       []string `json:"diff"`                 // the lines of its hunks
-	Killers    []string `json:"killers"`              // what must notice it, as go test takes it
-	By         string   `json:"by,omitempty"`         // the test that was red when it was last tried
-	Message    string   `json:"message,omitempty"`    // what that test said
-	Invariants []string `json:"invariants,omitempty"` // which it breaks, as INVARIANTS.md names them
+	Killers    []string `json:"killers"`              // the tests that must notice it, as arguments of go test
+	By         string   `json:"by,omitempty"`         // the test that failed in the last run
+	Message    string   `json:"message,omitempty"`    // the message of that test
+	Invariants []string `json:"invariants,omitempty"` // the invariants that it breaks, as INVARIANTS.md names them
 }
 
-// Find returns the mutant with that name, or with that name within its room if it is the only one.
+// Find returns the mutant with that name. The name may leave out the package if only one mutant fits.
 func (g *Gallery) Find(name string) (Mutant, bool) {
 	var found []Mutant
 	for _, m := range g.Mutants {
@@ -75,13 +75,14 @@ func (g *Gallery) Find(name string) (Mutant, bool) {
 	return found[0], true
 }
 
-// Matches reports whether a mutant has what is searched for.
+// Matches reports whether words occur in the names, the fault, the file or the invariants of a mutant. It
+// ignores case.
 func (m Mutant) Matches(words string) bool {
 	text := strings.ToLower(strings.Join(append([]string{m.Name, m.What, m.File, m.By}, m.Invariants...), " "))
 	return strings.Contains(text, strings.ToLower(words))
 }
 
-// Load returns the gallery. It is put together once.
+// Load returns the gallery. It builds the gallery once.
 var Load = sync.OnceValues(load)
 
 func load() (*Gallery, error) {
@@ -121,7 +122,7 @@ func load() (*Gallery, error) {
 	return g, nil
 }
 
-// parse reads a patch, which package mutation has found to be one.
+// parse reads a patch, which package mutation has checked.
 func parse(name, text string) Mutant {
 	m := Mutant{Name: name}
 	for line := range strings.Lines(text) {
@@ -140,7 +141,7 @@ func parse(name, text string) Mutant {
 	return m
 }
 
-// result is what is shown of the outcome of a mutant.
+// result is the part of a mutant's outcome that the gallery shows.
 type result struct {
 	Name    string `json:"name"`
 	By      string `json:"by"`
@@ -159,7 +160,7 @@ func readResults() (map[string]result, error) {
 	return all, nil
 }
 
-// Files returns the gallery as the page has it, as JSON and packed by gzip. Both are made once.
+// Files returns the gallery for the page, as JSON, and the same JSON packed by gzip. It makes both once.
 func Files() (text, packed []byte, err error) {
 	f, err := files()
 	return f.text, f.packed, err

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// maxBody is the largest answer that is read. An order has about 250 bytes.
+// maxBody is the size of the largest answer that rush reads, in bytes. An order has about 250 bytes.
 const maxBody = 64 << 10
 
 var errTooLarge = errors.New("the answer is too large")
 
-// order is the part of an order's JSON that is compared.
+// order is the part of an order's JSON that rush compares.
 type order struct {
 	ID        string    `json:"id"`
 	CouponID  string    `json:"coupon_id"`
@@ -24,18 +24,18 @@ type order struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// answer is one HTTP answer, already understood as far as the contract goes.
+// answer is one HTTP answer, parsed as far as the contract goes.
 type answer struct {
 	status   int
 	code     string        // of a problem, "" if there was none
-	order    order         // of a 2xx; its ID is "" if the body was no order
+	order    order         // of a 2xx; its ID is "" if the body was not an order
 	token    string        // of a purchase token's 201
 	after    time.Duration // Retry-After, 0 if there was none
 	location string
 }
 
-// parseAnswer returns what an answer means. A body that does not follow the contract
-// leaves order or code empty, which makes its verdict broken.
+// parseAnswer parses an answer. A body that does not follow the contract leaves order or code empty. For a
+// 200, a 201 or a 4xx, the verdict is then broken.
 func parseAnswer(status int, h http.Header, body []byte) answer {
 	a := answer{status: status, after: retryAfter(h.Get("Retry-After")), location: h.Get("Location")}
 	if status < 300 {
@@ -73,7 +73,7 @@ func retryAfter(h string) time.Duration {
 	return 0
 }
 
-// kind is what an answer means for a tap.
+// kind is the meaning of an answer for a tap.
 type kind int
 
 const (
@@ -85,7 +85,7 @@ const (
 	broken                // not an answer of the contract
 )
 
-// verdict is an answer's kind and the name it is counted under.
+// verdict is an answer's kind and the name under which rush counts the answer.
 type verdict struct {
 	kind kind
 	name string
@@ -140,7 +140,7 @@ func classifyRefusal(a answer) verdict {
 	return verdict{broken, "http_" + strconv.Itoa(a.status)}
 }
 
-// errorName returns the name that a missing answer is counted under.
+// errorName returns the name under which rush counts a missing answer.
 func errorName(err error) string {
 	var op *net.OpError
 	var ne net.Error

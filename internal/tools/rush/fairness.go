@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// Fairness is how near a run came to first come, first served. A tap that was told sold_out, or not drawn,
-// although it came before one that got a unit was overtaken.
+// Fairness measures how near a run came to first come, first served. A tap was overtaken if its answer was
+// sold_out, or not drawn, although it came before a tap that got a unit.
 type Fairness struct {
-	Overtaken int // refused taps that came before the last one that got a unit
-	// Inversions is the part of all pairs of a tap that got a unit and one that was told sold_out in
-	// which the latter came first: 0 is first come, first served, 0.5 a lottery.
+	Overtaken int // rejected taps that came before the last tap that got a unit
+	// Inversions is a part of all pairs of a tap that got a unit and a rejected tap: the pairs in which the
+	// rejected tap came first. It is 0 for first come, first served, and 0.5 for a lottery.
 	Inversions               float64
-	ByP50Millis, ByMaxMillis float64 // how much later the last tap that got a unit came than an overtaken one
+	ByP50Millis, ByMaxMillis float64 // from an overtaken tap to the last tap that got a unit
 
-	// ByShard is Inversions of the refused taps of each home shard, and ByPath of those of each path that a
-	// tap can take: a shard, or a path, that is served worse than others has more. ByShard is nil where
-	// the shards are not known.
+	// ByShard is Inversions for the rejected taps of each home shard. ByPath is Inversions for the rejected
+	// taps of each path. If a shard or a path is served worse than others, its value is higher. ByShard is
+	// nil if the shards are not known.
 	ByShard []float64
 	ByPath  map[string]float64
 }
 
 // The paths of a tap.
 const (
-	atOnce = "at once" // its first request was answered for good
-	again  = "again"   // it was asked again, as after "overloaded"
+	atOnce = "at once" // its first request got a final answer
+	again  = "again"   // it was sent again, as after "overloaded"
 	waited = "waited"  // it was queued, or had a ticket
 )
 
-// arrival is a tap as Fairness sees it.
+// arrival is a tap as Fairness needs it.
 type arrival struct {
 	since time.Time // when it came: by the schedule in an open loop
 	path  string
 	shard int // the buyer's home
 }
 
-// arrivals are when taps came, since the start.
+// arrivals are the times at which taps came, since the start.
 type arrivals struct {
 	got    []time.Duration
 	missed []missed
@@ -50,7 +50,8 @@ type missed struct {
 	shard int
 }
 
-// fairness returns the figures of the taps, of buyers in so many shards; 0 is unknown. It sorts the taps.
+// fairness returns the figures of the taps. The argument is the number of shards; 0 is unknown. The call
+// sorts the taps.
 func (a arrivals) fairness(shards int) (f Fairness) {
 	if len(a.got) == 0 || len(a.missed) == 0 {
 		return f
@@ -96,12 +97,12 @@ func (a arrivals) fairness(shards int) (f Fairness) {
 	return f
 }
 
-// inversions counts the pairs of some refused taps with all that got a unit.
+// inversions counts the pairs of some rejected taps with all taps that got a unit.
 type inversions struct{ got, missed, inverted float64 }
 
 func newInversions(got int) inversions { return inversions{got: float64(got)} }
 
-// add counts a refused tap, before so many that got a unit.
+// add counts a rejected tap. The argument is the number of later taps that got a unit.
 func (i *inversions) add(later int) {
 	i.missed++
 	i.inverted += float64(later)
@@ -117,7 +118,7 @@ func (i *inversions) part() float64 {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// String returns the figures for people.
+// String returns the figures as a line for people.
 func (f Fairness) String() string {
 	if f.Overtaken == 0 {
 		return "none told sold_out came before one that got a unit"
@@ -126,7 +127,7 @@ func (f Fairness) String() string {
 		f.ByP50Millis, f.ByMaxMillis, f.Inversions)
 }
 
-// parts returns the figures of shards and paths for people; "" without any.
+// parts returns the figures of shards and paths for people, or "" if there are none.
 func (f Fairness) parts() string {
 	var all []string
 	for _, path := range slices.Sorted(maps.Keys(f.ByPath)) {

@@ -15,8 +15,8 @@ const (
 	printEvery = 5 * time.Second        // into a file or a pipe, where nothing can be drawn over
 )
 
-// showProgress draws until the function it returns is called. It only reads the
-// tally now and then, so it costs the buyers nothing.
+// showProgress draws until the caller calls done. It only reads the tally now and then, so it costs the
+// buyers nothing.
 func (r *run) showProgress() (done func()) {
 	if r.ProgressOutput == nil {
 		return func() {}
@@ -28,7 +28,7 @@ func (r *run) showProgress() (done func()) {
 	return repeatedly(every, draw, finish)
 }
 
-// repeatedly calls do now and then until the function that it returns is called, and last then.
+// repeatedly calls do now and then until the caller calls done. It then calls last.
 func repeatedly(every time.Duration, do, last func()) (done func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -56,7 +56,7 @@ func (r *run) lines() (every time.Duration, draw, finish func()) {
 	}, func() {}
 }
 
-// bar returns how to draw one line over and over, and to clear it at the end: the report
+// bar returns how to draw one line over and over, and how to clear it at the end, because the report
 // follows.
 func (r *run) bar() (every time.Duration, draw, finish func()) {
 	bar := progressbar.NewOptions(r.taps(),
@@ -73,9 +73,9 @@ func (r *run) bar() (every time.Duration, draw, finish func()) {
 	return drawEvery, draw, func() { draw(); _ = bar.Finish() }
 }
 
-// progressLine returns how many taps have an outcome, and the line under the bar. The units
-// left are counted from the answers to the buyers, so they are never ahead of them; once a buyer was told
-// that it is sold out nothing is left, other buyers have the rest.
+// progressLine returns how many taps have an outcome, and the line under the bar. It counts the units left
+// from the answers to the buyers, so the units are never ahead of the answers. Once a buyer got the answer
+// sold_out, no unit is left: other buyers have the rest.
 func (r *run) progressLine() (settled int, text string) {
 	asked, accepted, refused, failed, cancelled, soldOut := r.counts()
 	left := max(0, r.sale.Left-accepted+cancelled)

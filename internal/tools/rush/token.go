@@ -16,11 +16,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// tokenLife is how long a signed token is good for. A run is much shorter.
+// tokenLife is how long a signed token is valid. A run is much shorter.
 const tokenLife = time.Hour
 
-// Signed returns a source of tokens signed here with the server's secret (HS256,
-// role user, good for an hour): no request, and no need for demo logins.
+// Signed returns a source of tokens that it signs with the server's secret (HS256, role user, valid for an
+// hour). The source sends no request, and needs no demo login.
 func Signed(secret string) func(ctx context.Context, userID int64) (string, error) {
 	return func(_ context.Context, userID int64) (string, error) {
 		now := time.Now()
@@ -37,9 +37,9 @@ func Signed(secret string) func(ctx context.Context, userID int64) (string, erro
 	}
 }
 
-// Sessions returns a source of tokens that logs every buyer in over HTTP, at POST /api/v1/sessions, which the
-// server answers only while its demo login is on. A nil client is
-// http.DefaultClient. An answer that says to wait is waited for a few times.
+// Sessions returns a source of tokens that logs every buyer in over HTTP, at POST /api/v1/sessions. The
+// server answers there only while its demo login is on. A nil client is http.DefaultClient. If the server
+// sends Retry-After, the source waits and tries again, with loginTries attempts in all.
 func Sessions(url string, client *http.Client) func(ctx context.Context, userID int64) (string, error) {
 	if client == nil {
 		client = http.DefaultClient
@@ -58,10 +58,10 @@ func Sessions(url string, client *http.Client) func(ctx context.Context, userID 
 	}
 }
 
-// loginTries bounds how often one buyer tries to log in, about a second apart.
+// loginTries bounds the attempts of one buyer to log in, about a second apart.
 const loginTries = 30
 
-// login asks once. after is above 0 if the server wants to be asked later.
+// login sends one request. If the server wants a later request, after is above 0.
 func login(ctx context.Context, client *http.Client, target string, userID int64) (token string, after time.Duration, err error) {
 	body := fmt.Appendf(nil, `{"user_id":"%d"}`, userID)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
@@ -93,7 +93,7 @@ func login(ctx context.Context, client *http.Client, target string, userID int64
 	return session.Token, 0, nil
 }
 
-// fetchTokens fetches every buyer's token, several at a time. The first error ends it.
+// fetchTokens fetches every buyer's token, several at a time. It ends at the first error.
 func (r *run) fetchTokens(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// Env is the servers of one run.
+// Env holds the servers of one run.
 type Env struct {
-	Dir     string // of their data, and of whatever else is to go with them
+	Dir     string // the folder of their data, and of other files that Close removes
 	MariaDB *MariaDB
-	Redis   *Redis // the first that was started
+	Redis   *Redis // the first Redis that was started
 
 	folders int
 	stops   []func() error
 }
 
-// NewEnv makes the folder of an Env whose servers are still to be started, and removes those that killed
-// runs of the name have left. After an error of a method the caller closes it as well.
+// NewEnv returns an Env with its folder, and starts no server. It removes the folders of the same name that
+// killed runs have left. After an error of a method, the caller must still close the Env.
 func NewEnv(name string) (*Env, error) {
 	dir, remove, err := NewFolder(os.TempDir(), name+"-")
 	if err != nil {
@@ -31,10 +31,10 @@ func NewEnv(name string) (*Env, error) {
 	return e, nil
 }
 
-// OnClose has Close call stop before whatever was started earlier is stopped.
+// OnClose makes Close call stop, before Close stops the servers that were started earlier.
 func (e *Env) OnClose(stop func() error) { e.stops = append(e.stops, stop) }
 
-// Folder returns a new name for the data of a server.
+// Folder returns a new path for the data of a server.
 func (e *Env) Folder(name string) string {
 	e.folders++
 	return filepath.Join(e.Dir, name+strconv.Itoa(e.folders))
@@ -84,7 +84,8 @@ func (e *Env) StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 // Starter starts a server with its data in dir.
 type Starter[S any] func(ctx context.Context, dir string, settings ...Setting) (S, error)
 
-// start starts a server in a folder of its own. Close ends it at once: its data goes with it.
+// start starts a server in a folder of its own. Close ends the server at once, because Close also removes
+// its data.
 func start[S any](
 	ctx context.Context, e *Env, name string, by Starter[S], end func(S) error, settings []Setting,
 ) (none S, _ error) {
@@ -96,7 +97,7 @@ func start[S any](
 	return s, nil
 }
 
-// Close ends everything, the last first, and removes the folder.
+// Close ends all servers, the last first, and removes the folder.
 func (e *Env) Close() (err error) {
 	for _, stop := range slices.Backward(e.stops) {
 		err = errors.Join(err, stop())

@@ -13,11 +13,11 @@ import (
 const (
 	galeraNodes   = 3
 	galeraPackage = "galera-4"
-	// galeraState is where all nodes begin, because their data are equal.
+	// galeraState is the state in which all nodes begin, because their data are equal.
 	galeraState = "6f1f6a3e-0000-11ee-8000-000000000001"
 )
 
-// libraries are where Debian and others keep what MariaDB loads.
+// libraries are the folders in which Debian and other systems keep the libraries of MariaDB.
 var libraries = []string{"/usr/lib", "/usr/lib/galera", "/usr/lib64/galera-4", "/usr/local/lib"}
 
 // LookGalera returns nil if StartGalera would find its programs. The error is a *MissingError.
@@ -36,9 +36,9 @@ func lookProvider() (string, error) {
 	return "", &MissingError{Program: "libgalera_smm.so", Package: galeraPackage}
 }
 
-// StartGalera starts a Galera cluster of three nodes, of which the first is meant to take the
-// writes: a commit has reached all nodes before any client is told of it. It returns when
-// all are there. docs/FAILOVER.md has the same setup as a recipe.
+// StartGalera starts a Galera cluster of three nodes. The first node is meant to take the writes. A commit
+// reaches all nodes before its client gets the reply. StartGalera returns when all nodes are ready.
+// docs/FAILOVER.md has the same setup as a recipe.
 func StartGalera(ctx context.Context, dir string, settings ...Setting) (*Replicas, error) {
 	provider, err := lookProvider()
 	if err != nil {
@@ -70,7 +70,7 @@ func StartGalera(ctx context.Context, dir string, settings ...Setting) (*Replica
 	})
 }
 
-// startNodes starts the nodes beside each other: none is there before all are.
+// startNodes starts the nodes at the same time: no node is ready before all of them are.
 func (r *Replicas) startNodes(ctx context.Context, server, provider, dir string, ports []int, settings []Setting) error {
 	type started struct {
 		n   int
@@ -123,8 +123,8 @@ func galeraSettings(provider string, n int, talk []int) []Setting {
 	}
 }
 
-// formerMember writes what a node keeps of the last state and the last view that it was in. Nodes
-// with the same of both form a cluster by themselves as soon as all are there.
+// formerMember writes the last state and the last view that a node was in. Nodes with equal states and
+// views form a cluster by themselves as soon as all of them are there.
 func formerMember(data string, n int) error {
 	member := func(n int) string { return "11111111-0000-11ee-8000-00000000000" + strconv.Itoa(n+1) }
 	var view strings.Builder
@@ -144,7 +144,8 @@ func formerMember(data string, n int) error {
 	return nil
 }
 
-// synced returns nil if a node is one of so many that have the majority, and has applied what it received.
+// synced returns nil if a node is one of size nodes that have the majority, and has applied everything that
+// it received.
 func (m *MariaDB) synced(ctx context.Context, size int) error {
 	for name, want := range map[string]string{
 		"wsrep_cluster_status": "Primary", "wsrep_cluster_size": strconv.Itoa(size), "wsrep_ready": "ON",
@@ -161,8 +162,8 @@ func (m *MariaDB) synced(ctx context.Context, size int) error {
 	return nil
 }
 
-// takesWrites waits until the other nodes have noticed that the writer is gone, and this one has
-// applied all that it received.
+// takesWrites waits until the other nodes have noticed that the writer is gone. It also waits until this
+// node has applied everything that it received.
 func takesWrites(ctx context.Context, m *MariaDB) error {
 	return await(ctx, func(ctx context.Context) error { return m.synced(ctx, galeraNodes-1) })
 }

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Copy copies the data as they are at one moment into dir, which is made if it is not
-// there, as a snapshot of the disk does: the server is stopped in its tracks meanwhile.
-// StartMariaDB starts another server on the copy, and SetBack this one.
+// Copy copies the data as they are at one moment into dir, as a snapshot of the disk does. It makes dir if
+// necessary, and pauses the server meanwhile. StartMariaDB starts another server on the copy, and SetBack
+// starts this one on it.
 func (m *MariaDB) Copy(dir string) error {
 	if err := m.Pause(); err != nil {
 		return err
@@ -22,8 +22,8 @@ func (m *MariaDB) Copy(dir string) error {
 	return errors.Join(err, m.Resume())
 }
 
-// SetBack ends the server at once, if it runs, and starts it on the copy in dir, at the same
-// address. The copy is used up.
+// SetBack kills the server, if it runs, and starts it on the copy in dir, at the same address. It moves the
+// copy, so a copy serves once.
 func (m *MariaDB) SetBack(ctx context.Context, dir string) error {
 	if err := m.Kill(); err != nil {
 		return err
@@ -37,11 +37,11 @@ func (m *MariaDB) SetBack(ctx context.Context, dir string) error {
 	return m.Restart(ctx)
 }
 
-// dataOf is where a MariaDB keeps its data.
+// dataOf returns the folder in which a MariaDB keeps its data.
 func dataOf(dir string) string { return filepath.Join(dir, "my") }
 
-// copyFiles copies folders and files. Sockets are the server's own, and so are temporary
-// tables, which it makes anew.
+// copyFiles copies folders and files. It leaves out sockets, which are the server's own, and temporary
+// tables, which the server makes anew.
 func copyFiles(from, to string, copyFile func(from, to string) error) error {
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -65,7 +65,8 @@ func copyFiles(from, to string, copyFile func(from, to string) error) error {
 	return nil
 }
 
-// whole copies a file with its zeros: to a redo log that is there a server writes as fast as to its own.
+// whole copies a file with its zeros. The file system has all blocks of the copy, so a server writes to a
+// copied redo log as fast as to its own.
 func whole(from, to string) error {
 	return copyFile(from, to, func(out *os.File, in io.Reader) error {
 		_, err := io.Copy(out, in)
@@ -73,12 +74,12 @@ func whole(from, to string) error {
 	})
 }
 
-// sparse copies a file and leaves out what is zero, as most of a new redo log is: the file system stores nothing for
-// it, and reads it as zero.
+// sparse copies a file and leaves out its zeros, and most of a new redo log is zeros. The file system
+// stores nothing for these holes, and reads them as zeros.
 func sparse(from, to string) error {
 	return copyFile(from, to, func(out *os.File, in io.Reader) error {
 		size, err := io.Copy(holes{out}, in)
-		return errors.Join(err, out.Truncate(size)) // what is last may be a hole
+		return errors.Join(err, out.Truncate(size)) // the file may end in a hole
 	})
 }
 
@@ -95,7 +96,7 @@ func copyFile(from, to string, write func(out *os.File, in io.Reader) error) err
 	return errors.Join(write(out, in), out.Close())
 }
 
-// holes is a file in which what is zero is passed over.
+// holes is a file that skips blocks of zeros.
 type holes struct{ file *os.File }
 
 var zeros [32 << 10]byte // as much as io.Copy writes at once

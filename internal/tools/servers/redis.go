@@ -17,33 +17,32 @@ const redisPackage = "redis-server"
 // Redis is one server without a password, reachable from this machine only.
 type Redis struct {
 	*Process
-	infoCommand string // what INFO is called
+	infoCommand string // the name of INFO at this server
 	dir         string
 }
 
-// StartRedis starts a Redis with its files in dir, which is created if it does not exist. ctx
-// bounds the start, not the server's life. A program that is not installed is a *MissingError.
+// StartRedis starts a Redis with its files in dir, which it creates if necessary. ctx bounds the start, not
+// the server's life. If the program is not installed, the error is a *MissingError.
 func StartRedis(ctx context.Context, dir string, settings ...Setting) (*Redis, error) {
 	return onFreePorts(ctx, 1, func(ports []int) (*Redis, error) {
 		return startRedis(ctx, dir, ports[0], settings)
 	})
 }
 
-// startRedis starts a Redis on a port. Its settings are in a file and not on the command line, so
-// that what Sentinel makes it write there holds after a restart.
+// startRedis starts a Redis on a port. Its settings are in a file and not on the command line: Sentinel
+// makes the server write its changes to that file, and they hold after a restart.
 func startRedis(ctx context.Context, dir string, port int, settings []Setting) (*Redis, error) {
 	return startRedisMode(ctx, dir, port, append([]Setting{
 		Set("save", `""`),
-		// Every write reaches the kernel before the reply, and so survives a kill; only a failure
-		// of the machine loses it. With everysec a write may wait for a slow disk, and be lost by a
-		// kill.
+		// Every write reaches the kernel before the reply, and so survives a kill. Only a failure of the
+		// machine loses it. With everysec a write may wait for a slow disk, and a kill then loses it.
 		Set("appendfsync", "no"),
 		Set("repl-diskless-sync-delay", "0"),
 	}, settings...))
 }
 
-// startRedisMode starts the program with these settings alone and the arguments in words, such as
-// --sentinel.
+// startRedisMode starts the program with the given settings, without the ones that startRedis adds. It
+// passes words as arguments, such as --sentinel.
 func startRedisMode(ctx context.Context, dir string, port int, settings []Setting, words ...string) (*Redis, error) {
 	server, err := look("redis-server", redisPackage)
 	if err != nil {
@@ -90,7 +89,8 @@ func startRedisMode(ctx context.Context, dir string, port int, settings []Settin
 	return r, nil
 }
 
-// RemoveData removes what a server with AppendOnly has written: it starts empty. It must not be running.
+// RemoveData removes the data that a server with AppendOnly has written, so that the server starts empty.
+// The server must not be running.
 func (r *Redis) RemoveData() error {
 	if err := os.RemoveAll(filepath.Join(r.dir, "appendonlydir")); err != nil {
 		return fmt.Errorf("remove the data of Redis: %w", err)
@@ -98,7 +98,7 @@ func (r *Redis) RemoveData() error {
 	return nil
 }
 
-// serves returns nil if the server with this process id responds. One that is loading its data
+// serves returns nil if the server with this process id responds. A server that is loading its data
 // responds with an error.
 func (r *Redis) serves(ctx context.Context, pid int) error {
 	info, err := r.info(ctx, "server")
