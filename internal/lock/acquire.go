@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// Acquire takes key and answers its lease, which is renewed until Release. The
-// context bounds the wait and the calls, and nothing else; it may end when Acquire returned. A
-// context cancelled while the server is silent is heeded after Options.Timeout
-// at the latest, and the key, should it have been given, is freed within a second.
-// If ctx carries a lease of the same key from the same Locker, the answer is a
-// handle on that lease: the server is not asked and the fence is the same.
+// Acquire takes key and returns its lease. The Locker renews the lease until Release. ctx bounds
+// the wait and the calls to the server, and nothing else: it may end as soon as Acquire has
+// returned. If ctx is cancelled while the server is silent, Acquire returns after Options.Timeout
+// at the latest. If the server gave the key to such a call, the Locker frees it within a second.
 //
-// Keys may be acquired hand over hand, each on the context of the one before, which is
-// released then; nothing of it is kept.
+// If ctx carries a lease of the same key from the same Locker, Acquire returns a handle on that
+// lease. It does not call the server, and the fence is the same.
+//
+// Keys may be acquired hand over hand: each on the context of the lease before, which is then
+// released. The new lease keeps nothing of the released one.
 //
 // Errors: ErrNotAcquired, ErrUnavailable, ErrClosed; on re-entry ErrLost.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...Option) (*Lease, error) {
 	return l.acquire(ctx, context.WithoutCancel(withoutLeases(ctx)), key, opts)
 }
 
-// CheckKey refuses a key that is empty or longer than MaxKey.
+// CheckKey returns an error if key is empty or longer than MaxKey.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -36,7 +37,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// acquire is Acquire with the parent of the lease's context given.
+// acquire implements Acquire. parent is the parent of the lease's context.
 func (l *Locker) acquire(ctx, parent context.Context, key string, opts []Option) (*Lease, error) {
 	r, err := l.newRequest(parent, key, opts)
 	if err != nil {
@@ -101,8 +102,8 @@ func (w *waiter) acquire() (_ *heldLease, err error) {
 	return h, nil
 }
 
-// watch begins the renewal of leases of one acquisition; or, if the Locker was closed
-// meanwhile, gives them up and answers false.
+// watch begins the renewal of the leases of one acquisition, and reports whether it did. If the
+// Locker was closed meanwhile, watch ends the leases and lets the cleaner free their keys.
 func (l *Locker) watch(all ...*heldLease) bool {
 	if l.renewer.add(all...) {
 		return true
@@ -136,7 +137,7 @@ func (l *Locker) enter(ctx, wait context.Context, p *place) (turn, error) {
 	}
 }
 
-// gaveUp is the error of a caller whose own context ended the wait.
+// gaveUp returns the error of a caller whose own context ended the wait.
 func gaveUp(ctx context.Context, key string) error {
 	err := fmt.Errorf("%w: %q: %w", ErrNotAcquired, key, ctx.Err())
 	if cause := context.Cause(ctx); !errors.Is(ctx.Err(), cause) {
@@ -154,9 +155,8 @@ func (h Hooks) waited(d time.Duration, tries int) {
 	}
 }
 
-// queue lets one goroutine of this process at a time into a key, first come
-// first served. It talks to no server. A key has an entry only while a caller
-// is inside.
+// queue lets one goroutine of this process at a time into a key, first come first served. It calls
+// no server. A key has an entry only while a caller is inside.
 type queue struct {
 	mu   sync.Mutex
 	keys map[string]*list.List // of *place
@@ -165,7 +165,7 @@ type queue struct {
 // place is a caller's place in the queue of its key.
 type place struct {
 	request
-	token string    // what it asks the server with
+	token string    // with which it asks the server
 	turn  chan turn // has room for one
 }
 
@@ -173,15 +173,15 @@ func newPlace(r request, token string) *place {
 	return &place{request: r, token: token, turn: make(chan turn, 1)}
 }
 
-// turn is what the first in line is handed by the caller before it: its turn to ask the
-// server, or the key itself.
+// turn is passed from a caller to the next in line. Either the next caller may now ask the server,
+// or it has the key already (passed).
 type turn struct {
 	passed bool // the key is the caller's
 	grant  Grant
 	start  time.Time // of the call that passed it
 	inARow int       // how often it was passed since another process could take it
 
-	again   bool // a call that passes the key to the caller may yet arrive
+	again   bool // a call that passes the key to the caller may still arrive
 	giveWay bool // other processes are to ask first
 }
 
@@ -198,9 +198,9 @@ func (q *queue) tryEnter(key string) bool {
 	return true
 }
 
-// enter enters the queue behind earlier callers and waits for p's turn. It returns ctx's error
-// or ErrClosed if one of them ended the wait; then nothing of the caller is left but
-// what its turn may say.
+// enter joins the queue behind earlier callers and waits for p's turn. If ctx or closing ends the
+// wait, p leaves the queue, and enter returns ctx's error or ErrClosed. The turn is zero then,
+// unless it arrived in the same moment. The caller must undo such a turn (refuse).
 func (q *queue) enter(ctx context.Context, p *place, closing <-chan struct{}) (turn, error) {
 	q.mu.Lock()
 	line, busy := q.keys[p.key]
@@ -237,7 +237,7 @@ func (q *queue) enter(ctx context.Context, p *place, closing <-chan struct{}) (t
 	return turn{}, err
 }
 
-// first returns the first in line and leaves it there; nil if there is none.
+// first returns the first in line and leaves it there. It returns nil if there is none.
 func (q *queue) first(key string) *place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -251,15 +251,15 @@ func (q *queue) front(key string) *place {
 	return nil
 }
 
-// leave lets the first in line in, with t.
+// leave admits the first in line, with t.
 func (q *queue) leave(key string, t turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.next(key, t)
 }
 
-// leaveTo is leave with a turn for p alone, and reports whether p has it. If p has left
-// the line meanwhile, the one behind it has its turn to ask.
+// leaveTo is leave with a turn that only p may have, and reports whether p has it. If p has left
+// the line meanwhile, the caller behind it may ask the server.
 func (q *queue) leaveTo(p *place, t turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// batch is one acquisition of keys that are entered in the local queue.
+// batch is one acquisition of several keys, each of which has entered the local queue.
 type batch struct {
 	l   *Locker
 	ctx context.Context // the caller's
@@ -16,13 +16,13 @@ type batch struct {
 	keys  []string
 }
 
-// taken is what became of one key of a batch.
+// taken is the outcome of one key of a batch.
 type taken struct {
 	h   *heldLease
 	err error
 }
 
-// acquire asks once for all keys. Whatever was not given has left the local queue.
+// acquire asks once for all keys. A key that it did not get has left the local queue.
 func (b *batch) acquire(backend Batcher) []taken {
 	answers, start := b.ask(backend)
 	all := make([]taken, len(b.keys))
@@ -33,7 +33,7 @@ func (b *batch) acquire(backend Batcher) []taken {
 		err := b.l.answered(b.ctx, r, b.token, start, answers[i].Err)
 		var refused *HeldError
 		if errors.As(err, &refused) && refused.Again {
-			b.l.cleaner.Add(key, b.token, r.lease, 1) // an earlier call may yet arrive
+			b.l.cleaner.Add(key, b.token, r.lease, 1) // an earlier call may still arrive
 		}
 		if all[i].err = err; err != nil {
 			continue
@@ -56,8 +56,8 @@ func (b *batch) acquire(backend Batcher) []taken {
 	return all
 }
 
-// ask makes the one call. When the caller gives up meanwhile, the cleaning up begins at
-// once, as for one key.
+// ask makes the one call. If the caller gives up meanwhile, the cleanup begins at once, as for a
+// single key.
 func (b *batch) ask(backend Batcher) ([]Answer, time.Time) {
 	start := time.Now()
 	call, cancel := context.WithDeadline(b.ctx, start.Add(b.l.callTimeout(b.lease)))
@@ -100,19 +100,19 @@ func keysOf(all []*heldLease) []string {
 	return keys
 }
 
-// heldTogether is what the leases of a DoMany share: a context that ends with the last of them.
+// heldTogether is shared by the leases of a DoMany. Its context ends with the last of them.
 type heldTogether struct {
-	held atomic.Int32 // so many
+	held atomic.Int32 // the number of leases still held
 	end  context.CancelCauseFunc
 }
 
-// memberOf is the place of a lease among those of a DoMany. The zero value is none.
+// memberOf links a lease to its DoMany. The zero value belongs to none.
 type memberOf struct {
 	all  atomic.Pointer[heldTogether]
 	once atomic.Bool
 }
 
-// join makes h one of all. It may have been lost already.
+// join makes h a member of all. h may have been lost already.
 func (h *heldLease) join(all *heldTogether) {
 	h.of.all.Store(all)
 	if h.ctx.Err() != nil {
@@ -132,8 +132,8 @@ func (t *heldTogether) leave(cause error) {
 	}
 }
 
-// together returns the context of work under leases, which carries all of them, and its
-// end; a nil context if there are none.
+// together returns the context of the work under leases, and the function that ends it. The context
+// carries all of the leases. It is nil if there are none.
 func together(ctx context.Context, leases []*Lease) (context.Context, context.CancelCauseFunc) {
 	t := &heldTogether{}
 	outer, _ := ctx.Value(heldKey{}).(*chain)
@@ -160,7 +160,8 @@ func together(ctx context.Context, leases []*Lease) (context.Context, context.Ca
 	return ctx, t.end
 }
 
-// finishMany ends what DoMany began. It runs deferred, so after a panic as well.
+// finishMany ends a DoMany: it releases the leases, and lets the leases with an unknown outcome run
+// out. It runs deferred, so also after a panic.
 func (l *Locker) finishMany(ctx context.Context, leases []*Lease, end context.CancelCauseFunc) {
 	defer end(ErrNotHeld)
 	var toRelease []*Lease

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// The errors of this package are told apart with errors.Is.
+// Use errors.Is to tell the errors of this package apart.
 var (
-	// ErrNotAcquired says that another holder has the key. If the caller's
-	// context ended the wait, its error is joined.
+	// ErrNotAcquired means that another holder has the key. If the caller's context ended the wait,
+	// the context's error is joined.
 	ErrNotAcquired = errors.New("lock: not acquired")
-	// ErrHeld is what a Backend answers, as a *HeldError, when another token
-	// has the key. Every ErrHeld is also an ErrNotAcquired.
+	// ErrHeld means that another token has the key. A Backend returns it as a *HeldError. Every
+	// ErrHeld is also an ErrNotAcquired.
 	ErrHeld = errors.New("lock: held by another")
 	// ErrLost is the cause with which the context of a lease ends when the
 	// lease is no longer certain to be ours.
 	ErrLost = errors.New("lock: lease lost")
-	// ErrNotHeld says that the key is not ours: it was released, it ran out, or
-	// another has it. If another has it, a *HeldError is joined.
+	// ErrNotHeld means that the key is not ours: it was released, it ran out, or another token has
+	// it. If another token has it, a *HeldError is joined.
 	ErrNotHeld = errors.New("lock: not held")
-	// ErrUnavailable says that the server gave no usable answer. The server's or
-	// the network's own error is joined.
+	// ErrUnavailable means that the server gave no usable answer. The error of the server or the
+	// network is joined.
 	ErrUnavailable = errors.New("lock: server unavailable")
-	// ErrClosed says that the Locker was closed.
+	// ErrClosed means that the Locker was closed.
 	ErrClosed = errors.New("lock: closed")
-	// ErrOutcomeUnknown is for the work to wrap: it does not know whether what
-	// it did has happened. Do then leaves the key to run out by itself, so that
-	// no caller comes in before the outcome had time to settle.
+	// ErrOutcomeUnknown is for the work to wrap, if the work does not know whether its effect has
+	// happened. Do then lets the key run out by itself. So no caller comes in before the outcome
+	// had time to become certain.
 	ErrOutcomeUnknown = errors.New("lock: outcome of the work is unknown")
 )
 
-// HeldError is the answer of a Backend when another has the key.
+// HeldError is the error of a Backend when another token has the key.
 type HeldError struct {
 	Key string
-	// Remaining is how long the present lease still lasts unless it is renewed;
-	// zero means that the server did not say.
+	// Remaining is how long the present lease still lasts unless it is renewed. Zero means that the
+	// server did not say.
 	Remaining time.Duration
-	// Again says that the backend asked more than once, as in a Grant.
+	// Again means that the backend asked more than once, as in a Grant.
 	Again bool
 }
 
-// Error names the key and what is left of the other's lease.
+// Error names the key and the rest of the other's lease.
 func (e *HeldError) Error() string {
 	if e.Remaining <= 0 {
 		return fmt.Sprintf("lock: %q is held by another", e.Key)

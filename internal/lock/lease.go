@@ -15,7 +15,7 @@ type Lease struct {
 	done   atomic.Bool
 }
 
-// Key is the name that was acquired; empty for a nil Lease.
+// Key returns the name that was acquired. It is empty for a nil Lease.
 func (l *Lease) Key() string {
 	if l == nil {
 		return ""
@@ -23,7 +23,8 @@ func (l *Lease) Key() string {
 	return l.h.key
 }
 
-// Fence is larger than that of every earlier holder; zero for a nil Lease.
+// Fence returns a number that is larger than the fence of every earlier holder. It is zero for a
+// nil Lease.
 func (l *Lease) Fence() uint64 {
 	if l == nil {
 		return 0
@@ -31,9 +32,9 @@ func (l *Lease) Fence() uint64 {
 	return l.h.fence
 }
 
-// Context ends with cause ErrLost before another caller can acquire the key, with
-// ErrClosed when the Locker is closed, and with ErrNotHeld after Release. It
-// carries the lease: Do and Acquire of the same key on it are re-entrant.
+// Context returns a context that ends with cause ErrLost before another caller can acquire the key.
+// It ends with ErrClosed when the Locker is closed, and with ErrNotHeld after Release. It carries
+// the lease: Do and Acquire of the same key on it are re-entrant.
 func (l *Lease) Context() context.Context {
 	if l == nil {
 		return nothingHeld
@@ -41,10 +42,12 @@ func (l *Lease) Context() context.Context {
 	return l.h.ctx
 }
 
-// Release frees the key if it is still ours, on its own time even if ctx has
-// ended. A handle that was acquired through the context of another frees
-// nothing; the outermost does. A second Release answers ErrNotHeld; so does the
-// first after a loss, with ErrLost joined. After ErrUnavailable it may be repeated.
+// Release frees the key if it is still ours. It has a timeout of its own, so it works even if ctx
+// has ended. A handle that was acquired through the context of another frees nothing; the outermost
+// handle frees the key.
+//
+// A second Release returns ErrNotHeld. The first Release after a loss also returns ErrNotHeld, with
+// ErrLost joined. After ErrUnavailable, Release may be repeated.
 func (l *Lease) Release(ctx context.Context) error {
 	switch {
 	case l == nil:
@@ -63,20 +66,20 @@ var nothingHeld = func() context.Context {
 	return ctx
 }()
 
-// heldLease is one key that one acquisition was given, shared by its handles.
+// heldLease is one key that one acquisition got. Its handles share it.
 type heldLease struct {
 	l          *Locker
 	key, token string
 	fence      uint64
 	duration   time.Duration
-	mayArrive  bool // an earlier call of the acquisition may yet arrive
+	mayArrive  bool // an earlier call of the acquisition may still arrive
 	inARow     int  // how often the key was passed on in this process, without a break
 	awaited    bool // other processes waited for the key when it was passed
 	since      time.Time
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	base   context.Context // that ctx was made from, but for leases
+	base   context.Context // from which ctx was made, without leases
 	of     memberOf        // the batch, if it was acquired in one
 	out    sync.Once       // leaves the local queue
 	isLost atomic.Bool     // lost
@@ -92,7 +95,8 @@ type heldLease struct {
 
 type heldKey struct{}
 
-// newHeldLease is for what was acquired on ctx. The context of the work is made from the request's parent.
+// newHeldLease returns the lease of a key that was acquired on ctx. It makes the context of the
+// work from the request's parent.
 func newHeldLease(ctx context.Context, l *Locker, r request, token string, grant Grant, start time.Time) *heldLease {
 	h := &heldLease{
 		l: l, key: r.key, token: token, fence: grant.Fence, duration: r.lease, mayArrive: grant.Again,
@@ -110,13 +114,13 @@ func (h *heldLease) end(cause error) {
 	h.of.left(cause)
 }
 
-// chain lists what is held by the work that a context was given to.
+// chain lists the leases that the work of a context holds.
 type chain struct {
 	h     *heldLease
 	outer *chain
 }
 
-// held is the chain without what was released: it may be built on for ever.
+// held returns the chain without the released leases, so that callers may build on it for ever.
 func (c *chain) held() *chain {
 	if c == nil {
 		return nil
@@ -132,8 +136,8 @@ func (c *chain) held() *chain {
 	}
 }
 
-// withoutLeases is the context that the first of several leases was acquired on, if ctx is
-// that of the last.
+// withoutLeases returns the context on which the first of several leases was acquired, if ctx is
+// the context of the last. Otherwise it returns ctx.
 func withoutLeases(ctx context.Context) context.Context {
 	if c, _ := ctx.Value(heldKey{}).(*chain); c != nil && c.h.ctx == ctx {
 		return c.h.base
@@ -161,7 +165,8 @@ func (h *heldLease) reenter() (*Lease, error) {
 	return &Lease{h: h, nested: true}, nil
 }
 
-// lost also asks the clock: the renewer may be a moment late.
+// lost returns ErrLost if the lease is lost. It also checks the clock, because the renewer may be a
+// moment late.
 func (h *heldLease) lost() error {
 	if h.isLost.Load() || h.l.renewer.overdue(h) {
 		return ErrLost
@@ -169,8 +174,8 @@ func (h *heldLease) lost() error {
 	return nil
 }
 
-// lose ends a lease that is lost. The key is not touched; the next in the local queue
-// may ask the server, which knows best.
+// lose ends a lease that is lost. It does not touch the key. The next in the local queue may ask
+// the server, which knows best.
 func (h *heldLease) lose(why string) {
 	if h.markLost() {
 		h.leave()
@@ -197,8 +202,8 @@ func (h *heldLease) reportLoss(why string) {
 
 func (h *heldLease) leave() { h.out.Do(func() { h.l.queue.leave(h.key, turn{}) }) }
 
-// release stops the renewal, frees the key on the server or passes it on, and only then lets
-// the next goroutine of this process in.
+// release stops the renewal, and frees the key on the server or passes it on. Only then it lets the
+// next goroutine of this process in.
 func (h *heldLease) release(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -228,7 +233,7 @@ func (h *heldLease) beginRelease() bool {
 	return true
 }
 
-// endRelease is what a release answers when the last of its calls has returned err.
+// endRelease returns the result of a release whose last call returned err.
 func (h *heldLease) endRelease(err error) error {
 	unknown := unanswered(err)
 	over := !unknown || h.isLost.Load()
@@ -249,12 +254,12 @@ func (h *heldLease) endRelease(err error) error {
 	}
 }
 
-// unanswered reports whether err leaves open what became of a call.
+// unanswered reports whether err leaves the outcome of a call open.
 func unanswered(err error) bool { return err != nil && !errors.Is(err, ErrNotHeld) }
 
-// heard is what the end of one call means. If the answer to an earlier one was lost, and
-// the lease could not have run out yet, then "not held" means that the earlier one worked: or
-// else that the server lost its data just before, which no holder can tell apart.
+// heard interprets the error of one call. If the answer to an earlier call was lost, and the lease
+// cannot have run out, then "not held" means that the earlier call worked. The server may also have
+// lost its data just before. No holder can tell the two cases apart.
 func (h *heldLease) heard(err error) error {
 	switch {
 	case err == nil:

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Locker acquires, renews and releases leases of one Backend. It is safe for
-// use by many goroutines and should be shared by a process: the local queue
-// only joins callers of the same Locker.
+// Locker acquires, renews and releases leases of one Backend. It is safe for use by many
+// goroutines. Share one Locker in a process: the local queue only joins callers of the same Locker.
 type Locker struct {
 	backend Backend
 	o       Options
@@ -28,7 +27,8 @@ type Locker struct {
 	calls   sync.WaitGroup // acquisitions and renewals under way
 }
 
-// New returns a Locker. It fails if a lease is under 1 ms or a wait negative.
+// New returns a Locker. It fails if b is nil, if the lease is under 1 ms, or if another duration is
+// negative.
 func New(b Backend, o Options) (*Locker, error) {
 	if b == nil {
 		return nil, errors.New("lock: no backend")
@@ -47,9 +47,9 @@ func New(b Backend, o Options) (*Locker, error) {
 	return l, nil
 }
 
-// Raise lifts the fence counter of key above one that the database has seen, so
-// that the next holder is not refused as stale. It answers errors.ErrUnsupported
-// if the backend cannot.
+// Raise lifts the fence counter of key above a fence that the database has seen, so that the
+// database does not reject the next holder as stale. It returns errors.ErrUnsupported if the
+// backend cannot raise fences.
 func (l *Locker) Raise(ctx context.Context, key string, above uint64) error {
 	r, ok := l.backend.(Raiser)
 	if !ok {
@@ -63,11 +63,13 @@ func (l *Locker) Raise(ctx context.Context, key string, above uint64) error {
 	return nil
 }
 
-// Close ends everything: waiters get ErrClosed, and the contexts of holders end
-// with that cause. Nothing is renewed from here on, and nothing is freed under
-// a holder that is still at work: Close waits until every holder has released
-// or its lease has run out, and then a second at most for keys that were abandoned. It returns
-// ctx's error if ctx ends first. Releases go on working after Close. It may be repeated.
+// Close ends everything. Waiters get ErrClosed, and the contexts of holders end with that cause.
+// From here on the Locker renews nothing, and it frees nothing under a holder that is still at
+// work. Close waits until every holder has released or its lease has run out. Then it waits for
+// abandoned keys, a second at most.
+//
+// Close returns ctx's error if ctx ends first. Releases go on working after Close. Close may be
+// repeated.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
@@ -111,8 +113,8 @@ func (l *Locker) isClosed() bool {
 	}
 }
 
-// callTimeout is the time one call about a lease may take: an answer that comes
-// after the lease is worth nothing.
+// callTimeout returns the time that one call about a lease may take. An answer that comes after the
+// lease is worth nothing.
 func (l *Locker) callTimeout(lease time.Duration) time.Duration { return min(l.o.Timeout, lease) }
 
 func unavailable(doing, key string, err error) error {
@@ -136,8 +138,8 @@ func UserOf(key string) (id uint64, ok bool) {
 	return id, err == nil
 }
 
-// MaxKey is the most bytes that a key may have, on every backend. A row of a database
-// has room for as many, and for what a backend puts before them.
+// MaxKey is the limit of a key in bytes, on every backend. A row of a database has room for a key
+// of this length and for the prefix that a backend adds.
 const MaxKey = 200
 
 const (
@@ -150,9 +152,9 @@ const (
 type Options struct {
 	// Lease is how long a lock is held without renewal. At least 1 ms.
 	Lease time.Duration
-	// Wait is how long Acquire waits for a key that another has. Zero means not
-	// at all: one try. It bounds the waiting and not a call to the server, which may be
-	// under way when it ends: that has Timeout.
+	// Wait is how long Acquire waits for a key that another holder has. Zero means not at all: one
+	// try. Wait bounds the waiting and not a call to the server. Timeout bounds a call that is in
+	// progress when the wait ends.
 	Wait time.Duration
 	// Poll is the longest sleep between two tries of a waiter. Default 250 ms.
 	Poll time.Duration
@@ -161,14 +163,14 @@ type Options struct {
 	Timeout time.Duration
 	// Hooks are called for metrics.
 	Hooks Hooks
-	// Logger hears of lost leases and failed releases. Default slog.Default().
+	// Logger records lost leases and failed releases. Default slog.Default().
 	Logger *slog.Logger
 }
 
 // Hooks are functions called for metrics. Each may be nil. They are called in
 // the path of the lock and must not block.
 type Hooks struct {
-	Waited        func(d time.Duration) // how long one Acquire took, whatever came of it
+	Waited        func(d time.Duration) // how long one Acquire took, with any result
 	Tried         func(n int)           // how often one Acquire asked the server
 	Held          func(d time.Duration) // from the grant to the release
 	Renewed       func()                // a lease was renewed
@@ -199,14 +201,14 @@ func WithWait(d time.Duration) Option { return func(r *request) { r.wait = d } }
 // WithLease overrides Options.Lease. At least 1 ms.
 func WithLease(d time.Duration) Option { return func(r *request) { r.lease = d } }
 
-// request is one acquisition as asked for.
+// request describes one acquisition.
 type request struct {
 	key         string
 	lease, wait time.Duration
 	parent      context.Context // from which the context of the lease is made
 }
 
-// newRequest returns the request for a key. The error says what is wrong with the key or the options.
+// newRequest returns the request for a key. It returns an error if the key or an option is invalid.
 func (l *Locker) newRequest(parent context.Context, key string, opts []Option) (request, error) {
 	r := request{key: key, lease: l.o.Lease, wait: l.o.Wait, parent: parent}
 	for _, opt := range opts {
@@ -228,9 +230,9 @@ func (r request) check() error {
 	return nil
 }
 
-// margin is what a lease is cut short by locally, so that its holder hears of
-// the end before the server lets another in: a tenth, at least 5 ms, at most
-// one second, and never more than half.
+// margin returns the time by which a lease is cut short locally. So its holder hears of the end
+// before the server lets another in. The margin is a tenth of the lease, at least 5 ms, at most one
+// second, and never more than half of the lease.
 func margin(lease time.Duration) time.Duration {
 	return min(max(lease/10, 5*time.Millisecond), time.Second, lease/2)
 }

@@ -10,34 +10,39 @@ import (
 	"sync"
 )
 
-// AcquireMany takes each of keys that is free, at once and without waiting for any,
-// and answers in their order: a lease for what was given, and an error, as of Acquire,
-// for what was not. Wait does not apply. A key that another holder has, in this process or
-// elsewhere, is an ErrNotAcquired, and its caller may wait for it alone with Do; so is a
-// key that is named twice, for the second.
+// AcquireMany takes each of keys that is free, at once and without waiting. It returns a lease for
+// each key that it got, and an error as of Acquire for each other key, both in the order of keys.
+// Wait does not apply.
+//
+// If another holder has a key, in this process or elsewhere, the error is ErrNotAcquired. The
+// caller may wait for that key individually with Do. If a key is named twice, the second one is
+// also ErrNotAcquired.
 //
 //	keys ─▶ local queue, no waiting ─▶ one script for many ─▶ leases with fences of their own
 //	             └ ErrNotAcquired             └ ErrNotAcquired; ErrUnavailable: unknown, freed after it
 //
-// Each lease is as good as one of Acquire: its own fence, context and loss. Those of one
-// call are renewed together and may be released so (ReleaseMany) or one by one.
-// What has no answer has none for each key that was in it: it is an ErrUnavailable, and
-// whatever may have been taken is freed. With a Backend that is no Batcher each key
-// is acquired alone, some at a time.
+// Each lease is as good as a lease of Acquire, with its own fence, context and loss. The Locker
+// renews the leases of one call together. You may release them together (ReleaseMany) or one by
+// one.
+//
+// If a call to the server has no answer, each key of that call is ErrUnavailable. The Locker frees
+// the keys that the call may have taken. With a Backend that is not a Batcher, AcquireMany acquires
+// each key individually, some at a time.
 func (l *Locker) AcquireMany(ctx context.Context, keys []string, opts ...Option) ([]*Lease, []error) {
 	return l.acquireMany(ctx, context.WithoutCancel(withoutLeases(ctx)), keys, opts)
 }
 
-// DoMany runs work once, while those of keys are held that AcquireMany was given, and
-// answers an error for each: of its acquisition or, if it was given, what work answered
-// at its index. leases has nil where there is none; if there are only such, work is not run.
+// DoMany runs work once, while it holds those of keys that AcquireMany got. It returns one error
+// per key: the error of the acquisition or, if the key was acquired, the error that work returned
+// at its index. leases is nil at the index of a key that was not acquired. If no key was acquired,
+// DoMany does not run work.
 //
-// After work has returned, also by a panic, all are released but those whose error is an
-// ErrOutcomeUnknown, which run out. work may release some itself before.
+// After work has returned, also by a panic, DoMany releases the leases. It lets a lease run out if
+// its error is an ErrOutcomeUnknown. work may release some leases itself before.
 //
-// The context given to work ends when the last of the leases was lost, and each lease's
-// own context with that one alone: the fence guards what its member writes, and the loss
-// of one is not the others' failure.
+// The context of work ends when the last of the leases is lost. Each lease's own context ends with
+// that lease only. The fence guards the writes of its member, so the loss of one lease is not a
+// failure of the others.
 func (l *Locker) DoMany(ctx context.Context, keys []string,
 	work func(ctx context.Context, leases []*Lease) []error, opts ...Option,
 ) []error {
@@ -60,8 +65,8 @@ func (l *Locker) DoMany(ctx context.Context, keys []string,
 	return errs
 }
 
-// ReleaseMany releases leases, those of one acquisition in one trip, and answers for each
-// what Release does.
+// ReleaseMany releases leases, and returns for each the result of Release. The leases of one
+// acquisition take one round trip.
 func (l *Locker) ReleaseMany(ctx context.Context, leases []*Lease) []error {
 	errs := make([]error, len(leases))
 	batcher, ok := l.backend.(Batcher)
@@ -87,8 +92,8 @@ func (l *Locker) ReleaseMany(ctx context.Context, leases []*Lease) []error {
 	return errs
 }
 
-// atATime is how many keys are acquired or released at once with a Backend that takes
-// them one by one.
+// atATime bounds the calls in progress at once. With a Backend that takes keys one by one, it is
+// the number of keys that are acquired or released at once.
 const atATime = 16
 
 func someAtATime(n int, do func(i int)) {
@@ -143,7 +148,8 @@ func (l *Locker) acquireMany(ctx, parent context.Context, keys []string, opts []
 	return leases, errs
 }
 
-// acquireFree acquires those of keys that are free in this process, and sets the lease or the error of each key.
+// acquireFree acquires the keys that are free in this process, and sets the lease or the error of
+// each key.
 func (b *batch) acquireFree(batcher Batcher, keys []string, leases []*Lease, errs []error) {
 	var asked []int // their indexes
 	for i, key := range keys {
@@ -171,16 +177,16 @@ func (b *batch) acquireFree(batcher Batcher, keys []string, leases []*Lease, err
 	}
 }
 
-// member is one lease that is released with others, and where its error goes.
+// member is one lease that is released with others, and the place for its error.
 type member struct {
 	h   *heldLease
 	err *error
 }
 
-// releaseMembers releases what is held, each once, in one call for those of one
-// acquisition.
+// releaseMembers releases the leases that are held, each once. The leases of one acquisition take
+// one call.
 func (l *Locker) releaseMembers(ctx context.Context, backend Batcher, members []member) {
-	// In one order, so that two calls with the same leases do not wait for each other.
+	// Lock in one order, so that two calls with the same leases do not wait for each other.
 	slices.SortFunc(members, func(a, b member) int {
 		return cmp.Or(strings.Compare(a.h.token, b.h.token), strings.Compare(a.h.key, b.h.key))
 	})
@@ -207,9 +213,9 @@ func (l *Locker) releaseMembers(ctx context.Context, backend Batcher, members []
 	someAtATime(len(groups), func(i int) { l.releaseGroup(ctx, backend, groups[i]) })
 }
 
-// releaseGroup frees leases of one acquisition. What has no answer is asked once more,
-// together: a part of them that had been freed would be told as lost if it were asked for
-// by itself, without what was sent before.
+// releaseGroup frees the leases of one acquisition. It asks once more, in one call, for the leases
+// without an answer. The repeat must know of the first call. A lease that the first call freed is
+// no longer held, and would otherwise count as lost.
 func (l *Locker) releaseGroup(ctx context.Context, backend Batcher, group []member) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.callTimeout(group[0].h.duration))
 	defer cancel()

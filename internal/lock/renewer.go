@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// renewer watches over all leases of a Locker with one goroutine: it starts their
-// renewals and tells of their loss. It never talks to the server itself, so a
-// server that does not answer cannot delay the news.
+// renewer watches over all leases of a Locker with one goroutine. The goroutine starts their
+// renewals and notifies the holders of a loss. It never talks to the server itself, so a server
+// that does not answer cannot delay the notification.
 //
 //	grant ──── 1/3: renew ──────────────────── end − margin: lost ──── end
 //	              └─ confirmed: both moments move on
@@ -24,14 +24,14 @@ type renewer struct {
 	mu      sync.Mutex
 	heap    deadlineHeap
 	alarm   time.Time     // when the goroutine wakes up next
-	wake    chan struct{} // it has to look again before that
+	wake    chan struct{} // it has to check again before that
 	stopped chan struct{} // the goroutine is gone; nil if it never was
 	closing bool
 	forced  bool
 	reports sync.WaitGroup // of losses
 }
 
-// renewal is what the renewer notes in a heldLease, under its mutex.
+// renewal is the part of a heldLease that the renewer maintains, under its mutex.
 type renewal struct {
 	index   int       // in the heap, −1 when not in it
 	renewAt time.Time // zero while a renewal is under way
@@ -64,8 +64,8 @@ func (k *renewer) add(all ...*heldLease) bool {
 	return true
 }
 
-// remove takes h out of the watch; nothing renews it from then on. It answers
-// whether h was still in it.
+// remove takes h out of the watch, and reports whether h was still in it. Nothing renews h from
+// then on.
 func (k *renewer) remove(h *heldLease) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -115,8 +115,8 @@ func (k *renewer) run() {
 	}
 }
 
-// lose notifies all holders first. Their leases end at the server soon, and a log or a hook
-// may be slow.
+// lose notifies all holders first, because their leases end at the server soon. A log or a hook may
+// be slow.
 func (k *renewer) lose(lost []*heldLease) {
 	lost = slices.DeleteFunc(lost, func(h *heldLease) bool { return !h.markLost() })
 	for _, h := range lost {
@@ -132,8 +132,8 @@ func (k *renewer) lose(lost []*heldLease) {
 	})
 }
 
-// due starts the renewals that are due and answers what is lost, how long there
-// is nothing to do, and whether the watch is over.
+// due starts the renewals that are due. It returns the lost leases, how long there is nothing to
+// do, and whether the watch is over.
 func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,15 +163,15 @@ func (k *renewer) due(now time.Time) (next time.Duration, lost []*heldLease, end
 		next = k.heap[0].nextDeadline().Sub(now)
 	}
 	if k.alarm.After(now) {
-		// Short leases come and go: an alarm once set is kept, or every one of
-		// them would wake the goroutine.
+		// Short leases come and go. Keep an alarm that was set: otherwise every short lease would
+		// wake the goroutine.
 		next = min(next, k.alarm.Sub(now))
 	}
 	k.alarm = now.Add(next)
 	return next, lost, k.closing && (len(k.heap) == 0 || k.forced)
 }
 
-// due are leases that are to be renewed, parted by acquisition.
+// due groups the leases that are to be renewed, by acquisition.
 type due struct {
 	batches [][]*heldLease
 	byToken map[string]int
@@ -189,8 +189,8 @@ func (d *due) add(h *heldLease) {
 	d.batches[i] = append(d.batches[i], h)
 }
 
-// renew makes one call for leases of one acquisition. Its answer counts only for those
-// that are still in the watch.
+// renew makes one call for the leases of one acquisition. The answer counts only for leases that
+// are still in the watch.
 func (k *renewer) renew(batch []*heldLease) {
 	defer k.l.calls.Done()
 	start := time.Now()
@@ -259,7 +259,7 @@ func (k *renewer) close(ctx context.Context) error {
 	return fmt.Errorf("%d leases still held: %w", left, ctx.Err())
 }
 
-// deadlineHeap is a heap of leases, the one that needs attention first on top.
+// deadlineHeap is a heap of leases. The lease that needs attention first is on top.
 type deadlineHeap []*heldLease
 
 func (h *heldLease) nextDeadline() time.Time {

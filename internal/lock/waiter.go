@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// waiter asks the server for one key until it is given, the wait is over, the
-// context ends, or the server fails. Per process and key there is only one.
+// waiter asks the server for one key until it has the key, the wait is over, the context ends, or
+// the server fails. There is only one waiter per process and key.
 type waiter struct {
 	l *Locker
 	request
@@ -16,14 +16,14 @@ type waiter struct {
 	wait  context.Context // the same, also ended by the wait's budget
 	token string
 	tries int
-	again bool // an earlier call had no answer, and may yet arrive
+	again bool // an earlier call had no answer, and may still arrive
 
 	held   *HeldError // the last answer
 	freed  <-chan struct{}
 	cancel func()
 }
 
-// begin waits for the key as its turn says: it may have it already.
+// begin waits for the key. If its turn passed the key, the waiter has the key already.
 func (w *waiter) begin(t turn) (Grant, time.Time, error) {
 	w.again = t.again
 	if t.giveWay {
@@ -38,9 +38,9 @@ func (w *waiter) begin(t turn) (Grant, time.Time, error) {
 	return t.grant, t.start, nil
 }
 
-// ask tries; if that fails it subscribes, tries again, and then sleeps between
-// tries. In this order no release can be missed: one before the subscription is
-// seen by the second try, one after it wakes the sleeper.
+// ask tries. If the try fails, ask subscribes, tries again, and then sleeps between tries. In this
+// order it misses no release: the second try detects a release before the subscription, and a
+// release after the subscription wakes the sleeper.
 func (w *waiter) ask() (Grant, time.Time, error) {
 	for {
 		grant, start, err := w.try()
@@ -64,18 +64,17 @@ func (w *waiter) ask() (Grant, time.Time, error) {
 	}
 }
 
-// undo frees what an earlier call may yet take for a waiter that was refused.
+// undo frees the key that an earlier call may still take for a rejected waiter.
 func (w *waiter) undo(refused bool) {
 	if refused && w.again {
 		w.l.cleaner.Add(w.key, w.token, w.lease, 1)
 	}
 }
 
-// try asks once, until the caller's context ends. The budget of the wait does not cut a
-// call short: the key may be free. Whatever goes wrong, the call may have been carried
-// out or still be on its way, so the key is freed after it. A client that does not heed
-// a cancelled context keeps the caller until its timeout; the cleaning up begins at once
-// even then.
+// try asks once, until the caller's context ends. The budget of the wait does not cut a call short,
+// because the key may be free. If the call goes wrong, it may have been carried out or may still be
+// on its way, so the cleaner frees the key after it. A client that ignores a cancelled context
+// keeps the caller until its timeout. Even then the cleanup begins at once.
 func (w *waiter) try() (Grant, time.Time, error) {
 	w.tries++
 	start := time.Now()
@@ -96,8 +95,8 @@ func (w *waiter) try() (Grant, time.Time, error) {
 	return grant, start, nil
 }
 
-// answered is what becomes of a call that has returned err: whatever is neither a grant
-// in time nor a refusal may have taken the key, which is freed after it.
+// answered returns the result of a call that has returned err. Unless the call ended with a grant
+// in time or with a rejection, it may have taken the key. Then the cleaner frees the key after it.
 func (l *Locker) answered(ctx context.Context, r request, token string, start time.Time, err error) error {
 	if errors.Is(err, ErrHeld) {
 		l.cleaner.Drop(r.key, token)
@@ -108,7 +107,7 @@ func (l *Locker) answered(ctx context.Context, r request, token string, start ti
 	}
 	calls := 1
 	switch {
-	case ctx.Err() != nil: // an answer after the deadline is no success
+	case ctx.Err() != nil: // an answer after the deadline is not a success
 		err = gaveUp(ctx, r.key)
 	case l.isClosed():
 		err = ErrClosed
@@ -131,15 +130,15 @@ func (w *waiter) call(ctx context.Context) (Grant, error) {
 	return w.l.backend.Acquire(ctx, w.key, w.token, w.lease)
 }
 
-// leave gives up, in the background, the place in line of a waiter that was
-// refused. Should that fail, the place runs out by itself.
+// leave gives up, in the background, the place in line of a rejected waiter. If that fails, the
+// place runs out by itself.
 func (w *waiter) leave() {
 	if _, ok := w.l.backend.(Queuer); ok {
 		w.l.calls.Go(func() { _ = w.l.free(context.Background(), w.key, w.token) })
 	}
 }
 
-// over is the error of a wait that ended without the key.
+// over returns the error of a wait that ended without the key.
 func (w *waiter) over() error {
 	if w.ctx.Err() != nil {
 		return gaveUp(w.ctx, w.key)
@@ -185,9 +184,9 @@ func (w *waiter) sleep() error {
 	return nil
 }
 
-// pause is how long to sleep before the next try. With a subscription that is
-// long; without one it doubles from 4 ms. Up to half of it is left to chance, so
-// that the waiters of many processes do not ask in step.
+// pause returns how long to sleep before the next try. With a subscription the sleep is long;
+// without one it doubles from 4 ms. Up to half of it is random, so that the waiters of many
+// processes do not ask in step.
 func (w *waiter) pause() time.Duration {
 	d := w.l.o.Poll
 	if w.freed == nil {
