@@ -11,20 +11,19 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// The statements. Each is a transaction by itself, finds its row by the whole
-// primary key, and reads the newest committed row whatever the isolation level is;
-// so none of them begins. "Now" is the server's, and the same all through a
-// statement.
+// The statements. Each is a transaction by itself and finds its row by the whole primary key. Each
+// reads the newest committed row at any isolation level, so none of them needs BEGIN. "Now" is the
+// server's time, and is the same throughout a statement.
 const (
 	clock  = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 	over   = "expires_at <= UTC_TIMESTAMP(6)"
 	fresh  = "UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND"
 	nobody = "'', '1970-01-01'" // no token, and over for long
 
-	// The unique key makes the insert an update when there is a row. An update's
-	// assignments are made from left to right, each seeing those before it: so all
-	// that ask whether the old lease is over come first, and by the last one the
-	// token is ours exactly if the key is. The receipt carries the fence then, and 0
+	// The unique key turns the insert into an update when there is a row. MySQL makes the
+	// assignments of an update from left to right, and each reads the results of those before it.
+	// So the assignments that check whether the old lease is over come first. By the last
+	// assignment the token is ours exactly if the key is. The receipt carries the fence then, and 0
 	// if another has the key.
 	acquireSQL = `INSERT INTO lock_leases (name, counter, fence, token, expires_at)
 		VALUES (?, ` + clock + `, LAST_INSERT_ID(` + clock + `), ?, ` + fresh + `)
@@ -43,13 +42,13 @@ const (
 		ON DUPLICATE KEY UPDATE counter = GREATEST(counter, VALUES(counter))`
 )
 
-// tries is how often a statement is sent that a deadlock ended, or an acquisition
-// whose answer was lost.
+// tries is how often to send a statement that ended in a deadlock, or an acquisition whose answer
+// was lost.
 const tries = 3
 
-// LeaseRow is a lock.Backend and a lock.Raiser: a lease is a row of lock_leases. It
-// needs no connection while a key is held, and works behind a pooler that gives
-// every statement another connection.
+// LeaseRow is a lock.Backend and a lock.Raiser. A lease is a row of lock_leases. LeaseRow needs no
+// connection while a key is held, and works behind a pooler that gives every statement another
+// connection.
 type LeaseRow struct{ db *sql.DB }
 
 var (
@@ -57,12 +56,12 @@ var (
 	_ lock.Raiser  = (*LeaseRow)(nil)
 )
 
-// NewLeaseRow returns a LeaseRow on a pool, which Open makes. The table is made by the
-// migrations. Closing the pool is the caller's.
+// NewLeaseRow returns a LeaseRow on a pool, which Open makes. The migrations make the table. The
+// caller closes the pool.
 func NewLeaseRow(db *sql.DB) *LeaseRow { return &LeaseRow{db} }
 
-// Acquire takes key in one statement. If the answer was lost it asks again with the
-// same token, because the key may be ours already.
+// Acquire takes key in one statement. If the answer was lost, it asks again with the same token,
+// because the key may be ours already.
 func (r *LeaseRow) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	us := micros(lease)
 	fence, err := r.acquire(ctx, key, token, us)
@@ -92,7 +91,7 @@ func (r *LeaseRow) acquire(ctx context.Context, key, token string, us int64) (fe
 	return done.LastInsertId() //nolint:wrapcheck // Acquire wraps it
 }
 
-// Renew makes the lease last from now. It cannot revive one that ran out.
+// Renew makes the lease last from now. It cannot revive a lease that ran out.
 func (r *LeaseRow) Renew(ctx context.Context, key, token string, lease time.Duration) error {
 	return r.owned(ctx, "renew", key, token, renewSQL, micros(lease), key, token)
 }
@@ -102,8 +101,7 @@ func (r *LeaseRow) Release(ctx context.Context, key, token string) error {
 	return r.owned(ctx, "release", key, token, releaseSQL, key, token)
 }
 
-// owned runs a statement that changes one row, or none if the key is not the
-// token's.
+// owned runs a statement that changes one row, or none if token does not have the key.
 func (r *LeaseRow) owned(ctx context.Context, doing, key, token, statement string, args ...any) error {
 	n, err := r.exec(ctx, statement, args...)
 	if err != nil {
@@ -131,7 +129,7 @@ func (r *LeaseRow) exec(ctx context.Context, statement string, args ...any) (cha
 	return 0, err //nolint:wrapcheck // the callers wrap it
 }
 
-// remaining is how long another's lease lasts; sql.ErrNoRows if no other holder has one.
+// remaining returns how long another's lease lasts, or sql.ErrNoRows if no other holder has one.
 func (r *LeaseRow) remaining(ctx context.Context, key, token string) (time.Duration, error) {
 	var us int64
 	if err := r.db.QueryRowContext(ctx, holderSQL, key, token).Scan(&us); err != nil {
@@ -151,5 +149,5 @@ func (r *LeaseRow) Raise(ctx context.Context, key string, above uint64) error {
 	return nil
 }
 
-// micros rounds up: a lease is never shorter than was asked for.
+// micros rounds up: a lease is never shorter than the caller requested.
 func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

@@ -11,16 +11,16 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// In fair mode the processes that wait for a key stand in line for it, beside the
-// key and in the same slot:
+// In fair mode the processes that wait for a key stand in line for it. The names of the line are
+// next to the key and in the same slot:
 //
 //	seckill:line:{lock:42}:user:42     tokens by ticket, which is the server's time
 //	seckill:places:{lock:42}:user:42   until when each token's place lasts
 //
-// Only the first in line is given a free key. A place lasts for Options.PlaceTTL
-// after its token last asked, so a waiter that died holds the others up no longer
-// than that, whatever happens to the server's clock meanwhile: a place that lasts longer
-// is shortened. Both are gone when no caller waits.
+// Only the first in line gets a free key. A place lasts for Options.PlaceTTL after its token last
+// asked, so a waiter that died holds up the others no longer than that. This also holds if the
+// server's clock was set back, because the script shortens a place that lasts longer. Both names
+// are gone when no caller waits.
 var (
 	//go:embed turn.lua
 	turnSource string
@@ -33,14 +33,14 @@ var (
 
 var _ lock.Queuer = (*Backend)(nil)
 
-// AcquireInTurn is Acquire for a caller that waits, and is to be woken by the release.
-// In fair mode, token gets a place in line, or keeps the one it has.
+// AcquireInTurn is Acquire for a caller that waits and that the release must wake. In fair mode,
+// token gets a place in line, or keeps its place.
 func (b *Backend) AcquireInTurn(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	return b.acquire(ctx, key, token, lease, b.o.PlaceTTL, false)
 }
 
-// ask runs the script that acquires. place is how long a refused token has one in
-// line; zero for a caller that does not wait.
+// ask runs the script that acquires. place is how long a rejected token keeps a place in line. It
+// is zero for a caller that does not wait.
 func (b *Backend) ask(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	r, err := b.askAtOnce(ctx, n, token, lease, place)
 	if b.isApart(r, err) {
@@ -67,7 +67,7 @@ func (b *Backend) leave(ctx context.Context, n names, token string) *redis.Cmd {
 	return leaveScript.Run(ctx, b.run, []string{n.lock, n.waitQueue(), n.places()}, token, n.channel)
 }
 
-// waitQueue and places are beside the lock, and no lock can have their names.
+// waitQueue and places are next to the lock, and no lock can have their names.
 func (n names) waitQueue() string { return n.beside("line:") }
 func (n names) places() string    { return n.beside("places:") }
 

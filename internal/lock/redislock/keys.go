@@ -13,8 +13,8 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// buckets is the number of fence counters. Changing it is changing every key:
-// programs with different numbers do not exclude each other.
+// buckets is the number of fence counters. Another number changes every key: programs with
+// different numbers do not exclude each other.
 const buckets = 64
 
 // names are the Redis keys that belong to one lock key.
@@ -24,7 +24,7 @@ type names struct {
 
 const defaultPrefix = "seckill:"
 
-// bucketNames are the parts that do not depend on the key, made once.
+// bucketNames are the parts of names that do not depend on the key. They are made once.
 var bucketNames = func() (all [buckets]names) {
 	for b := range all {
 		tag := fmt.Sprintf("%s{lock:%d}:", defaultPrefix, b)
@@ -44,9 +44,9 @@ func (b *Backend) namesOf(key string) names {
 	return n
 }
 
-// namesOf puts the lock of a user into the bucket of the user's id, so that
-// people can find it, and any other key into one by its hash. A lock key that
-// would collide with the counter's name is set apart by a second colon.
+// namesOf puts the lock of a user into the bucket of the user's id, so that people can find it. It
+// puts any other key into a bucket by its hash. A second colon sets apart a lock key that would
+// collide with the counter's name.
 func namesOf(key string) names {
 	n := bucketNames[bucketOf(key)]
 	if key == "fence" {
@@ -65,15 +65,15 @@ func bucketOf(key string) uint64 {
 	return uint64(h.Sum32() % buckets)
 }
 
-// While a slot of a Cluster is moved, a script is refused with TRYAGAIN if it names several keys and
-// one of them does not exist, as a lock that is free, for as long as the move takes. A command with
-// one key is always answered, by the server where the key is or is to be made. So a lock is then
-// taken in three steps:
+// While a Cluster moves a slot, it may reject a script with TRYAGAIN. It does so if the script
+// names several keys and one of them does not exist, for instance a free lock. This lasts as long
+// as the move. A command with one key always gets an answer, from the server where the key is or
+// will be made. So a lock is then taken in three steps:
 //
 //	the lock, with fence 0 ─▶ a fence ─▶ the fence into the lock, if it is still the token's
 //
-// The fence is counted while the lock is held, and is a grant only if it still is afterwards: so
-// the next grant has a greater one.
+// The script counts the fence while the lock is held. The fence is a grant only if the lock is
+// still held afterwards. So the next grant has a greater one.
 var (
 	//go:embed take.lua
 	takeSource string
@@ -85,11 +85,11 @@ var (
 	stampScript = redis.NewScript(stampSource)
 )
 
-// notStamped is the fence of a lock between the first step and the last, which is no grant.
+// notStamped is the fence of a lock between the first step and the last. It is not a grant.
 const notStamped = "0"
 
-// askApart does what the script that acquires does, a key at a time. It is not for the fair mode,
-// where the next in line is known from all keys together.
+// askApart does the work of the script that acquires, one key at a time. It does not serve the fair
+// mode, where the next in line is known only from all keys together.
 func (b *Backend) askApart(ctx context.Context, n names, token string, lease, place time.Duration) ([]any, error) {
 	r, err := takeScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease), millis(place)).Slice()
 	if err != nil || len(r) != 2 || r[0] != int64(1) || r[1] != notStamped {
@@ -102,8 +102,9 @@ func (b *Backend) askApart(ctx context.Context, n names, token string, lease, pl
 	return stampScript.Run(ctx, b.run, []string{n.lock}, token, millis(lease), fence).Slice() //nolint:wrapcheck // as above
 }
 
-// isApart reports whether the keys of a lock must be asked one by one: the script was not run, or it
-// found the token's own lock between the first step and the last.
+// isApart reports whether the keys of a lock must be asked one by one. This is so if the server did
+// not run the script, or if the script found the token's own lock between the first step and the
+// last.
 func (b *Backend) isApart(r []any, err error) bool {
 	return !b.o.Fair && (redis.IsTryAgainError(err) || err == nil && len(r) == 2 && r[0] == int64(1) && r[1] == notStamped)
 }

@@ -14,19 +14,20 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// A batch of keys is one script, or one for each master of a Cluster, and names, values and
-// counters are those of single keys: a program that knows no batches is excluded by
-// them and excludes them.
+// A batch of keys is one script, or one script per master of a Cluster. Its names, values and
+// counters are those of single keys. So a program that knows no batches excludes them, and they
+// exclude that program.
 //
 //	keys ─▶ by master ─▶ at most perScript at a time ─▶ one script ─▶ done
 //	                                                               └▶ left ─▶ the script for one key
 //
-// The scripts for many do what is plain: they take a key that is free, and free one of the token's that
-// is not waited for. They leave everything else: a key that is another's, a repeat after a lost reply, waiters, a value
-// of another type. So what is rare is written once, in the scripts for one key.
+// The scripts for many keys handle the common cases. They take a key that is free, and free a key
+// of the token that no caller waits for. They leave every other key: a key of another token, a
+// repeat after a lost reply, waiters, a value of another type. The scripts for one key handle the
+// keys that are left, so the rare cases are written once.
 //
 // On a Cluster a script may use several slots, as long as all of them are on its node
-// (allow-cross-slot-keys, Redis 7). A key whose slot has just moved is left, too.
+// (allow-cross-slot-keys, Redis 7). The script also leaves a key whose slot has just moved.
 var (
 	//go:embed many.lua
 	manySource string
@@ -43,16 +44,16 @@ var (
 )
 
 const (
-	// perScript is how many keys one script serves at most: a Redis does nothing else
-	// meanwhile, and that may be 5 ms, on a machine several times as slow as this one.
+	// perScript is the limit of keys that one script serves. A Redis does nothing else meanwhile.
+	// That may take 5 ms, on a machine several times as slow as the development machine.
 	perScript = 128
-	// leftAtOnce is how many of the keys that a script has left are asked for at a time.
+	// leftAtOnce is how many of the keys that a script has left are acquired or released at a time.
 	leftAtOnce = 16
 )
 
 var _ lock.Batcher = (*Backend)(nil)
 
-// manyScript does for many keys what is plain.
+// manyScript handles the common cases of many keys.
 type manyScript struct{ standalone, cluster *redis.Script }
 
 func newManyScript(source string) manyScript {
@@ -77,8 +78,8 @@ type batched struct {
 	names
 }
 
-// AcquireMany is Acquire of each key. A script whose answer was lost is asked once more,
-// with the same token.
+// AcquireMany does what Acquire does, for each key. If the answer of a script was lost, it runs the
+// script once more with the same token.
 func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, lease time.Duration) []lock.Answer {
 	answers := make([]lock.Answer, len(keys))
 	b.inParts(ctx, keys, func(part []batched, err error) {
@@ -96,8 +97,8 @@ func (b *Backend) AcquireMany(ctx context.Context, keys []string, token string, 
 	return answers
 }
 
-// acquirePlain takes what is free, and returns what it has left, which is all of the part with an error.
-// again reports whether the script was asked for more than once.
+// acquirePlain takes the free keys of a part, and returns the keys that the script left. After an
+// error these are all keys of the part. again reports whether the script was sent more than once.
 func (b *Backend) acquirePlain(
 	ctx context.Context, part []batched, token string, lease time.Duration, answers []lock.Answer,
 ) (left []batched, again bool, err error) {
@@ -131,21 +132,22 @@ func (b *Backend) acquirePlain(
 	return left, again, nil
 }
 
-// RenewMany is Renew of each key.
+// RenewMany does what Renew does, for each key.
 func (b *Backend) RenewMany(ctx context.Context, keys []string, token string, lease time.Duration) []error {
 	return b.eachOwned(ctx, keys, "renew", renewMany, []any{token, millis(lease)},
 		func(m batched) []string { return []string{m.lock} },
 		func(key string) error { return b.Renew(ctx, key, token, lease) })
 }
 
-// ReleaseMany is Release of each key.
+// ReleaseMany does what Release does, for each key.
 func (b *Backend) ReleaseMany(ctx context.Context, keys []string, token string) []error {
 	return b.eachOwned(ctx, keys, "release", releaseMany, []any{token},
 		func(m batched) []string { return []string{m.lock, b.lineOf(m)} },
 		func(key string) error { return b.Release(ctx, key, token) })
 }
 
-// eachOwned runs a script that compares the owner for each key.
+// eachOwned runs a script that compares the owner of each key. It calls alone for each key that the
+// script left.
 func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, script manyScript, common []any,
 	args func(batched) []string, alone func(key string) error,
 ) []error {
@@ -174,7 +176,7 @@ func (b *Backend) eachOwned(ctx context.Context, keys []string, doing string, sc
 	return errs
 }
 
-// lineOf returns the name of the line for a key, which is "" but in fair mode.
+// lineOf returns the name of the line for a key, or "" if the mode is not fair.
 func (b *Backend) lineOf(m batched) string {
 	if !b.o.Fair {
 		return ""
@@ -182,8 +184,9 @@ func (b *Backend) lineOf(m batched) string {
 	return m.waitQueue()
 }
 
-// forMany runs a script once, and returns what it says of each member: "" of one that it has left.
-// args are the arguments of a member, of which the first leads to the node.
+// forMany runs a script once, and returns its answer for each member. The answer is "" for a member
+// that the script left. args returns the arguments of a member, of which the first leads to the
+// node.
 func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched, common []any,
 	args func(batched) []string,
 ) ([]string, error) {
@@ -193,7 +196,8 @@ func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched
 			argv = append(argv, arg)
 		}
 	}
-	// With all names of the first, or a part of them would be made where its slot is moved to.
+	// Name all keys of the first member. Otherwise, while its slot is moved, the script would make
+	// some of them on the new node.
 	keys := slices.DeleteFunc(args(part[0]), func(name string) bool { return name == "" })
 	said, err := script.of(b.client).Run(ctx, b.run, keys, argv...).StringSlice()
 	switch {
@@ -205,7 +209,7 @@ func (b *Backend) forMany(ctx context.Context, script manyScript, part []batched
 	return said, err //nolint:wrapcheck // the caller says what it was for
 }
 
-// eachLeft calls do for each key that was left, some at a time.
+// eachLeft calls do for each key that a script left, some at a time.
 func eachLeft(left []batched, do func(m batched)) {
 	var all errgroup.Group
 	all.SetLimit(leftAtOnce)
@@ -218,8 +222,8 @@ func eachLeft(left []batched, do func(m batched)) {
 	_ = all.Wait() // nothing returns an error
 }
 
-// inParts calls do for the keys of each master, at most perScript of them at a time, and
-// for all parts at once. err says that a key's master is not known.
+// inParts calls do for the keys of each master, at most perScript of them at a time, and for all
+// parts at once. If the master of a key is not known, do gets only that key, and the error.
 func (b *Backend) inParts(ctx context.Context, keys []string, do func(part []batched, err error)) {
 	var parts [][]batched
 	open := map[*redis.Client]int{} // to the part of each node that is not full
@@ -248,11 +252,11 @@ func (b *Backend) inParts(ctx context.Context, keys []string, do func(part []bat
 	all.Wait()
 }
 
-// ServerOf returns the address of the master that has key; "" if there is but one server, or if
-// the client does not know the Cluster yet.
+// ServerOf returns the address of the master that has key. It returns "" if there is only one
+// server, or if the client does not know the Cluster yet.
 func (b *Backend) ServerOf(key string) string {
 	known, cancel := context.WithCancel(context.Background())
-	cancel() // what the client knows, and no call
+	cancel() // use only the knowledge of the client, and make no call
 	node, err := b.masterOf(known, b.namesOf(key))
 	if err != nil || node == nil {
 		return ""
@@ -260,7 +264,8 @@ func (b *Backend) ServerOf(key string) string {
 	return node.Options().Addr
 }
 
-// masterOf returns the node of a Cluster that has a key; nil if there is but one server.
+// masterOf returns the node of a Cluster that has a key. It returns nil if there is only one
+// server.
 func (b *Backend) masterOf(ctx context.Context, n names) (*redis.Client, error) {
 	c, ok := b.client.(*redis.ClusterClient)
 	if !ok {

@@ -13,9 +13,9 @@ import (
 // idleTimeout is how long a subscription outlives its last waiter.
 const idleTimeout = 100 * time.Millisecond
 
-// subscriptions listens for released keys: one connection per bucket in which a caller
-// waits, opened for the first waiter and closed a moment after the last. Where many
-// want one key, the next one comes within that moment, and finds it open.
+// subscriptions listens for released keys. It has one connection per bucket in which a caller
+// waits. The connection opens for the first waiter and closes a moment after the last. Where many
+// callers want one key, the next one comes within that moment and finds the connection open.
 //
 //	waiter ─┐                      ┌─ waiter of user:42
 //	waiter ─┴─ bucket 42 ◀─ Redis ─┴─ waiter of user:106
@@ -27,7 +27,7 @@ type subscriptions struct {
 	byChannel map[string]*subscription // by channel
 }
 
-// subscription is one subscription. waiters and idle are guarded by the mutex of ears.
+// subscription is one subscription. The mutex of subscriptions guards waiters and idle.
 type subscription struct {
 	waiters map[chan struct{}]waiter
 	ready   chan struct{} // closed when confirmed or failed
@@ -36,11 +36,11 @@ type subscription struct {
 	idle    *time.Timer // ends the subscription, unless there are waiters again
 }
 
-// waiter is the Redis key that is waited for, and by which token.
+// waiter is a Redis key and the token that waits for it.
 type waiter struct{ key, token string }
 
-// means reports whether a message is for the waiter: it names the key, and in fair mode
-// behind it the token that is the first in line.
+// means reports whether a message is for the waiter. A message names the key. In fair mode the
+// token that is first in line follows the key.
 func (w waiter) means(message string) bool {
 	rest, ok := strings.CutPrefix(message, w.key)
 	return ok && (rest == "" || rest == " "+w.token)
@@ -50,9 +50,9 @@ func newSubscriptions(client redis.UniversalClient, log *slog.Logger) *subscript
 	return &subscriptions{client: client, log: log, byChannel: map[string]*subscription{}}
 }
 
-// Subscribe returns a channel that gets a message when key is released; in fair mode, when
-// it is and token is the first in line. It returns after the server has confirmed, so
-// nothing is missed from then on.
+// Subscribe returns a channel that gets a message when key is released. In fair mode token must
+// also be the first in line. Subscribe returns after the server has confirmed, so the caller misses
+// no message from then on.
 func (b *Backend) Subscribe(ctx context.Context, key, token string) (<-chan struct{}, func(), error) {
 	n := b.namesOf(key)
 	freed := make(chan struct{}, 1)
@@ -85,8 +85,8 @@ func (s *subscriptions) add(ctx context.Context, channel string, w waiter, freed
 	return e
 }
 
-// remove is repeatable. After the last waiter the subscription goes, too, unless
-// another comes soon.
+// remove may be repeated. After the last waiter the subscription also goes, unless another waiter
+// comes soon.
 func (s *subscriptions) remove(channel string, e *subscription, freed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,12 +18,12 @@ const (
 	longGap  = 8 * time.Millisecond // and ends here
 )
 
-// Acquire takes key on a majority of the nodes, or on none. It is a *HeldError if
-// too few nodes were free, and another error if too few answered, if they took too
-// long, or if the fence could not be had.
+// Acquire takes key on a majority of the nodes, or on none. It returns a *HeldError if too few
+// nodes were free. It returns another error if too few nodes answered, if they took too long, or if
+// it could not get the fence.
 //
-// Asked again with the same token, by the process that was granted it, it gives the
-// same fence. No other caller has the token, so no other can ask.
+// If the process that got the grant asks again with the same token, it gets the same fence. No
+// other caller has the token, so no other caller can ask.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	if lease < minLease || lease > maxLease {
 		return lock.Grant{}, fmt.Errorf("redlock: acquire: a lease of %v is not between %v and %v", lease, minLease, maxLease)
@@ -38,9 +38,9 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return lock.Grant{Fence: fence}, nil
 }
 
-// contest asks until the votes are clear. They are not if several callers met and
-// each got some: then the one with the most keeps them and asks again at once, and
-// the others give theirs back and ask later. It answers the last poll and its start.
+// contest asks until the votes are clear. They are not clear if several callers met and each got
+// some. Then the caller with the most votes keeps them and asks again at once. The others give
+// theirs back and ask later. contest returns the start of the last poll and the poll.
 //
 //	a: 1 1 . . .      a leads, keeps two      a: 1 1 1 . .
 //	b: . . 2 2 .  ─▶  b withdraws         ─▶  b: another has the majority
@@ -67,7 +67,7 @@ func (b *Backend) contest(ctx context.Context, key, token string, lease time.Dur
 	}
 }
 
-// sleep leaves the others time to withdraw, and is longer for those that did. It is
+// sleep leaves the others time to withdraw. It is longer for callers that withdrew. It returns
 // false if ctx ended.
 func sleep(ctx context.Context, leads bool, gap time.Duration) bool {
 	if !leads {
@@ -117,9 +117,9 @@ func (b *Backend) decide(ctx context.Context, p poll, key, token string, lease t
 	return fence, nil
 }
 
-// withdraw frees what this token has, also after ctx has ended. It waits for nodes
-// that have answered; a silent one, which may have given its vote all the same, is
-// asked in the background. A node that said that another has the key has nothing of ours.
+// withdraw frees the votes of this token, even after ctx has ended. It waits for nodes that have
+// answered. A silent node may still have given its vote, so withdraw asks it in the background. A
+// node that reported another holder has no vote of ours.
 func (b *Backend) withdraw(ctx context.Context, p poll, key, token string) {
 	free := func(node redis.Scripter) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.o.NodeTimeout)

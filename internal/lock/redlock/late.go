@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// lateVotes is for how long a vote that was not heard of is looked for. One that
+	// lateVotes is how long the Backend looks for a vote after a node gave no answer. A vote that
 	// comes later than that stays for its lease.
 	lateVotes = 30 * time.Second
-	// longestCleanup is how long taking a vote back may take. No caller waits
-	// for it, and so there is time for a new connection over a slow network.
+	// longestCleanup bounds one call that takes a vote back. No caller waits for it, so there is
+	// time for a new connection over a slow network.
 	longestCleanup = 3 * time.Second
 )
 
-// A node that did not answer to an acquire in time may give its vote all the same, when
-// it is not counted any more. So every question has a number, the vote is stored with it,
-// and a silent node is asked, in the background and until it is certain, to give back the
-// votes of that question and of earlier ones. A later question, whose vote may count,
-// keeps its vote.
+// A node that did not answer an acquire in time may still give its vote when it does not count any
+// more. So every question has a number, and a node stores the number with its vote. The Backend
+// asks a silent node to give back the votes of that question and of earlier ones. It asks in the
+// background and until it is certain. A vote of a later question may count, so the node keeps that
+// vote.
 
-// takeBack frees the vote of a question on a node that was silent, or that a release
-// found free.
+// takeBack frees the vote of a question, on a node that was silent or on which a release found the
+// key free.
 func (b *Backend) takeBack(node int, key, token string, question uint64) {
 	b.late[node].Add(key, fmt.Sprintf("%s %d", token, question), lateVotes, 1)
 }
 
-// newCleaner makes what takes back the votes of one node.
+// newCleaner returns the Cleaner that takes back the votes of one node.
 func (b *Backend) newCleaner(node redis.Scripter) *lock.Cleaner {
 	free := func(ctx context.Context, key, tokenAndQuestion string) error {
 		i := strings.LastIndexByte(tokenAndQuestion, ' ')

@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// vote is what one node said, or why it said nothing.
+// vote is the answer of one node, or the reason why there is none.
 type vote struct {
 	says      string        // taken, kept, free or other, as the scripts explain
 	remaining time.Duration // of the other's lease; not positive when unknown
@@ -22,14 +22,14 @@ type vote struct {
 
 var errSilent = errors.New("no answer in time")
 
-// poll is the answers of all nodes to one question.
+// poll has the answers of all nodes to one question.
 type poll struct {
 	votes  []vote
 	quorum int
 }
 
-// poll asks all nodes at once and waits until each has answered, NodeTimeout has
-// passed or ctx ends, also with a client that does not heed its context.
+// poll asks all nodes at once. It waits until each node has answered, NodeTimeout has passed or ctx
+// has ended, even with a client that ignores its context.
 func (b *Backend) poll(ctx context.Context, script *redis.Script, key string, args ...any) poll {
 	ctx, cancel := context.WithTimeout(ctx, b.o.NodeTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func ask(ctx context.Context, node redis.Scripter, script *redis.Script, name st
 	return vote{err: fmt.Errorf("unexpected answer %v", r)}
 }
 
-// count is how many nodes said one of these.
+// count returns how many nodes gave one of these answers.
 func (p poll) count(says ...string) (n int) {
 	for _, v := range p.votes {
 		if v.err == nil && slices.Contains(says, v.says) {
@@ -84,11 +84,11 @@ func (p poll) count(says ...string) (n int) {
 	return n
 }
 
-// answered is how many nodes said anything.
+// answered returns how many nodes gave any answer.
 func (p poll) answered() int { return p.count("taken", "kept", "free", "other") }
 
-// owned interprets the replies of the scripts that compare the owner. As long as
-// the silent nodes could make the difference, nothing is certain.
+// owned interprets the replies of the scripts that compare the owner. While the silent nodes could
+// make the difference, nothing is certain.
 func (p poll) owned(doing, key string) error {
 	if p.count("kept") >= p.quorum {
 		return nil
@@ -102,7 +102,7 @@ func (p poll) owned(doing, key string) error {
 	return lock.ErrNotHeld
 }
 
-// unavailable says which nodes gave no usable answer, and why.
+// unavailable returns an error that names the nodes without a usable answer, and the reasons.
 func (p poll) unavailable(doing string) error {
 	var errs []error
 	for i, v := range p.votes {
@@ -113,7 +113,8 @@ func (p poll) unavailable(doing string) error {
 	return fmt.Errorf("redlock: %s: %d of %d nodes answered: %w", doing, p.answered(), len(p.votes), errors.Join(errs...))
 }
 
-// rival is the token that has the most nodes, the smallest of those that are equal.
+// rival returns the other token that has the most nodes. If several tokens have equally many, it
+// returns the smallest.
 func (p poll) rival() (token string, votes int) {
 	has := map[string]int{}
 	for _, v := range p.votes {
@@ -128,7 +129,7 @@ func (p poll) rival() (token string, votes int) {
 	return token, votes
 }
 
-// held returns how long it takes at most until a majority is free, if no holder renews.
+// held returns the longest time until a majority is free, if no holder renews.
 func (p poll) held(key string) *lock.HeldError {
 	e := &lock.HeldError{Key: key}
 	var remaining []time.Duration
