@@ -3,9 +3,10 @@
 //	a call is given up ─┬─ silent for 250 ms: the connection is closed, and its client makes a new one
 //	                    └─ not for so long yet: looked at again then
 //
-// The clients of etcd and ZooKeeper send all calls over one connection, and notice one that swallows
-// everything only after many seconds; until then what an abandoned call left could not be cleaned up
-// through it. It does not promise that a connection that is cut was dead.
+// The clients of etcd and ZooKeeper send all calls over one connection. If a connection swallows
+// everything, they notice it only after many seconds. Until then no cleanup after an abandoned call
+// could pass through the connection. The package does not promise that a connection that it cuts
+// was dead.
 package deadpeer
 
 import (
@@ -17,13 +18,13 @@ import (
 )
 
 const (
-	// silence is how long a connection must have been silent before a call that
-	// was given up says that it is dead.
+	// silence is how long a connection must have been silent to count as dead, when a call on it is
+	// given up.
 	silence = 250 * time.Millisecond
-	checks  = 4 // looks at a connection on which something is unanswered, but not for so long
+	checks  = 4 // repeated checks, while something has been unanswered for less than silence
 )
 
-// Detector knows the connections of a client.
+// Detector tracks the connections of a client.
 type Detector struct {
 	began time.Time
 
@@ -31,10 +32,10 @@ type Detector struct {
 	conns map[*Conn]struct{}
 }
 
-// New returns a Detector that knows no connection.
+// New returns a Detector that tracks no connection.
 func New() *Detector { return &Detector{began: time.Now(), conns: map[*Conn]struct{}{}} }
 
-// Track returns conn, which the Detector knows until it is closed.
+// Track returns conn, which the Detector tracks until it is closed.
 func (d *Detector) Track(conn net.Conn) *Conn {
 	c := &Conn{Conn: conn, detector: d}
 	d.mu.Lock()
@@ -43,21 +44,22 @@ func (d *Detector) Track(conn net.Conn) *Conn {
 	return c
 }
 
-// Watch guards one call: if ctx ends before the function returned is called, the
-// connections that are silent then are cut.
+// Watch guards one call. If ctx ends before the caller calls the returned function, the Detector
+// cuts the connections that are silent then.
 func (d *Detector) Watch(ctx context.Context) (done func()) {
 	start := time.Now()
 	stop := context.AfterFunc(ctx, func() { d.cutSilent(start, checks) })
 	return func() {
-		// A caller that waits for ctx may learn of its end before the function does, and stop it.
+		// A caller that waits for ctx may learn of its end before the AfterFunc does, and stop the
+		// AfterFunc.
 		if stop() && ctx.Err() != nil {
 			d.cutSilent(start, checks)
 		}
 	}
 }
 
-// cutSilent closes those that have left something unanswered for too long since
-// start, and looks again for what may become too long.
+// cutSilent closes the connections that have left something unanswered for too long since start. It
+// checks again when another connection may have been silent for too long.
 func (d *Detector) cutSilent(start time.Time, again int) {
 	now, since := time.Since(d.began), start.Sub(d.began)
 	var silent []*Conn
@@ -76,15 +78,15 @@ func (d *Detector) cutSilent(start time.Time, again int) {
 	}
 	d.mu.Unlock()
 	for _, c := range silent {
-		_ = c.Close() // the client sees it and connects anew
+		_ = c.Close() // the client detects it and connects again
 	}
 	if soonest > 0 && again > 0 {
 		time.AfterFunc(soonest, func() { d.cutSilent(start, again-1) })
 	}
 }
 
-// Conn remembers when it was first written to after it was last heard from, in
-// nanoseconds since the Detector was made.
+// Conn remembers when it was first written to after it last received something, in nanoseconds
+// since the Detector was made.
 type Conn struct {
 	net.Conn
 	detector *Detector
@@ -97,7 +99,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p) //nolint:wrapcheck // it is the client's net.Conn
 }
 
-// Read reads: whatever comes is an answer.
+// Read reads. Any data counts as an answer.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -106,7 +108,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is the client's net.Conn
 }
 
-// Close closes the connection, of which the Detector knows no more then.
+// Close closes the connection. The Detector tracks it no longer.
 func (c *Conn) Close() error {
 	c.detector.mu.Lock()
 	delete(c.detector.conns, c)

@@ -23,12 +23,12 @@ type Options struct {
 	// Prefix is put before every key. Programs with different prefixes do not
 	// exclude each other. Default "seckill/lock/".
 	Prefix string
-	// TLS is how servers are verified, of all endpoints. Default: the system's, for endpoints that
+	// TLS verifies the servers of all endpoints. Default: the system's settings, for endpoints that
 	// begin with https://.
 	TLS *tls.Config
-	// Username and Password are of a user that may read and write below Prefix. Default: none.
+	// Username and Password belong to a user that may read and write below Prefix. Default: none.
 	Username, Password string
-	// Logger hears of what could not be tidied up. Default slog.Default().
+	// Logger records cleanups that failed. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -53,8 +53,8 @@ var (
 	_ lock.Notifier = (*Backend)(nil)
 )
 
-// Connect makes a Backend on the servers at endpoints, host:port or a URL each.
-// It does not wait for them: while none can be reached, calls fail at once.
+// Connect makes a Backend on the servers at endpoints, host:port or a URL each. It does not wait
+// for them: while it can reach none, calls fail at once.
 func Connect(endpoints []string, o Options) (*Backend, error) {
 	o.Prefix = cmp.Or(o.Prefix, "seckill/lock/")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -66,8 +66,8 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 	conn := client.ActiveConnection()
 	b := &Backend{
 		client: client,
-		// Both without the client's own options, which make every call wait for
-		// a server to come back and try again unasked.
+		// Both avoid the client's own options. With these options every call waits for a server to
+		// come back, and tries again unasked.
 		kv:     clientv3.NewKVFromKVClient(pb.NewKVClient(conn), nil),
 		leases: pb.NewLeaseClient(conn),
 		conns:  conns,
@@ -77,8 +77,8 @@ func Connect(endpoints []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the subscriptions and the connections. Leases that are held run out
-// by themselves. It may be repeated.
+// Close ends the subscriptions and the connections. Leases that are held run out by themselves.
+// Close may be repeated.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	again := b.closed
@@ -95,8 +95,8 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// Acquire takes key. After a network error it asks once more with the same
-// token, because the answer may have been lost and the key be ours already.
+// Acquire takes key. After a network error it asks once more with the same token, because the
+// answer may have been lost and the key may be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	defer b.conns.Watch(ctx)()
 	grant, err := b.acquire(ctx, key, token, lease)
@@ -109,8 +109,8 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return grant, err
 }
 
-// acquire looks first, so that a refusal writes nothing. The lease is there
-// before the key, and the key is written only if there is none.
+// acquire reads first, so that a rejection writes nothing. It makes the lease before the key, and
+// writes the key only if there is none.
 func (b *Backend) acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	name, id := b.held(key), leaseID(key, token)
 	seen, err := b.kv.Get(ctx, name)
@@ -147,8 +147,8 @@ func (b *Backend) acquire(ctx context.Context, key, token string, lease time.Dur
 	return lock.Grant{Fence: uint64(revision) + offset}, nil //nolint:gosec // revisions are positive
 }
 
-// Renew keeps the etcd lease alive and looks whether the key is still ours. An
-// etcd lease that ran out cannot be revived.
+// Renew keeps the etcd lease alive and checks that the key is still ours. An etcd lease that ran
+// out cannot be revived.
 func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Duration) error {
 	defer b.conns.Watch(ctx)()
 	alive, err := b.keepAlive(ctx, leaseID(key, token), seconds(lease))
@@ -172,9 +172,9 @@ func (b *Backend) Renew(ctx context.Context, key, token string, lease time.Durat
 	}
 }
 
-// Release deletes key if it is still ours, and revokes the lease in any case: a
-// write of ours that is still on its way can then do nothing any more. A call without
-// an answer is not repeated here: only the Locker knows what "not held" means then.
+// Release deletes key if it is still ours. It revokes the lease in any case, so that a write of
+// ours that is still on its way can do nothing any more. It does not repeat a call without an
+// answer, because only the Locker can interpret "not held" then.
 func (b *Backend) Release(ctx context.Context, key, token string) error {
 	defer b.conns.Watch(ctx)()
 	name := b.held(key)
@@ -200,7 +200,7 @@ func (b *Backend) Release(ctx context.Context, key, token string) error {
 func (b *Backend) held(key string) string { return b.o.Prefix + "held/" + key }
 func (b *Backend) raised() string         { return b.o.Prefix + "raised" }
 
-// seconds rounds up: a lease is never shorter than was asked for.
+// seconds rounds up: a lease is never shorter than the caller requested.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func parseOffset(text []byte) (uint64, error) {

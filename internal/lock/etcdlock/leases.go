@@ -16,18 +16,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tidyWithin bounds the cleanup that no caller waits for.
+// tidyWithin bounds a cleanup that no caller waits for.
 const tidyWithin = time.Second
 
-// leaseID is the etcd lease of one acquisition: 63 bits of a hash, never zero.
+// leaseID returns the id of the etcd lease of one acquisition: 63 bits of a hash, never zero.
 func leaseID(key, token string) clientv3.LeaseID {
 	sum := sha256.Sum256([]byte(key + "\x00" + token))
 	id := int64(binary.BigEndian.Uint64(sum[:8]) >> 1) // 63 bits
 	return clientv3.LeaseID(max(id, 1))
 }
 
-// grantLease makes the lease, or keeps it alive if an earlier call, whose reply
-// was lost, has made it.
+// grantLease makes the lease. If an earlier call made it and lost its reply, grantLease keeps it
+// alive.
 func (b *Backend) grantLease(ctx context.Context, id clientv3.LeaseID, ttl int64) error {
 	got, err := b.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: ttl})
 	if isEtcd(err, rpctypes.ErrLeaseExist) {
@@ -43,8 +43,8 @@ func (b *Backend) grantLease(ctx context.Context, id clientv3.LeaseID, ttl int64
 	return longEnough(got.TTL, ttl)
 }
 
-// keepAlive makes the lease last its whole length from now. It answers false if
-// the lease has run out.
+// keepAlive makes the lease last its whole length from now. It returns false if the lease has run
+// out.
 func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the stream, of which one message each way is used
@@ -52,7 +52,7 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64)
 	if err != nil {
 		return false, fmt.Errorf("keep the lease alive: %w", err)
 	}
-	// The error of a send is io.EOF; what went wrong is told by the receive.
+	// A failed send returns io.EOF. The receive returns the cause.
 	if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil && !errors.Is(err, io.EOF) {
 		return false, fmt.Errorf("keep the lease alive: %w", err)
 	}
@@ -67,7 +67,7 @@ func (b *Backend) keepAlive(ctx context.Context, id clientv3.LeaseID, ttl int64)
 	}
 }
 
-// revoke ends the lease, and with it what is attached to it. If it fails, the lease
+// revoke ends the lease, and deletes the keys that are attached to it. If revoke fails, the lease
 // runs out by itself.
 func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) {
 	_, err := b.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: int64(id)})
@@ -76,7 +76,7 @@ func (b *Backend) revoke(ctx context.Context, id clientv3.LeaseID) {
 	}
 }
 
-// revokeAlone revokes on its own time, also if ctx has ended.
+// revokeAlone revokes with a timeout of its own, even if ctx has ended.
 func (b *Backend) revokeAlone(ctx context.Context, id clientv3.LeaseID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyWithin)
 	defer cancel()
@@ -91,11 +91,10 @@ func longEnough(got, want int64) error {
 	return nil
 }
 
-// isEtcd reports whether err, as gRPC gave it, is a certain one of etcd's own.
+// isEtcd reports whether err, as gRPC returned it, is the error want of etcd.
 func isEtcd(err, want error) bool { return err != nil && errors.Is(rpctypes.Error(err), want) }
 
-// isNetwork reports whether err says that no answer came, so that the call may
-// have been carried out.
+// isNetwork reports whether err means that no answer came. The call may have been carried out then.
 func isNetwork(err error) bool {
 	if err == nil {
 		return false

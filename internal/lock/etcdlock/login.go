@@ -10,9 +10,10 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// login adds the token of a user to calls, and another when the server does not know it any more, as
-// after a restart. The client's own way sends the stale token with the login too, which servers of 3.4
-// refuse for ever, and logs in before every stream, which costs the server a hash of the password.
+// login adds the token of a user to calls. If the server does not know the token any more, as after
+// a restart, login gets another one. The client's own method sends the stale token with the login,
+// and servers of 3.4 reject such a login for ever. It also logs in before every stream, which costs
+// the server a hash of the password.
 type login struct {
 	user, password string
 
@@ -20,7 +21,7 @@ type login struct {
 	token string
 }
 
-// options returns what makes all calls of a connection use the token.
+// options returns the dial options with which all calls of a connection use the token.
 func (l *login) options() []grpc.DialOption {
 	if l.user == "" {
 		return nil
@@ -28,7 +29,8 @@ func (l *login) options() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(l.call), grpc.WithChainStreamInterceptor(l.stream)}
 }
 
-// call sends one request, and again with another token if it was refused for the one that it had.
+// call sends one request. If the server rejects the token, call gets another token and sends the
+// request again.
 func (l *login) call(
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
@@ -49,8 +51,8 @@ func (l *login) call(
 	return invoke(withToken(ctx, token), method, req, reply, conn, opts...)
 }
 
-// stream opens a stream with the token. One that is refused for it is opened anew by its caller, after
-// a call.
+// stream opens a stream with the token. If the server rejects the token, the caller of stream makes
+// a call and opens the stream again.
 func (l *login) stream(
 	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -61,8 +63,8 @@ func (l *login) stream(
 	return open(withToken(ctx, token), desc, conn, method, opts...)
 }
 
-// first returns the token, after a login if there is none: without one a server may take the name in the
-// client's certificate for the user.
+// first returns the token, after a login if there is none. Without a token a server may take the
+// name in the client's certificate for the user.
 func (l *login) first(ctx context.Context, conn *grpc.ClientConn) (string, error) {
 	l.mu.Lock()
 	token := l.token
@@ -73,7 +75,7 @@ func (l *login) first(ctx context.Context, conn *grpc.ClientConn) (string, error
 	return l.renew(ctx, conn, "")
 }
 
-// renew returns a token other than old. Of those that ask at once one logs in.
+// renew returns a token other than old. If several calls ask at once, one of them logs in.
 func (l *login) renew(ctx context.Context, conn *grpc.ClientConn, old string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +94,8 @@ func withToken(ctx context.Context, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, token)
 }
 
-// wantsLogin reports whether a call was refused because of the token that it had, or had not.
+// wantsLogin reports whether the server rejected a call because of its token, or because it had no
+// token.
 func wantsLogin(err error) bool {
 	return isEtcd(err, rpctypes.ErrInvalidAuthToken) || isEtcd(err, rpctypes.ErrUserEmpty) || isEtcd(err, rpctypes.ErrAuthOldRevision)
 }

@@ -19,9 +19,9 @@ const (
 // errClosed says that the Backend was closed.
 var errClosed = errors.New("etcdlock: closed")
 
-// Subscribe puts an entry into the line of key and answers a channel that gets a
-// message when it is first in the line and the key is free. A waiter that dies
-// leaves the line after ten seconds at most; until then those behind it poll.
+// Subscribe puts an entry into the line of key and returns a channel. The channel gets a message
+// when the entry is first in the line and the key is free. A waiter that dies leaves the line after
+// ten seconds at most. Until then the waiters behind it poll.
 func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}, func(), error) {
 	id := rand.Text()
 	p := queueEntry{b: b, key: key, name: b.queueDir(key) + id, lease: leaseID(key, id), freed: make(chan struct{}, 1)}
@@ -29,7 +29,7 @@ func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}
 	entered := make(chan error, 1)
 	if !b.begin(func() {
 		defer p.leave()
-		// The caller's context bounds the entry alone.
+		// The caller's context bounds only the entry into the line.
 		ctx, stop := context.WithCancel(ctx)
 		defer context.AfterFunc(listening, stop)()
 		defer stop()
@@ -59,8 +59,8 @@ func (b *Backend) begin(f func()) bool {
 	return !b.closed
 }
 
-// queueDir is the folder of a key's waiters. A slash in the key would make it part of
-// another's.
+// queueDir returns the folder of a key's waiters. It escapes the key, because a slash would put the
+// folder into the folder of another key.
 func (b *Backend) queueDir(key string) string {
 	return b.o.Prefix + "line/" + url.PathEscape(key) + "/"
 }
@@ -92,8 +92,8 @@ func (p *queueEntry) leave() {
 	p.b.revokeAlone(context.Background(), p.lease)
 }
 
-// listen watches the predecessor until ctx ends. Whatever breaks a watch, a
-// compaction among others, the line is read again.
+// listen watches the predecessor until ctx ends. If a watch breaks, for instance by a compaction,
+// listen reads the line again.
 func (p *queueEntry) listen(ctx context.Context) {
 	alive, err := p.b.client.KeepAlive(ctx, p.lease)
 	if err != nil {
@@ -114,8 +114,8 @@ func (p *queueEntry) listen(ctx context.Context) {
 	}
 }
 
-// step waits for the entry before this one to go, or, at the head of the line,
-// for the holder; and signals if there is none.
+// step waits until the entry before this one is gone. At the head of the line it waits for the
+// holder, and signals if there is none.
 func (p *queueEntry) step(ctx context.Context) error {
 	before, err := p.b.kv.Get(ctx, p.b.queueDir(p.key), append(clientv3.WithLastCreate(), clientv3.WithKeysOnly(),
 		clientv3.WithMaxCreateRev(p.revision-1))...)

@@ -9,8 +9,8 @@ import (
 // acquisition is one acquisition of one key.
 type acquisition struct{ key, token string }
 
-// entry is what the Backend knows of a claim from before its node is created
-// until the node is certain to be gone.
+// entry is the Backend's record of a claim, from before its node is created until the node is
+// certain to be gone.
 type entry struct {
 	b           *Backend
 	acquisition acquisition
@@ -25,7 +25,7 @@ type entry struct {
 	creating chan struct{} // closed when the create under way has ended; nil if there is none
 }
 
-// note begins an entry, or goes on with that of an earlier call.
+// note begins an entry, or continues the entry of an earlier call.
 func (b *Backend) note(s *session, c acquisition, lease time.Duration) (*entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,8 @@ func (b *Backend) entryOf(c acquisition) *entry {
 	return b.claims[c]
 }
 
-// prolong moves the end of the lease on, unless it has come.
+// prolong moves the end of the lease on, and reports whether it did. It does not if the end has
+// come.
 func (b *Backend) prolong(e *entry, lease time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +87,7 @@ func (e *entry) granted(alive context.Context, path string, id int64) context.Co
 	return e.gone
 }
 
-// ended lets go of the context of the grant: sessions outlive their grants.
+// ended ends the context of the grant, because sessions outlive their grants.
 func (e *entry) ended() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,8 +102,8 @@ func (e *entry) grantedAs() (path string, id int64) {
 	return e.path, e.id
 }
 
-// expire deletes the node of a lease that is over, however long that takes: its
-// session may live on, and would be blocked by it.
+// expire deletes the node of a lease that is over, however long that takes. Its session may live
+// on, and the node would block it.
 func (e *entry) expire() {
 	e.b.begin(func() {
 		e.mu.Lock()

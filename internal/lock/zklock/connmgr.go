@@ -17,20 +17,20 @@ import (
 
 const (
 	dialWithin = time.Second
-	// secureWithin allows for a handshake: the first that a Java has to do takes long.
+	// secureWithin allows for a handshake: the first handshake of a Java server takes long.
 	secureWithin = 5 * time.Second
 
-	dialEvery = 100 * time.Millisecond // while the servers are away
+	dialEvery = 100 * time.Millisecond // while the servers are unavailable
 )
 
 // connManager makes the connections of one session, one at a time. It chooses the server
-// (zk.HostProvider), so that a broken connection is made again at once; it reads
-// from the greeting what session timeout the server granted, which the library
-// keeps to itself; and a Detector cuts a connection that does not answer, which the
-// library would notice only after two thirds of the session.
+// (zk.HostProvider), so that it can make a broken connection again at once. It reads from the
+// greeting the session timeout that the server granted, because the library keeps it to itself. A
+// Detector cuts a connection that does not answer. The library would notice that only after two
+// thirds of the session.
 type connManager struct {
 	*deadpeer.Detector
-	away    func(error) // told when a server cannot be reached
+	away    func(error) // called when a server cannot be reached
 	secure  *tls.Config // nil: no TLS
 	granted atomic.Int64
 	watches atomic.Bool // the library may have watches to set again
@@ -50,7 +50,7 @@ func newConnManager(servers []string, secure *tls.Config, away func(error)) *con
 	return &connManager{Detector: deadpeer.New(), away: away, secure: secure, servers: servers, closing: make(chan struct{})}
 }
 
-// timeout is the session timeout that the server granted last.
+// timeout returns the session timeout that the server granted last.
 func (w *connManager) timeout() time.Duration {
 	return time.Duration(w.granted.Load()) * time.Millisecond
 }
@@ -58,7 +58,7 @@ func (w *connManager) timeout() time.Duration {
 // Init implements zk.HostProvider; the servers are known already.
 func (w *connManager) Init([]string) error { return nil }
 
-// Len is the number of servers.
+// Len returns the number of servers.
 func (w *connManager) Len() int { return len(w.servers) }
 
 // Connected implements zk.HostProvider.
@@ -68,8 +68,8 @@ func (w *connManager) Connected() {
 	w.failed = false
 }
 
-// Next is the server to try. The library looks whether it was closed, and pauses
-// for a second, only if it is told that all were tried.
+// Next returns the server to try. all means that all servers were tried. Only then the library
+// checks whether it was closed, and pauses for a second.
 func (w *connManager) Next() (server string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *connManager) connect(ctx context.Context, network, address string) (net
 	return (&tls.Dialer{Config: w.secure}).DialContext(ctx, network, address) //nolint:wrapcheck // the same
 }
 
-// shut makes the library's next look find that it is to end. If mute, nothing is
-// said to the server any more, not even that the session is over.
+// shut makes the library end at its next check. If mute, the session sends nothing to the server
+// any more, not even its own end.
 func (w *connManager) shut(mute bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,8 @@ func (w *connManager) shut(mute bool) {
 	}
 }
 
-// trackedConn reads the greeting, and holds an answer back while watches are set again.
+// trackedConn reads the greeting, and holds back an answer while the library sets its watches
+// again.
 type trackedConn struct {
 	*deadpeer.Conn
 	manager  *connManager
@@ -150,14 +151,14 @@ type trackedConn struct {
 	writes   atomic.Int64 // orders what was written before what is read then
 }
 
-// watchesWithin is how long the first answer on a new connection is held back while the
-// library sets its watches again. It does so relative to the last transaction that it has
-// read of, and its reader may be reading of a later one already, without a lock
-// (github.com/go-zookeeper/zk/pull/35): what happened in between would be lost.
+// watchesWithin is how long the first answer on a new connection is held back while the library
+// sets its watches again. The library sets them relative to the last transaction that it has read.
+// Its reader may already be at a later transaction, because it takes no lock
+// (github.com/go-zookeeper/zk/pull/35). The library would then miss the events in between.
 const watchesWithin = 100 * time.Millisecond
 
-// A greeting begins with its length, the protocol's version, the timeout in
-// milliseconds and the session's id, which is zero if the session has expired.
+// A greeting begins with its length, the protocol's version, the timeout in milliseconds and the
+// session's id. The id is zero if the session has expired.
 const (
 	timeoutAt, idAt = 8, 12
 	greetingEnds    = 20
@@ -189,8 +190,8 @@ func (c *trackedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// SetReadDeadline allows a greeting no more time than a dial: the library would
-// wait for many times the session.
+// SetReadDeadline allows a greeting no more time than a dial. The library would wait for many times
+// the session.
 func (c *trackedConn) SetReadDeadline(t time.Time) error {
 	if latest := time.Now().Add(dialWithin); !c.greeted.Load() && t.After(latest) {
 		t = latest

@@ -12,16 +12,16 @@ import (
 
 const pauseAfter = 50 * time.Millisecond
 
-// Subscribe puts a node into the line of key and answers a channel that gets a
-// message when it is first in the line and the key is free. A waiter that dies
-// leaves the line with its session; until then those behind it poll.
+// Subscribe puts a node into the line of key and returns a channel. The channel gets a message when
+// the node is first in the line and the key is free. A waiter that dies leaves the line with its
+// session. Until then the waiters behind it poll.
 func (b *Backend) Subscribe(ctx context.Context, key, _ string) (<-chan struct{}, func(), error) {
 	s, err := b.anySession(nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer s.conns.Watch(ctx)()
-	// The session is needed until the place is left; after Close there is no use for it.
+	// The place needs the session until it is left. After Close there is no use for the session.
 	p := place{b: b, s: s, key: key, token: rand.Text(), freed: make(chan struct{}, 1)}
 	if _, err := s.enter(ctx, b.line(key), p.token, nil); err != nil {
 		b.begin(p.leave) // a network error says nothing
@@ -53,8 +53,7 @@ func (p *place) leave() {
 	_ = p.s.removeAtLast(p.b.ctx, p.b.line(p.key), p.token) // or it ends with the session
 }
 
-// listen watches until ctx ends. When a session has expired, it goes to the end
-// of the line.
+// listen watches until ctx ends. If a session has expired, listen goes to the end of the line.
 func (p *place) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.step(ctx); err != nil && ctx.Err() == nil {
@@ -67,8 +66,8 @@ func (p *place) listen(ctx context.Context) {
 	}
 }
 
-// step waits for the node before this one to go, or, at the head of the line, for
-// a change of the holder; and signals if there is none.
+// step waits until the node before this one is gone. At the head of the line it waits for a change
+// of the holder, and signals if there is none.
 func (p *place) step(ctx context.Context) error {
 	line, err := p.s.list(ctx, p.b.line(p.key))
 	if err != nil {
@@ -101,8 +100,8 @@ func (p *place) tell() {
 	}
 }
 
-// await sets a watch and waits for it. What is not there need not be waited for,
-// and the folder of the holders is there again when it can be watched.
+// await sets a watch and waits for it. A node that is not there is not waited for. Then await makes
+// the folder of the holders again, so that it can be watched.
 func (p *place) await(ctx context.Context, watch func(c *zk.Conn) (<-chan zk.Event, error)) error {
 	p.s.conns.watches.Store(true)
 	event, err := call(ctx, p.s, watch)

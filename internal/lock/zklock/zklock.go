@@ -17,15 +17,16 @@ import (
 
 // Options are the settings of a Backend. The zero value is good.
 type Options struct {
-	// Root is the folder of everything. Programs with different roots do not
-	// exclude each other. Default "/seckill".
+	// Root is the folder of all nodes. Programs with different roots do not exclude each other.
+	// Default "/seckill".
 	Root string
-	// TLS is how servers are verified. Default: no TLS.
+	// TLS verifies the servers. Default: no TLS.
 	TLS *tls.Config
 	// Username and Password are of the scheme digest. With them no other user may read or change
-	// what is made. Default: every client may, and the network decides which may connect.
+	// the nodes that the Backend makes. Default: every client may, and the network decides which
+	// clients may connect.
 	Username, Password string
-	// Logger hears of what could not be tidied up. Default slog.Default().
+	// Logger records cleanups that failed. Default slog.Default().
 	Logger *slog.Logger
 }
 
@@ -54,8 +55,8 @@ var (
 // errClosed says that the Backend was closed.
 var errClosed = errors.New("zklock: closed")
 
-// Connect makes a Backend on the servers, host:port each. It does not wait for
-// them: sessions are made when they are needed.
+// Connect makes a Backend on the servers, host:port each. It does not wait for them: it makes
+// sessions when it needs them.
 func Connect(servers []string, o Options) (*Backend, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("zklock: no servers")
@@ -73,8 +74,8 @@ func Connect(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the subscriptions and the sessions. A lease that is still held runs
-// out by itself, with its session. It may be repeated.
+// Close ends the subscriptions and the sessions. A lease that is still held runs out by itself,
+// with its session. Close may be repeated.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	again := b.closed
@@ -109,8 +110,8 @@ func (b *Backend) begin(f func()) bool {
 	return !b.closed
 }
 
-// Acquire takes key. After a network error it asks once more with the same
-// token, because the answer may have been lost and the key be ours already.
+// Acquire takes key. After a network error it asks once more with the same token, because the
+// answer may have been lost and the key may be ours already.
 func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Duration) (lock.Grant, error) {
 	s, err := b.session(lease)
 	if err != nil {
@@ -131,8 +132,8 @@ func (b *Backend) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return grant, err
 }
 
-// acquire looks first, so that a refusal writes nothing. It looks again after the
-// create, because another may have created in the meantime; the lower number wins.
+// acquire reads first, so that a rejection writes nothing. It reads again after the create, because
+// another caller may have created a node in the meantime. The lower number wins.
 func (b *Backend) acquire(ctx context.Context, s *session, key, token string, lease time.Duration) (lock.Grant, error) {
 	dir := b.held(key)
 	if err := s.longEnough(ctx, lease); err != nil {
@@ -167,14 +168,14 @@ func (b *Backend) acquire(ctx context.Context, s *session, key, token string, le
 	return b.grant(ctx, e, dir+"/"+name)
 }
 
-// grant reads the fence of our own node. What is added is read after the create,
-// so that a Raise before it counts.
+// grant reads the fence of our own node. It reads the offset after the create, so that a Raise
+// before the create counts.
 func (b *Backend) grant(ctx context.Context, e *entry, path string) (lock.Grant, error) {
 	var offset uint64
 	var offsetErr error
 	var reading sync.WaitGroup
 	reading.Go(func() { offset, _, offsetErr = b.offset(ctx, e.s) })
-	alive := e.s.lifetime() // before the look: if the session expires in between, the look finds no node of ours
+	alive := e.s.lifetime() // before the read: if the session expires in between, the read finds no node of ours
 	stat, id, err := e.s.owned(ctx, path)
 	reading.Wait()
 	switch {
