@@ -7,17 +7,18 @@
 //	  for each path:  new database, empty Redis, new process ─▶ warm up ─▶ │ workload │ ─▶ audit
 //	                                                             counters ─┴─ counters
 //
-// Every path runs in every round, so that other load on the machine meets all of them, and the bare
-// route before and after each of the others: a ratio to it is one to the mean of both. A path that
-// makes no orders costs little more than that, so both take turns within the round, and the round is
-// the median of those. What is printed is the median of the rounds, and a ratio is the median of the
-// ratios of each round.
-// Requests, orders, refusals and commits have columns of their own and are never added up.
+// Every path runs in every round, so that other load on the machine affects all paths. The baseline route runs
+// before and after each of the other paths. A ratio to it uses the mean of these two runs.
 //
-// What is not promised: that a figure holds elsewhere. The generator, the program and its servers
-// share one machine, and other load on it is measured too. So the machine, its load, the versions
-// and the durability of the database are printed with every table.
+// A path that makes no orders costs little more than the baseline route. The path and the baseline route
+// therefore run interleaved within a round, and the figure of the round is the median of the parts. The report
+// prints the median of the rounds. A ratio in the report is the median of the ratios of the rounds. Requests,
+// orders, rejections and commits have separate columns, and the report never adds them up.
 //
-// It is a package of its own because it needs the program as a process, the servers and the
-// workload at once, and nothing inside the program.
+// The package does not promise that a figure holds on another machine. The generator, the program and its
+// servers share one machine, and the figures include other load on it. So every table comes with the machine,
+// its load, the versions and the durability of the database.
+//
+// The package is separate because it needs the program as a process, the servers and the workload together, and
+// no code inside the program.
 package bench

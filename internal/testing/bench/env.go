@@ -22,15 +22,15 @@ type env struct {
 
 	program string // seckill
 	bare    string
-	latency *schedlatency.Watch // of the machine
+	latency *schedlatency.Watch // measures the machine's own delays
 	rdb     *redis.Client
 	secret  string
 }
 
 const openTimeout = 5 * time.Minute // the first build of the program takes minutes on a small machine
 
-// openEnv builds both programs from the module at root and starts the servers. On an error nothing
-// is left running.
+// openEnv builds both programs from the module at root and starts the servers. After an error, nothing is left
+// running.
 func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -50,20 +50,21 @@ func openEnv(ctx context.Context, root string) (_ *env, err error) {
 	return h, nil
 }
 
-// watchLatency has the machine's own delays measured, if it lets a thread have the highest priority.
+// watchLatency starts to measure the machine's own delays, if the machine lets a thread have the highest
+// priority.
 func (h *env) watchLatency(ctx context.Context, root string) error {
 	program, err := build(ctx, root, h.Dir, schedlatency.Command)
 	if err != nil {
 		return err
 	}
 	if h.latency, err = schedlatency.Start(ctx, program); err != nil {
-		return context.Cause(ctx) // otherwise it is not known
+		return context.Cause(ctx) // if ctx has not ended, the run goes on without the latency
 	}
 	h.OnClose(func() error { h.latency.Close(); return nil })
 	return nil
 }
 
-// newEnv returns an env with the program and no server yet.
+// newEnv returns an env with the program and without servers.
 func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	h := &env{secret: rand.Text() + rand.Text()}
 	if h.Env, err = servers.NewEnv("seckill-bench"); err != nil {
@@ -75,7 +76,7 @@ func newEnv(ctx context.Context, root string) (_ *env, err error) {
 	return h, nil
 }
 
-// openServers starts a MariaDB and a Redis. After an error, close stops what was started.
+// openServers starts a MariaDB and a Redis. After an error, Close stops the servers that were started.
 func (h *env) openServers(ctx context.Context) (err error) {
 	if err = h.StartMariaDB(ctx); err != nil {
 		return err
@@ -88,18 +89,19 @@ func (h *env) openServers(ctx context.Context) (err error) {
 	return nil
 }
 
-// build compiles a program of the module at root into dir, as a user would, and returns its path. The tests
-// have one that adds the race detector if they have it, and links only what has changed.
+// build compiles a program of the module at root into dir, as a user would, and returns the path of the
+// program. The tests replace build with a function that adds the race detector, if the tests have it, and that
+// links only changed programs.
 var build = func(ctx context.Context, root, dir, pkg string) (string, error) {
 	program := filepath.Join(dir, filepath.Base(pkg))
 	return program, gobuild.Build(ctx, root, program, pkg, gobuild.Tags)
 }
 
-// refuses reports whether the program refuses these settings.
+// refuses reports whether the program rejects these settings.
 func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
 	cmd := servers.Command(ctx, h.Dir, h.program, append(h.settings("root@tcp(127.0.0.1:1)/none"+timeouts), env...), "token", "--user", "1")
 	out, err := cmd.CombinedOutput()
-	const usage = 2 // the program's exit code for settings that it refuses
+	const usage = 2 // the program's exit code for settings that it rejects
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok && failed.ExitCode() == usage {
 		return true, nil
 	}
@@ -111,8 +113,8 @@ func (h *env) refuses(ctx context.Context, env []string) (bool, error) {
 
 const timeouts = "?timeout=2s&readTimeout=5s&writeTimeout=5s"
 
-// settings returns the settings of every path. The limit on one user's requests is off: the
-// workload is a generator, and in some paths few users tap very often.
+// settings returns the settings of every path. The rate limit per user is off: the workload is a generator, and
+// in some paths few users send very many requests.
 func (h *env) settings(dsn string) []string {
 	return []string{
 		"SECKILL_MYSQL__DSN=" + dsn, "SECKILL_REDIS__ADDRS=" + h.Redis.Addr(), "SECKILL_AUTH__SECRET=" + h.secret,
@@ -120,7 +122,7 @@ func (h *env) settings(dsn string) []string {
 	}
 }
 
-// The addresses of a started program: its log has the ports.
+// The addresses of a started program. The program logs its ports.
 const (
 	freePort      = "SECKILL_HTTP__ADDR=127.0.0.1:0"
 	freeAdminPort = "SECKILL_ADMIN__ADDR=127.0.0.1:0"

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// taken is a measurement: its figures, and the violations that its audits found.
+// taken is the result of a measurement: its figures, and the violations that its audits found.
 type taken struct {
 	figures    figures
 	violations []string
 }
 
-// measure takes one round of a path, and writes its CPU profile to a file unless that is "".
+// measure runs one round of a path. It writes the CPU profile of the round to the file profile, unless profile
+// is "".
 func (h *env) measure(ctx context.Context, p path, taps int, profile string) (t taken, err error) {
 	s, err := h.open(ctx, p)
 	if err != nil {
@@ -47,13 +48,14 @@ func (h *env) measure(ctx context.Context, p path, taps int, profile string) (t 
 	return t, nil
 }
 
-// turns is how often a path and the bare route take turns.
+// turns is the number of parts of an interleaved measurement.
 const turns = 5
 
-// takeInTurn takes a workload in parts, each between two of the bare route, and keeps the medians of the parts: what
-// is in question is a tenth, and of two rounds of a few seconds each one may cost a third more than the other.
+// takeInTurn runs a workload in parts, interleaved with runs of the baseline route: each part is between two of
+// them. It keeps the medians of the parts. The expected differences are about a tenth, and of two runs of a few
+// seconds one may cost a third more than the other.
 func (h *env) takeInTurn(ctx context.Context, t *taken, s *deployment, c workload) (err error) {
-	if c.profile != "" { // of all taps at once, whose figures are not kept
+	if c.profile != "" { // one run of all taps, for the profile only; its figures are dropped
 		if err := s.take(ctx, t, c); err != nil {
 			return fmt.Errorf("take a profile: %w", err)
 		}
@@ -65,7 +67,7 @@ func (h *env) takeInTurn(ctx context.Context, t *taken, s *deployment, c workloa
 	defer func() { err = errors.Join(err, b.close()) }()
 	c.taps, c.profile = c.taps/turns, ""
 	of := workload{coupons: []string{"1"}, taps: c.taps, lanes: conns, counts: pathCalled(bare).counts()}
-	var like taken // the bare route
+	var like taken // the baseline route
 	if err := b.take(ctx, &like, of); err != nil {
 		return fmt.Errorf("warm the bare route: %w", err)
 	}
@@ -97,14 +99,14 @@ func (h *env) takeInTurn(ctx context.Context, t *taken, s *deployment, c workloa
 	return nil
 }
 
-// take runs a workload and keeps its figures in place of earlier ones; violations accumulate.
+// take runs a workload. Its figures replace the earlier figures; violations accumulate.
 func (s *deployment) take(ctx context.Context, t *taken, c workload) error {
 	f, violations, err := s.run(ctx, c)
 	t.figures, t.violations = f, append(t.violations, violations...)
 	return err
 }
 
-// warm fills pools, caches and the branch predictors with a sale of its own.
+// warm fills pools, caches and the branch predictors with a separate sale.
 func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 	if err := s.takeNew(ctx, t, workload{taps: min(2000, max(256, taps/20)), lanes: conns}); err != nil {
 		return fmt.Errorf("warm up: %w", err)
@@ -112,7 +114,7 @@ func (s *deployment) warm(ctx context.Context, t *taken, taps int) error {
 	return nil
 }
 
-// takeNew puts a coupon on sale, a unit for each tap, and runs a workload of new users on it.
+// takeNew puts a coupon on sale, with one unit for each tap, and runs a workload of new users on the coupon.
 func (s *deployment) takeNew(ctx context.Context, t *taken, c workload) error {
 	id, err := s.sell(ctx, c.taps, time.Now().Add(-time.Second))
 	if err != nil {
@@ -122,8 +124,9 @@ func (s *deployment) takeNew(ctx context.Context, t *taken, c workload) error {
 	return s.take(ctx, t, c)
 }
 
-// warmHeap lets half as many come before, on a path whose answers cost little: the heap has touched all the pages
-// then that it will use. Their first touch, once in a process's life, is a tenth of what the first refusals cost.
+// warmHeap runs half of the workload first, on a path whose answers cost little. The heap has then touched all
+// the pages that it will use. A process touches each page for the first time only once, and these first touches
+// are a tenth of the cost of the first rejections.
 func (s *deployment) warmHeap(ctx context.Context, t *taken, c workload) error {
 	if c.counts == "" {
 		return nil
@@ -138,13 +141,13 @@ func (s *deployment) warmHeap(ctx context.Context, t *taken, c workload) error {
 	return nil
 }
 
-// prepare brings the sale to where the path begins and returns the workload to measure.
+// prepare brings the sale to the state in which the path begins and returns the workload to measure.
 func (s *deployment) prepare(ctx context.Context, t *taken, p path, taps int) (c workload, err error) {
 	c = workload{taps: taps, lanes: conns, first: anywhere(), counts: p.counts(), keys: p.keys, looks: p.sale == looking}
 	stock, begins, before := taps, time.Now().Add(-time.Second), 0
 	switch p.sale {
 	case soldOut:
-		// A few times the lanes: the first buyers are still refused by Redis.
+		// Use several buyers per lane: Redis still rejects the first buyers.
 		stock, before = 1, 4*conns
 	case bought:
 		c.users = max(conns, min(5000, taps/4))

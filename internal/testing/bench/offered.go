@@ -11,18 +11,18 @@ var loads = []float64{0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.5}
 const (
 	judged  = 0.8 // of the peak, where the latency is judged
 	tenfold = 10  // of the peak, in the overload
-	// openLanes is how many buyers may wait for an answer at once in an open loop: enough that the
-	// generator does not hold back what is offered below the peak.
+	// openLanes is how many buyers may wait for an answer at once in an open loop. It is large enough that the
+	// generator does not hold back arrivals below the peak.
 	openLanes = 512
-	// crush is openLanes for the overload: more than make orders at once, many times over, so that
-	// waiting and refusing decide what is left for orders.
+	// crush is openLanes for the overload. It is many times the number of orders that can be made at once, so
+	// that waiting and rejecting decide how much throughput is left for orders.
 	crush = 40 * peakConns
 )
 
-// offered measures throughput and latency against arrivals that do not wait for answers, and the
-// throughput left when ten times as many arrive as can be served. Latency counts from when a buyer
-// was due, so a queue in front of the program is part of it. The bare route is offered the same
-// share of its own peak, where there is a target.
+// offered measures throughput and latency against arrivals that do not wait for answers. It also measures the
+// throughput that is left when the arrivals are ten times the peak. Latency counts from the time when a buyer
+// was due, so a queue in front of the program is part of the latency. At the shares that have a target, the
+// baseline route gets the same share of its own peak.
 func (b *bench) offered(ctx context.Context) error {
 	load, overload := b.wanted("offered load"), b.wanted("overload")
 	if !load && !overload {
@@ -57,7 +57,7 @@ func (b *bench) offered(ctx context.Context) error {
 	return err
 }
 
-// peak returns the path's median, measured again if it is missing.
+// peak returns the median of the path. If the report does not have it, peak measures the path.
 func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	if f, known := b.report.called(p.name); known {
 		return f, nil
@@ -69,7 +69,7 @@ func (b *bench) peak(ctx context.Context, p path) (figures, error) {
 	return all[0], nil
 }
 
-// ofPeak offers a path shares of its peak, each for so many seconds.
+// ofPeak offers the given shares of its peak to a path, each share for the given number of seconds.
 func (b *bench) ofPeak(ctx context.Context, p path, peak figures, lanes int, seconds float64, shares ...float64) (rows []Row, err error) {
 	for _, share := range shares {
 		row, err := b.arrivals(ctx, p, share*peak[rate], seconds, lanes)
@@ -85,7 +85,7 @@ func (b *bench) ofPeak(ctx context.Context, p path, peak figures, lanes int, sec
 	return rows, nil
 }
 
-// arrivals offers perSecond buyers a second for so many seconds.
+// arrivals offers perSecond buyers per second for the given number of seconds.
 func (b *bench) arrivals(ctx context.Context, p path, perSecond, seconds float64, lanes int) (Row, error) {
 	taps := max(1, int(perSecond*seconds))
 	all, err := b.inRounds(ctx, []string{fmt.Sprintf("%s, %.0f/s offered", p.name, perSecond)}, func(int) (taken, error) {
