@@ -11,8 +11,8 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// clockFaults set the time of day of an instance's machine: it must not be ready, and what
-// it does nevertheless must not come too early. Redis and the database are right.
+// clockFaults set the clock of one instance's machine wrong. The instance must report that it is not ready, and
+// work that it still does must not happen too early. The clocks of Redis and the database are right.
 func clockFaults() []Fault {
 	return []Fault{
 		{Name: "clock:seconds-apart", kind: expiring, harm: clockApart(6*time.Second, time.Minute)},
@@ -20,7 +20,7 @@ func clockFaults() []Fault {
 	}
 }
 
-// toNotice is how long an instance may take to notice that its clock was set.
+// toNotice is how long an instance may take to detect that its clock was set.
 const toNotice = 10 * time.Second
 
 func clockApart(least, most time.Duration) func(ctx context.Context, r *round) (bool, error) {
@@ -37,9 +37,9 @@ func clockApart(least, most time.Duration) func(ctx context.Context, r *round) (
 		if said := i.readiness(ctx, http.StatusServiceUnavailable); !strings.Contains(said, "clocks are apart") {
 			r.rec.problem("the clock of %s is %s ahead, and its readiness is %s", i.name, by, said)
 		}
-		// It is still asked: a load balancer takes its time.
+		// Buyers still call the instance: a load balancer takes some time to react.
 		<-r.done
-		_ = sleep(ctx, 4*workEvery) // it expires orders, too
+		_ = sleep(ctx, 4*workEvery) // the instance also expires orders
 		if err := i.setClock(ctx, 0); err != nil {
 			return false, err
 		}
@@ -55,7 +55,8 @@ func (i *instance) setClock(ctx context.Context, by time.Duration) error {
 	return err
 }
 
-// readiness waits for an answer of the status, and gives the last one.
+// readiness waits until the instance answers with the status want, for toNotice at most, and returns the last
+// answer.
 func (i *instance) readiness(ctx context.Context, want int) (said string) {
 	for until := time.Now().Add(toNotice); time.Now().Before(until) && sleep(ctx, 20*time.Millisecond); {
 		status, text, err := servers.Ask(ctx, admins, http.MethodGet, i.now().Admin+"/readyz", "", "")
@@ -70,12 +71,13 @@ func (i *instance) readiness(ctx context.Context, want int) (said string) {
 	return said
 }
 
-// untimely are the refusals of a request that comes at the wrong time, or with a token of another.
+// untimely are the error codes of a request that comes at the wrong time, or with a token of another time.
 var untimely = []string{"unauthenticated", "not_started", "ended"}
 
-// checkTimes holds the times until which orders may be paid against the crowd's clock, and
-// that no request was given up or came at a wrong time although nothing but a clock was wrong. A busy
-// machine is as wrong as a clock: a request whose answer was late may have been given up.
+// checkTimes compares the time until which each order may be paid with the clock of the workload. If a clock is
+// the only fault, it also reports requests that were given up or rejected as untimely. A busy machine has the
+// same effect as a wrong clock, so checkTimes excuses a request whose answer was late: the server may have
+// given up the request.
 func (r *round) checkTimes() {
 	if r.env.kind != expiring {
 		return
@@ -97,7 +99,7 @@ func (r *round) checkTimes() {
 		}
 	}
 	if queues(r.env.mode) {
-		return // where what waits for too long is void
+		return // a request that waits too long in a queue becomes void
 	}
 	for _, w := range r.wishes {
 		if w.gone && !w.late {

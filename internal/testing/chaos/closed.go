@@ -13,27 +13,27 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// closedShards notes for how long each shard refused its buyers because of a store, from the first refusal to the next
-// buyer of it who was answered otherwise.
+// closedShards measures for how long each shard rejects its buyers because of a store. The time starts with the
+// first rejection. It ends with the next buyer of the shard who gets another answer.
 type closedShards struct {
 	mu      sync.Mutex
-	since   [shards]time.Time // of the first refusal; zero while the shard answers
+	since   [shards]time.Time // of the first rejection; zero while the shard answers
 	longest [shards]time.Duration
 	refused [shards]int
-	told    [shards]string        // the detail of the first refusal
-	bounds  map[int]time.Duration // of the shards that are asked about
+	told    [shards]string        // the detail of the first rejection
+	bounds  map[int]time.Duration // for the shards that are checked
 	late    time.Duration         // how late the machine was at most
 
-	// overtaken: requests of one user do not exclude each other, and the fence refuses one that another one has
-	// overtaken as if a store were away.
+	// overtaken means that requests of one user do not exclude each other. The fence may then reject a request
+	// that another request has overtaken, with the answer for an unavailable store.
 	overtaken bool
 }
 
 const plainEvery = 20 * time.Millisecond
 
-// watchMachine notes how late the machine is until the function returned is called: how long after it was due a
-// plain command has its answer of every master that answers. Moves and calls take as much longer, and so may a
-// shard be closed, on a machine with more to do than it can.
+// watchMachine measures how late the machine is, until the caller calls end. The lateness of one PING is the
+// time from its due time to the answer of the last master. A PING that fails does not count. On an overloaded
+// machine, moves and calls take longer by the lateness, and a shard may be closed for longer by the lateness.
 func (c *closedShards) watchMachine(ctx context.Context, nodes *redis.ClusterClient) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -50,7 +50,7 @@ func (c *closedShards) watchMachine(ctx context.Context, nodes *redis.ClusterCli
 	return func() { cancel(); running.Wait() }
 }
 
-// within says for how long shards may be closed; 0: not one buyer may be refused, but by the fence.
+// within sets for how long shards may be closed. With 0, a shard may reject no buyer, except by the fence.
 func (c *closedShards) within(most time.Duration, which ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *closedShards) within(most time.Duration, which ...int) {
 	}
 }
 
-// answered notes an answer to a buyer.
+// answered records an answer to a buyer.
 func (c *closedShards) answered(user int64, a answer) {
 	shard := coupon.Home(user, shards)
 	c.mu.Lock()
@@ -85,7 +85,7 @@ func (c *closedShards) answered(user int64, a answer) {
 	}
 }
 
-// problems are the shards that were closed for too long.
+// problems returns a message for each shard that was closed for too long.
 func (c *closedShards) problems() (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package chaos runs a fleet of real processes on private real servers, sends a crowd
-// to it, breaks something, and holds what the buyers were told against what is there
-// when everything has come to rest.
+// Package chaos runs real instances on private real servers, sends buyers to them and injects a fault. When
+// everything is at rest, it compares the answers that the buyers got with the data in the stores.
 //
 //	environment: MariaDB, Redis (one, a Cluster, or behind a fault proxy with a replica), 2 × seckill serve
 //	 │
@@ -9,29 +8,28 @@
 //	       ─▶ every acknowledged order read back, and asked for again with its key
 //	       ─▶ late buyers take what is left ─▶ Result
 //
-// A fault is one fault: at a point of the order path (kill -9, SIGSTOP for longer than
-// the lease, a lost reply; see package faults), or of a component. The crowd keeps a
-// record of its own and the stores are read beside the program, so that the program is
-// not its own judge; its audit must agree.
+// A round has one fault: at a point of the order path, or of a component. A fault at a point is kill -9,
+// SIGSTOP for longer than the lease, or a lost reply; see package faults. The workload keeps its own record,
+// and the checker reads the stores directly, so that the program is not its own judge. The audit of the program
+// must agree.
 //
-// In some rounds a round trip to the stores takes 2 ms (distance.go). In others many small coupons are on sale at the
-// same time (many.go). Each has its own buyers. In a third of the rounds buyers repeat each refused key (keys.go).
+// In some rounds a round trip to the stores takes 2 ms (distance.go). In others many small coupons are on sale
+// at the same time (many.go), and each coupon has its own buyers. In a third of the rounds, buyers repeat each
+// rejected key (keys.go).
 //
-// The fleet has the rights at its stores that it is told to need, and no others. A database
-// that is set back takes with it what was acknowledged since its copy was made (history.go):
-// the checker reads from the copy which orders those are not.
+// The instances have exactly the rights at the stores that the program lists as necessary. If the database is
+// rolled back to a copy, it loses the orders acknowledged after the copy was made (history.go). The checker
+// reads from the copy which orders are left.
 //
-// The same seed plans the same round: the buyers, the limit, the point's pass. What the
-// processes and the network do in it is not repeated. And a round that finds nothing
-// proves nothing by itself: the harness is trusted because it has been seen to catch
-// bugs that were planted.
+// The same seed plans the same round: the buyers, the limit, the point's pass. The seed does not repeat the
+// behavior of the processes and the network. A round that finds nothing proves nothing by itself. The harness
+// is trusted because it catches planted bugs.
 //
-// To hold it against a planted bug, name one of its faults as a test:
+// To run the harness against a planted bug, name one of its faults as a test:
 //
 //	Killed by: ./internal/testing/chaos -run TestEveryCell/commit.before:lose
 //
-// The test builds the program with the flags in GOFLAGS, which is where the mutant is
-// handed on; by hand:
+// The test builds the program with the flags in GOFLAGS, and GOFLAGS also passes the mutant on. By hand:
 //
 //	GOFLAGS=-overlay=/tmp/overlay.json go test ./internal/testing/chaos -run TestEveryCell/commit.before:lose
 package chaos

@@ -20,36 +20,36 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// floods are the ways of a crowd that means no good. Its attackers come beside the honest buyers, each
-// again and again.
+// floods are the kinds of hostile clients. Attackers run with the honest buyers, and each attacker repeats its
+// attack.
 var floods = []floodKind{
 	{"slow-bodies", lowestPriority, slowBody},
 	{"streams", lowestPriority, takeStream},
-	{"random-ids", 0, lookAtNothing}, // at the lowest priority it would not come to its rate
+	{"random-ids", 0, lookAtNothing}, // at the lowest priority it would not reach its rate
 	{"connections", lowestPriority, holdSilently},
 }
 
 type floodKind struct {
 	name string
-	// nice is the process's: attackers have machines of their own, and here they run on the cores of the
-	// buyers and of the fleet.
+	// nice is the nice value of the flood's process. Real attackers have their own machines, but here they
+	// share the cores with the buyers and the instances.
 	nice   int
 	attack func(ctx context.Context, a attacker)
 }
 
 const lowestPriority = 19
 
-// flood is what a flood is to do.
+// flood is the description of a flood, which its process reads.
 type flood struct {
 	Name      string        `json:"name"`
 	Attackers int           `json:"attackers"` // at once
 	Hosts     []string      `json:"hosts"`     // of the instances
 	Coupon    string        `json:"coupon"`
 	Tokens    []string      `json:"tokens"`  // of accounts
-	Pace      time.Duration `json:"pace_ns"` // of an attacker, between two looks at nothing
+	Pace      time.Duration `json:"pace_ns"` // of an attacker, between two lookups
 }
 
-// attacker is one of a flood: it has one connection at a time.
+// attacker is one client of a flood. It has one connection at a time.
 type attacker struct {
 	*flood
 	n    int
@@ -61,12 +61,12 @@ const (
 	floodAccounts = 80
 	firstAccount  = 5_000_000_000
 	toldEvery     = 10 * time.Millisecond
-	comesLater    = 3 * time.Second // as the longest Retry-After of what is full
+	comesLater    = 3 * time.Second // the longest Retry-After of a full instance
 )
 
-// Flood is the process of a flood. It reads from in what it is to do, as startFlood writes it, and goes on
-// until in ends; what is no flood is an error. It writes how many connections or looks its attackers have
-// got, a line each time.
+// Flood runs a flood in this process. It reads the description of the flood from in, as startFlood writes it,
+// and continues until in ends. It returns an error if the description is not valid. It writes the number of
+// connections or lookups of its attackers to out at an interval, one number per line.
 func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
 	from := json.NewDecoder(in)
 	var f flood
@@ -100,16 +100,16 @@ func Flood(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err //nolint:wrapcheck // the pipe's
 }
 
-// floodProcess is a flood that runs.
+// floodProcess is a running flood.
 type floodProcess struct {
-	reached atomic.Int64 // connections or looks that it got
+	reached atomic.Int64 // its connections or lookups
 	in      *io.PipeWriter
 	gone    <-chan struct{}
 	cmd     *exec.Cmd
 	said    bytes.Buffer // its errors
 }
 
-// startFlood starts a flood in a process of its own.
+// startFlood starts a flood in a separate process.
 func (r *round) startFlood(kind floodKind, pace time.Duration) (*floodProcess, error) {
 	f := flood{Name: kind.name, Attackers: r.attackers, Coupon: r.coupon, Pace: pace}
 	for _, i := range r.env.fleet {
@@ -132,7 +132,7 @@ func (r *round) startFlood(kind floodKind, pace time.Duration) (*floodProcess, e
 	return p, nil
 }
 
-// Write takes what the process writes: the largest number counts.
+// Write implements io.Writer for the output of the process. The largest number counts.
 func (p *floodProcess) Write(text []byte) (int, error) {
 	for line := range strings.FieldsSeq(string(text)) { // the last may be the beginning of one
 		if n, err := strconv.ParseInt(line, 10, 64); err == nil {
@@ -142,7 +142,7 @@ func (p *floodProcess) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// end ends the flood and waits for it. It may be called again.
+// end ends the flood and waits for its process. It may be called again.
 func (p *floodProcess) end() error {
 	_ = p.in.Close() // it has no error
 	<-p.gone
@@ -152,8 +152,8 @@ func (p *floodProcess) end() error {
 	return nil
 }
 
-// open connects from an address that few attackers share, and writes what is given. It waits for a
-// moment if there is no way in.
+// open connects from an address that few attackers share, and writes text. If the connection fails, open waits
+// for a moment and returns nil.
 func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed func()) {
 	const perAddress, hosts = 20, 250
 	block := a.n / perAddress
@@ -170,7 +170,7 @@ func (a attacker) open(ctx context.Context, text string) (conn net.Conn, closed 
 	return conn, func() { stop(); _ = conn.Close() }
 }
 
-// slowBody begins a purchase of one of a few accounts, and sends half of its body.
+// slowBody begins a purchase of one of a few accounts, and sends half of the request body.
 func slowBody(ctx context.Context, a attacker) {
 	conn, closed := a.open(ctx, "POST /api/v1/coupons/"+a.Coupon+"/orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
 		"Authorization: Bearer "+a.Tokens[a.n%len(a.Tokens)]+"\r\nContent-Length: 2\r\n\r\n{")
@@ -180,7 +180,7 @@ func slowBody(ctx context.Context, a attacker) {
 	}
 }
 
-// takeStream takes an event stream, and keeps it.
+// takeStream opens an event stream, and keeps it.
 func takeStream(ctx context.Context, a attacker) {
 	conn, closed := a.open(ctx, "GET /api/v1/coupons/"+a.Coupon+"/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	if conn == nil {
@@ -196,7 +196,7 @@ func takeStream(ctx context.Context, a attacker) {
 	listen(conn)
 }
 
-// listen reads what comes until the connection ends. Attackers are many, and their buffers small.
+// listen reads until the connection ends. The attackers are many, so their buffers are small.
 func listen(conn net.Conn) {
 	var b [256]byte
 	for {
@@ -206,7 +206,7 @@ func listen(conn net.Conn) {
 	}
 }
 
-// lookAtNothing asks for coupons that there are not, at its pace.
+// lookAtNothing requests coupons that do not exist, at the attacker's pace.
 func lookAtNothing(ctx context.Context, a attacker) {
 	conn, closed := a.open(ctx, "")
 	if conn == nil {
@@ -226,8 +226,8 @@ func lookAtNothing(ctx context.Context, a attacker) {
 	}
 }
 
-// readAnswer reads an answer with a length, and reports whether there was one. What an attacker does is taken
-// from the cores of the sale that is measured, so that it does no more than it must.
+// readAnswer reads an answer with a length, and reports whether there was one. The work of attackers takes CPU
+// from the sale that is measured, so that readAnswer does as little as possible.
 func readAnswer(from *bufio.Reader) bool {
 	const length = "content-length: "
 	size := -1
@@ -247,7 +247,7 @@ func readAnswer(from *bufio.Reader) bool {
 	}
 }
 
-// holdSilently connects and says nothing.
+// holdSilently connects and sends nothing.
 func holdSilently(ctx context.Context, a attacker) {
 	if conn, closed := a.open(ctx, ""); conn != nil {
 		listen(conn)

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// history is that the database was set back: what was committed since its copy was made is
-// lost with it, and no program can know of that. What the copy has is not.
+// history records that the database was rolled back to a copy. Commits after the copy was made are lost with
+// it, and no program can know of them. Orders in the copy are not lost.
 type history struct {
-	at     time.Time // what was asked for later was asked of the database as it is now
+	at     time.Time // requests after this time reach the database as it is now
 	orders map[int64]row
 }
 
-// after reports whether the database was set back after that time.
+// after reports whether the database was rolled back after t.
 func (h *history) after(t time.Time) bool { return h != nil && t.Before(h.at) }
 
-// undone reports whether an order was lost with the database: it was told before, and the
-// copy does not have it.
+// undone reports whether the rollback of the database lost an order: the order was acknowledged before the
+// rollback, and the copy does not have it.
 func (r *record) undone(o *acknowledged) bool {
 	if o == nil || !r.history.after(o.asked) {
 		return false
@@ -26,8 +26,8 @@ func (r *record) undone(o *acknowledged) bool {
 	return !is || kept.user != o.wish.user
 }
 
-// allows reports whether the order may be in this state now. What its owner made of it may
-// have been lost with the database.
+// allows reports whether the order may be in this state now. The rollback may have lost the payment or
+// cancellation of its owner.
 func (r *record) allows(o *acknowledged, status string, now time.Time) bool {
 	if o.sure && r.history.after(o.followed) && r.history.orders[o.id].status != o.want {
 		asked := *o
@@ -44,23 +44,23 @@ func (r *record) setBack(h *history) {
 	r.history = h
 }
 
-// wasSetBack reports whether the database was set back.
+// wasSetBack reports whether the database was rolled back.
 func (r *record) wasSetBack() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.history != nil
 }
 
-// lostWithTheDatabase reports whether the order may be gone.
+// lostWithTheDatabase reports whether the rollback may have lost the order.
 func (r *record) lostWithTheDatabase(o *acknowledged) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.undone(o)
 }
 
-// replaced reports whether the order was lost with the database, and is the other one now: its
-// buyer has asked again with the same key. What is known of a queued order outside of the
-// database leads to its request, and so to that one.
+// replaced reports whether the rollback lost the order and the order other has replaced it. The buyer has then
+// sent a request with the same key again. The data about a queued order outside of the database lead to its
+// request, and so to the replacement.
 func (r *record) replaced(o *acknowledged, other string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// historyFaults are databases of another past than Redis: the fleet's own, set back to a copy
-// or replaced by one, and those of other deployments, which want the same Redis.
+// historyFaults are databases with another past than Redis. They are the instances' own database, rolled back
+// to a copy or replaced by a copy, and databases of other deployments that use the same Redis.
 func historyFaults() []Fault {
 	return []Fault{
 		{Name: "database:set-back", kind: plain, harm: databaseSetBack},
@@ -26,8 +26,8 @@ func historyFaults() []Fault {
 	}
 }
 
-// databaseSetBack puts a copy of the database, made earlier in the round, in its place: what
-// was sold in between is lost with it, and Redis knows of it.
+// databaseSetBack replaces the database with a copy from earlier in the round. The orders in between are lost
+// with the database, but Redis has them.
 func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 	copied, err := r.copyDatabase(ctx)
 	if err != nil {
@@ -44,8 +44,7 @@ func databaseSetBack(ctx context.Context, r *round) (bool, error) {
 	return true, r.env.MariaDB.SetBack(ctx, copied)
 }
 
-// databasePromoted kills the database and leads the fleet to another server, which lacks what
-// was written last.
+// databasePromoted kills the database and leads the instances to another server, which lacks the last writes.
 func databasePromoted(ctx context.Context, r *round) (bool, error) {
 	copied, err := r.copyDatabase(ctx)
 	if err != nil {
@@ -71,9 +70,9 @@ func databasePromoted(ctx context.Context, r *round) (bool, error) {
 	return true, b.toDB.Point(promoted.Addr())
 }
 
-// copyDatabase copies the database while the crowd comes, and returns when more was sold and
-// the fleet has noted a heartbeat since. One that comes back without a heartbeat between, within
-// a second, no instance could tell from one that was only restarted.
+// copyDatabase copies the database during the workload. It returns when more units are sold and the instances
+// have written a heartbeat since. The heartbeat matters: if the database comes back within a second without a
+// heartbeat in between, no instance could distinguish the copy from a restarted database.
 func (r *round) copyDatabase(ctx context.Context) (dir string, err error) {
 	at := 10 + r.rng.IntN(40)
 	r.onTheWay(ctx, at)
@@ -94,7 +93,7 @@ func (r *round) copyDatabase(ctx context.Context) (dir string, err error) {
 	return "", ctx.Err()
 }
 
-// mark is that of the last heartbeat which Redis knows of.
+// mark returns the mark of the last heartbeat in Redis.
 func (b *environment) mark(ctx context.Context) (int64, error) {
 	mark, err := b.rdb.HGet(ctx, "seckill:{fleet}:owner", "mark").Int64()
 	if err != nil {
@@ -124,7 +123,7 @@ func (r *round) ordersIn(ctx context.Context, copied string) (_ map[int64]row, e
 	return kept.orders, kept.readOrders(ctx, tx, r.coupon)
 }
 
-// another lets a deployment with a database of its own come to the Redis of the fleet.
+// another starts a deployment with a separate database on the Redis of the instances.
 func another(ctx context.Context, r *round) (bool, error) {
 	dbase, err := r.env.MariaDB.CreateDatabase(ctx)
 	if err != nil {
@@ -142,8 +141,8 @@ func another(ctx context.Context, r *round) (bool, error) {
 	return true, ctx.Err()
 }
 
-// cloned lets a copy of the fleet's database, on a server of its own, come to the same Redis:
-// as another fleet, and as a repair that goes by it.
+// cloned runs a copy of the database on another server with the same Redis. It starts a second deployment on
+// the copy, and a repair that reads the copy.
 func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(40))
 	dir := r.env.Folder("copy")
@@ -168,7 +167,7 @@ func cloned(ctx context.Context, r *round) (_ bool, err error) {
 	return true, ctx.Err()
 }
 
-// refused starts an instance of another deployment, which must not serve, and say why.
+// refused starts an instance of another deployment. The instance must not serve, and must log the reason.
 func (r *round) refused(ctx context.Context, env []string) {
 	i := &instance{name: "another deployment", program: r.env.program, env: env, dir: r.env.Dir}
 	err := i.start(ctx)
@@ -183,7 +182,7 @@ func (r *round) refused(ctx context.Context, env []string) {
 	}
 }
 
-// withDatabase is the environment of a program whose database is another one.
+// withDatabase returns the environment of a program that uses another database.
 func withDatabase(env []string, dsn string) ([]string, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {

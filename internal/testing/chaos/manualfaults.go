@@ -23,10 +23,10 @@ func manualFaults() []Fault {
 	}
 }
 
-// reached is the least time for which an instance is stopped, so that whileStopped sees it.
+// reached is the least time for which an instance is stopped, so that whileStopped detects the stop.
 const reached = 400 * time.Millisecond
 
-// whileStopped runs do while an instance is stopped, and returns when it continues.
+// whileStopped runs do while an instance is stopped, and returns when the instance continues.
 func whileStopped(ctx context.Context, r *round, do func() error) (bool, error) {
 	for r.supervisor.down.Load() == 0 {
 		if r.through() && r.supervisor.incidents.Load() == 0 || !sleep(ctx, time.Millisecond) {
@@ -53,8 +53,8 @@ const (
 	intruderLease = 8 * time.Second
 )
 
-// passedOn takes the locks of a stopped instance as soon as their leases have ended. When it
-// continues, it must not release what is no longer its own.
+// passedOn takes the locks of a stopped instance as soon as their leases have ended. When the instance
+// continues, it must not release locks that it has lost.
 func passedOn(ctx context.Context, r *round) (bool, error) {
 	taken := map[string]bool{}
 	rdb := r.env.rdb
@@ -78,7 +78,7 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 	if !struck {
 		return false, err
 	}
-	_ = sleep(ctx, briefly/2) // what was under way has arrived
+	_ = sleep(ctx, briefly/2) // calls under way have arrived
 	for key, ours := range taken {
 		if !ours { // it never became free
 			continue
@@ -95,9 +95,9 @@ func passedOn(ctx context.Context, r *round) (bool, error) {
 	return true, nil
 }
 
-// flushedUnderAHold lets Redis lose its data while an instance that has just reserved is stopped.
-// The instance continues when the other one has loaded the stock again, and has the rest of its
-// time to commit what it no longer holds.
+// flushedUnderAHold deletes all data of Redis while an instance that has just reserved is stopped. The instance
+// continues when the other instance has loaded the stock again. It then has the rest of its time to commit an
+// order whose hold is gone.
 func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	return whileStopped(ctx, r, func() error {
 		before, err := r.env.readState(ctx, r.coupon)
@@ -116,8 +116,8 @@ func flushedUnderAHold(ctx context.Context, r *round) (bool, error) {
 	})
 }
 
-// countedTooHigh lets the shards admit twice as many as there are: the database has the last word.
-// After the workload it takes away what it has added, wherever that is.
+// countedTooHigh lets the shards admit twice the buyers that there are units for: the database decides. After
+// the workload, countedTooHigh removes the added units from the shards, wherever they are.
 func countedTooHigh(ctx context.Context, r *round) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	var counters []string

@@ -9,9 +9,9 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// moveFaults are what operators do to a Cluster, and what becomes of it when they are interrupted:
-// slots go from master to master while the crowd buys from the shards in them. There are units for
-// all, so that no buyer asks another shard than his own.
+// moveFaults are the operations of operators on a Cluster, and their interruptions. Slots move from master to
+// master while buyers buy from the shards in them. There are units for all buyers, so that each buyer needs
+// only the home shard.
 func moveFaults() []Fault {
 	all := []Fault{
 		{Name: "cluster:slots-moved", harm: slotsMoved, whole: true},
@@ -29,22 +29,23 @@ func moveFaults() []Fault {
 }
 
 const (
-	moveLasts = 40 * time.Second // at most: what is left of the crowd comes at once when the slots are where they go
-	// closedWithin is how long a shard may refuse its buyers for a slot that is moved.
+	moveLasts = 40 * time.Second // at most: when the slots are in place, the remaining buyers come at once
+	// closedWithin is how long a shard may reject its buyers while its slot moves.
 	closedWithin = time.Second
-	// beforeSlots is how long a new master must be up before it gets slots, and beforeStop how long one that has
-	// none any more must stay: docs/MAINTENANCE.md has both times.
+	// beforeSlots is how long a new master must be up before it gets slots. beforeStop is how long a master
+	// must stay after it has lost its last slot. docs/MAINTENANCE.md has both times.
 	beforeSlots = 10 * time.Second
 	beforeStop  = 3 * time.Second
 )
 
-// move is a slot of a shard on its way.
+// move is the slot of a shard that moves to another master.
 type move struct {
 	slot     int64
 	from, to *servers.Redis
 }
 
-// begin opens the slot of a shard, to any other master, and moves some of its keys, each alone.
+// begin opens the slot of a shard for a move to any other master. It then moves some of the shard's keys
+// individually, up to the number in most.
 func (r *round) begin(ctx context.Context, shard, most int) (m move, err error) {
 	c := r.env.nodes
 	if m.from, m.slot, err = c.Owner(ctx, "seckill:{"+r.coupon+":"+strconv.Itoa(shard)+"}:stock"); err != nil {
@@ -92,7 +93,7 @@ func slotsMoved(ctx context.Context, r *round) (bool, error) {
 // openFor is how long a slot is left open.
 const openFor = 5 * time.Second
 
-// slotOpen leaves a slot open of which no key is moved: no buyer may notice.
+// slotOpen leaves a slot open and moves none of its keys. No buyer may notice.
 func slotOpen(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(0, 0, 1, 2, 3)
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
@@ -104,11 +105,11 @@ func slotOpen(ctx context.Context, r *round) (bool, error) {
 	return true, m.end(ctx, r.env.nodes)
 }
 
-// halfMoved is a mover that has died between two keys of a shard. That is closed until another one goes on, and
-// no other.
+// halfMoved simulates a mover that has died between two keys of a shard. The half-migrated shard is closed
+// until another mover continues. No other shard may close.
 func halfMoved(ctx context.Context, r *round) (bool, error) {
 	shard := r.rng.IntN(shards)
-	const left = 3 * time.Second // for longer than calls wait for it
+	const left = 3 * time.Second // longer than calls wait for the slot
 	r.closed.within(0, 0, 1, 2, 3)
 	r.closed.within(left+closedWithin, shard)
 	r.onTheWay(ctx, 10+r.rng.IntN(20))
@@ -120,8 +121,8 @@ func halfMoved(ctx context.Context, r *round) (bool, error) {
 	return true, m.end(ctx, r.env.nodes)
 }
 
-// failoverWhileMoving kills a master for good while a slot is half moved: the one that it is moved from, the one that
-// it is moved to, or another one.
+// failoverWhileMoving kills a master permanently while a slot is half-migrated: the source, the target or
+// another master.
 func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
 	b := r.env
 	b.spent = true
@@ -141,7 +142,7 @@ func failoverWhileMoving(ctx context.Context, r *round) (bool, error) {
 	if err := b.nodes.AwaitTakeover(ctx, dead, m.to); err != nil {
 		return false, err
 	}
-	switch dead { // the slot stays where it is served, with what is left of it
+	switch dead { // the slot stays at the master that serves it, with its remaining keys
 	case m.from:
 		if err := b.nodes.Stabilize(ctx, m.slot, m.to); err != nil {
 			return true, err
@@ -163,7 +164,7 @@ func addMaster(ctx context.Context, r *round) error {
 	return ctx.Err()
 }
 
-// masterAdded has redis-cli give the new master its part of all slots.
+// masterAdded uses redis-cli to give the new master its part of all slots.
 func masterAdded(ctx context.Context, r *round) (bool, error) {
 	r.closed.within(closedWithin, 0, 1, 2, 3)
 	r.onTheWay(ctx, 5)
@@ -177,7 +178,7 @@ func masterAdded(ctx context.Context, r *round) (bool, error) {
 	return true, err
 }
 
-// masterTakenAway has redis-cli take all slots from a master, and stops it.
+// masterTakenAway uses redis-cli to take all slots from a master, and stops the master.
 func masterTakenAway(ctx context.Context, r *round) (bool, error) {
 	r.env.spent = true
 	r.closed.within(closedWithin, 0, 1, 2, 3)
@@ -194,10 +195,10 @@ func masterTakenAway(ctx context.Context, r *round) (bool, error) {
 	return true, leaving.Kill()
 }
 
-// moverKilled kills redis-cli while it gives a new master its slots. An operator has what it left mended, and the rest
-// moved.
+// moverKilled kills redis-cli while it gives slots to a new master. It then repairs the half-migrated slots, as
+// an operator does, and moves the rest.
 func moverKilled(ctx context.Context, r *round) (bool, error) {
-	r.closed.within(openFor, 0, 1, 2, 3) // until it is mended
+	r.closed.within(openFor, 0, 1, 2, 3) // until the repair
 	r.onTheWay(ctx, 5)
 	within, cancel := context.WithTimeout(ctx, 300*time.Millisecond+time.Duration(r.rng.Int64N(int64(2*time.Second))))
 	err := r.env.nodes.Rebalance(within)

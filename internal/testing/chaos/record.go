@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// purchase is one request of one buyer, under one key, however often it is sent.
+// purchase is one request of one buyer, under one key. The buyer may send it more than once.
 type purchase struct {
 	user  int64
 	key   string
@@ -16,33 +16,33 @@ type purchase struct {
 	taps  int // how many times the buyer taps at once
 	lot   int // 0 to 99: whether the order will be paid, cancelled or left
 	ids   []int64
-	gone  bool      // it was answered that this request will never be an order
-	since time.Time // when that was asked
-	late  bool      // an answer took as long as a commit may: its order may have been given up for that
-	place string    // of a 202 that is not ended
-	lost  bool      // its place was not found: the server has lost the request with Redis
-	told  time.Time // when that was answered
+	gone  bool      // a server answered that this request will never be an order
+	since time.Time // when the request for this answer began
+	late  bool      // an answer took as long as a commit may: the server may have given up the order
+	place string    // the location of a 202 that has not ended
+	lost  bool      // a server did not find its place: the request is lost with the data of Redis
+	told  time.Time // when the 202 was answered
 
 	sent, inFlight int       // requests with the key, in all and those without an answer at this moment
-	unsure         bool      // an answer was no refusal: an attempt may go on after it
-	refused        time.Time // when the key was last refused, if all of its requests had been refused
+	unsure         bool      // an answer was not a rejection: an attempt may go on after it
+	refused        time.Time // when the key was last rejected, if all of its requests had been rejected
 	refusedAs      string
 
 	permits sync.Mutex
 	permit  string // the purchase token, where one is needed
 }
 
-// acknowledged is an order that was acknowledged: it must be there for ever.
+// acknowledged is an order that a server acknowledged. The order must exist forever.
 type acknowledged struct {
 	id      int64
 	wish    *purchase
-	want    string // what its owner made of it: "", "paid" or "cancelled"
-	sure    bool   // and was told that it happened
-	refused bool   // or was told that it cannot
+	want    string // what its owner requested: "", "paid" or "cancelled"
+	sure    bool   // a server confirmed it
+	refused bool   // a server answered that it is not possible
 	expires time.Time
 
 	first           time.Time // when it was acknowledged
-	asked, followed time.Time // when the last request began that was answered with it, and the one that made it sure
+	asked, followed time.Time // when the last request that was answered with it began, and the one that made it sure
 }
 
 // allows reports whether the order may be in this state now.
@@ -59,12 +59,12 @@ func (o *acknowledged) allows(status string, now time.Time) bool {
 	return status == o.want && !o.refused
 }
 
-// record is what the buyers were told. It relies on nothing else.
+// record holds the answers to the buyers. It relies on no other source.
 type record struct {
 	mu       sync.Mutex
 	asked    int // taps
 	repeats  int // requests sent again
-	repeated int // requests that repeated a refused key
+	repeated int // requests that repeated a rejected key
 	lost     int // requests without an answer
 	doubts   int // answers 202
 	refused  map[string]int
@@ -72,7 +72,7 @@ type record struct {
 	byOrder  map[int64]*acknowledged
 	first    time.Time // when the first order was acknowledged after the last fault
 	healed   time.Time
-	history  *history // nil unless the database was set back
+	history  *history // nil unless the database was rolled back
 	skewed   bool     // an instance may have a wrong clock
 	slowest  time.Duration
 	span     span
@@ -97,7 +97,8 @@ func (r *record) problemLocked(format string, args ...any) {
 	}
 }
 
-// acknowledge records an order that was asked for at that time, and returns it if it is new.
+// acknowledge records an order from the answer to a request that began at the time asked. It returns the order
+// if it is new, and nil otherwise.
 func (r *record) acknowledge(w *purchase, id int64, expires, asked time.Time) *acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,14 +142,15 @@ func (r *record) refuse(code string) {
 	r.refused[code]++
 }
 
-// placeOf returns where the order of a wish is asked for that was answered 202; "" if it has ended.
+// placeOf returns the location at which to ask for the order of a purchase request that was answered 202. It
+// returns "" if the request has ended.
 func (r *record) placeOf(w *purchase) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return w.place
 }
 
-// notDrawn records that a wish has ended without an order.
+// notDrawn records that a purchase request has ended without an order.
 func (r *record) notDrawn(w *purchase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +164,8 @@ func (r *record) count(n *int) {
 	*n++
 }
 
-// took records how long an answer to the wish took, to a tap's first request or to a later one.
+// took records how long an answer to the purchase request took: to the first request of a tap, or to a later
+// one.
 func (r *record) took(w *purchase, d time.Duration, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +190,7 @@ func (r *record) accepted() int {
 	return len(r.byOrder)
 }
 
-// all lists what is owed, by id.
+// all returns the acknowledged orders, sorted by id.
 func (r *record) all() []*acknowledged {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// rightsFaults take a right from the user of the fleet while it is at work, and give it back:
-// that must be named in a log, cost nothing, and be over by itself.
+// rightsFaults take a right from the user of the instances while they work, and grant it again. An instance
+// must log the missing right. The fault must cost nothing, and the instances must recover by themselves.
 func rightsFaults() []Fault {
 	commands := []string{"get", "hget", "hmget", "hincrby", "hdel", "hexists", "exists", "decrby", "zadd", "zrem", "time", "evalsha"}
 	return []Fault{
 		{Name: "rights:redis-command", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
 			return without(ctx, r, commands[r.rng.IntN(len(commands))])
 		}},
-		// Which is missed when a unit has left its counter and is in no hold yet.
+		// The instance misses this right when a unit has left its counter and is in no hold yet.
 		{Name: "rights:redis-hset", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) { return without(ctx, r, "hset") }},
 		{Name: "rights:redis-info", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) { return without(ctx, r, "info") }},
 		{Name: "rights:database", kind: plain, harm: func(ctx context.Context, r *round) (bool, error) {
@@ -29,8 +29,8 @@ func rightsFaults() []Fault {
 	}
 }
 
-// without takes a command away. It may be missed in the middle of a script, when half of
-// that is done.
+// without takes away the right to a command. The right may be missing in the middle of a script, which then
+// stops half-done.
 func without(ctx context.Context, r *round, command string) (bool, error) {
 	r.onTheWay(ctx, 10+r.rng.IntN(70))
 	began := time.Now()
@@ -44,14 +44,14 @@ func without(ctx context.Context, r *round, command string) (bool, error) {
 		return false, err
 	}
 	words := []string{"'" + command + "' command", "executing the script can't run this command"}
-	if command == "info" { // the scripts ask whether they may
+	if command == "info" { // the scripts check the right themselves
 		words = []string{"INFO"}
 	}
 	r.named(ctx, began, words...)
 	return true, may("+")
 }
 
-// statements are those that an order and the background work make, by their tables.
+// statements are the statements of an order and of the background work, with their tables.
 var statements = [][2]string{
 	{"SELECT", "orders"},
 	{"INSERT", "orders"},
@@ -80,10 +80,10 @@ func withoutStatement(ctx context.Context, r *round, one [2]string) (bool, error
 	return true, do("GRANT %s ON %s TO %s")
 }
 
-// toName is how long a missing right may stay without a word in any log.
+// toName is how long a missing right may go unlogged.
 const toName = 6 * time.Second
 
-// named waits, for at least longer, until an instance has named what it may not do any more.
+// named waits until an instance has logged the right that it misses, and at least for the time longer.
 func (r *round) named(ctx context.Context, since time.Time, words ...string) {
 	for sleep(ctx, 50*time.Millisecond) {
 		told := false
@@ -100,8 +100,7 @@ func (r *round) named(ctx context.Context, since time.Time, words ...string) {
 	}
 }
 
-// complained reports whether a log has one of the words since then, in a line that is no mere
-// information.
+// complained reports whether a log has one of the words after the time since, in a line above the level INFO.
 func complained(log string, since time.Time, words []string) bool {
 	for line := range strings.Lines(log) {
 		var said struct {

@@ -12,34 +12,34 @@ import (
 	"time"
 )
 
-// workload is the buyers of one round: three times as many requests as there are units.
-// Some tap twice with the same key, some come back with another one, some pay and
-// some cancel.
+// workload holds the buyers of one round. They send three requests per unit. Some buyers tap twice with the
+// same key, some come back with another key, some pay and some cancel.
 type workload struct {
 	*client
 	rec    *record
 	coupon string
 	wishes []*purchase
-	races  bool // pay in the moment in which the order expires
+	races  bool // pay at the moment at which the order expires
 	once   bool // no buyer taps twice, comes back, pays or cancels
-	// repeats: every refused key is repeated, and the stores are asked about each key that was sent before.
+	// repeats means that buyers repeat every rejected key, and that the workload queries the stores for each
+	// key that was sent before.
 	repeats bool
 	later   sync.WaitGroup
 	closed  closedShards
 
-	turnstile chan struct{} // which buyers pass one by one; nil: there is none
+	turnstile chan struct{} // buyers pass it one by one; nil: there is none
 }
 
 const (
 	buyersAtOnce = 24
 	tapTwice     = 20 // of 100 buyers, how many tap twice
-	comeBack     = 20 // of 100 buyers, how many have a second wish
+	comeBack     = 20 // of 100 buyers, how many have a second purchase request
 	payPercent   = 12
 	cancelUpTo   = 24 // from payPercent on
-	keeps        = 99 // a lot of a buyer who keeps the order as it is
+	keeps        = 99 // the lot of a buyer who leaves the order as it is
 )
 
-// plan makes wishes with so many taps in all.
+// plan adds purchase requests with that many taps in total.
 func (c *workload) plan(rng *rand.Rand, taps int) {
 	for taps > 0 {
 		user := c.env.users.Add(1)
@@ -61,8 +61,8 @@ func (c *workload) plan(rng *rand.Rand, taps int) {
 	}
 }
 
-// run sends the purchases and returns when each has its answer, or until has passed. A lane that has
-// served a buyer makes a pause, which may be nil, and a part of one before its first.
+// run sends the purchase requests. It returns when each has its answer or the time until has passed. If pause
+// is not nil, a lane pauses after each buyer, and for a part of a pause before its first buyer.
 func (c *workload) run(ctx context.Context, wishes []*purchase, pause func(ctx context.Context, part float64), until func() time.Time) {
 	var next atomic.Int64
 	var lanes sync.WaitGroup
@@ -100,8 +100,8 @@ func (c *workload) buyer(ctx context.Context, w *purchase, until func() time.Tim
 	taps.Wait()
 }
 
-// tap asks with the wish's key until there is an answer that stands. After a lost
-// answer, or one that may be asked again, it asks another instance.
+// tap sends the purchase request until it gets a final answer. After a lost answer, or an answer that allows
+// another try, it calls another instance.
 func (c *workload) tap(ctx context.Context, w *purchase, until func() time.Time) {
 	c.rec.count(&c.rec.asked)
 	if !c.insist(ctx, w, until) {
@@ -109,7 +109,7 @@ func (c *workload) tap(ctx context.Context, w *purchase, until func() time.Time)
 	}
 }
 
-// insist is false if there was no answer that stands.
+// insist reports whether there was a final answer.
 func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Time) bool {
 	givenUp := false
 	for try := 0; ctx.Err() == nil; try++ {
@@ -130,10 +130,10 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 			return true
 		case a.status == http.StatusAccepted:
 			c.accepted(ctx, w, a)
-			return true // followed to its end when the faults are over
+			return true // the round follows it to its end when the faults are over
 		case a.status == 0:
 			c.rec.count(&c.rec.lost)
-		case a.code == "conflict" && !givenUp: // for ever: the same request is told the same
+		case a.code == "conflict" && !givenUp: // final: a repeated request gets the same answer
 			givenUp = true
 			c.rec.mu.Lock()
 			w.gone, w.since = true, a.asked
@@ -147,7 +147,7 @@ func (c *workload) insist(ctx context.Context, w *purchase, until func() time.Ti
 	return false
 }
 
-// bought takes the order of an answer 201.
+// bought records the order of an answer 201.
 func (c *workload) bought(ctx context.Context, w *purchase, a answer) {
 	if a.open() || a.order.Status == "void" {
 		c.rec.problem("user %d was answered 201, and the order is %s", w.user, a.order.Status)
@@ -155,20 +155,20 @@ func (c *workload) bought(ctx context.Context, w *purchase, a answer) {
 	c.own(ctx, w, a)
 }
 
-// accepted notes the place of an answer 202.
+// accepted records the place of an answer 202.
 func (c *workload) accepted(ctx context.Context, w *purchase, a answer) {
 	c.rec.count(&c.rec.doubts)
 	c.rec.mu.Lock()
 	w.place, w.told = a.place, time.Now()
 	c.rec.mu.Unlock()
-	if c.env.mode == Queue { // a ticket is asked after when all have theirs
+	if c.env.mode == Queue { // in a draw, the tickets are polled when all buyers have theirs
 		c.awaitQueue(ctx, w, a.place)
 	}
 }
 
-// buy asks for the wish's unit once, and for its purchase token before, where one is needed: that is asked
-// for until it is given, and then every try and every tap has the same. The answer is that to the token if
-// none was given.
+// buy sends the purchase request once. If the sale needs a purchase token and the request has none, buy asks
+// for the token first. All later tries and taps of the purchase request share the token. If no server gave a
+// token, buy returns the answer to the request for the token.
 func (c *workload) buy(ctx context.Context, w *purchase, url string) answer {
 	path := "/api/v1/coupons/" + c.coupon
 	if !c.env.tokens {
@@ -190,13 +190,12 @@ func (c *workload) buy(ctx context.Context, w *purchase, url string) answer {
 	return c.ask(ctx, url, http.MethodPost, path+"/orders", w.token, w.permit, "")
 }
 
-// queueTimeout bounds how long a buyer asks after the place in the queue, before that is left
-// to the end of the round.
+// queueTimeout bounds how long a buyer polls the place in the queue. After it, the end of the round follows the
+// request.
 const queueTimeout = 2 * time.Second
 
-// awaitQueue asks after a queued request until it has ended or the buyer has timed out.
-// Not found is left to be asked again: while Redis has lost its data, the database may
-// not have the order yet.
+// awaitQueue polls a queued request until it has ended or the buyer has timed out. It also polls again after
+// "not found": while Redis has lost its data, the database may not have the order yet.
 func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
 	for last := time.Now().Add(queueTimeout); time.Now().Before(last) && sleep(ctx, 20*time.Millisecond); {
 		a := c.ask(ctx, c.env.pick(), http.MethodGet, place, w.token, "", "")
@@ -208,7 +207,7 @@ func (c *workload) awaitQueue(ctx context.Context, w *purchase, place string) {
 	}
 }
 
-// awaitDraw asks after the tickets of the wishes, each until it has ended or until has passed.
+// awaitDraw polls the tickets of the purchase requests, each until it has ended or the time until has passed.
 func (c *workload) awaitDraw(ctx context.Context, wishes []*purchase, until func() time.Time) {
 	each(wishes, func(w *purchase) {
 		for c.rec.placeOf(w) != "" && time.Now().Before(until()) && ctx.Err() == nil {
@@ -217,7 +216,7 @@ func (c *workload) awaitDraw(ctx context.Context, wishes []*purchase, until func
 	})
 }
 
-// ended records how a request ended that was answered 202.
+// ended records the end of a request that was answered 202.
 func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	if a.order.Status == "not_drawn" {
 		c.rec.notDrawn(w)
@@ -235,7 +234,7 @@ func (c *workload) ended(ctx context.Context, w *purchase, a answer) {
 	}
 }
 
-// own takes note of an order, and does with it what this buyer does.
+// own records an order, and then pays it, cancels it or leaves it, as the buyer's lot says.
 func (c *workload) own(ctx context.Context, w *purchase, a answer) {
 	id, err := strconv.ParseInt(a.order.ID, 10, 64)
 	if err != nil || a.order.UserID != strconv.FormatInt(w.user, 10) || a.order.CouponID != c.coupon {
@@ -264,8 +263,8 @@ func (c *workload) own(ctx context.Context, w *purchase, a answer) {
 // followTries bounds how often a payment or a cancellation is sent.
 const followTries = 12
 
-// follow pays or cancels. What it wants is noted before it is sent: from then on the
-// order may be in either state.
+// follow pays or cancels an order. It records the wanted state before it sends the request, because from then
+// on the order may be in either state.
 func (c *workload) follow(ctx context.Context, o *acknowledged, want, verb string) {
 	c.rec.mu.Lock()
 	o.want = want
@@ -287,7 +286,7 @@ func (c *workload) follow(ctx context.Context, o *acknowledged, want, verb strin
 			return
 		case a.again():
 			unsure = true
-		default: // it cannot be paid or cancelled, and says so
+		default: // the server answers that the order cannot be paid or cancelled
 			c.rec.mu.Lock()
 			o.refused = a.code == "conflict" && !unsure
 			c.rec.mu.Unlock()
