@@ -1,15 +1,15 @@
-// Package locktest is the list of what every backend of package lock must do.
+// Package locktest tests the requirements that every backend of package lock must meet.
 //
-// A backend's test describes itself in a Harness and calls Run. Every subtest is
-// a sentence, and most begin with the number by which the list is referred to. A backend is
-// excused only from what its Harness leaves out or Capabilities deny.
+// The test of a backend describes the backend in a Harness and calls Run. The name of every subtest is a
+// sentence. Most names begin with the number of the requirement in the list. A backend skips only the
+// requirements that its Harness leaves out or its Capabilities deny.
 //
 //	a Locker on its own connection  =  one process
 //
 //	locker ──▶ backend ──▶ [proxy: lose, delay, swallow, cut] ──▶ real server
 //
-// The promise of the suite: nothing sleeps in order to wait. Goroutines meet at
-// gates, and what others do is polled for.
+// The suite never sleeps in order to wait. Goroutines meet at gates, and the suite polls for the effects of
+// other goroutines and processes.
 package locktest
 
 import (
@@ -28,19 +28,19 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// Harness is how the suite reaches one kind of server.
+// Harness describes one kind of server and gives the suite access to it.
 type Harness struct {
-	// Server is the host and port of the server; of several, parted by commas.
+	// Server is the host and port of the server. Several servers are separated by commas.
 	Server string
-	// Dial makes a backend with connections of its own, like another process,
-	// to addr, which is Server or a proxy before it, or before each. It cleans up by t.
+	// Dial makes a backend with separate connections, like another process. addr is Server or the address of a
+	// proxy in front of it, or of a proxy in front of each server. Dial registers its cleanup with t.
 	Dial func(t testing.TB, addr string) lock.Backend
-	// Value is what the server has stored for key, "" when it is free.
+	// Value returns the value that the server has stored for key, "" when the key is free.
 	Value func(t testing.TB, key string) string
-	// Remaining is how long the present lease of key lasts by the server's word.
-	// Nil: the server does not tell.
+	// Remaining returns how long the current lease of key lasts, as the server reports it. Nil: the server does
+	// not report it.
 	Remaining func(t testing.TB, key string) time.Duration
-	// Overwrite makes another token the holder, past every backend.
+	// Overwrite makes another token the holder, without any backend.
 	Overwrite func(t testing.TB, key string)
 	// Delete removes the key by hand.
 	Delete func(t testing.TB, key string)
@@ -48,45 +48,45 @@ type Harness struct {
 	Flush func(t testing.TB)
 	// ForgetScripts makes the server forget its scripts. Nil: it has none.
 	ForgetScripts func(t testing.TB)
-	// Subscriptions is how many waiters the server knows of. Nil: it keeps none.
+	// Subscriptions returns how many waiters the server has registered. Nil: it registers none.
 	Subscriptions func(t testing.TB) int
-	// Kept is how many things the server keeps in all, of whatever keys, KeptAtMost how many
-	// more than before those may be that outlive their keys, and Purge drops what keys leave
-	// that were not used for a while; nil if they leave nothing. Nil: nothing is counted.
+	// Kept returns how many items the server keeps for all keys together. Nil: the suite counts nothing.
+	// KeptAtMost is how many more items than before may outlive their keys. Purge drops the items that keys
+	// leave when they were not used for a while. It is nil if keys leave no items.
 	Kept       func(t testing.TB) int
 	KeptAtMost int
 	Purge      func(t testing.TB)
-	// Line is how many processes stand in line for key, and PlaceTTL how long the
-	// place of one that died lasts. Nil: this backend is not fair.
+	// Line returns how many processes wait in line for key. PlaceTTL is how long the place of a dead process
+	// lasts. Nil: this backend is not fair.
 	Line     func(t testing.TB, key string) int
 	PlaceTTL time.Duration
 	Capabilities
 }
 
-// Capabilities are what a backend can do beyond the interface.
+// Capabilities are the features of a backend beyond the interface.
 type Capabilities struct {
 	Fence             bool          // grants carry a fence that grows
-	FenceOutlivesData bool          // and goes on growing after Flush
+	FenceOutlivesData bool          // the fence also goes on growing after Flush
 	Raises            bool          // lock.Raiser
 	Wakes             bool          // lock.Notifier: waiters are woken by a message
-	WakesOne          bool          // and of many processes one alone
-	Steps             bool          // an acquire takes several round trips: one that is cut short may not have written yet
-	Unproxied         bool          // the server sends its clients past a proxy: nothing is done to the network
+	WakesOne          bool          // a message wakes only one of many processes
+	Steps             bool          // an acquire takes several round trips: an interrupted acquire may not have written
+	Unproxied         bool          // the server sends its clients past a proxy: the suite does not damage the network
 	TellsTaken        bool          // ErrNotHeld distinguishes an expired key from one that another holds
-	Session           bool          // a key belongs to a connection, and is free as soon as the server sees that cut
-	AtOnce            int           // so many keys at most may be held at once; 0 is any number
+	Session           bool          // a key belongs to a connection, and is free once the server detects that it is cut
+	AtOnce            int           // how many keys may be held at once; 0 is no limit
 	Coarse            time.Duration // the smallest lease that the server keeps exactly; 0 is a millisecond
 }
 
-// suite is one run against one harness.
+// suite is one run with one harness.
 type suite struct {
 	Harness
 
-	group string // what its goroutines are labelled with
+	group string // the label of its goroutines
 }
 
-// group is a part of the list. One that counts what the server knows of, or empties it, runs alone, before
-// those that run beside each other: they mostly wait.
+// group is a part of the list. A group that empties the server, or counts the items that it keeps, runs by
+// itself. Such groups run before the others, which run in parallel because they mostly wait.
 type group struct {
 	name    string
 	run     func(suite, *testing.T)
@@ -112,11 +112,11 @@ var groups = []group{
 	{name: "many", run: suite.many, waiting: true},
 }
 
-// Run runs the list: half of its groups, drawn anew for each backend, or all with TEST_ALL.
+// Run runs half of the groups of the list, drawn for each backend. With TEST_ALL it runs all groups.
 func Run(t *testing.T, h Harness) { suite{Harness: h}.run(t, groups) }
 
-// RunWaiting runs what is about waiting, for another mode of a backend that has been through the
-// list, half of it as Run does.
+// RunWaiting runs the groups about waiting, half of them as Run does. It is for another waiting mode of a
+// backend that Run also tests.
 func RunWaiting(t *testing.T, h Harness) {
 	suite{Harness: h}.run(t, slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return !g.waiting }))
 }
@@ -132,7 +132,7 @@ func (s suite) run(t *testing.T, of []group) {
 	}
 }
 
-// labelled marks the goroutines of a group, so that it can count its own.
+// labelled labels the goroutines of a group, so that the group can count its own goroutines.
 func (s suite) labelled(t *testing.T, run func(suite, *testing.T)) {
 	s.group = t.Name()
 	pprof.Do(t.Context(), pprof.Labels(label, s.group), func(context.Context) { run(s, t) })
@@ -140,7 +140,7 @@ func (s suite) labelled(t *testing.T, run func(suite, *testing.T)) {
 
 const label = "locktest"
 
-// scaled is d, or as much more as this server's leases need.
+// scaled returns d, or the shortest lease of this server if that is longer.
 func (s suite) scaled(d time.Duration) time.Duration {
 	if s.Coarse > 0 {
 		return max(d, s.Coarse)
@@ -148,7 +148,7 @@ func (s suite) scaled(d time.Duration) time.Duration {
 	return d
 }
 
-// locker is one more process. Changes are applied to good default options.
+// locker returns the Locker of one more process. It applies changes to working default options.
 func (s suite) locker(t testing.TB, changes ...func(*lock.Options)) *lock.Locker {
 	t.Helper()
 	return s.lockerAt(t, s.Server, changes...)
@@ -170,7 +170,8 @@ func (s suite) lockerAt(t testing.TB, addr string, changes ...func(*lock.Options
 	return l
 }
 
-// proxied runs a subtest with a proxy before the server, unless the server sends its clients past it.
+// proxied runs a subtest with a proxy in front of the server. If the server sends its clients past a proxy,
+// proxied skips the subtest.
 func (s suite) proxied(t *testing.T, name string, run func(t *testing.T, p *faultnet.Proxy)) {
 	t.Helper()
 	if !s.Unproxied {
@@ -178,9 +179,9 @@ func (s suite) proxied(t *testing.T, name string, run func(t *testing.T, p *faul
 	}
 }
 
-// warm lets a Locker speak with its server before that is harmed, so that what follows is
-// not spent on connecting. It goes on until a call is in time, however busy the machine;
-// not at once, because each call that is late has a key to be freed.
+// warm connects a Locker with its server before the test damages the server, so that the test spends no time on
+// connecting. It repeats the call until a call is in time, even on a busy machine. It pauses between calls,
+// because each late call leaves a key to be freed.
 func (s suite) warm(t testing.TB, l *lock.Locker) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -195,8 +196,8 @@ func (s suite) warm(t testing.TB, l *lock.Locker) {
 	}, time.Minute, time.Second)
 }
 
-// connected is a Locker that has spoken with the server about key: what it then waits is
-// not spent on connecting, and on looking for the node of a Cluster.
+// connected returns a Locker that has already acquired key once. Its later waits then include no time for
+// connecting, or for finding the node of a Cluster.
 func (s suite) connected(t testing.TB, key string, changes ...func(*lock.Options)) *lock.Locker {
 	t.Helper()
 	l := s.locker(t, changes...)
@@ -210,12 +211,12 @@ func poll(d time.Duration) func(*lock.Options)    { return func(o *lock.Options)
 func timeout(d time.Duration) func(*lock.Options) { return func(o *lock.Options) { o.Timeout = d } }
 func hooks(h lock.Hooks) func(*lock.Options)      { return func(o *lock.Options) { o.Hooks = h } }
 
-// aKey is one that no other test uses.
+// aKey returns a key that no other test uses.
 func aKey() string { return "user:" + rand.Text() }
 
-// mustAcquire takes key at once; and again, a few times, when the server did not answer in
-// time, as a busy machine may let it happen to a short lease. What an earlier try took is given
-// the time to be freed.
+// mustAcquire acquires key without waiting. If the server does not answer in time, it tries a few times more:
+// on a busy machine this may happen to a short lease. The later tries wait, so that a key that an earlier try
+// took can be freed.
 func mustAcquire(t testing.TB, l *lock.Locker, key string, opts ...lock.Option) *lock.Lease {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), key, opts...)
@@ -226,13 +227,13 @@ func mustAcquire(t testing.TB, l *lock.Locker, key string, opts ...lock.Option) 
 	return h
 }
 
-// free fails the test unless key is free within d.
+// freeWithin fails the test unless key is free within d.
 func (s suite) freeWithin(t testing.TB, key string, d time.Duration) {
 	t.Helper()
 	eventually(t, func() bool { return s.Value(t, key) == "" }, d, 2*time.Millisecond, "the key is still held")
 }
 
-// ends waits for ctx to end and answers its cause.
+// ends waits for ctx to end and returns its cause.
 func ends(t testing.TB, ctx context.Context, within time.Duration) error {
 	t.Helper()
 	select {

@@ -18,11 +18,10 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// scaleEnv multiplies the keys and acquisitions of the scale group: 2000 makes a million
-// of keys.
+// scaleEnv multiplies the keys and acquisitions of the scale group: with 2000, a million keys.
 const scaleEnv = "LOCKTEST_SCALE"
 
-// times is what scaleEnv says, or 1.
+// times returns the value of scaleEnv, or 1.
 func times(t testing.TB) int {
 	text := os.Getenv(scaleEnv)
 	if text == "" {
@@ -33,7 +32,7 @@ func times(t testing.TB) int {
 	return max(n, 1)
 }
 
-// scale is about what many keys, many acquisitions and many waiters cost and leave behind.
+// scale tests the cost and the remains of many keys, many acquisitions and many waiters.
 func (s suite) scale(t *testing.T) {
 	t.Run("of many keys the server keeps no more than is declared", func(t *testing.T) {
 		if s.Kept == nil {
@@ -46,7 +45,7 @@ func (s suite) scale(t *testing.T) {
 		kept, took := s.Kept(t)-before, time.Since(began)
 		t.Logf("%d keys in %s: the server keeps %d things more", keys, took.Round(time.Millisecond), kept)
 		if s.Purge == nil {
-			// Some servers remove what is empty in a while, so many a minute.
+			// Some servers remove empty items after a while, a number of them per minute.
 			ended := time.Now()
 			eventually(t, func() bool { return s.Kept(t)-before <= s.KeptAtMost },
 				time.Minute+time.Duration(keys/goneAMinute)*time.Minute, 20*time.Millisecond)
@@ -81,7 +80,7 @@ func (s suite) scale(t *testing.T) {
 				budget := rand.N(longest)
 				began := time.Now()
 				h, err := processes[i%len(processes)].Acquire(t.Context(), key, lock.WithWait(budget))
-				// Waiting bounds the waiting; a call under way has its own timeout.
+				// The budget bounds the wait. A call in progress has its own timeout.
 				assert.Less(t, time.Since(began), budget+5*time.Second)
 				if err != nil {
 					assert.ErrorIs(t, err, lock.ErrNotAcquired) //nolint:testifylint // not the test's goroutine
@@ -154,19 +153,19 @@ func (s suite) scale(t *testing.T) {
 }
 
 const (
-	// goneAMinute is how many empty keys a server removes at least in a minute.
+	// goneAMinute is the least number of empty keys that a server removes in a minute.
 	goneAMinute = 8000
-	// fair is how many times as often as another a process comes in at most, in fair mode.
+	// fair is the largest allowed ratio between the sections of two processes in fair mode.
 	fair = 3
-	// spare is how many goroutines more a client's pools may have than before: a leak of one
-	// for each acquisition would be far above.
+	// spare is how many more goroutines than before a client's pools may have. A leak of one goroutine per
+	// acquisition would exceed it by far.
 	spare = 50
 )
 
-// patient bears with a server that has little of a busy machine: what is counted is not about time.
+// patient sets long times for a busy machine: these tests count things and measure no time.
 func (s suite) patient(o *lock.Options) { o.Lease, o.Timeout = s.scaled(time.Minute), 20*time.Second }
 
-// inTurn takes n keys, so many at a time.
+// inTurn acquires and releases n keys, atOnce of them at a time.
 func (s suite) inTurn(t testing.TB, l *lock.Locker, n, atOnce int, key func(int) string) {
 	t.Helper()
 	var next atomic.Int64

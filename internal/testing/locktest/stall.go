@@ -12,27 +12,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// StallProxy stands between a backend and its server, or each of its servers, and
-// delivers late: what was sent arrives, also if its sender has hung up by then.
+// StallProxy is a proxy between a backend and its server, or each of its servers. It delivers late: a request
+// that was sent arrives, even if its sender has hung up by then.
 type StallProxy struct {
 	t     testing.TB
 	addrs []string
 
 	mu      sync.Mutex
 	conns   []net.Conn
-	passing chan struct{} // closed unless everything stands still
-	hold    *heldRequest  // nil when none is to be held
+	passing chan struct{} // closed unless the proxy is stalled
+	hold    *heldRequest  // nil when no request is to be held
 }
 
-// heldRequest is one that is delivered late.
+// heldRequest is a request that is delivered late.
 type heldRequest struct {
 	skip                   int // requests to let through before
 	held, deliver, replied chan struct{}
-	ended                  <-chan struct{} // its connection is; read after held
+	ended                  <-chan struct{} // closed with its connection; read after held
 }
 
-// NewStallProxy stands before upstream until the test ends. Several servers, parted by
-// commas, get a listener each.
+// NewStallProxy starts a proxy in front of upstream that runs until the test ends. If upstream lists several
+// servers, separated by commas, each gets a listener.
 func NewStallProxy(t testing.TB, upstream string) *StallProxy {
 	t.Helper()
 	p := &StallProxy{t: t, passing: make(chan struct{})}
@@ -54,11 +54,11 @@ func NewStallProxy(t testing.TB, upstream string) *StallProxy {
 	return p
 }
 
-// Addr is where to connect instead of to the server, or servers.
+// Addr returns the address to connect to instead of the server's, or one address per server.
 func (p *StallProxy) Addr() string { return strings.Join(p.addrs, ",") }
 
-// Stall lets nothing through in either direction, until the function returned is called.
-// Then everything arrives.
+// Stall lets nothing through in either direction, until the returned function is called. Then everything
+// arrives.
 func (p *StallProxy) Stall() (end func()) {
 	passing := make(chan struct{})
 	p.mu.Lock()
@@ -69,9 +69,8 @@ func (p *StallProxy) Stall() (end func()) {
 	return end
 }
 
-// Hold keeps back the request that follows after skip others, and cuts its sender off.
-// deliver sends it and returns when the server has answered to it or hung up; it reports
-// whether there was such a request.
+// Hold holds the request that follows after skip others, and cuts off its sender. deliver sends the request and
+// returns when the server has answered it or hung up. deliver reports whether there was such a request.
 func (p *StallProxy) Hold(skip int) (deliver func() bool) {
 	h := &heldRequest{skip: skip, held: make(chan struct{}), deliver: make(chan struct{}), replied: make(chan struct{})}
 	p.mu.Lock()
@@ -99,7 +98,7 @@ func (p *StallProxy) Hold(skip int) (deliver func() bool) {
 	}
 }
 
-// holds is the request to hold, if the one that has come is that.
+// holds counts a request, and returns the heldRequest if this request is the one to hold.
 func (p *StallProxy) holds() *heldRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +133,7 @@ func (p *StallProxy) serve(l net.Listener, upstream string) {
 	}
 }
 
-// requests passes what the client sends, and then says that there is no more.
+// requests forwards the requests of the client, and then signals their end to the server.
 func (p *StallProxy) requests(client, server net.Conn, late chan<- *heldRequest, ended <-chan struct{}) {
 	defer func() { _ = server.(*net.TCPConn).CloseWrite() }()
 	buffer := make([]byte, 1<<16)
@@ -146,7 +145,7 @@ func (p *StallProxy) requests(client, server net.Conn, late chan<- *heldRequest,
 		p.pass()
 		if h := p.holds(); h != nil {
 			h.ended = ended
-			close(h.held) // before the sender hears of its end, and asks
+			close(h.held) // before the sender learns of the end and checks
 			_ = client.Close()
 			<-h.deliver
 			late <- h
@@ -157,7 +156,7 @@ func (p *StallProxy) requests(client, server net.Conn, late chan<- *heldRequest,
 	}
 }
 
-// replies passes what the server sends, or drops it when the client has hung up.
+// replies forwards the replies of the server, or drops them when the client has hung up.
 func (p *StallProxy) replies(server, client net.Conn, late <-chan *heldRequest) {
 	defer func() { _, _ = client.Close(), server.Close() }()
 	buffer := make([]byte, 1<<16)
@@ -176,7 +175,7 @@ func (p *StallProxy) replies(server, client net.Conn, late <-chan *heldRequest) 
 	}
 }
 
-// pass waits while everything stands still.
+// pass waits while the proxy is stalled.
 func (p *StallProxy) pass() {
 	p.mu.Lock()
 	passing := p.passing

@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// book is what was seen, by one clock.
+// book records the observed operations, with the times of one clock.
 type book struct {
 	began time.Time
 	but   Exceptions
@@ -18,22 +18,22 @@ type book struct {
 	unknown int64
 }
 
-// tenureID names a tenure: two keys may be given the same fence.
+// tenureID identifies a tenure. The fence is not enough, because two keys may have the same fence.
 type tenureID struct {
 	key   string
 	fence int64
 }
 
-// tenure is what the network saw of one grant.
+// tenure records the calls about one grant, as the network layer observes them.
 type tenure struct {
-	confirmed time.Time // the start of the last call about it that was granted
+	confirmed time.Time // the start of the last call for it that the server granted
 	touched   time.Time // the end of the last call that may have lengthened it
-	asked     time.Time // the start of the first release that was not refused
-	doubtful  bool      // one had no answer
-	refused   bool      // one was refused by the server
+	asked     time.Time // the start of the first release that the server did not reject
+	doubtful  bool      // one release had no answer
+	refused   bool      // the server rejected one release
 	granted   [2]time.Time
-	claimed   bool // it was handed to a client
-	settled   bool // its release was confirmed
+	claimed   bool // a client received it
+	settled   bool // the server confirmed its release
 }
 
 func newBook(but Exceptions) *book {
@@ -52,7 +52,7 @@ func (b *book) add(client int, e event, call, end time.Time) {
 	})
 }
 
-// change changes what is known of a tenure.
+// change updates the record of a tenure.
 func (b *book) change(id tenureID, f func(*tenure)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +62,7 @@ func (b *book) change(id tenureID, f func(*tenure)) {
 	f(b.tenures[id])
 }
 
-// seen returns what is known of a tenure.
+// seen returns the record of a tenure.
 func (b *book) seen(id tenureID) tenure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,8 +72,8 @@ func (b *book) seen(id tenureID) tenure {
 	return tenure{}
 }
 
-// unanswered records an acquire that may have been carried out, at the latest when
-// the network has forgotten it.
+// unanswered records an acquire that the server may have executed, at the latest when the network has dropped
+// the call.
 func (b *book) unanswered(client int, key string, lease time.Duration, call, end time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,15 +83,15 @@ func (b *book) unanswered(client int, key string, lease time.Duration, call, end
 }
 
 const (
-	// memory is how long the network may take to deliver a call whose caller has
-	// given up: longer than anything that is done to it here.
+	// memory is how long the network may take to deliver a call whose caller has given up. It is longer than
+	// any fault of the network here.
 	memory = 500 * time.Millisecond
-	// grain is by how much the server may round the end of a lease down.
+	// grain is the most by which the server may round the end of a lease down.
 	grain = 2 * time.Millisecond
 )
 
-// close adds what only the end tells: when each lease that was not released has
-// run out, and the grants that came too late for their callers.
+// close adds the operations that only the end shows, and returns all operations. It adds the end of each lease
+// that was not released, and the grants that came too late for their callers.
 func (b *book) close(lease time.Duration) []porcupine.Operation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (b *book) close(lease time.Duration) []porcupine.Operation {
 		earliest := t.confirmed.Add(lease - grain)
 		if !t.claimed {
 			b.add(0, event{acquired, id.key, id.fence}, t.granted[0], t.granted[1])
-			earliest = t.granted[0] // it was swept
+			earliest = t.granted[0] // the cleaner freed it
 		}
 		if b.but.Session {
 			earliest = t.granted[0]

@@ -10,8 +10,8 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// client does one thing after another, as its dice say. The pauses between them
-// are part of the plan: nothing is waited for.
+// client performs random operations, one after another. The pauses between operations are part of the plan: a
+// client does not wait for an event.
 type client struct {
 	*run
 	id   int
@@ -31,7 +31,7 @@ func (c *client) live(ctx context.Context) {
 		}
 		rest := 8 * time.Millisecond
 		if err := c.try(acquire, key, wait); errors.Is(err, lock.ErrUnavailable) {
-			rest = 100 * time.Millisecond // every call without an answer may have been carried out
+			rest = 100 * time.Millisecond // the server may have executed a call without an answer
 		}
 		cancel()
 		time.Sleep(c.upTo(rest))
@@ -63,7 +63,7 @@ func (c *client) tryOnce(ctx context.Context, key string, wait time.Duration) er
 	return nil
 }
 
-// told records what an acquire came to.
+// told records the result of an acquire.
 func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
 	var held *lock.HeldError
 	switch {
@@ -71,13 +71,13 @@ func (c *client) told(key string, call time.Time, h *lock.Lease, err error) {
 		c.b.change(tenureID{key, int64(h.Fence())}, func(t *tenure) { t.claimed = true })
 		c.b.note(c.id, event{acquired, key, int64(h.Fence())}, call, time.Now())
 	case errors.As(err, &held) && held.Remaining > 0 && !c.o.InTurn:
-		// The server's word; the queue of the process does not say what remains.
+		// The server gave the remaining time; the queue of the process does not give it.
 		c.b.note(c.id, event{kind: refused, key: key}, call, time.Now())
 	}
 }
 
-// hold does something while keys are held, and ends that in one of the ways
-// that processes have.
+// hold performs operations while the client holds the keys. It then ends the hold as a real process may: by a
+// release, in time or late, or by its death.
 func (c *client) hold(l *lock.Locker, p *process, held []*lock.Lease, release func()) {
 	reenter := func() {
 		for _, h := range held {
@@ -95,7 +95,7 @@ func (c *client) hold(l *lock.Locker, p *process, held []*lock.Lease, release fu
 		write()
 	}
 	switch c.dice.IntN(20) {
-	case 0: // stopped for longer than the lease: it writes before it looks at the clock
+	case 0: // stopped for longer than the lease: it writes before it checks the clock
 		p.stop(c.o.Lease + c.upTo(c.o.Lease/2))
 		write()
 		reenter()
@@ -111,7 +111,7 @@ func (c *client) hold(l *lock.Locker, p *process, held []*lock.Lease, release fu
 }
 
 func (c *client) reenter(l *lock.Locker, h *lock.Lease) {
-	if c.o.Flush != nil || c.o.Session { // such a loss is told later, and not before
+	if c.o.Flush != nil || c.o.Session { // a client learns of such a loss only afterwards
 		return
 	}
 	call := time.Now()
@@ -130,23 +130,22 @@ func (c *client) write(h *lock.Lease) {
 	c.b.note(c.id, event{result, h.Key(), int64(h.Fence())}, call, time.Now())
 }
 
-// freed records what a release came to.
+// freed records the result of a release.
 func (c *client) freed(h *lock.Lease, call time.Time, err error) {
 	fence := int64(h.Fence())
 	switch {
 	case err == nil && (c.o.Flush != nil || c.o.Session) && c.b.seen(tenureID{h.Key(), fence}).doubtful:
-		// An earlier answer was lost, and "not held" is then taken for its success: on a
-		// server that lost its data or the connection in between, it cannot be told.
+		// An earlier answer was lost, and the Locker then takes "not held" for the success of that call. On a
+		// server that lost its data or the connection in between, the true result is unknown.
 	case err == nil:
 		c.b.change(tenureID{h.Key(), fence}, func(t *tenure) { t.settled = true })
 		c.b.note(c.id, event{released, h.Key(), fence}, call, time.Now())
-	case errors.Is(err, lock.ErrNotHeld) && c.b.seen(tenureID{h.Key(), fence}).refused: // and not only lost by the holder's clock
+	case errors.Is(err, lock.ErrNotHeld) && c.b.seen(tenureID{h.Key(), fence}).refused: // and the lease was not only lost by the holder's clock
 		c.b.note(c.id, event{notHeld, h.Key(), fence}, call, time.Now())
 	}
 }
 
-// tryUnknown does work that does not know what came of it: no other client may enter
-// before the lease has run out.
+// tryUnknown does work with an unknown outcome. No other client may enter before the lease has run out.
 func (c *client) tryUnknown(ctx context.Context, key string, wait time.Duration) error {
 	l, _ := c.slot.present()
 	call, worked := time.Now(), false

@@ -9,9 +9,8 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// process stands between a Locker and its backend. It can be stopped for a while,
-// as a whole, and killed: then nothing leaves it any more. It notes what the
-// clients cannot know.
+// process wraps the backend of a Locker as a simulated process. The tests can stop it for a while, as a whole,
+// or kill it. A killed process makes no more calls. Every process records facts that the clients cannot know.
 type process struct {
 	lock.Backend
 	b    *book
@@ -19,11 +18,11 @@ type process struct {
 
 	mu     sync.Mutex
 	dead   bool
-	awake  chan struct{}       // closed unless it is stopped
+	awake  chan struct{}       // closed unless the process is stopped
 	fences map[[2]string]int64 // by key and token
 }
 
-// wakingProcess is one whose backend can tell of a release.
+// wakingProcess is a process whose backend can signal a release.
 type wakingProcess struct {
 	*process
 	lock.Notifier
@@ -52,7 +51,7 @@ func (p *process) kill() {
 	p.dead = true
 }
 
-// stop stops the process for d, and the caller with it.
+// stop stops the process for d. It blocks the caller for that time.
 func (p *process) stop(d time.Duration) {
 	p.mu.Lock()
 	mine := make(chan struct{})
@@ -64,8 +63,8 @@ func (p *process) stop(d time.Duration) {
 	close(mine)
 }
 
-// passes waits while the process is stopped. It heeds no context: a stopped
-// process does not.
+// passes waits while the process is stopped, and returns errKilled if it is dead. It has no context: a stopped
+// process heeds none.
 func (p *process) passes() error {
 	p.mu.Lock()
 	awake := p.awake
@@ -92,7 +91,7 @@ func (p *process) Acquire(ctx context.Context, key, token string, lease time.Dur
 	return grant, err
 }
 
-// acquired records what the server said.
+// acquired records the answer of the server to an acquire.
 func (p *process) acquired(key, token string, lease time.Duration, call time.Time, grant lock.Grant, err error) {
 	end := time.Now()
 	switch {
@@ -143,9 +142,9 @@ func (p *process) Release(ctx context.Context, key, token string) error {
 	return err
 }
 
-// released records what the server said. One without an answer may have freed the key, so
-// that the lease may have ended there, whatever the holder is told when it asks again; and
-// one that did may be told to its holder as a loss.
+// released records the answer of the server to a release. A release without an answer may have freed the key.
+// The lease may then have ended at that call, regardless of the answer to a later release. If the release did
+// free the key, its holder may get an error for a lost lease.
 func (p *process) released(key, token string, call time.Time, err error) {
 	p.change(key, token, func(t *tenure) {
 		if errors.Is(err, lock.ErrNotHeld) {
@@ -159,7 +158,7 @@ func (p *process) released(key, token string, call time.Time, err error) {
 	})
 }
 
-// change changes what is known of the tenure that token was granted, if it was.
+// change updates the record of the tenure that the server granted to token, if there is one.
 func (p *process) change(key, token string, f func(*tenure)) {
 	p.mu.Lock()
 	fence, granted := p.fences[[2]string{key, token}]

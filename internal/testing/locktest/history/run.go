@@ -20,33 +20,32 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// Options say what one history is made of.
+// Options are the settings of one history.
 type Options struct {
-	// Server is the host and port that Dial is given, behind a proxy.
+	// Server is the host and port of the server. Dial gets the address of a proxy in front of it.
 	Server string
-	// Dial makes a backend with connections of its own, like another process.
+	// Dial makes a backend with separate connections, like another process.
 	Dial func(t testing.TB, addr string) lock.Backend
-	// Flush makes the server lose everything. Nil: it does not happen.
+	// Flush makes the server lose all data. Nil: the server loses no data.
 	Flush func(t testing.TB)
-	// InTurn says that a free key may be refused to those whose turn it is not.
+	// InTurn means that the server may reject callers whose turn has not come, although the key is free.
 	InTurn bool
-	// Lease is that of every lock. Default 400 ms.
+	// Lease is the duration of every lease. Default 400 ms.
 	Lease time.Duration
-	// For is how long the clients live. Default 2 s.
+	// For is how long the clients run. Default 2 s.
 	For time.Duration
-	// Timeout is that of every call. Default 200 ms.
+	// Timeout is the timeout of every call. Default 200 ms.
 	Timeout time.Duration
 	Exceptions
 }
 
-// Exceptions are what a backend does that a perfect lock does not. Everything else is
-// held against it.
+// Exceptions are the differences between a backend and a perfect lock. Any other difference fails the check.
 type Exceptions struct {
-	// Late is how much later than it must the server may end a lease that is not renewed,
-	// because it counts in seconds or in ticks.
+	// Late is how much later than necessary the server may end a lease that is not renewed, because the server
+	// counts in seconds or in ticks.
 	Late time.Duration
-	// Session says that a lease may end at any moment, with its connection, and that its
-	// holder hears of it afterwards.
+	// Session means that a lease may end at any moment, with its connection, and that its holder learns of the
+	// end afterwards.
 	Session bool
 }
 
@@ -59,7 +58,7 @@ const (
 	checkTimeout = 20 * time.Second // for the checker; longer is a failure
 )
 
-// run is one history being made.
+// run is one history in progress.
 type run struct {
 	t        testing.TB
 	o        Options
@@ -69,8 +68,8 @@ type run struct {
 	slots    []*slot
 }
 
-// Check makes a history and fails the test unless a perfect lock could have
-// answered so, or if the checker cannot tell.
+// Check makes a history and compares it with a perfect lock. It fails the test if no perfect lock could have
+// given these answers, or if the checker cannot decide.
 func Check(t testing.TB, o Options) {
 	t.Helper()
 	o.Lease = cmp.Or(o.Lease, 400*time.Millisecond)
@@ -92,11 +91,10 @@ func Check(t testing.TB, o Options) {
 	r.judge(r.b.close(o.Lease))
 }
 
-// patience is how much longer than need be a busy machine may take to give a free key to the last client.
+// patience is the extra time that a busy machine may take to give a free key to the last client.
 const patience = 30 * time.Second
 
-// live lets the clients and the network do what they like, and ends with a client
-// that must find every key free.
+// live runs the clients and the faults of the network. At the end, a last client must find every key free.
 func (r *run) live(seed uint64) {
 	dice := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, n)) }
 	ctx, cancel := context.WithTimeout(context.Background(), r.o.For)
@@ -163,7 +161,7 @@ func (r *run) judge(all []porcupine.Operation) {
 	r.t.Fatalf("%s: no perfect lock answers so", verdict)
 }
 
-// unexplained are the operations on the key of some that are not among them, the earliest
+// unexplained returns the operations of all that have the same key as some and are not in some, the earliest
 // first.
 func unexplained(all, some []porcupine.Operation) (left []porcupine.Operation) {
 	if len(some) == 0 {
@@ -178,7 +176,7 @@ func unexplained(all, some []porcupine.Operation) (left []porcupine.Operation) {
 	return left
 }
 
-// slot is the place of one process, which is started anew when it was killed.
+// slot holds one process. If a client kills the process, the slot starts another.
 type slot struct {
 	r     *run
 	id    int
@@ -212,7 +210,7 @@ func (s *slot) present() (*lock.Locker, *process) {
 	return s.locker, s.process
 }
 
-// kill kills a process and starts another in its place.
+// kill kills a process and starts its replacement.
 func (s *slot) kill(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
