@@ -1,7 +1,6 @@
 package model
 
-// place is the line of place.go, outcome.go and reserve.go that an attempt is about
-// to run.
+// place is the line of place.go, outcome.go and reserve.go that an attempt runs next.
 type place uint8
 
 const (
@@ -20,13 +19,13 @@ const (
 	unlocking                  // UNLOCK
 	finishing                  // CONFIRM or RELEASE where the unit came from
 	finishingHome              // and at home, if that is another shard
-	noting                     // the ticket of an order in doubt
-	recalling                  // look for an earlier order of the same key
+	noting                     // write the unresolved order of an order in doubt
+	recalling                  // query an earlier order of the same key
 	done                       // answered
 	dead                       // its instance was killed
 )
 
-// outcome is what an attempt knows, and in the end what it answers.
+// outcome is the current knowledge of an attempt, and in the end its answer.
 type outcome uint8
 
 const (
@@ -35,36 +34,36 @@ const (
 	inDoubt             // 202
 	voided              // 409 for ever
 	refused             // busy, limit reached, not loaded, unavailable: ask again
-	soldOut             // said by the shards
-	soldOutInDB         // said by the conditional update
+	soldOut             // from the shards
+	soldOutInDB         // from the conditional update
 	staleEpoch
 	staleFence
 )
 
-// attempt is one time that place.go runs for a wish.
+// attempt is one run of place.go for a purchase request.
 type attempt struct {
 	at       place
 	got      outcome
-	epoch    uint8 // of the sale as it was read
-	order    int8  // of the order that the hold is for
+	epoch    uint8 // of the sale, when the attempt read it
+	order    int8  // of the order for which the hold is
 	shard    int8  // where the unit came from
 	slot     int8
 	fence    uint8
 	tx       stage
 	untaken  bool // the transaction lacks its unit
-	result   int8 // the order of a 201, or of a ticket
-	told     bool // 201 was said
-	saw      set  // the shards that were seen empty
+	result   int8 // the order of a 201, or of an unresolved order
+	told     bool // the answer was 201
+	saw      set  // the shards that the attempt found empty
 	asked    bool // the epoch was stale once
 	raised   bool // the fence was stale once
-	ticket   bool // other instances can be asked about the order in doubt
+	ticket   bool // other instances can answer questions about the order in doubt
 	unlocked bool
 	twice    bool // its command was sent twice
-	undone   bool // what it knows of the database was lost when that was set back
+	undone   bool // a rollback of the database has undone the attempt's knowledge of it
 	late     call // a command still on its way
 }
 
-// attempt returns what attempt i may do next.
+// attempt tells every next action of attempt i.
 func (m *Sale) attempt(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
 	m.arrivals(s, i, tell)
@@ -89,8 +88,8 @@ func (m *Sale) attempt(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// ask reads the sale. What is read may be old by the time that it is used, because
-// every other process may act in between; so no cache is modelled.
+// ask reads the sale. The data may be old when the attempt uses them, because every other process may act in
+// between. The model therefore needs no cache.
 func (m *Sale) ask(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
 	said := "on sale"
@@ -103,7 +102,7 @@ func (m *Sale) ask(s State, i int8, tell func(Action, State)) {
 	tell(Action{Who: m.name(i), Did: "asks: the sale is read", Said: said}, s)
 }
 
-// look reads all counters, and says sold out if every one is empty.
+// look reads all counters. If all are empty, the answer is sold out.
 func (m *Sale) look(s State, i int8, tell func(Action, State)) {
 	a := &s.tries[i]
 	said := "a sibling has some"
@@ -127,7 +126,7 @@ func (m *Sale) look(s State, i int8, tell func(Action, State)) {
 	m.lossOf("reads all counters", s, i, tell)
 }
 
-// lossOf is a reading that gets no answer, which the request does not survive.
+// lossOf tells that a read gets no answer. The request ends with a rejection.
 func (m *Sale) lossOf(did string, s State, i int8, tell func(Action, State)) {
 	if s.left.Losses == 0 {
 		return
@@ -137,8 +136,8 @@ func (m *Sale) lossOf(did string, s State, i int8, tell func(Action, State)) {
 	tell(Action{Who: m.name(i), Did: did, Said: "no answer", Fault: true}, s)
 }
 
-// conclude writes the ticket of an order in doubt, or looks for the order that the
-// same key made before, and answers.
+// conclude writes the unresolved order of an order in doubt and answers. Otherwise it queries the order that
+// the same key made before, and answers.
 func (m *Sale) conclude(s State, i int8, tell func(Action, State)) {
 	if s.tries[i].at == noting {
 		m.doubt(s, i, tell)
@@ -154,7 +153,7 @@ func (m *Sale) conclude(s State, i int8, tell func(Action, State)) {
 	case found:
 		said, a.got, a.result = "found", sold, o
 	}
-	// What comes of a question without an answer is what comes of a refusal.
+	// A query without an answer has the same outcome as a rejection.
 	m.answer(&s, i)
 	tell(Action{Who: m.name(i), Did: "looks for an earlier order and answers", Said: said}, s)
 }
@@ -172,9 +171,8 @@ func (m *Sale) doubt(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// inquire is the client that asks what became of its order in doubt. After a while
-// the void order is written for that: there may be no hold any more that the reconciler
-// would find.
+// inquire is a client that queries its order in doubt. After a while the server writes the void order for this
+// query, because there may be no hold left for the reconciler to find.
 func (m *Sale) inquire(s State, i int8, tell func(Action, State)) {
 	a := s.tries[i]
 	if _, known := m.answered(&s.db, i); known || !a.ticket || m.has(DoubtStays) || m.claimed(&s, nobody, i, a.result, 0) {
@@ -184,7 +182,7 @@ func (m *Sale) inquire(s State, i int8, tell func(Action, State)) {
 	tell(Action{Who: m.name(i), Did: "asks for its order in doubt: void"}, s)
 }
 
-// answer ends the attempt, but for what the database or Redis still has of it.
+// answer ends the attempt, except for its data in the database and Redis.
 func (m *Sale) answer(s *State, i int8) {
 	a := &s.tries[i]
 	a.told = a.told || a.got == sold
@@ -192,8 +190,8 @@ func (m *Sale) answer(s *State, i int8) {
 	m.forget(s, i)
 }
 
-// forget sets to zero what does not matter any more of an attempt that is over, so
-// that states which differ in nothing else are one.
+// forget clears the fields that no longer matter when an attempt is over. States that differ in nothing else
+// then become one state.
 func (m *Sale) forget(s *State, i int8) {
 	a := &s.tries[i]
 	if a.at < done {

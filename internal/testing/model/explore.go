@@ -2,45 +2,44 @@ package model
 
 import "slices"
 
-// Action is one step of the system: its actor, what it did, and the answer.
+// Action is one step of the system: its actor, the operation and the answer.
 type Action struct {
 	Who, Did, Said string
-	Fault          bool // done by the adversary: nothing that must happen may depend on it
+	Fault          bool // done by the adversary: no required event may depend on it
 }
 
-// System is what Explore explores: a start, all steps from a state, and what may be
-// said of a state.
+// System is the subject of Explore: a start, all steps from a state, and the judgment of a state.
 type System[S comparable] interface {
 	Start() S
-	// Next returns every state that one action leads to.
+	// Next calls tell with every action that is possible in s and the state that it leads to.
 	Next(s S, tell func(Action, S))
-	// Violated names the promise that s breaks, or is "".
+	// Violated returns the promise that s breaks, or "".
 	Violated(s S) string
-	// AtRest reports whether everything that was begun has ended well.
+	// AtRest reports whether everything that has begun has ended well.
 	AtRest(s S) bool
 }
 
-// Step is an action and the state that it led to.
+// Step is an action and its resulting state.
 type Step[S comparable] struct {
 	Action
 	State S
 }
 
-// Found is what an exploration found.
+// Found is the result of an exploration.
 type Found[S comparable] struct {
 	States, Edges, Resting int
-	// Violated names the first broken promise, Stuck among them, or is "".
+	// Violated is the first broken promise, which may be Stuck, or "".
 	Violated string
-	// Trace leads from the start to the violation by as few actions as possible.
+	// Trace leads from the start to the violation with the fewest actions.
 	Trace []Step[S]
 }
 
-// Stuck is violated by a state from which no rest can be reached without a fault.
+// Stuck is violated by a state from which the system cannot come to rest without a fault.
 const Stuck = "stuck"
 
-// Explore visits every state of the system, nearest first, and stops at the first
-// that violates something. If none does, it goes backwards from the states at rest
-// along the actions that are no faults: a state that is not met is stuck.
+// Explore visits every state of the system, nearest first, and stops at the first violation. If there is none,
+// it goes backwards from the states at rest, along the actions that are not faults. A state that this search
+// does not reach is stuck.
 func Explore[S comparable](sys System[S]) Found[S] {
 	start := sys.Start()
 	x := explorer[S]{seen: map[S]int32{start: 0}, states: []S{start}, from: []int32{-1}, by: []Action{{Did: "the sale begins"}}}
@@ -57,8 +56,8 @@ func Explore[S comparable](sys System[S]) Found[S] {
 	return x.found("", -1)
 }
 
-// explorer numbers the states in the order in which they are met, and remembers for
-// each the state and the action that led there first.
+// explorer numbers the states in the order of discovery. For each state it stores the state and the action that
+// led there first.
 type explorer[S comparable] struct {
 	seen    map[S]int32
 	states  []S
@@ -66,7 +65,7 @@ type explorer[S comparable] struct {
 	by      []Action
 	edges   int
 	resting int
-	useful  [][2]int32 // edges that are no faults
+	useful  [][2]int32 // edges that are not faults
 }
 
 func (x *explorer[S]) reach(from int32, a Action, to S) {
@@ -82,10 +81,9 @@ func (x *explorer[S]) reach(from int32, a Action, to S) {
 	}
 }
 
-// canRest says of each state whether a rest can be reached from it.
+// canRest returns for each state whether the system can come to rest from it.
 func (x *explorer[S]) canRest(sys System[S]) []bool {
-	// The edges into each state, one after the other: those into state n are
-	// into[first[n]:first[n+1]].
+	// The edges into all states, grouped by state. The edges into state n are into[first[n]:first[n+1]].
 	first := make([]int32, len(x.states)+2)
 	for _, e := range x.useful {
 		first[e[1]+2]++

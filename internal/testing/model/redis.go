@@ -1,6 +1,6 @@
 package model
 
-// call is a command to a shard, with all that the script is given.
+// call is a command to a shard, with all arguments of the script.
 type call struct {
 	at    place // 0: none
 	epoch uint8
@@ -26,7 +26,7 @@ func (c call) String() string {
 
 var where = [shards]string{" at shard 0", " at shard 1"}
 
-// call is the command that attempt i is about to send.
+// call returns the next command of attempt i.
 func (m *Sale) call(s *State, i int8) call {
 	a := s.tries[i]
 	c := call{at: a.at, epoch: a.epoch, order: i, shard: m.home(i)}
@@ -63,7 +63,7 @@ func (m *Sale) perform(s *State, i int8, c call) (word, int8) {
 	return m.release(sh, c.epoch, c.order, i), c.order
 }
 
-// callRedis returns all that can become of the attempt's next command.
+// callRedis tells every possible result of the attempt's next command.
 func (m *Sale) callRedis(s State, i int8, tell func(Action, State)) {
 	c := m.call(&s, i)
 	a := Action{Who: m.name(i), Did: c.String()}
@@ -99,8 +99,7 @@ func (m *Sale) callRedis(s State, i int8, tell func(Action, State)) {
 	}
 }
 
-// arrivals returns what becomes of a command that was on its way for longer than its
-// sender waited.
+// arrivals tells the possible ends of a command that was on its way for longer than its sender waited.
 func (m *Sale) arrivals(s State, i int8, tell func(Action, State)) {
 	c := s.tries[i].late
 	if c.at == 0 {
@@ -112,9 +111,9 @@ func (m *Sale) arrivals(s State, i int8, tell func(Action, State)) {
 	tell(Action{Who: m.name(i), Did: c.String(), Said: "arrives late: " + string(said)}, s)
 }
 
-// heard goes on with the answer of a command. After LEND and the RELEASE of a mark the
-// attempt may go on under the name that it had in them. If they were sent twice, the
-// first sending may still arrive and would be taken for a new one: so it ends there.
+// heard continues the attempt with the answer of a command. After LEND and the RELEASE of a mark, the attempt
+// may continue under the name that it had in them. If the attempt sent the command twice, the first one may
+// still arrive, and the shard would take it for a new command. The attempt therefore ends there.
 func (m *Sale) heard(s *State, i int8, said word, o int8) {
 	a := &s.tries[i]
 	twice := a.twice && !m.has(SentAgain)
@@ -159,7 +158,7 @@ func (m *Sale) heard(s *State, i int8, said word, o int8) {
 	}
 }
 
-// reserved is what the words of reserve.lua mean.
+// reserved continues the attempt with the answer of reserve.lua.
 func (m *Sale) reserved(a *attempt, said word, o, home int8) {
 	switch {
 	case said == held:
@@ -178,7 +177,7 @@ func (m *Sale) reserved(a *attempt, said word, o, home int8) {
 	}
 }
 
-// refuse ends an attempt that has no hold. A stale epoch is asked about once more.
+// refuse ends an attempt that has no hold. After a stale epoch the attempt starts once more.
 func (m *Sale) refuse(a *attempt, why outcome) {
 	if why == staleEpoch && !a.asked {
 		*a = attempt{at: idle, asked: true, late: a.late}
@@ -190,8 +189,8 @@ func (m *Sale) refuse(a *attempt, why outcome) {
 	}
 }
 
-// unheard goes on without an answer: a hold that cannot be ended is left to the
-// reconciler, and so is one that no process knows of.
+// unheard continues the attempt without an answer. It leaves a hold that it cannot end to the reconciler. The
+// same holds for a hold that no process knows of.
 func (m *Sale) unheard(s *State, i int8) {
 	a := &s.tries[i]
 	a.twice = false
@@ -203,7 +202,7 @@ func (m *Sale) unheard(s *State, i int8) {
 	}
 }
 
-// finished goes on after the hold has been confirmed, released or left.
+// finished continues the attempt after its hold has been confirmed, released or left.
 func (m *Sale) finished(s *State, i int8) {
 	a := &s.tries[i]
 	if a.got == sold {
