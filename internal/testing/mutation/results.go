@@ -16,19 +16,19 @@ import (
 // Result is one line of the file of results.
 type Result struct {
 	Name string `json:"name"`
-	// Hash is that of what was tried: see Mutant.hash.
+	// Hash is the hash of the files that the run tried: see Mutant.hash.
 	Hash string `json:"hash"`
 	Outcome
 }
 
-// results are the last outcome of each mutant, and the file that they are added to.
+// results holds the last outcome of each mutant, and the path of the file to which it appends outcomes.
 type results struct {
 	path string // "" keeps them for this run only
 	last map[string]Result
 }
 
-// loadResults reads what an earlier run has written. A last line that was torn when that
-// run was killed is dropped.
+// loadResults reads the results of an earlier run. If that run was killed while it wrote the last line,
+// loadResults drops this torn line.
 func loadResults(path string) (*results, error) {
 	r := &results{path: path, last: map[string]Result{}}
 	if path == "" {
@@ -57,7 +57,7 @@ func loadResults(path string) (*results, error) {
 	return r, nil
 }
 
-// keep adds a result to the file before the next mutant is begun.
+// keep appends a result to the file before the next mutant starts.
 func (r *results) keep(one Result) error {
 	r.last[one.Name] = one
 	if r.path == "" {
@@ -76,7 +76,7 @@ func (r *results) keep(one Result) error {
 	return nil
 }
 
-// Tidy writes the file of results anew, with the last of each mutant alone, by name.
+// Tidy rewrites the file of results with only the last result of each mutant, in the order of all.
 func Tidy(o Options, all []Mutant) error {
 	kept, err := loadResults(o.Results)
 	if err != nil || o.Results == "" {
@@ -103,8 +103,8 @@ func Tidy(o Options, all []Mutant) error {
 	return nil
 }
 
-// of returns the last result of m, if there is one, and reports whether it still holds:
-// nothing that it concerns has changed, and it was tried as often as is asked for now.
+// of returns the last result of m, if there is one, and reports whether the result is still valid. It is valid
+// if no relevant file has changed and the number of tries was at least the number that o requests.
 func (r *results) of(m Mutant, o Options) (Result, bool, error) {
 	hash, err := m.hash(o.Root)
 	if err != nil {
@@ -114,10 +114,12 @@ func (r *results) of(m Mutant, o Options) (Result, bool, error) {
 	return one, ok && one.Hash == hash && one.Verdict.settled() && one.Tries >= o.triesOf(m), nil
 }
 
-// hash is that of the patch and of all files but documents in the folders of the mutated file,
-// of the killers' packages and of the suite that the patch is beside, whose cases several
-// packages may run. What else these import is not in it, or every commit would begin the table
-// anew: a change there is noticed only by a run with Options.Fresh.
+// hash returns a hash of the patch and of the files in the relevant folders, except documents. The folders are
+// those of the mutated file and of the killers' packages. The folder of the suite that has the patch is also
+// relevant, because several packages may run its cases.
+//
+// The hash does not include the other imports of these packages. Otherwise every commit would invalidate all
+// results. Only a run with Options.Fresh detects a change there.
 func (m Mutant) hash(root string) (string, error) {
 	folders := []string{filepath.Dir(m.file.OldName)}
 	for _, k := range m.Killers {

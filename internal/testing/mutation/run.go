@@ -16,20 +16,20 @@ import (
 type Options struct {
 	Root string    // of the module
 	Out  io.Writer // a line for each mutant as it goes
-	// Results is the file that keeps the outcomes, so that the next run goes on where
-	// this one ends. Empty: nothing is kept.
+	// Results is the file that keeps the outcomes, so that the next run continues after this run. Empty: the
+	// run keeps nothing.
 	Results string
-	// Fresh takes again what the results know already.
+	// Fresh tries again the mutants that already have a result.
 	Fresh bool
-	// Tries is how often each mutant is tried, at least; one may ask for more.
+	// Tries is the minimum number of tries of each mutant. A mutant may request more.
 	Tries int
-	// Budget is the time after which no mutant is begun. 0: no end.
+	// Budget is the time after which no mutant starts. 0 is no limit.
 	Budget time.Duration
-	// Parallel is how many are tried at once.
+	// Parallel is how many mutants run at once.
 	Parallel int
-	// Race tries all with the race detector; a mutant may ask for it.
+	// Race runs all mutants with the race detector. A mutant may also request it for itself.
 	Race bool
-	// Under is a command that go test is run by, such as nice.
+	// Under is a command that runs go test, such as nice.
 	Under []string
 }
 
@@ -39,9 +39,8 @@ func (o Options) over(began time.Time) bool { return o.Budget > 0 && time.Since(
 
 func (o Options) raceOf(m Mutant) bool { return o.Race || m.Race }
 
-// Run tries the mutants that the results do not know, prints a line for each, and
-// reports whether every one is killed, now or earlier. Mutants that the budget leaves
-// over count as not killed.
+// Run tries the mutants without a result, prints a line for each, and reports whether every mutant is killed,
+// in this run or an earlier one. Mutants that the budget leaves over count as not killed.
 func Run(ctx context.Context, o Options, all []Mutant) (bool, error) {
 	kept, err := loadResults(o.Results)
 	if err != nil {
@@ -82,15 +81,15 @@ func (o Options) run(ctx context.Context, kept *results, all []Mutant) (killed, 
 	return killed + more, left, err
 }
 
-// job is a mutant to be tried. Its hash is of before the run: what changes meanwhile is
-// tried again by the next.
+// job is a mutant to try. Its hash is from before the run, so that the next run tries a mutant again if its
+// files change during this run.
 type job struct {
 	Mutant
 	hash string
 	n    int
 }
 
-// takeAll tries what is due, as many at once as Options say.
+// takeAll tries the due mutants, Options.Parallel of them at once.
 func (o Options) takeAll(ctx context.Context, kept *results, due []job, of int, began time.Time) (killed, left int, err error) {
 	mutants := make([]Mutant, len(due))
 	for i, j := range due {
@@ -133,8 +132,8 @@ func (o Options) takeAll(ctx context.Context, kept *results, due []job, of int, 
 	return killed, left, err //nolint:wrapcheck // all are of this package
 }
 
-// take tries one mutant: among the others, and what the tests do not notice there once
-// more by itself and with the race detector.
+// take tries one mutant in a build with all others. If the tests do not detect it there, take tries it again by
+// itself and with the race detector.
 func (o Options) take(ctx context.Context, together *together, whole *whole, m Mutant) (Outcome, error) {
 	if outcome, red, err := whole.red(ctx, m); err != nil || red {
 		return outcome, err
@@ -159,7 +158,7 @@ func (r Result) print(out io.Writer, i, n int, m Mutant) {
 	}
 }
 
-// Room is the package whose mutant it is, below internal: "lock/locktest".
+// Room returns the package of the mutant, below internal: "lock/locktest".
 func (m Mutant) Room() string {
 	room := filepath.ToSlash(m.suite())
 	if _, below, ok := strings.Cut("/"+room, "/internal/"); ok {
@@ -168,15 +167,15 @@ func (m Mutant) Room() string {
 	return filepath.Base(room)
 }
 
-// suite is the folder of the suite that the patch is beside.
+// suite returns the folder of the suite that has the patch.
 func (m Mutant) suite() string { return filepath.Dir(filepath.Dir(filepath.Dir(m.Path))) }
 
-// Name is the room and the patch's name without its ending.
+// Name returns the room and the name of the patch without its extension.
 func (m Mutant) Name() string {
 	return m.Room() + "/" + strings.TrimSuffix(filepath.Base(m.Path), ".patch")
 }
 
-// indent sets the last lines of what a run said apart.
+// indent returns the last lines of the output of a run, indented.
 func indent(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return "    " + strings.Join(lines[max(0, len(lines)-12):], "\n    ")

@@ -8,43 +8,42 @@ import (
 	"time"
 )
 
-// Verdict is what became of a mutant.
+// Verdict is the result of a mutant.
 type Verdict string
 
 // The verdicts. Only Killed is good.
 const (
 	Killed       Verdict = "killed"
 	Survived     Verdict = "SURVIVED"
-	NotCompiling Verdict = "not compiling"  // and says nothing about the tests
+	NotCompiling Verdict = "not compiling"  // a mutant that does not compile shows nothing about the tests
 	Stale        Verdict = "stale"          // the patch does not apply
-	RedAnyway    Verdict = "red when whole" // the tests fail without the mutant, too
+	RedAnyway    Verdict = "red when whole" // the tests also fail without the mutant
 	NoTests      Verdict = "nothing ran"
 	NotTried     Verdict = "not tried" // go test itself failed
 )
 
-// settled reports whether trying again would tell the same: the others depend on the
-// machine, or are mended by a change.
+// settled reports whether another try would give the same verdict. The other verdicts depend on the machine, or
+// a change of the files corrects them.
 func (v Verdict) settled() bool { return v == Killed || v == Survived }
 
 // Outcome is the verdict on one mutant by all its killers, in one or more tries.
 type Outcome struct {
 	Verdict Verdict `json:"verdict"`
-	// Tries is how often all killers were run, Killed how often all of them were red.
+	// Tries is how many times all killers ran. Killed is how many times all of them failed.
 	Tries  int `json:"tries"`
 	Killed int `json:"killed"`
-	// By is the first test that failed, and Message the first thing that it said. For a
-	// verdict that is not good, By is the killer that did not kill.
+	// By is the first test that failed, and Message is its first message. For a verdict that is not good, By is
+	// the killer that did not kill.
 	By      string        `json:"by"`
 	Message string        `json:"message"`
 	Took    time.Duration `json:"took"`
 
-	// output is what `go test` said, for a verdict that is not good.
+	// output is the output of `go test`, for a verdict that is not good.
 	output string
 }
 
-// Try lays the mutant alone over the source below the root and runs each of its killers,
-// as often as the tries ask for. A mutant is killed if each killer is red in each try.
-// The error is for a context that ended.
+// Try overlays the source below the root with this mutant and runs each of its killers, once per try. A mutant
+// is killed if each killer fails in each try. The error is for a context that ended.
 func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 	dir, err := os.MkdirTemp("", "seckill-mutant-")
 	if err != nil {
@@ -61,7 +60,7 @@ func (m Mutant) Try(ctx context.Context, o Options) (Outcome, error) {
 	return m.try(ctx, o.triesOf(m), func(k Killer) (*testRun, error) { return o.test(ctx, k, o.raceOf(m), overlay) })
 }
 
-// try runs the killers, each by run, as often as is asked for.
+// try calls run for each killer, the given number of times.
 func (m Mutant) try(ctx context.Context, tries int, run func(Killer) (*testRun, error)) (Outcome, error) {
 	began := time.Now()
 	all := Outcome{Verdict: Killed, Tries: tries}
@@ -84,7 +83,7 @@ func (m Mutant) try(ctx context.Context, tries int, run func(Killer) (*testRun, 
 	return all, nil
 }
 
-// tryOnce runs the killers until one is not red.
+// tryOnce runs the killers until one does not fail.
 func (m Mutant) tryOnce(ctx context.Context, test func(Killer) (*testRun, error)) (first Outcome, err error) {
 	for i, killer := range m.Killers {
 		run, err := test(killer)
