@@ -11,10 +11,10 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// filled is how many rows one statement fills in or changes.
+// filled is how many rows one statement inserts or changes.
 const filled = 50_000
 
-// pages runs a statement for the buyers after one up to another, page by page.
+// pages calls do for the buyers from 1 to last, page by page.
 func (s *sale) pages(ctx context.Context, last int64, do func(ctx context.Context, from, to int64) error) error {
 	for from := int64(1); from <= last; from += filled {
 		if err := do(ctx, from, min(from+filled-1, last)); err != nil {
@@ -29,11 +29,11 @@ func (s *sale) exec(ctx context.Context, statement string, args ...any) error {
 	return err //nolint:wrapcheck // the callers say what it was for
 }
 
-// units is what the coupon has: some are left after the last buyer.
+// units returns the units of the coupon: some are left after the last buyer.
 func (s *sale) units() int64 { return s.buyers + s.buyers/10 }
 
-// sellBefore has the sale there that a phase comes after: one that was not played is filled
-// in, as orders that await their payment.
+// sellBefore makes sure that the sale exists before a phase that needs it. If no phase has played the sale,
+// sellBefore inserts it as orders that await their payment.
 func (s *sale) sellBefore(ctx context.Context, p phase) (string, error) {
 	if p.first || s.sold {
 		return "", nil
@@ -64,17 +64,17 @@ func (s *sale) sellBefore(ctx context.Context, p phase) (string, error) {
 	return fmt.Sprintf("the sale: %d orders", s.buyers), nil
 }
 
-// openHolds is how many holds are left open, as by instances that died.
+// openHolds returns how many holds are left open, as by instances that died.
 func (s *sale) openHolds() int64 { return max(20, s.buyers/50) }
 
-// holder returns the user, order and request of the i-th hold: behind those of all buyers.
+// holder returns the user, order and request of the i-th hold. Its user ids follow the ids of all buyers.
 func (s *sale) holder(i int64) (user, order int64, request string) {
 	user = s.buyers + 1 + i
 	return user, 1<<50 + user, "left:" + strconv.FormatInt(user, 10)
 }
 
-// leaveHolds leaves old holds open, of which every second one was committed. In Redis they
-// are made by the commands that reserve.lua makes.
+// leaveHolds leaves old holds open. Every second hold is committed. leaveHolds writes them to Redis with the
+// commands that reserve.lua uses.
 func (s *sale) leaveHolds(ctx context.Context) (string, error) {
 	const before = 400
 	n := s.openHolds()
@@ -116,7 +116,7 @@ func (s *sale) leaveHolds(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d holds, %d of them committed", n, sold), nil
 }
 
-// overdue makes half of the orders overdue, all at one moment.
+// overdue makes half of the orders overdue at the same moment.
 func (s *sale) overdue(ctx context.Context) (string, error) {
 	err := s.exec(ctx, `UPDATE orders SET expires_at = UTC_TIMESTAMP(3) - INTERVAL 1 SECOND
 		WHERE coupon_id = ? AND user_id <= ? AND status = 'pending'`, s.coupon, s.buyers/2)
@@ -136,8 +136,7 @@ func (s *sale) endLongAgo(ctx context.Context, ago string) error {
 	return nil
 }
 
-// growOld makes the sale as old as an archived one: every order has its end, and the locks
-// under which they were written are of then.
+// growOld makes the sale as old as an archived sale: no order is pending, and the fences of its orders are old.
 func (s *sale) growOld(ctx context.Context) (string, error) {
 	if err := s.endNow(ctx); err != nil {
 		return "", err

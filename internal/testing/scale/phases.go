@@ -11,23 +11,24 @@ import (
 	"example.com/seckill/internal/stock"
 )
 
-// phase is a part of the life of a sale.
+// phase is a part of a sale's life.
 type phase struct {
 	name    string
 	first   bool // there is no sale before it
 	audited bool // the sale is audited after it
-	loads   bool // it loads Redis, and is held against the reference
-	many    bool // it is of many small coupons
-	// prepare fills in what is not waited for, and says what. It is not measured.
+	loads   bool // it loads Redis, and is compared with the reference
+	many    bool // it has many small coupons
+	// prepare writes the data that the phase needs, without playing them, and returns a description. It is not
+	// measured.
 	prepare func(*sale, context.Context) (string, error)
-	// play plays the phase, and notes how long it took and for how many.
+	// play runs the phase, and records how long it took and for how many items.
 	play func(*sale, context.Context, *Row) error
 }
 
 // calmPhase is the phase in which only the other coupon sells.
 const calmPhase = "calm"
 
-// phases are in the order in which a sale has them.
+// phases lists the phases in the order of a sale.
 var phases = append([]phase{
 	{name: calmPhase, first: true, play: (*sale).calm},
 	{name: "sale", first: true, play: (*sale).sell},
@@ -43,7 +44,7 @@ var phases = append([]phase{
 	{name: referencePhase, first: true, play: (*sale).writeReference},
 }, manyPhases...)
 
-// Names are the names of the phases.
+// Names returns the names of the phases.
 func Names() (all []string) {
 	for _, p := range phases {
 		all = append(all, p.name)
@@ -51,7 +52,7 @@ func Names() (all []string) {
 	return all
 }
 
-// calm lets the other coupon sell alone.
+// calm lets only the other coupon sell.
 func (s *sale) calm(ctx context.Context, _ *Row) error { return s.calmFor(ctx, s.Calm) }
 
 func (s *sale) calmFor(ctx context.Context, d time.Duration) error {
@@ -73,11 +74,11 @@ func (s *sale) sell(ctx context.Context, r *Row) (err error) {
 	return s.rush(ctx, r)
 }
 
-// audits is how many audits the phase is: one takes seconds, in which what the machine and the database do besides
-// may be a fifth.
+// audits is the number of audits in the phase. One audit takes seconds, and other work of the machine and the
+// database may be a fifth of this time.
 const audits = 3
 
-// auditAgain audits the coupon some times, one after the other.
+// auditAgain audits the coupon several times, one after the other.
 func (s *sale) auditAgain(ctx context.Context, r *Row) error {
 	var took time.Duration
 	for range audits {
@@ -130,7 +131,7 @@ func (s *sale) restore(ctx context.Context, r *Row) error {
 	if err != nil {
 		return err
 	}
-	// Not ASYNC: Redis would free what it had beside the loading, whose calls are measured.
+	// Do not use ASYNC: Redis would free the old data during the loading, whose calls are measured.
 	if err := s.client.FlushAll(ctx).Err(); err != nil {
 		return fmt.Errorf("empty Redis: %w", err)
 	}
@@ -150,13 +151,13 @@ func (s *sale) settle(ctx context.Context, r *Row) error {
 			if err != nil {
 				return false, fmt.Errorf("count the holds: %w", err)
 			}
-			open += n - 1 // without its mark
+			open += n - 1 // minus the mark in the set
 		}
 		return open == 0, nil
 	})
 }
 
-// expire waits until the overdue orders have expired and the shards have their units.
+// expire waits until the overdue orders have expired and the shards have got their units back.
 func (s *sale) expire(ctx context.Context, r *Row) error {
 	r.Items = s.buyers / 2
 	return s.awaitTimed(ctx, r, func(ctx context.Context) (left bool, err error) {
@@ -170,8 +171,8 @@ func (s *sale) expire(ctx context.Context, r *Row) error {
 	})
 }
 
-// end ends the sale a day ago and waits until its shards are freed. The time counts from the
-// first that is gone: when the job looks next has nothing to do with the sale.
+// end moves the end of the sale a day into the past and waits until its shards are freed. The time starts when
+// the first shard is gone, because the start time of the job does not depend on the sale.
 func (s *sale) end(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
 	keys := make([]string, shards)
@@ -248,7 +249,7 @@ func (s *sale) archive(ctx context.Context, r *Row) error {
 	return nil
 }
 
-// key is a key of a shard of the coupon.
+// key returns a key of a shard of the coupon.
 func (s *sale) key(shard int, name string) string {
 	return stock.DefaultPrefix + "{" + s.coupon + ":" + strconv.Itoa(shard) + "}:" + name
 }
@@ -268,7 +269,7 @@ func timed(took *time.Duration, do func() error) error {
 	return err
 }
 
-// awaitTimed is await for as long as the phase takes.
+// awaitTimed waits as await does, and records the time as the duration of the phase.
 func (s *sale) awaitTimed(ctx context.Context, r *Row, is func(context.Context) (bool, error)) error {
 	return timed(&r.Took, func() error { return s.await(ctx, is) })
 }

@@ -12,11 +12,11 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// referencePhase does to Redis, with plain commands and nothing of the program, what loading does: it
-// writes a field for each buyer, in as many hashes as the coupon has shards. Twice the buyers may cost
-// a loading a tenth more times as much than they cost this, by Redis' own processor time, if that is
-// more than Limits.Growth: what is kept outgrows a processor's caches. The tenth is for a machine that
-// differs by more than that from one minute to the next.
+// referencePhase writes to Redis as a loading does, but with plain commands and without the program. It writes
+// one field for each buyer, in one hash per shard of the coupon. With twice the buyers, a loading may grow more
+// than Limits.Growth if the reference does, because the data outgrow a processor's caches. The limit is then
+// the growth of the reference in Redis' own processor time, plus a tenth. The tenth is a tolerance: the speed
+// of a machine can differ by more than a tenth from one minute to the next.
 const referencePhase = "reference"
 
 const (
@@ -26,7 +26,7 @@ const (
 	tolerance = 1.1
 )
 
-// writeReference is the reference phase. It leaves nothing in Redis.
+// writeReference plays the reference phase. It leaves nothing in Redis.
 func (s *sale) writeReference(ctx context.Context, r *Row) error {
 	r.Items = s.buyers
 	r.note("what Redis took in processor time for plain commands, not judged: what loading is held against")
@@ -72,7 +72,8 @@ func hset(ctx context.Context, p redis.Pipeliner, key string, from, to int64) {
 	}
 }
 
-// mayGrow is how many times as much a phase may cost for twice the buyers.
+// mayGrow returns the largest allowed ratio between the cost of a phase for all buyers and its cost for half of
+// them.
 func (r *Report) mayGrow(phase string) float64 {
 	most := r.Limits.Growth
 	if !loads(phase) {

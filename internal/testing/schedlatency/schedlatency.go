@@ -1,5 +1,6 @@
-// Package schedlatency tells the scheduling latency of this machine, which is how late it wakes a thread of the
-// highest priority, which no process delays: what of a long call, or of a percentile, may be the machine's own.
+// Package schedlatency measures the scheduling latency of this machine: how late it wakes a thread of the
+// highest priority. No process delays such a thread. The latency shows how much of a long call, or of a
+// percentile, may come from the machine itself.
 package schedlatency
 
 import (
@@ -20,11 +21,11 @@ import (
 // Command is the package of the program that Start starts.
 const Command = "example.com/seckill/internal/testing/cmd/schedlatency"
 
-// Nap is how long the threads sleep at a time. A delay that begins meanwhile is told as up to Nap shorter;
-// shorter naps would tell more, and disturb what is measured.
+// Nap is how long the threads sleep at a time. The measurement of a delay that begins during a nap is up to Nap
+// too short. Shorter naps would measure more, but disturb the measured program.
 const Nap = 5 * time.Millisecond
 
-// Watch is a process that is asked. A nil *Watch knows nothing and answers 0.
+// Watch is a process that measures the latency. A nil *Watch measures nothing and returns 0.
 type Watch struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -32,8 +33,8 @@ type Watch struct {
 	wrong *bytes.Buffer // its standard error, to be read once it is gone
 }
 
-// Start starts the program, which was built from Command. It ends with this process, or by Close. An
-// error says why it is not known how late threads are woken, as without the right to that priority.
+// Start starts the program, which was built from Command. The program ends with this process, or by Close.
+// Start returns an error if the latency cannot be measured, for example without the right to that priority.
 func Start(ctx context.Context, program string) (*Watch, error) {
 	cmd := exec.Command(program) //nolint:noctx // built by ourselves; Close ends it
 	w := &Watch{wrong: &bytes.Buffer{}}
@@ -53,13 +54,13 @@ func Start(ctx context.Context, program string) (*Watch, error) {
 	return w, nil
 }
 
-// Longest returns by how much a thread was woken late at most since it was asked before: the machine's
-// longest delay was that, or up to Nap longer. After an error, that of ctx among them, the process has ended.
+// Longest returns the longest delay of a thread since the call before. The machine's longest delay was this
+// long, or up to Nap longer. After an error, including the error of ctx, the process has ended.
 func (w *Watch) Longest(ctx context.Context) (time.Duration, error) {
 	if w == nil {
 		return 0, nil
 	}
-	stop := context.AfterFunc(ctx, func() { _ = w.in.Close() }) // which ends the process, and the answer
+	stop := context.AfterFunc(ctx, func() { _ = w.in.Close() }) // this ends the process, and the answer
 	defer stop()
 	_, err := w.in.Write([]byte("\n"))
 	line := ""
