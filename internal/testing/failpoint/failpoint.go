@@ -1,11 +1,10 @@
-// Package failpoint breaks single calls between an instance and its stores, in the process
-// of a test:
+// Package failpoint breaks individual calls between an instance and its stores, in the process of a test:
 //
 //	instance ─▶ the n-th command, statement or commit ─▶ the store
 //	                 └ never arrives, or its reply is lost
 //
-// The network between processes is broken by faultnet, and the points of the order path by
-// internal/testing/faults.
+// Package faultnet breaks the network between processes. Package internal/testing/faults has the points of the
+// order path.
 package failpoint
 
 import (
@@ -25,23 +24,23 @@ import (
 
 // Failure is how a call fails.
 type Failure struct {
-	Executed bool // the store did it, and the reply is lost; otherwise it never arrived
-	// What is away from then on, until Heal is called: nothing, the Store that was
-	// called, or every store, as for an instance that was killed.
+	Executed bool // the store executed the call, and the reply is lost; otherwise the call never arrived
+	// Away lists the stores that are unavailable from then on, until Heal is called: no store, the store that
+	// was called, or every store, as for a killed instance.
 	Away Scope
 }
 
-// Scope is how much is away.
+// Scope is the set of unavailable stores.
 type Scope int
 
-// The extents.
+// The scopes, from none to all.
 const (
 	Nothing Scope = iota
 	TheStore
 	Everything
 )
 
-// Failures are all ways of failing, by a name for people.
+// Failures are all kinds of failures, by a readable name.
 var Failures = map[string]Failure{
 	"never arrived":                        {false, Nothing},
 	"the reply is lost":                    {true, Nothing},
@@ -51,10 +50,9 @@ var Failures = map[string]Failure{
 	"killed after":                         {true, Everything},
 }
 
-// Injector breaks the n-th call that an instance makes to its stores. A call is a command
-// or a pipeline to Redis, or a statement, a begin, a commit or a rollback to the
-// database. To its caller a call that never arrived and one whose reply is lost look
-// the same: the connection is reset.
+// Injector breaks the n-th call that an instance makes to its stores. A call is a command or a pipeline to
+// Redis, or a statement, a begin, a commit or a rollback to the database. A call that never arrived and a call
+// whose reply is lost look the same to the caller: the connection is reset.
 type Injector struct {
 	mu    sync.Mutex
 	armed bool
@@ -66,7 +64,7 @@ type Injector struct {
 
 var errReset = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 
-// The stores, as calls are told by.
+// The names of the stores in the description of a call.
 const (
 	database = "database"
 	inRedis  = "redis"
@@ -74,9 +72,8 @@ const (
 
 type mine struct{}
 
-// Arm makes the n-th call, from 1, fail of those that are made on the context that it
-// gives. The others, of what goes on in the background, are not counted; calls to the
-// database know of no context, and all are.
+// Arm makes the n-th call fail, counted from 1. It counts the Redis calls on the returned context, and not
+// those of background work. It counts all calls to the database, because those calls carry no context.
 func (w *Injector) Arm(ctx context.Context, n int, way Failure) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +81,7 @@ func (w *Injector) Arm(ctx context.Context, n int, way Failure) context.Context 
 	return context.WithValue(ctx, mine{}, true)
 }
 
-// Heal lets all calls through and says which call failed: empty if none came to.
+// Heal lets all calls through and returns the call that failed. It returns "" if no call failed.
 func (w *Injector) Heal() (hit string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +89,7 @@ func (w *Injector) Heal() (hit string) {
 	return w.hit
 }
 
-// next is told of a call and says what becomes of it.
+// next counts a call, and reports whether the call arrives at the store and whether its answer comes back.
 func (w *Injector) next(counts bool, store, call string) (arrives, answered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +122,7 @@ func (w *Injector) isAway(store string) bool {
 	return w.away[store]
 }
 
-// DialHook makes no connection while Redis is away.
+// DialHook makes no connection while Redis is unavailable.
 func (w *Injector) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if w.isAway(inRedis) {
@@ -155,7 +152,7 @@ func (w *Injector) redis(ctx context.Context, name string, cmds []redis.Cmder, d
 		return do()
 	}
 	if arrives {
-		_ = do() // its result is lost
+		_ = do() // the caller never gets the result
 	}
 	for _, cmd := range cmds {
 		cmd.SetErr(errReset)
@@ -165,7 +162,7 @@ func (w *Injector) redis(ctx context.Context, name string, cmds []redis.Cmder, d
 
 var wires atomic.Int64
 
-// DSN is the DSN with connections that break as the Injector says.
+// DSN returns the DSN with connections that the Injector breaks.
 func (w *Injector) DSN(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
@@ -186,8 +183,8 @@ func (w *Injector) DSN(t testing.TB, dsn string) string {
 	return cfg.FormatDSN()
 }
 
-// conn is a connection to the database. The driver writes each command in one piece,
-// whose fourth byte is 0 and whose fifth says what it is.
+// conn is a connection to the database. The driver writes each command in one piece. The fourth byte of the
+// piece is 0 and the fifth is the kind of the command.
 type conn struct {
 	net.Conn
 	w     *Injector
@@ -196,7 +193,7 @@ type conn struct {
 
 const quits = 1 // the command that ends a connection
 
-// Write sends a command, or not.
+// Write sends a command, unless the Injector breaks it.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.reset.Load() {
 		return 0, errReset
@@ -225,7 +222,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p) //nolint:wrapcheck // as above
 }
 
-// words are the first few of a statement.
+// words returns the first words of a statement.
 func words(statement []byte) string {
 	f := strings.Fields(string(statement[:min(len(statement), 60)]))
 	return strings.Join(f[:min(len(f), 4)], " ")

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Fault is a way for a network to be bad.
+// Fault is a kind of damage to a network.
 type Fault struct{ toxics []toxic }
 
-// toxic is one in toxiproxy's words.
+// toxic is a fault in the terms of toxiproxy.
 type toxic struct{ kind, stream, attributes string }
 
 // The streams of a connection.
@@ -20,32 +20,33 @@ const (
 )
 
 var (
-	// Reset breaks each connection at its next request. Unlike Cut it keeps the port, which
-	// another program could take in the meantime.
+	// Reset breaks each connection at its next request. Unlike Cut it keeps the port, so that no other program
+	// can take the port in the meantime.
 	Reset = fault("reset_peer", requests, `"timeout":0`)
 
 	// NoRequests lets no request through and closes nothing.
 	NoRequests = fault("timeout", requests, `"timeout":0`)
 
-	// NoReplies lets requests through, and no reply: what is asked for is done, and not known.
+	// NoReplies lets requests through, and no reply. The server executes a request, and the client does not
+	// learn it.
 	NoReplies = fault("timeout", replies, `"timeout":0`)
 
 	// BlackHole lets nothing through in either direction and closes nothing.
 	BlackHole = Fault{slices.Concat(NoRequests.toxics, NoReplies.toxics)}
 )
 
-// CutRepliesAfter closes each connection after so many bytes of replies, in the middle of one too.
+// CutRepliesAfter closes each connection after the given number of bytes of replies, even in the middle of a
+// reply.
 func CutRepliesAfter(bytes int) Fault {
 	return fault("limit_data", replies, fmt.Sprintf(`"bytes":%d`, bytes))
 }
 
-// DelayRequests holds every request back for d, which counts in whole milliseconds.
+// DelayRequests delays every request by d, in whole milliseconds.
 func DelayRequests(d time.Duration) Fault {
 	return fault("latency", requests, fmt.Sprintf(`"latency":%d`, d.Milliseconds()))
 }
 
-// DelayReplies holds every reply back for d, more or less by up to jitter. Both count in whole
-// milliseconds.
+// DelayReplies delays every reply by d, plus or minus up to jitter. Both count in whole milliseconds.
 func DelayReplies(d, jitter time.Duration) Fault {
 	return fault("latency", replies, fmt.Sprintf(`"latency":%d,"jitter":%d`, d.Milliseconds(), jitter.Milliseconds()))
 }
@@ -54,7 +55,7 @@ func fault(kind, stream, attributes string) Fault {
 	return Fault{[]toxic{{kind, stream, attributes}}}
 }
 
-// lastToxic makes names unique, so that a fault can be injected beside another of its kind.
+// lastToxic makes names unique, so that several faults of one kind can be active.
 var lastToxic atomic.Int64
 
 func (t toxic) json() string {

@@ -10,8 +10,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/toxics"
 )
 
-// LoseReplies drops the next n replies, and the connection with each, until the returned function is
-// called. The server has then executed the request, and the client does not know.
+// LoseReplies drops the next n replies, and the connection with each, until the returned function is called.
+// The server has then executed the request, and the client does not know.
 func (p *Proxy) LoseReplies(n int32) (end func()) {
 	c := counterOf(p.id)
 	c.toLose.Store(n)
@@ -19,8 +19,9 @@ func (p *Proxy) LoseReplies(n int32) (end func()) {
 	return func() { c.toLose.Store(0); stop() }
 }
 
-// SwallowRepliesAfter lets requests through, and the next n replies. A connection on which more of
-// them arrive is a black hole from then on, also after the returned function was called.
+// SwallowRepliesAfter lets requests and the next n replies through. If another reply arrives on a connection
+// after these n, the connection becomes a black hole. It stays a black hole after the returned function was
+// called.
 func (p *Proxy) SwallowRepliesAfter(n int32) (end func()) {
 	c := counterOf(p.id)
 	c.toPass.Store(n)
@@ -28,15 +29,15 @@ func (p *Proxy) SwallowRepliesAfter(n int32) (end func()) {
 	return func() { c.toPass.Store(math.MaxInt32) }
 }
 
-// Swallowed reports whether there were more replies than SwallowRepliesAfter was to let through.
+// Swallowed reports whether there were more replies than SwallowRepliesAfter had to let through.
 func (p *Proxy) Swallowed() bool { return counterOf(p.id).toPass.Load() < 0 }
 
 func (p *Proxy) counting(kind string) Fault {
 	return fault(kind, replies, fmt.Sprintf(`"proxy":%d`, p.id))
 }
 
-// counter is shared by all connections of a proxy. toxiproxy copies a toxic for every connection, and
-// the copy keeps only what is in its JSON: so it finds the counter by the proxy's number.
+// counter is shared by all connections of a proxy. toxiproxy copies a toxic for every connection, and the copy
+// keeps only the fields of its JSON. The toxic therefore finds the counter by the proxy's number.
 type counter struct{ toLose, toPass atomic.Int32 }
 
 var (
@@ -50,7 +51,7 @@ func newCounter() int64 {
 	return id
 }
 
-// counterOf returns an unset one if the proxy is closed.
+// counterOf returns the counter of a proxy, or a new counter if the proxy is closed.
 func counterOf(proxy int64) *counter {
 	c, _ := counters.LoadOrStore(proxy, &counter{})
 	return c.(*counter)
@@ -87,7 +88,7 @@ func (w *swallowReplies) Pipe(stub *toxics.ToxicStub) {
 	})
 }
 
-// pipe hands each reply to pass, until the connection ends or pass closes it.
+// pipe passes each reply to pass, until the connection ends or pass closes it.
 func pipe(stub *toxics.ToxicStub, pass func(reply *stream.StreamChunk) (open bool)) {
 	for {
 		select {
@@ -102,7 +103,7 @@ func pipe(stub *toxics.ToxicStub, pass func(reply *stream.StreamChunk) (open boo
 	}
 }
 
-// register tells toxiproxy of the faults of this package.
+// register registers the faults of this package with toxiproxy.
 var register = sync.OnceFunc(func() {
 	toxics.Register("lose_replies", new(loseReplies))
 	toxics.Register("swallow_replies", new(swallowReplies))

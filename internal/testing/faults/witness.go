@@ -10,22 +10,22 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// witness watches the order of the calls that concern a user's lock. The data stay right whatever
-// that order is, so the data cannot show a mistake:
+// witness watches the order of the calls that concern a user's lock. The data stay right in any order, so the
+// data cannot show a mistake:
 //
 //	acquire ─▶ [ fence ─▶ … ─▶ the outcome is known ] ─▶ release
 //
-// It sees what this process does and not what the server does. Fences of different users may be
-// equal: where that is ambiguous, no rule counts as broken.
+// It observes this process, and not the server. Fences of different users may be equal. If a case is ambiguous,
+// no rule counts as broken.
 type witness struct {
 	mu     sync.Mutex
-	fences map[string]uint64 // by token, of the leases that were granted and not released
-	held   map[uint64]int    // leases of a fence
-	open   map[uint64]int    // orders of a fence whose outcome is not known
+	fences map[string]uint64 // by token; has the leases that were granted and not released
+	held   map[uint64]int    // number of leases with a fence
+	open   map[uint64]int    // number of orders with a fence whose outcome is not known
 	broken map[string]int
 }
 
-// The rules, as they are reported when broken.
+// The rules, with the text of the report for a broken rule.
 const (
 	earlyRelease = "a lock was given back before the outcome of its order was known"
 	lateWrite    = "an order was written under a lock that was given back"
@@ -53,8 +53,7 @@ func (w *witness) granted(key, token string, fence uint64) {
 	w.fences[token] = fence
 }
 
-// releases records that a lease is about to be released. A lease that was never seen granted is
-// ignored.
+// releases records that a lease is about to be released. It ignores a lease whose grant it has not recorded.
 func (w *witness) releases(key, token string) {
 	token += " " + key
 	w.mu.Lock()
@@ -83,7 +82,7 @@ func (w *witness) begins(fence uint64) {
 	w.open[fence]++
 }
 
-// ends records that the outcome is known, unless err says that it is not.
+// ends records that the outcome is known, unless err is order.ErrCommitUnknown.
 func (w *witness) ends(fence uint64, err error) {
 	if errors.Is(err, order.ErrCommitUnknown) {
 		return
@@ -105,7 +104,7 @@ func less(of map[uint64]int, fence uint64) {
 // inside marks the context of a transaction.
 type inside struct{}
 
-// asks records that a lock is asked for.
+// asks records a call that acquires a lock.
 func (w *witness) asks(ctx context.Context) {
 	if ctx.Value(inside{}) == nil {
 		return

@@ -1,5 +1,5 @@
-// Package gobuild compiles our programs with the flags that all tests and tools share, so that nothing is
-// compiled twice.
+// Package gobuild compiles the programs of this module. All tests and tools share its flags, so that go
+// compiles no package twice.
 package gobuild
 
 import (
@@ -9,17 +9,19 @@ import (
 	"slices"
 )
 
-// Tags is the flag of go that everything here is built with: with another, a package is compiled once more.
+// Tags is the go flag of every build here. A build with other tags would compile each package again.
 const Tags = "-tags=nomsgpack"
 
-// RaceFlags returns the flags of go for a program with the race detector, as `make test` has them. checkptr,
-// which -race brings along, looks at every conversion of a pointer: the program makes none itself, and the
-// embedded database makes so many that its tests would take a fifth longer. Without DWARF compiling
-// takes 7 to 10 % less; the detector's reports need none.
+// RaceFlags returns the go flags for a program with the race detector. `make test` uses the same flags.
+//
+// -race enables checkptr, which checks every conversion of a pointer. The program makes no such conversion, and
+// the embedded database makes enough of them that its tests would take a fifth longer. The flags therefore
+// disable checkptr. Without DWARF, compiling takes 7 to 10 % less time, and the detector's reports do not need
+// DWARF.
 func RaceFlags() []string { return []string{"-race", "-gcflags=all=-d=checkptr=0 -dwarf=false"} }
 
-// Build compiles a program of the module in root into a file, with these flags of go build. "" is the module of the
-// working directory.
+// Build compiles pkg, a program of the module in root, into file, with the given flags of go build. If root is
+// "", Build uses the module of the working directory.
 func Build(ctx context.Context, root, file, pkg string, flags ...string) error {
 	args := slices.Concat([]string{"build", "-o", file}, flags, []string{pkg})
 	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own packages

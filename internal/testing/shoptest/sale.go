@@ -25,19 +25,19 @@ func (s *Shop) Draft(t require.TestingT, units int64, limit int) coupon.Coupon {
 	return c
 }
 
-// Sell puts so many units on sale, so many for each user.
+// Sell puts a coupon with the given units on sale, with the given limit for each user.
 func (s *Shop) Sell(t require.TestingT, units int64, limit int) coupon.Coupon {
 	c, err := s.Coupons.Publish(context.Background(), s.Draft(t, units, limit).ID)
 	require.NoError(t, err)
 	return c
 }
 
-// Request is the user's request for one unit. The key may be empty.
+// Request returns the user's request for one unit. The key may be empty.
 func Request(c coupon.Coupon, user int64, key string) order.Request {
 	return order.Request{CouponID: c.ID, UserID: user, Key: key}
 }
 
-// OpenHolds lists the holds of all shards.
+// OpenHolds returns the holds of all shards.
 func (s *Shop) OpenHolds(t require.TestingT, c coupon.Coupon) (all []order.Hold) {
 	for k := range Shards {
 		for h, err := range s.Stock.OpenHolds(context.Background(), c.ID, k, Shards) {
@@ -48,9 +48,9 @@ func (s *Shop) OpenHolds(t require.TestingT, c coupon.Coupon) (all []order.Hold)
 	return all
 }
 
-// RequireConsistent holds the stores to account as they are: nothing is held, nothing is owed,
-// every invariant holds, and there are so many live orders. Of a sale that has not
-// ended, R is D then, which I4 and I6 say.
+// RequireConsistent audits the stores in their current state. It fails the test unless nothing is held, nothing
+// is owed, every invariant holds, and the number of live orders is live. If the sale has not ended, R equals D
+// then, by I4 and I6.
 func (s *Shop) RequireConsistent(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
 	require.Empty(t, s.OpenHolds(t, c), "holds are left")
 	report, err := s.Auditor.Audit(context.Background(), c.ID)
@@ -61,7 +61,7 @@ func (s *Shop) RequireConsistent(t require.TestingT, c coupon.Coupon, live int64
 	return report
 }
 
-// RequireSettled is RequireConsistent after the background work has done what it does.
+// RequireSettled does the background work once, and then calls RequireConsistent.
 func (s *Shop) RequireSettled(t require.TestingT, c coupon.Coupon, live int64) audit.Report {
 	_, err := s.Reconciler.Reconcile(context.Background(), c, 0)
 	require.NoError(t, err)
@@ -70,13 +70,13 @@ func (s *Shop) RequireSettled(t require.TestingT, c coupon.Coupon, live int64) a
 	return s.RequireConsistent(t, c, live)
 }
 
-// Answer is what one request was told.
+// Answer is the answer to one request.
 type Answer struct {
 	Order order.Order
 	Err   error
 }
 
-// Together starts n at one signal and gives their answers.
+// Together starts n calls at one signal and returns their answers.
 func Together(n int, do func(i int) (order.Order, error)) []Answer {
 	gate := make(chan struct{})
 	all := make([]Answer, n)
@@ -92,12 +92,12 @@ func Together(n int, do func(i int) (order.Order, error)) []Answer {
 	return all
 }
 
-// Key is a key of Redis as the contract names it.
+// Key returns a key of Redis, with the name from the contract.
 func Key(c coupon.Coupon, shard int, name string) string {
 	return fmt.Sprintf("seckill:{%d:%d}:%s", c.ID, shard, name)
 }
 
-// Exec is a statement behind the store's back.
+// Exec runs a statement directly on the database, without the store.
 func (s *Shop) Exec(t testing.TB, statement string, args ...any) {
 	t.Helper()
 	_, err := s.Raw.ExecContext(t.Context(), statement, args...)

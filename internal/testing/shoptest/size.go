@@ -16,7 +16,7 @@ import (
 	"example.com/seckill/internal/tools/servers"
 )
 
-// Size is how large a sale a benchmark plays: SECKILL_SIZE, or a small one.
+// Size returns the size of the sale that a benchmark plays: SECKILL_SIZE, or small.
 func Size(b *testing.B, small int) int {
 	b.Helper()
 	text := os.Getenv("SECKILL_SIZE")
@@ -28,9 +28,9 @@ func Size(b *testing.B, small int) int {
 	return n
 }
 
-// SoldOut is a sale of n units, each of them sold to a buyer of its own, who has that
-// status. The rows are written by SQL, and what the shards remember by commands to
-// Redis, as n purchases would have left them.
+// SoldOut makes a sale of n units and sells each unit to a different buyer. The orders have the given status.
+// SoldOut writes the rows with SQL and the data of the shards with Redis commands, as n purchases would have
+// left them.
 func (s *Shop) SoldOut(b *testing.B, n int, status string) coupon.Coupon {
 	b.Helper()
 	c := s.Sell(b, int64(n), 1)
@@ -61,8 +61,8 @@ func (s *Shop) SoldOut(b *testing.B, n int, status string) coupon.Coupon {
 	return c
 }
 
-// Slowest returns how long Redis was kept busy by one call of this test, in milliseconds. It
-// is watched from WatchSlowest on.
+// Slowest returns how long one call of this test kept Redis busy at most, in milliseconds. It counts the calls
+// since WatchSlowest.
 func (s *Shop) Slowest(b *testing.B) float64 {
 	b.Helper()
 	calls, err := s.Redis.(*redis.Client).SlowLogGet(b.Context(), 10_000).Result()
@@ -74,7 +74,7 @@ func (s *Shop) Slowest(b *testing.B) float64 {
 	return float64(slowest.Microseconds()) / 1000
 }
 
-// WatchSlowest lets Redis note the calls that take longer than a tenth of a millisecond.
+// WatchSlowest makes Redis log the calls that take longer than a tenth of a millisecond.
 func (s *Shop) WatchSlowest(b *testing.B) {
 	b.Helper()
 	for name, value := range map[string]string{"slowlog-log-slower-than": "100", "slowlog-max-len": "10000"} {
@@ -83,7 +83,7 @@ func (s *Shop) WatchSlowest(b *testing.B) {
 	require.NoError(b, s.Redis.(*redis.Client).Do(b.Context(), "SLOWLOG", "RESET").Err())
 }
 
-// Peak is the most memory in MiB that the process has had since ResetPeak.
+// Peak returns the most memory, in MiB, that the process has had since ResetPeak.
 func Peak(b *testing.B) float64 {
 	b.Helper()
 	bytes, err := servers.PeakMemory(os.Getpid())
@@ -91,7 +91,7 @@ func Peak(b *testing.B) float64 {
 	return float64(bytes) / (1 << 20)
 }
 
-// ResetPeak resets Peak and returns it: the memory that the process has now.
+// ResetPeak resets Peak and returns the memory that the process has now, in MiB.
 func ResetPeak(b *testing.B) float64 {
 	b.Helper()
 	require.NoError(b, servers.ResetPeakMemory(os.Getpid()))

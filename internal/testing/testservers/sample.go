@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// seed is drawn once in a process, unless TEST_SEED sets it.
+// seed is random for each process, unless TEST_SEED sets it.
 var seed = func() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -20,12 +20,12 @@ var seed = func() uint64 {
 	return uint64(time.Now().UnixMilli())
 }()
 
-// All reports whether TEST_ALL is set, as by `make test-all`: nothing is sampled.
+// All reports whether TEST_ALL is set, as `make test-all` does. Nothing is sampled then.
 func All() bool { return os.Getenv("TEST_ALL") != "" }
 
-// Sample draws few of all, in their order, where all are too many for every run. What is drawn
-// follows from the test's name and a seed, which is logged: TEST_SEED draws the same again. With
-// TEST_ALL it returns all of them, and so it does where -run names a subtest, which could be any.
+// Sample draws few elements of all, in their order, for a test whose cases are too many for every run. The draw
+// depends on the test's name and a seed. Sample logs the seed, and TEST_SEED repeats the draw. With TEST_ALL,
+// Sample returns all elements. It also returns all if -run names a subtest, which could be any of them.
 func Sample[T any](t testing.TB, few int, all []T) []T {
 	t.Helper()
 	if All() || subtestsNamed() || few >= len(all) {
@@ -38,8 +38,8 @@ func Sample[T any](t testing.TB, few int, all []T) []T {
 	return sample
 }
 
-// draw returns few different numbers below all, in their order. What they are for is part of the draw:
-// otherwise a test that is drawn would always draw the same of two views.
+// draw returns few different numbers below all, in their order. The draw depends on the purpose. Otherwise a
+// test that Drawn selects would always get the same one of two views from Sample.
 func draw(t testing.TB, purpose string, few, all int) []int {
 	t.Helper()
 	drawn := rand.New(rand.NewPCG(seed, hash(t.Name()+" "+purpose))).Perm(all)[:few]
@@ -56,8 +56,8 @@ func hash(name string) uint64 {
 	return h.Sum64()
 }
 
-// Drawn reports whether a test is one of so many that are drawn for what costs too much to be done
-// in each, as Sample draws. With TEST_ALL every test is.
+// Drawn reports whether this test is drawn, with a chance of one in oneOf, for work that costs too much for
+// each test. It draws as Sample does. With TEST_ALL, every test is drawn.
 func Drawn(t testing.TB, oneOf int) bool {
 	t.Helper()
 	if All() {
@@ -66,9 +66,9 @@ func Drawn(t testing.TB, oneOf int) bool {
 	return draw(t, "drawn", 1, oneOf)[0] == 0
 }
 
-// OneOf leaves a test out unless it is one of so many that are drawn, for tests that are many of a kind and
-// cost much each: the visitors of the page, a suite on each kind of server. Command skips counts those
-// left out apart from what is skipped. With TEST_ALL, and where -run names tests, none is.
+// OneOf skips a test unless it is drawn, with a chance of one in n. It is for tests that cost much and have
+// many relatives, such as the visitors of the page, or a suite on each kind of server. Command skips counts
+// these tests separately from other skips. With TEST_ALL, or where -run names tests, OneOf skips none.
 func OneOf(t testing.TB, n int) {
 	t.Helper()
 	if All() || flag.Lookup("test.run").Value.String() != "" || draw(t, "one of", 1, n)[0] == 0 {
@@ -77,11 +77,11 @@ func OneOf(t testing.TB, n int) {
 	t.Skipf("%s %d", NotDrawn, seed)
 }
 
-// NotDrawn begins the reason for which OneOf leaves a test out.
+// NotDrawn is the beginning of the reason with which OneOf skips a test.
 const NotDrawn = "not drawn by TEST_SEED"
 
-// Checks makes rapid draw so many sequences in a test instead of a hundred, unless -rapid.checks asks for
-// another number. With TEST_ALL it changes nothing.
+// Checks makes rapid draw few sequences in a test instead of a hundred, unless -rapid.checks sets another
+// number. With TEST_ALL, Checks changes nothing.
 func Checks(t testing.TB, few int) {
 	t.Helper()
 	const name, usual = "rapid.checks", "100"
