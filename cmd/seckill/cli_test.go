@@ -20,7 +20,7 @@ func typed(t *testing.T, environ []string, args ...string) (code int, out, compl
 	return code, said.String(), complained.String()
 }
 
-func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
+func TestVersion_FlagOrCommand_PrintsSameLine(t *testing.T) {
 	_, want, _ := typed(t, nil, "version")
 	require.True(t, strings.HasPrefix(want, "seckill "), want)
 	for _, flag := range []string{"--version", "-v"} {
@@ -30,7 +30,7 @@ func TestTheVersionIsPrintedHoweverItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsMisspeltIsAnsweredWithWhatWasMeant(t *testing.T) {
+func TestCLI_MisspeltCommandOrFlag_SuggestsNearest(t *testing.T) {
 	for line, want := range map[string]string{
 		"dmeo":                         `did you mean "demo"?`,
 		"serv":                         `did you mean "serve"?`,

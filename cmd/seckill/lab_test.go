@@ -53,7 +53,7 @@ func TestAnExperimentRunsOnTheConfiguredServersAndLeavesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestWhatHasNoServerIsNotRunAndSaidSo(t *testing.T) {
+func TestLabRun_ServerMissing_ReportsNotRun(t *testing.T) {
 	code, out, complaint := play(t, nil, "run", "read-before-lock", "--embedded")
 	require.Equal(t, cli.ExitFail, code)
 	require.Contains(t, out, "not run")
@@ -147,7 +147,7 @@ func (f *full) Write([]byte) (int, error) {
 	return 0, errors.New("no space left on device")
 }
 
-func TestALabThatNobodyCanHearStops(t *testing.T) {
+func TestLabRun_OutputFails_StopsAfterFirstExperiment(t *testing.T) {
 	var out full
 	var complaint strings.Builder
 	code := run(t.Context(), []string{"lab", "run", "all", "--embedded"}, cli.Console{Out: &out, Err: &complaint, Environ: nil})

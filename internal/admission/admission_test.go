@@ -50,7 +50,7 @@ func (d *door) come(ctx context.Context) {
 	synctest.Wait()
 }
 
-func TestAsManyAsTheLimitAreAtWorkSomeWaitAndTheRestIsRefusedAtOnce(t *testing.T) {
+func TestAdmission_AboveLimit_QueuesThenRejectsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 3, MaxWaiting: 2, MaxWait: time.Second})
 		for range 5 {
@@ -72,7 +72,7 @@ func TestAsManyAsTheLimitAreAtWorkSomeWaitAndTheRestIsRefusedAtOnce(t *testing.T
 	})
 }
 
-func TestWhoCameFirstIsServedFirst(t *testing.T) {
+func TestAdmission_SeveralWaiters_AdmitsInArrivalOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 10, MaxWait: time.Hour})
 		var served []int
@@ -92,7 +92,7 @@ func TestWhoCameFirstIsServedFirst(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsLongerThanTheOptionsAndItsOwnTimeAllow(t *testing.T) {
+func TestAdmission_WaitExceedsOptionOrBudget_Rejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left, waits time.Duration
 		why         string

@@ -13,9 +13,9 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// TestACrowdThatIsRefusedIsToldSoBitByBit refuses more than are told at once: the others are told at the rate
-// that is meant, and all of them within five seconds.
-func TestACrowdThatIsRefusedIsToldSoBitByBit(t *testing.T) {
+// TestAdmission_ManyRejections_ReturnsAtLimitedRate rejects more requests than it answers at once. It answers
+// the others at the limited rate, and all of them within five seconds.
+func TestAdmission_ManyRejections_ReturnsAtLimitedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		atOnce, perSecond := 128*runtime.GOMAXPROCS(0), 500*runtime.GOMAXPROCS(0)
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 0, MaxWait: time.Second})
@@ -51,8 +51,8 @@ func TestACrowdThatIsRefusedIsToldSoBitByBit(t *testing.T) {
 	})
 }
 
-// TestWhoIsHeldAndGoesIsNotHeld ends the request of a client that is held.
-func TestWhoIsHeldAndGoesIsNotHeld(t *testing.T) {
+// The test ends the request of a client while Admit holds its rejection.
+func TestAdmission_HeldClientDisconnects_ReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 0, MaxWait: time.Second})
 		d.outside = make(chan error, 1000*runtime.GOMAXPROCS(0))
@@ -71,8 +71,8 @@ func TestWhoIsHeldAndGoesIsNotHeld(t *testing.T) {
 	})
 }
 
-// TestWhoIsHeldLeavesItsPlaceInTheQueueToAnother has a request wait until it is refused, and then be held.
-func TestWhoIsHeldLeavesItsPlaceInTheQueueToAnother(t *testing.T) {
+// A request waits in the queue until Admit rejects it, and Admit then holds its rejection.
+func TestAdmission_HeldRejection_FreesQueuePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		crowd := 1000 * runtime.GOMAXPROCS(0)
 		d := full(t, admission.Options{MinConcurrent: 1, MaxConcurrent: 1, MaxWaiting: 1, MaxWait: time.Second})

@@ -150,7 +150,7 @@ func TestMoreConnectionsThanThereMayBeWait(t *testing.T) {
 	require.Eventually(t, func() bool { return len(bound.slots) <= 1 && len(bound.from) == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func TestWhatIsNoProxyIsRefused(t *testing.T) {
+func TestListen_InvalidTrustedProxy_ReturnsError(t *testing.T) {
 	for _, text := range []string{"hunter2", "10.0.0.0/33", ""} {
 		_, err := Listen(newDialed(), ConnLimits{Max: 1, TrustedProxies: []string{text}})
 		require.ErrorContains(t, err, "trusted proxies")

@@ -64,7 +64,7 @@ func demo(t *testing.T, o Options) (*Server, *crowd) {
 	return s, c
 }
 
-func TestWhatAServerAllowsIsToldInOneAnswer(t *testing.T) {
+func TestFeatures_DemoOptions_ListsEnabledFeatures(t *testing.T) {
 	s, _ := demo(t, Options{DemoLogin: true, DemoAdmin: true})
 	rec := do(t, s, ask{method: "GET", path: "/api/v1/features"})
 	require.JSONEq(t, `{"demo_login":true,"demo_admin":true,"admin":true,"rush":true,"lab":true,"purchase_token":false,"traces":false}`, rec.Body.String())

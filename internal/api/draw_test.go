@@ -30,7 +30,7 @@ func (d *drawn) ReadDraw(_ context.Context, couponID int64) (lottery.Draw, time.
 
 func (d *drawn) DrawsAt(context.Context, int64) (time.Time, error) { return d.at, nil }
 
-func TestTheSeedOfADrawIsToldWhenItHasEnded(t *testing.T) {
+func TestDrawRoute_DrawEnds_RevealsSeed(t *testing.T) {
 	shop := newShop()
 	d := &drawn{Draw: lottery.Draw{CouponID: 1, Seed: bytes.Repeat([]byte{7}, 32)}, at: shop.now.Add(time.Second)}
 	s := shop.serve(t, Options{})

@@ -161,7 +161,7 @@ func TestARequestHasItsBudgetAndNoMore(t *testing.T) {
 	require.Equal(t, "unavailable", codeOf(t, rec))
 }
 
-func TestSomebodyElsesOrderLooksExactlyLikeNone(t *testing.T) {
+func TestOrderRoutes_OtherUsersOrder_AnswerAsMissing(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	mine, theirs := sign(t, s, 1, auth.RoleUser), sign(t, s, 2, auth.RoleUser)

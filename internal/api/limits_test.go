@@ -16,7 +16,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestAUserWhoAsksTooOftenIsToldToWait(t *testing.T) {
+func TestRateLimit_UserAboveRate_Returns429(t *testing.T) {
 	sh := newShop()
 	now := sh.now
 	s := sh.serve(t, Options{PerUserRate: 2, Burst: 3, Now: func() time.Time { return now }})
@@ -117,7 +117,7 @@ func TestTooManyAtOnceAreShedAndTheRestIsServed(t *testing.T) {
 	require.Equal(t, 201, do(t, s, ask{method: "POST", path: place, token: token}).Code)
 }
 
-func TestACrowdOfBuyersKeepsNobodyFromPayingCancellingOrLooking(t *testing.T) {
+func TestMaxInFlight_PurchasesSaturate_OtherRoutesServed(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{MaxInFlight: 8})
 	mine := sign(t, s, 42, auth.RoleUser)

@@ -69,7 +69,7 @@ func listen(t *testing.T, s *Server, set func(*http.Server)) *httptest.Server {
 	return server
 }
 
-func TestEverybodyWhoWatchesSharesOnePollAndCloseEndsThem(t *testing.T) {
+func TestLiveStream_SeveralClients_SharePollUntilClose(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{MaxStreams: 2})
 	server := listen(t, s, nil)
@@ -218,7 +218,7 @@ func TestManyStreamsGetAnEventOneBurstAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestAStoreThatIsAwayIsToldAndSurvived(t *testing.T) {
+func TestLiveStream_StoreUnavailable_SendsTroubleThenRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh := newShop()
 		h := newHub(sh.parts(), Options{Now: time.Now, RequestTimeout: time.Second, MaxStreams: 10}.withDefaults())
@@ -268,7 +268,7 @@ func TestASlowReaderMissesEventsAndHasTheNewest(t *testing.T) {
 	})
 }
 
-func TestWhatASaleLooksLike(t *testing.T) {
+func TestLiveSale_DraftCoupon_ReportsStockAndRate(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := coupon.Coupon{ID: 1, Total: 100, Left: 100, EndsAt: now.Add(time.Hour), State: coupon.Draft}
 	require.Contains(t, string(sale(c, nil, LiveStats{}, 0, &rateMeter{}, now)), `"stock":100,"sold":0,"left":100,"shards":[],`)

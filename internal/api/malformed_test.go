@@ -149,7 +149,7 @@ func TestABodyThatDoesNotComeInTimeIsAnswered(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-func TestWhatACarefulClientMaySend(t *testing.T) {
+func TestPurchaseRoute_UnusualValidRequest_Returns201(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{})
 	token := sign(t, s, 42, auth.RoleUser)

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-func TestWhoIsInTheQueueIsToldWhenToAskAgainAndWhoHasAnOrderIsNot(t *testing.T) {
+func TestRetryAfter_OrderUndecided_SetsHeader(t *testing.T) {
 	waits := func(status order.Status, again time.Duration) orderJSON {
 		return showOrder(order.Order{ID: 7, Status: status, Position: order.QueuePosition{Ahead: 2, RetryAfter: again}})
 	}

@@ -166,7 +166,7 @@ func TestTheAuditIsRenderedAsItComes(t *testing.T) {
 	require.Equal(t, 500, do(t, s, ask{method: "GET", path: "/api/v1/admin/coupons/1/audit", token: token}).Code)
 }
 
-func TestWhatReadsAWholeSaleHasMoreTime(t *testing.T) {
+func TestRequestTimeout_AuditRoute_IsLonger(t *testing.T) {
 	sh := newShop()
 	s := sh.serve(t, Options{RequestTimeout: time.Second})
 	left := map[string]time.Duration{}

@@ -124,7 +124,7 @@ func TestACertificateThatCannotBeServedIsRefusedAtStart(t *testing.T) {
 }
 
 // The clients of locks do not say which server it was, nor why.
-func TestWhatIsWrongWithTheTLSOfALocksServerIsOneLine(t *testing.T) {
+func TestLockError_TLSFails_ReportsOneLineReason(t *testing.T) {
 	ca := testcerts.New(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{ca.Issue(testcerts.For("etcd.example")).Load(t)},

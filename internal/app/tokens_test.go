@@ -177,7 +177,7 @@ func TestFilesOfTokensAreLookedAtWhileTheProgramRuns(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := tokens.Verify(text); return err == nil }, 30*time.Second, 50*time.Millisecond)
 }
 
-func TestWhatIsWrongWithFilesOfTokensIsRefusedAtStart(t *testing.T) {
+func TestOpenTokens_InvalidFile_ReturnsError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for name, tc := range map[string]struct {
 		text string

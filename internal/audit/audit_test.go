@@ -88,7 +88,7 @@ func TestAUnitOnItsWayIsCountedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLoadedIsNotAccused(t *testing.T) {
+func TestAudit_SaleNotLoaded_ReportsNoViolation(t *testing.T) {
 	s := open(t)
 	past := time.Now().Add(-time.Minute)
 	for name, given := range map[string]func(t *testing.T) coupon.Coupon{
@@ -140,7 +140,7 @@ func TestAnUnknownCouponCannotBeAudited(t *testing.T) {
 }
 
 // A crowd buys, pays and cancels, and meets a loading, while the stores are read.
-func TestUnderLoadNobodyIsAccused(t *testing.T) {
+func TestAudit_ConcurrentLoad_ReportsNoViolation(t *testing.T) {
 	// One transaction for each order, because more is met half-way then.
 	s := in(shoptest.Open(t, shoptest.Single))
 	c := s.sell(t, 300)

@@ -44,7 +44,7 @@ func TestAudit_UnitsHeldReturnedAndOwed_CountsEachOnce(t *testing.T) {
 // Each invariant is violated by writing to a store directly, and the audit reports which. Some
 // cannot be violated alone: what is missing in the database is missing in the comparison with Redis
 // too.
-func TestEachViolationIsToldByItsInvariant(t *testing.T) {
+func TestAudit_StoreCorrupted_ReportsViolatedInvariant(t *testing.T) {
 	s := open(t)
 	sql := func(statement string, args ...any) func(*testing.T, coupon.Coupon, order.Order) {
 		return func(t *testing.T, c coupon.Coupon, o order.Order) {

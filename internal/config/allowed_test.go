@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestWhatIsAllowed(t *testing.T) {
+func TestValidate_UnusualValidConfig_ReturnsNil(t *testing.T) {
 	for name, change := range map[string]func(*config.Config){
 		"a lease of just twice": func(c *config.Config) { c.Lock.Lease = 4 * time.Second },
 		"free ports":            func(c *config.Config) { c.HTTP.Addr, c.Admin.Addr = "127.0.0.1:0", "127.0.0.1:0" },

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/config"
 )
 
-func TestWarnings_PasswordWithoutTLS_IsTold(t *testing.T) {
+func TestWarnings_PasswordWithoutTLS_NamesKey(t *testing.T) {
 	const times = "?timeout=1s&readTimeout=2s&writeTimeout=2s"
 	at := func(addr string) config.Secret { return config.Secret("u:" + canary + "@tcp(" + addr + ")/d" + times) }
 	etcd := func(c *config.Config, addr string) {

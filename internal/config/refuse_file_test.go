@@ -14,7 +14,7 @@ import (
 // canary stands where a secret might: no message may repeat it.
 const canary = "hunter2"
 
-func TestWhatIsWrongInAFileIsSaidInOneLineWithoutTheValue(t *testing.T) {
+func TestLoad_InvalidFile_ReportsLineWithoutValue(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
 		"an unknown section":          {"htp:\n  addr: hunter2\n", `:1: unknown key "htp": did you mean http?`},
 		"a far-off section":           {"elasticsearch: {a: hunter2}", `:1: unknown key "elasticsearch": remove it`},
@@ -88,7 +88,7 @@ func TestAFileThatCannotBeReadIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInTheEnvironmentIsSaidWithoutTheValue(t *testing.T) {
+func TestLoad_InvalidEnvironment_ReportsVariableWithoutValue(t *testing.T) {
 	for name, tc := range map[string]struct{ variable, want string }{
 		"one underscore":          {"SECKILL_MYSQL_DSN=hunter2", `unknown variable "SECKILL_MYSQL_DSN": did you mean SECKILL_MYSQL__DSN?`},
 		"a slip":                  {"SECKILL_STOCK__SHARD=8", "did you mean SECKILL_STOCK__SHARDS?"},

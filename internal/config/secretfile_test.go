@@ -49,7 +49,7 @@ func TestSecretFile_EverySecret_IsTheContentWithoutItsLastNewline(t *testing.T) 
 	require.Empty(t, got.Warnings())
 }
 
-func TestSecretFile_CannotBeTaken_IsToldWithoutTheContent(t *testing.T) {
+func TestSecretFile_Unusable_ReportsErrorWithoutContent(t *testing.T) {
 	dir := t.TempDir()
 	for _, k := range secrets() {
 		for name, tc := range map[string]struct {

@@ -26,7 +26,7 @@ func dsn(parameters string) config.Secret {
 	return config.Secret("shop:hunter2@tcp(db:3306)/seckill?" + parameters)
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestValidate_InvalidConfig_NamesKey(t *testing.T) {
 	const times = "timeout=1s&readTimeout=2s&writeTimeout=2s"
 	for name, tc := range map[string]struct {
 		change func(*config.Config)

@@ -119,7 +119,7 @@ func TestACrowdSharesOneRead(t *testing.T) {
 
 // A cache that keeps what has ended is full one day, and reads the database for each
 // order of a new sale.
-func TestWhatHasEndedIsLetGo(t *testing.T) {
+func TestCache_CouponEnded_IsEvicted(t *testing.T) {
 	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
 		b.mu.Lock()
 		b.kept[2] = coupon.Coupon{ID: 2, Title: "ends soon", EndsAt: time.Now().Add(time.Second)}
@@ -152,7 +152,7 @@ func TestACallerWhoLeavesDoesNotTakeTheReadAway(t *testing.T) {
 	})
 }
 
-func TestWhatIsForgottenDuringAReadIsNotKept(t *testing.T) {
+func TestCache_ForgetDuringRead_IgnoresStaleResult(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		first := make(chan coupon.Coupon, 1)
 		go func() {
@@ -169,7 +169,7 @@ func TestWhatIsForgottenDuringAReadIsNotKept(t *testing.T) {
 	})
 }
 
-func TestWhatIsForgottenDuringARefreshIsNotPutBack(t *testing.T) {
+func TestCache_ForgetDuringRefresh_IgnoresStaleResult(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		require.Equal(t, "old", title(t, c, 1))
 		time.Sleep(time.Second - 40*time.Millisecond) // the refresh has read, its answer is on its way
@@ -223,7 +223,7 @@ func TestADatabaseThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotThereIsAskedForAgainAfterARefresh(t *testing.T) {
+func TestCache_MissingCoupon_IsQueriedAgainAfterRefresh(t *testing.T) {
 	cached(t, 0, func(t *testing.T, b *books, c *coupon.Cache) {
 		for range 3 {
 			_, err := c.Get(t.Context(), 9)

@@ -47,7 +47,7 @@ func TestTheStateThatABuyerSees(t *testing.T) {
 	}
 }
 
-func TestWhatACouponMayBe(t *testing.T) {
+func TestCouponCheck_EachField_EnforcesBounds(t *testing.T) {
 	year := func(y int) time.Time { return time.Date(y, 6, 1, 0, 0, 0, 0, time.UTC) }
 	for name, tc := range map[string]struct {
 		alter func(c *coupon.Coupon)

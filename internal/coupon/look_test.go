@@ -57,7 +57,7 @@ func TestAGapIsRememberedForARefresh(t *testing.T) {
 }
 
 // A coupon that was asked for before it was there is found as soon as its creation is known.
-func TestWhatWasMissingIsFoundOnceItIsForgotten(t *testing.T) {
+func TestCache_ForgetMissingCoupon_FindsCreatedCoupon(t *testing.T) {
 	cached(t, 50*time.Millisecond, func(t *testing.T, b *books, c *coupon.Cache) {
 		for _, id := range []int64{2, 1 << 40} {
 			_, err := c.Get(t.Context(), id)

@@ -39,7 +39,7 @@ func closed(c *coupon.Coupon) int64 {
 	return coupon.EpochAfter(c.Epoch, during)
 }
 
-func TestWhatMayBeAlteredInWhichState(t *testing.T) {
+func TestPatch_EachState_AllowsOnlyPermittedChanges(t *testing.T) {
 	all := []coupon.State{coupon.Draft, coupon.OnSale, coupon.Paused}
 	notOnSale := []coupon.State{coupon.Draft, coupon.Paused}
 	more := func(c *coupon.Coupon) {

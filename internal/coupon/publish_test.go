@@ -33,7 +33,7 @@ func TestPublishingLoadsTheStockAndOpensTheSale(t *testing.T) {
 	})
 }
 
-func TestWhatHasEndedIsNotPublishedOrReloaded(t *testing.T) {
+func TestPublishAndReload_CouponEnded_ReturnConflict(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		over := s.with(func(p *coupon.Deps) { p.Now = func() time.Time { return shuts } })
 		for name, step := range map[string]func() error{
@@ -184,7 +184,7 @@ func (p patching) Fill(ctx context.Context, l coupon.Load) error {
 	return err
 }
 
-func TestWhatIsAlteredWhileItIsLoadedIsNotOpened(t *testing.T) {
+func TestPublish_PatchedDuringLoad_ReturnsConflict(t *testing.T) {
 	for name, change := range map[string]coupon.Change{
 		"more units": {Total: new(int64(20))}, "fewer units": {Total: new(int64(5))}, "the end": {End: true},
 	} {

@@ -183,7 +183,7 @@ func TestInstancesThatAreAllLetInRestoreItToo(t *testing.T) {
 	})
 }
 
-func TestWhatIsSoundIsNotLoadedAgain(t *testing.T) {
+func TestRestorer_SoundShards_AreNotReloaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c, draft, ended := s.published(t, 10), s.drafted(t, 10), s.inState(t, coupon.Ended)
 		var looks atomic.Int64

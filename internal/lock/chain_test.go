@@ -36,7 +36,7 @@ func TestKeysTakenHandOverHandLeaveNothingBehindInTheContext(t *testing.T) {
 	})
 }
 
-func TestWhatIsStillHeldStaysReentrantOnTheContextOfTheNextKey(t *testing.T) {
+func TestReentrancy_OneKeyReleased_OthersStayReentrant(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		a := acquire(t, l, "a")
 		b, err := l.Acquire(a.Context(), "b")

@@ -68,7 +68,7 @@ func (m *memory) held() (n int) {
 	return n
 }
 
-func TestWhatAnyNumberOfAbandonedCallsTookIsFreedWithinASecond(t *testing.T) {
+func TestCleaner_ManyAbandonedAcquires_FreesKeysWithinSecond(t *testing.T) {
 	b := &tardy{after: 400 * time.Millisecond}
 	inTardyBubble(t, b, lock.Options{}, 5000, func(t *testing.T, _ *lock.Locker) {
 		time.Sleep(301 * time.Millisecond)

@@ -63,7 +63,7 @@ func TestARenewalIsDueAtEachThirdOfTheLease(t *testing.T) {
 	})
 }
 
-func TestTheLossIsToldAMarginBeforeTheEndOfTheLastConfirmedLease(t *testing.T) {
+func TestLease_RenewalFails_ReportsLossBeforeExpiry(t *testing.T) {
 	var lost atomic.Int32
 	o := lock.Options{Hooks: lock.Hooks{Lost: func() { lost.Add(1) }}}
 	inBubble(t, o, func(t *testing.T, l *lock.Locker, m *memory) {
@@ -243,7 +243,7 @@ func TestManyLeasesAreKeptByOneGoroutine(t *testing.T) {
 	})
 }
 
-func TestWhoHasNoHandleIsKeptOutOfAKeyThatThisProcessHolds(t *testing.T) {
+func TestAcquire_KeyHeldInProcess_RejectsOtherContexts(t *testing.T) {
 	inBubble(t, lock.Options{}, func(t *testing.T, l *lock.Locker, _ *memory) {
 		h := acquire(t, l, "a")
 		_, err := l.Acquire(t.Context(), "a")

@@ -123,7 +123,7 @@ func TestThoseInTheQueueArePassedTheKeyInTurn(t *testing.T) {
 	})
 }
 
-func TestAPassWhoseAnswerWasLostIsAskedForAgain(t *testing.T) {
+func TestPass_ReplyLost_IsRepeated(t *testing.T) {
 	p := &passing{after: func(n int) error {
 		if n == 1 {
 			return errNetwork
@@ -256,7 +256,7 @@ func TestAKeyThatCannotBePassedIsReleased(t *testing.T) {
 	}
 }
 
-func TestALossThatIsFoundWhenAKeyIsPassedIsToldAndTheNextAsks(t *testing.T) {
+func TestPass_LeaseLost_ReportsLossAndReacquires(t *testing.T) {
 	p := &passing{}
 	p.before = func(int) error { // the server has lost its data
 		p.mu.Lock()

@@ -359,7 +359,7 @@ func TestADrawWaitsForAFullQueue(t *testing.T) {
 	requireDrawn(t, here, c, tickets, 5*shards)
 }
 
-func TestASaleThatIsPausedIsDrawnWhenItGoesOnAndOneThatHasEndedDrawsNobody(t *testing.T) {
+func TestRunDraw_PausedSaleEnds_DrawsNone(t *testing.T) {
 	onBoth(t, func(t *testing.T, s shop) {
 		c := s.Sell(t, 2*shards, 1)
 		here := s.drawing("here")
@@ -421,7 +421,7 @@ func TestEveryTicketThatWasGivenTakesPart(t *testing.T) {
 }
 
 // A buyer with a void request got nothing, and so has passed over no other buyer.
-func TestAVoidRequestPassesOverNobody(t *testing.T) {
+func TestLotteryAudit_VoidRequest_CountsNonePassedOver(t *testing.T) {
 	s := open(t)
 	c := s.Sell(t, 2*shards, 1)
 	here := s.drawing("here")

@@ -16,7 +16,7 @@ import (
 
 // Who is refused because there are too many costs nothing, with a key too, and what it
 // had from before is not asked of the database either.
-func TestWhoIsNotLetInHasTakenNothingAndAskedNobody(t *testing.T) {
+func TestPlace_AdmissionRejects_TouchesNoStore(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
 	for _, key := range []string{"", "k"} {
@@ -31,7 +31,7 @@ func TestWhoIsNotLetInHasTakenNothingAndAskedNobody(t *testing.T) {
 }
 
 // A place is given back whatever becomes of the order.
-func TestNobodyKeepsAPlace(t *testing.T) {
+func TestAdmission_AnyStepFails_ReleasesPermit(t *testing.T) {
 	s := openSingle(t)
 	for _, step := range []string{"before id", "before reserve", "before lock", "before begin", "after insert", "before commit", "after commit"} {
 		t.Run(step, func(t *testing.T) {

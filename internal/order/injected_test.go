@@ -115,7 +115,7 @@ var operations = map[string]operation{
 // Every call that an operation makes to Redis or to the database is broken in turn, in
 // every way in which it can be. After each, whoever asks again is told nothing else, and
 // when the background work has been done every invariant holds.
-func TestWhicheverCallFailsNobodyIsToldALieAndTheBooksAreRight(t *testing.T) {
+func TestOperations_AnyStoreCallFails_StateStaysConsistent(t *testing.T) {
 	for _, name := range testservers.Sample(t, 3, slices.Sorted(maps.Keys(operations))) {
 		t.Run(name, func(t *testing.T) {
 			op, s := operations[name], open(t)

@@ -40,7 +40,7 @@ func (admitAll) Raise(context.Context, string, uint64) error { return nil }
 // 200 requests of 20 users meet in every step at once. What keeps them apart then
 // is the shards' account of each buyer, the fence, the slot and the conditional
 // update; here each of the first and the last is on its own too.
-func TestALockThatLetsEverybodyInSellsNothingTwice(t *testing.T) {
+func TestPlace_LockAdmitsAll_NeverOversells(t *testing.T) {
 	const users, units = 20, 15
 	for name, alter := range map[string]func(p *order.Deps){
 		"with the shards' account":    func(*order.Deps) {},

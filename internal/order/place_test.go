@@ -79,7 +79,7 @@ func stepsInTheirOrder(t *testing.T, s *shop) {
 	require.Empty(t, f.seen, "what is known to be sold out costs nothing")
 }
 
-func TestWhoIsKnownToBeAtTheLimitCostsNothing(t *testing.T) {
+func TestPlace_UserKnownAtLimit_TouchesNoStore(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 10, 1)
 		f := failing()
@@ -122,7 +122,7 @@ func TestAUserGetsAsManyAsTheLimitAllowsEachInASlotOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedLeavesNothingHeld(t *testing.T) { onEach(t, refusedLeavesNothing) }
+func TestPlace_RequestRejected_LeavesNoHold(t *testing.T) { onEach(t, refusedLeavesNothing) }
 
 func refusedLeavesNothing(t *testing.T, s *shop) {
 	const alone = "the limit, as the database alone knows"
@@ -183,7 +183,7 @@ func refusedLeavesNothing(t *testing.T, s *shop) {
 	})
 }
 
-func TestWhoeverFindsTheUsersLockHeldIsToldBusyAndHoldsNothing(t *testing.T) {
+func TestPlace_UserLockHeld_ReturnsErrBusy(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, 2, 1)
 	instance := s.with(func(p *order.Deps) { p.Locker = s.locker(t, 0) })

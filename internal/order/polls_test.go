@@ -117,7 +117,7 @@ func TestAPollThatBeginsAfterTheCommitIsNotToldOfTheOrderAsItWas(t *testing.T) {
 }
 
 // An entry that comes again is of an order that may have been paid long ago.
-func TestAPollIsToldOfThePaymentThoughTheEntryOfItsOrderComesAgain(t *testing.T) {
+func TestLongPoll_EntryRedelivered_ReturnsPaidOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		here := s.queueing("here")

@@ -206,7 +206,7 @@ func TestAReloadEndsTheQueueAndWhatWasInItIsRefused(t *testing.T) {
 	})
 }
 
-func TestAFullQueueTakesNobody(t *testing.T) {
+func TestPlace_QueueFull_ReturnsErrOverloaded(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 40, 9)
 		here := s.queueing("here", func(p *order.Deps) { p.QueueCapacity = 2 })

@@ -108,7 +108,7 @@ func (l telling) Do(ctx context.Context, key string, work func(context.Context, 
 	return l.Locker.Do(ctx, key, work, opts...)
 }
 
-func TestAFailedPassIsToldAndTriedAgain(t *testing.T) {
+func TestSchedule_PassFails_ReportsErrorAndRetries(t *testing.T) {
 	s := open(t)
 	told := make(chan error, 1000)
 	stop := running(t, order.Schedule{

@@ -44,7 +44,7 @@ func TestAnInstanceThatMissedTheLoadingFindsOutByItself(t *testing.T) {
 }
 
 // Loaded again and again: it is asked once more and not for ever.
-func TestARequestThatMeetsTwoLoadingsIsToldSo(t *testing.T) {
+func TestPlace_ReloadedTwice_ReturnsErrStaleEpoch(t *testing.T) {
 	s := open(t)
 	c := s.sell(t, shards, 1)
 	stale := &stubborn{old{Sales: s.deps.Sales, c: c}}

@@ -48,7 +48,7 @@ var brokenSteps = map[string]struct {
 	"after commit, before unlock, after confirm": {nil, 1},
 }
 
-func TestWhicheverStepFailsTheBooksAreRightAfterReconciling(t *testing.T) {
+func TestPlace_AnyStepFails_ReconcilerRestoresConsistency(t *testing.T) {
 	onEach(t, whicheverStepFails)
 }
 
@@ -81,7 +81,7 @@ func whicheverStepFails(t *testing.T, s *shop) {
 
 // The client does not wait for the reconciler, and asks another instance at once. With a
 // unit from a sibling it may have to: the hold says nothing of which sibling that is.
-func TestWhicheverStepFailsAskingAgainAtOnceMakesNoSecondOrder(t *testing.T) {
+func TestPlace_AnyStepFails_RetryMakesOneOrder(t *testing.T) {
 	onEach(t, askingAgainAtOnce)
 }
 

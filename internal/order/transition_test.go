@@ -198,7 +198,7 @@ func TestAnOrderOfAFreedSaleEndsAsAnyOther(t *testing.T) {
 }
 
 // Payment, cancellation and expiry meet on one order: exactly one wins.
-func TestOfPaymentCancellationAndExpiryOneWins(t *testing.T) {
+func TestTransition_PayCancelExpireRace_OneWins(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, 20, 20)
 		live := int64(0)
@@ -238,7 +238,7 @@ func TestOfPaymentCancellationAndExpiryOneWins(t *testing.T) {
 
 // A cancellation fails at each of its steps. Asking again ends it, and the unit is
 // back once.
-func TestWhicheverStepOfACancellationFailsTheUnitComesBackOnce(t *testing.T) {
+func TestCancel_AnyStepFails_ReturnsUnitOnce(t *testing.T) {
 	s := open(t)
 	for steps, want := range map[string]error{
 		"before begin":     order.ErrUnavailable,

@@ -43,7 +43,7 @@ func TestAnEntryIsAcknowledgedOnlyWhenItsOutcomeIsKnown(t *testing.T) {
 	}
 }
 
-func TestWhatADeadConsumerWasGivenIsServedByAnother(t *testing.T) {
+func TestWorker_ConsumerDies_AnotherServesItsEntry(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		heir := s.queueing("heir")
@@ -78,7 +78,7 @@ func TestARefusedEntryThatIsDeliveredAgainSellsNothing(t *testing.T) {
 	s.atRest(t, c, 0)
 }
 
-func TestAnEntryThatNobodyCanReadIsBuriedAndItsUnitGoesBackAfterAVoid(t *testing.T) {
+func TestWorker_UnreadableEntry_DeadLettersAndReturnsUnit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		c := s.sell(t, shards, 1)
 		f := failing("before void")

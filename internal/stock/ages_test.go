@@ -120,7 +120,7 @@ func TestALoanIsInTheIndexOfBothShards(t *testing.T) {
 	})
 }
 
-func TestWhatHasEndedLeavesTheIndex(t *testing.T) {
+func TestAgeIndex_HoldEnds_RemovesEntry(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 3, 1)
 		released, confirmed, shared := s.buy(1), s.buy(2), s.buy(3)

@@ -36,7 +36,7 @@ func (s *shop) gaveBack(shard, n int) (order.Hold, int64) {
 	return h, h.UserID
 }
 
-func TestWhoGivesAUnitBackIsRefusedForAWhile(t *testing.T) {
+func TestCooldown_UnitGivenBack_RejectsUserUntilEnd(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 8, 2, anHour)
 		s.limit = 2

@@ -15,7 +15,7 @@ import (
 
 // A script that is refused a command in its middle has written a part: what it leaves is
 // loaded again, once the right is back.
-func TestWhatAScriptThatWasCutShortLeavesIsLoadedAgain(t *testing.T) {
+func TestScript_CutShort_ShardCountsAsNotLoaded(t *testing.T) {
 	r := testservers.NewRedis(t)
 	all := dial(t, redisconn.Options{Addrs: []string{r.Addr()}})
 	may := func(rights ...any) {

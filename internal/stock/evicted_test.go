@@ -15,7 +15,7 @@ import (
 // A Redis that evicts drops whatever it likes of a shard, and answers on. Each key that a
 // shard cannot be without is missed; its index of ages is made again, and the entries of
 // a queue end as their holds do.
-func TestWhatARedisHasEvictedIsMissed(t *testing.T) {
+func TestLoaded_KeyEvicted_ReportsShardMissing(t *testing.T) {
 	r := testservers.NewRedis(t)
 	s := open(t, dial(t, redisconn.Options{Addrs: []string{r.Addr()}}), 40, 2)
 	config := func(name, value string) {

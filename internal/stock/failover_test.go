@@ -57,7 +57,7 @@ func (s *shop) reload() {
 
 // A replica that has taken the place of the master that a slot was moved to may lack what was
 // written there, though the server that the shard was loaded on runs on.
-func TestWhatAPromotedReplicaHasIsLoadedAgainAfterAMove(t *testing.T) {
+func TestSlotMove_ReplicaPromoted_ShardIsReloaded(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	cluster := testservers.NewCluster(t)
 	s := inCluster(t, cluster, 1) // another shard of the dead one would tell by itself
@@ -68,7 +68,7 @@ func TestWhatAPromotedReplicaHasIsLoadedAgainAfterAMove(t *testing.T) {
 }
 
 // A server that was restarted may have lost what it had written, and a slot is moved from it.
-func TestWhatARestartedServerHadIsLoadedAgainAfterAMove(t *testing.T) {
+func TestSlotMove_SourceRestarted_ShardIsReloaded(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	testservers.Need(t, servers.LookRedis)
 	cluster, err := servers.StartMasters(t.Context(), filepath.Join(t.TempDir(), "c"), 3, servers.Set("appendonly", "yes"))

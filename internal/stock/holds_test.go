@@ -205,7 +205,7 @@ func TestATicketIsFoundByEveryInstance(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoShardIsRefused(t *testing.T) {
+func TestParseHolds_InvalidReply_ReturnsError(t *testing.T) {
 	for name, answer := range map[string][]string{
 		"nothing":                {},
 		"too short":              {"1", "2", "3"},

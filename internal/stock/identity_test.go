@@ -84,7 +84,7 @@ func TestAKeyThatCameAgainIsNoticed(t *testing.T) {
 	})
 }
 
-func TestWhatIsOfAnotherDeploymentIsNotLoaded(t *testing.T) {
+func TestLoaded_AnotherDeployment_ReportsNotLoaded(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
 		require.NoError(t, client.Del(t.Context(), DefaultPrefix+ownerKey).Err())
@@ -117,7 +117,7 @@ func TestWhatIsOfAnotherDeploymentIsNotLoaded(t *testing.T) {
 
 // A database that was copied or made anew ends sales of its own: the shards of the other
 // one, under the same name, are not its to free.
-func TestWhatIsOfAnotherDeploymentIsNotFreed(t *testing.T) {
+func TestFree_AnotherDeployment_FreesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		client := dial(t, o)
 		s := closed(t, client, 4, 2)

@@ -40,7 +40,7 @@ func TestAnInstanceThatFellSilentIsNotSeenAndLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestNobodyIsSeenWhileRedisIsAway(t *testing.T) {
+func TestInstances_RedisUnavailable_ReportsNoPeers(t *testing.T) {
 	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	t.Cleanup(func() { _ = away.Close() })
 	f := NewInstances(New(away, Options{RefusalTTL: time.Minute}), "one")
@@ -53,7 +53,7 @@ func TestNobodyIsSeenWhileRedisIsAway(t *testing.T) {
 	<-done
 }
 
-func TestWhatIsOpenIsCountedInEachShard(t *testing.T) {
+func TestCountHolds_OpenHolds_CountsPerShard(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 10, 2)
 		h := s.buy(s.at(0, 1))

@@ -58,7 +58,7 @@ func TestTheLimitIsRememberedOfOneBuyerCouponEpochAndLimit(t *testing.T) {
 	}
 }
 
-func TestAnAnswerFromBeforeARestockPutsNobodyAtTheLimit(t *testing.T) {
+func TestLimitCache_AnswerPrecedesRestock_IsIgnored(t *testing.T) {
 	f, _ := limited()
 	before := f.question()
 	f.remove(buyer{1, 7})

@@ -129,7 +129,7 @@ func TestABatchIsNotToldSoldOutWhileAShardIsUnread(t *testing.T) {
 	})
 }
 
-func TestNothingIsAskedForAMemberWhoseContextHasEnded(t *testing.T) {
+func TestReserve_MemberContextEnded_SkipsMember(t *testing.T) {
 	s := open(t, dial(t, backends["a server"](t)), 4, 1)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -204,7 +204,7 @@ func TestALargeBatchIsSeveralScripts(t *testing.T) {
 }
 
 // A failure of one shard concerns its members only.
-func TestWhatGoesWrongOnOneShardIsItsOwn(t *testing.T) {
+func TestConfirm_OneShardFails_OthersSucceed(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := open(t, dial(t, o), 30, 3)
 		held := s.holdsOf(s.many(s.at(0, 0), s.at(1, 0), s.at(2, 0)))

@@ -73,7 +73,7 @@ func (c *carrier) deliver(t require.TestingT, client redis.UniversalClient) {
 
 // A script of a batch, or its repetition, may be lost, late or cut off. A member gets its true result or no
 // answer. A repeated request gets the unit that the first one took.
-func TestOfAScriptWithoutAnAnswerEachMemberIsToldSo(t *testing.T) {
+func TestBatch_ReplyLost_NoMemberGetsWrongAnswer(t *testing.T) {
 	type to struct {
 		client, others redis.UniversalClient
 		carrier        *carrier

@@ -210,7 +210,7 @@ func TestAConfirmedRequestIsADuplicateForEver(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotLoadedIsNeitherSoldOutNorUnlimited(t *testing.T) {
+func TestReserve_ShardNotLoaded_ReturnsErrNotLoaded(t *testing.T) {
 	everywhere(t, func(t *testing.T, o redisconn.Options) {
 		s := closed(t, dial(t, o), 4, 2)
 		require.ErrorIs(t, s.try(7), coupon.ErrNotLoaded, "never")

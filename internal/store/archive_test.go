@@ -76,7 +76,7 @@ func TestTheOrdersOfASaleThatEndedLongAgoAreArchivedInSteps(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotOverIsNotArchived(t *testing.T) {
+func TestArchive_UnfinishedSaleOrOrder_IsKept(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := ended(t, s)
 		long := begins.Add(24 * time.Hour)

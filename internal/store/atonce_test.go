@@ -56,7 +56,7 @@ func TestAGroupOfUsersOfOneSlotEachIsWrittenWithoutALook(t *testing.T) {
 	})
 }
 
-func TestWhoIsRefusedAmongThoseWrittenAtOnceIsFoundByALook(t *testing.T) {
+func TestGroup_OneRejected_OthersShareTransaction(t *testing.T) {
 	for name, refused := range map[string]func(h *hall, c coupon.Coupon) (*order.Attempt, error){
 		"its fence is smaller": func(h *hall, c coupon.Coupon) (*order.Attempt, error) {
 			raw(h.t, h.subject, "INSERT INTO fences VALUES (50, 9)")

@@ -37,7 +37,7 @@ func next(t *testing.T, told <-chan bool) (away bool) {
 	return away
 }
 
-func TestADatabaseThatIsAwayCostsNobodyATimeout(t *testing.T) {
+func TestBreakerPool_DatabaseUnavailable_FailsFast(t *testing.T) {
 	m := testservers.NewMariaDB(t)
 	name, err := m.CreateDatabase(t.Context())
 	require.NoError(t, err)

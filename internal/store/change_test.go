@@ -49,7 +49,7 @@ func ending(ctx context.Context, s *subject, o order.Order, end func(context.Con
 	return moved, err
 }
 
-func TestWhatBecomesOfAPendingOrder(t *testing.T) {
+func TestPendingOrder_EachTransition_SetsStatus(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 100)
 		due := wish(c, 1, 1).ExpiresAt
@@ -84,7 +84,7 @@ func TestWhatBecomesOfAPendingOrder(t *testing.T) {
 	})
 }
 
-func TestOfPaymentCancellationAndExpiryExactlyOneWins(t *testing.T) {
+func TestPendingOrder_PayCancelExpireRace_OneWins(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		const rounds = 25
 		c := onSale(t, s, rounds)

@@ -95,7 +95,7 @@ func TestThoseWhoComeTogetherAreCommittedTogether(t *testing.T) {
 	})
 }
 
-func TestOneBadOrderIsAnsweredAloneAndFailsNobodyElse(t *testing.T) {
+func TestGroup_BadOrders_OthersCommit(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c, empty, ended := onSale(t, h.subject, 100), onSale(t, h.subject, 1), onSale(t, h.subject, 100)
 		full := c

@@ -50,7 +50,7 @@ func TestACommitIsWaitedForNoLongerThanItsTransactionMayLast(t *testing.T) {
 	}
 }
 
-func TestATransactionWhoseTimeIsOverLeavesItsConnectionToNobody(t *testing.T) {
+func TestInTx_DeadlineExceeded_DiscardsConnection(t *testing.T) {
 	s := onMariaDB(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

@@ -79,7 +79,7 @@ func TestOneUsersLockedRowDelaysTheOthersAndFailsNone(t *testing.T) {
 	require.NoError(t, holder.Rollback())
 }
 
-func TestAGroupThatSpendsItsBudgetFailsNobodyWhoCanBeServed(t *testing.T) {
+func TestGroup_BudgetSpent_MembersRunIndividually(t *testing.T) {
 	h := newHall(t, onMariaDB(t, "innodb_lock_wait_timeout=1"))
 	raw(t, h.subject, "INSERT INTO fences VALUES (3, 1)")
 	session(t, h.subject, "UPDATE fences SET fence = 2 WHERE user_id = 3")
@@ -125,7 +125,7 @@ func TestAFailedCommitIsUnknownForEveryMemberAndDecidedForEach(t *testing.T) {
 
 // Who has gone when the orders are written is left out. Who goes later has an order,
 // as everybody whose answer is lost.
-func TestWhoLeavesAGroupInTheMiddleHarmsNobody(t *testing.T) {
+func TestGroup_MemberCancels_OthersCommit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at   step
 		live int64
@@ -173,7 +173,7 @@ func TestASlotThatIsTakenUnderAGroupIsLookedForAgain(t *testing.T) {
 	require.Equal(t, []int64{4, 6}, []int64{stock, live})
 }
 
-func TestADatabaseThatIsAwayIsToldToEveryMemberWithinTheBudget(t *testing.T) {
+func TestGroup_DatabaseUnavailable_MembersFailWithinBudget(t *testing.T) {
 	s, _, p := behindProxy(t)
 	h := newHall(t, s)
 	h.some(t, 10, 5)

@@ -107,7 +107,7 @@ func TestAnEpochWaitsForTheOrderThatHasItsUnit(t *testing.T) {
 }
 
 // The time is the one that is told, whatever the machine's clock says.
-func TestWhatIsOrWasLoadedIsListedForADayAfterItsEnd(t *testing.T) {
+func TestLoaded_CouponEnded_ListedForOneDay(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		now := begins.AddDate(10, 0, 0)
 		var listed, freed []int64

@@ -175,7 +175,7 @@ func TestAFreeSlotIsOneLookWhateverWasSoldBefore(t *testing.T) {
 
 // Every instance looks for overdue orders every second, so one that is not overdue must cost it
 // nothing.
-func TestWhatIsOverdueIsFoundWithoutALookAtWhatIsNot(t *testing.T) {
+func TestOverdue_ManyPendingOrders_ReadsFewRows(t *testing.T) {
 	s := onItsOwn(t)
 	const pending = `INSERT INTO orders SELECT seq, 1, seq, 1, 'pending', 1, CONCAT('s', seq), 0, 1, NOW(3), '%s' FROM seq_%d_to_%d`
 	now := begins.Add(123456789 * time.Nanosecond) // a clock tells more than a column keeps

@@ -76,7 +76,7 @@ func TestMigratingTwiceIsMigratingOnce(t *testing.T) {
 	})
 }
 
-func TestOfTwoMigrationsAtOnceOneDoesTheWork(t *testing.T) {
+func TestMigrate_TwoAtOnce_OneDoesTheWork(t *testing.T) {
 	t.Run("MariaDB, two programs", func(t *testing.T) {
 		dsn := testservers.DSN(t)
 		migrateAtOnce(t, opened(t, Options{MySQL: dsn}), opened(t, Options{MySQL: dsn}))

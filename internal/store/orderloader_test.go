@@ -95,7 +95,7 @@ func TestOrdersThatAreAskedForTogetherAreReadTogetherAndEachGetsItsOwn(t *testin
 
 // Whoever has seen a commit must see it here: an answer from a statement that had begun
 // before would be older than what he knows.
-func TestAReadThatHadBegunAnswersNobodyWhoCameLater(t *testing.T) {
+func TestOrderLoader_ReadAlreadyStarted_ExcludesLaterCallers(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *subject) {
 		c := onSale(t, s, 20)
 		wait, begun, let := slow()
@@ -114,7 +114,7 @@ func TestAReadThatHadBegunAnswersNobodyWhoCameLater(t *testing.T) {
 	})
 }
 
-func TestAStatementThatHangsKeepsNobodyElseWaiting(t *testing.T) {
+func TestOrderLoader_StatementHangs_OtherReadsProceed(t *testing.T) {
 	s := onMariaDB(t)
 	placed(t, s, onSale(t, s, 20), 1, 1)
 	wait, begun, let := slow()
@@ -151,7 +151,7 @@ func TestAStatementThatFailsFailsForAllWhoAskedInIt(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAPanicOfALookupIsToldToItsCallers(t *testing.T) {
+func TestOrderLoader_LookupPanics_CallersGetError(t *testing.T) {
 	s := onMariaDB(t)
 	c := onSale(t, s, 10)
 	o := placed(t, s, c, 1, 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLockKeysThatNobodyUsesArePurgedInSteps(t *testing.T) {
+func TestPurgeLocks_UnusedKeys_AreDeletedInSteps(t *testing.T) {
 	s := onMariaDB(t)
 	const keys = purgeStep + 20
 	day := 24 * time.Hour

@@ -47,7 +47,7 @@ func TestADeadlockIsRunAgainAsAWhole(t *testing.T) {
 	}
 }
 
-func TestALockThatNobodyGivesUpIsWaitedForThreeTimes(t *testing.T) {
+func TestInTx_RowStaysLocked_TriesThreeTimes(t *testing.T) {
 	s := onMariaDB(t, "innodb_lock_wait_timeout=1")
 	c := onSale(t, s, 5)
 	holder := session(t, s, "SELECT id FROM coupons FOR UPDATE")
@@ -113,7 +113,7 @@ func TestARowThatChangedSinceTheSnapshotIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestNobodyTriesAgainAfterTheCallerHasLeft(t *testing.T) {
+func TestInTx_CallerCancels_DoesNotRetry(t *testing.T) {
 	s := onMariaDB(t, "innodb_lock_wait_timeout=1")
 	c := onSale(t, s, 5)
 	session(t, s, "SELECT id FROM coupons FOR UPDATE")

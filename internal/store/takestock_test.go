@@ -66,7 +66,7 @@ func TestEachCouponIsLoweredByWhatIsTakenOfItAndRefusesAlone(t *testing.T) {
 }
 
 // The row refused, and when it was asked why, units had come back.
-func TestNobodyIsRefusedWhoseUnitCameBack(t *testing.T) {
+func TestAssignRefusals_UnitCameBack_ReturnsErrRetry(t *testing.T) {
 	inHall(t, func(t *testing.T, h *hall) {
 		c := onSale(t, h.subject, 1)
 		a := attempt(c, wish(c, 1, 1))

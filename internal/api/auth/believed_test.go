@@ -151,7 +151,7 @@ func forge(header, payload, signature string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func TestASignerRefusesWhatNobodyCouldVerify(t *testing.T) {
+func TestTokens_InvalidSecretOrClaims_ReturnsError(t *testing.T) {
 	_, err := NewTokens(testSecret[:31], time.Hour)
 	require.ErrorContains(t, err, "at least 32 bytes")
 	_, err = NewTokens(testSecret, 0)

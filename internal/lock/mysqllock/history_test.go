@@ -6,7 +6,7 @@ import (
 	"example.com/seckill/internal/testing/locktest/history"
 )
 
-func TestWhatManyClientsSawOfALeaseRowCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestLeaseRowHistory_ManyClients_IsLinearizable(t *testing.T) {
 	h := leaseRowHarness(t, migrated(t))
 	history.Check(t, history.Options{Server: h.Server, Dial: h.Dial})
 }

@@ -179,7 +179,7 @@ func TestTheClockOfALeaseIsTheServersInUTC(t *testing.T) {
 	require.InDelta(t, time.Minute, held.Remaining, float64(10*time.Second))
 }
 
-func TestALostReplyToAnAcquireIsAskedForAgain(t *testing.T) {
+func TestLeaseRow_AcquireReplyLost_IsRepeated(t *testing.T) {
 	dsn := migrated(t)
 	p := testservers.Proxy(t, testservers.MariaDB(t).Addr())
 	b := NewLeaseRow(pool(t, at(t, dsn, p.Addr()), 4))

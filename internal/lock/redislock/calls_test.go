@@ -22,7 +22,7 @@ func TestALeaseIsNeverShorterThanAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnAcquireWhoseReplyWasLostIsAskedAgain(t *testing.T) {
+func TestAcquire_ReplyLost_IsRepeated(t *testing.T) {
 	p := testservers.Proxy(t, testservers.Redis(t).Addr())
 	b := New(dialed(t, p.Addr()), Options{})
 	key := "user:reply"

@@ -13,7 +13,7 @@ import (
 )
 
 // A place that lasts for longer than any can is what is left when the clock is set back.
-func TestDeadWaitersHoldUpNobodyForLongerThanTheirPatienceWhenTheClockWasSetBack(t *testing.T) {
+func TestFairMode_ClockSetBack_DeadWaitersExpire(t *testing.T) {
 	c := dialed(t, testservers.Redis(t).Addr())
 	b, key, n := New(c, Options{Fair: true, PlaceTTL: 300 * time.Millisecond}), "user:"+t.Name(), namesOf("user:"+t.Name())
 	now, err := c.Time(t.Context()).Result()

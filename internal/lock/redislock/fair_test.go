@@ -32,7 +32,7 @@ func TestInFairModeOnACluster(t *testing.T) {
 	locktest.RunWaiting(t, fairly(t, h, dial))
 }
 
-func TestWhatManyClientsSawInFairModeCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestFairLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	h := fair(t, testservers.NewRedis(t).Addr())
 	history.Check(t, history.Options{Server: h.Server, Dial: h.Dial, InTurn: true})
 }

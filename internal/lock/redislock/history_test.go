@@ -7,7 +7,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	h := harness(t, testservers.NewRedis(t).Addr())
 	for range 2 {
 		t.Run("while processes die and stop and the network is bad", func(t *testing.T) {

@@ -150,7 +150,7 @@ func TestAMemberWhoseSlotIsElsewhereGoesAlone(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongWithOneMemberIsItsOwn(t *testing.T) {
+func TestBatch_OneKeyFails_OtherKeysSucceed(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, keys := New(c, Options{}), users(3)
 	require.NoError(t, c.LPush(t.Context(), namesOf(keys[1]).lock, "no lock").Err())
@@ -165,7 +165,7 @@ func TestWhatGoesWrongWithOneMemberIsItsOwn(t *testing.T) {
 	require.NoError(t, errs[2])
 }
 
-func TestWhatABatchDoesNotOwnItDoesNotTouch(t *testing.T) {
+func TestBatch_KeyOfAnotherHolder_IsUntouched(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, keys := New(c, Options{}), users(4)
 	_, err := b.Acquire(t.Context(), keys[1], "another", time.Minute)
@@ -220,7 +220,7 @@ func TestABatchTellsOfItsReleaseIfSomebodyWaits(t *testing.T) {
 	}
 }
 
-func TestABatchTakesNobodysTurn(t *testing.T) {
+func TestAcquireMany_OtherWaitersTurn_ReturnsErrHeld(t *testing.T) {
 	c := dialed(t, testservers.NewRedis(t).Addr())
 	b, keys := New(c, Options{Fair: true}), users(3)
 	_, err := b.Acquire(t.Context(), keys[1], "holder", time.Minute)

@@ -59,7 +59,7 @@ func TestAPassedKeyHasTheLeaseOfItsNextHolder(t *testing.T) {
 	require.NoError(t, b.Release(ctx, key, "second"))
 }
 
-func TestWhoWaitsForAPassedKeyIsToldWhenItIsFree(t *testing.T) {
+func TestPass_KeyPassedTwice_FinalReleaseNotifiesWaiter(t *testing.T) {
 	t.Parallel()
 	b := New(dialed(t, testservers.Redis(t).Addr()), Options{})
 	ctx, key := t.Context(), "user:2000003"

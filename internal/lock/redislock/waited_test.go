@@ -24,7 +24,7 @@ func messages(t testing.TB, c redis.UniversalClient) string {
 	return calls
 }
 
-func TestAReleaseIsToldOfOnlyIfSomebodyWaits(t *testing.T) {
+func TestReleasePublishesOnlyWhenKeyIsAwaited(t *testing.T) {
 	for name, o := range map[string]Options{"plain": {}, "in fair mode": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			c := dialed(t, testservers.NewRedis(t).Addr())
@@ -56,7 +56,7 @@ func TestAReleaseIsToldOfOnlyIfSomebodyWaits(t *testing.T) {
 
 // In fair mode a waiter may be refused a free key, whose turn it is not. The next
 // holder's value has no mark of it, but there is a line.
-func TestTheLineIsToldOfAReleaseThatItsWaitersDidNotMark(t *testing.T) {
+func TestFairMode_UnmarkedRelease_NotifiesWaitQueue(t *testing.T) {
 	for name, release := range map[string]func(b *Backend, key, token string) error{
 		"alone": func(b *Backend, key, token string) error { return b.Release(t.Context(), key, token) },
 		"of many": func(b *Backend, key, token string) error {

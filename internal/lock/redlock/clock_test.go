@@ -32,7 +32,7 @@ func aheadOfOthers(t *testing.T, n, jumped int) (held *lock.Lease, another *lock
 	return held, locker()
 }
 
-func TestAClockThatJumpsOnAMinorityLetsNobodyIn(t *testing.T) {
+func TestRedlock_MinorityClockJumps_KeepsExclusion(t *testing.T) {
 	held, another := aheadOfOthers(t, 3, 1)
 	_, err := another.Acquire(t.Context(), t.Name(), lock.WithWait(5*time.Second))
 	require.ErrorIs(t, err, lock.ErrNotAcquired)
@@ -40,7 +40,7 @@ func TestAClockThatJumpsOnAMinorityLetsNobodyIn(t *testing.T) {
 	require.NoError(t, held.Release(t.Context()))
 }
 
-func TestAClockThatJumpsOnAMajorityIsToldWithTheNextRenewalAndStoppedByTheFence(t *testing.T) {
+func TestRedlock_MajorityClockJumps_RenewalReportsLoss(t *testing.T) {
 	held, another := aheadOfOthers(t, 3, 2)
 	next, err := another.Acquire(t.Context(), t.Name(), lock.WithWait(0))
 	require.NoError(t, err)

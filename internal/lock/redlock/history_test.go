@@ -9,7 +9,7 @@ import (
 )
 
 // Callers that split the votes are all refused, though the key is free.
-func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	_, _, addrs := startNodes(t, 3)
 	fencer := newFencer(t)
 	history.Check(t, history.Options{

@@ -61,7 +61,7 @@ func Test31LockedExactlyWhenAMajorityWasFreeAndNoKeyOfOursIsLeftOtherwise(t *tes
 	}
 }
 
-func TestWhoIsRefusedHearsWhenAMajorityCanBeFree(t *testing.T) {
+func TestAcquire_MajorityHeld_ReportsTimeUntilFree(t *testing.T) {
 	_, clients, _ := startNodes(t, 5)
 	b := backend(t, clients, Options{NodeTimeout: 2 * time.Second}) // a node without an answer counts as taken
 	for i, c := range clients[:4] {
@@ -210,7 +210,7 @@ func Test34ANodeThatRestartedEmptyDoesNotJoinByRenewal(t *testing.T) {
 	}
 }
 
-func TestOfMostThatMeetOneWinsAndTheOthersSeeIt(t *testing.T) {
+func TestAcquire_ConcurrentCallers_ExactlyOneWins(t *testing.T) {
 	_, _, addrs := startNodes(t, 5)
 	var processes []*Backend
 	for range 6 {

@@ -149,7 +149,7 @@ func TestALeaseSurvivesAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	require.NoError(t, next.Release(t.Context()))
 }
 
-func TestAnOrphanOfACallThatNobodyWaitsForDoesNotBlockItsOwnSession(t *testing.T) {
+func TestAcquire_CancelledWithReplyLost_RemovesOrphan(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o := observe(t, addr)
 	written := false
@@ -182,7 +182,7 @@ func TestAnOrphanOfACallThatNobodyWaitsForDoesNotBlockItsOwnSession(t *testing.T
 	require.True(t, written, "no node was written, so nothing was shown")
 }
 
-func TestWhatIsHeldAtCloseRunsOutAndTheRestEndsAtOnce(t *testing.T) {
+func TestClose_KeyHeld_ExpiresWithLease(t *testing.T) {
 	addr := testservers.ZooKeeper(t).Addr()
 	o := observe(t, addr)
 	b, err := Connect([]string{addr}, Options{})

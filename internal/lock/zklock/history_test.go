@@ -8,7 +8,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestWhatManyClientsSawCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	h := harness(t, testservers.ZooKeeper(t).Addr())
 	history.Check(t, history.Options{
 		Server: h.Server, Dial: h.Dial, Lease: time.Second, For: 3 * time.Second, Timeout: 500 * time.Millisecond,

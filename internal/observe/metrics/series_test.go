@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestASeriesIsTheSameForEverybodyWhoFindsIt(t *testing.T) {
+func TestSeries_ConcurrentFinders_ShareOneSeries(t *testing.T) {
 	const keys, finders, times = 20, 8, 10
 	var vector sync.Map // as a metric's is: the first who finds a series makes it
 	var s series[int, *atomic.Int64]

@@ -124,7 +124,7 @@ func TestATraceparentIsTakenAndGiven(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotAskIsTracedBySample(t *testing.T) {
+func TestTracing_ParentNotSampled_UsesSampleRate(t *testing.T) {
 	none := record(t, tracing.Options{})
 	for _, parent := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "nonsense"} {
 		in, done, h := request(t, none, parent)

@@ -48,7 +48,7 @@ func serverConfig(t *testing.T, p testcerts.Pair) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{p.Load(t)}}
 }
 
-func TestWhatIsWrongWithAServersTLSIsSaidInWords(t *testing.T) {
+func TestProbe_EachTLSFault_ExplainsReason(t *testing.T) {
 	ca, other := testcerts.New(t), testcerts.New(t)
 	own := certs.Client{On: true, CA: ca.File, Keys: "redis.tls"}
 	wantsOne := serverConfig(t, ca.Issue())

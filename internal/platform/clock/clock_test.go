@@ -90,7 +90,7 @@ func TestAServerThatTakesLongIsNotApartForThat(t *testing.T) {
 	})
 }
 
-func TestTheWorstOfTheServersIsTold(t *testing.T) {
+func TestClock_SeveralServers_ReportsWorstSkew(t *testing.T) {
 	c := clock.New(nil)
 	require.Zero(t, c.Worst())
 	for server, skew := range map[string]time.Duration{"database": time.Second, "a": -7 * time.Second, "b": 3 * time.Second} {

@@ -28,7 +28,7 @@ func TestTheClockOfScriptsIsTheMachines(t *testing.T) {
 
 // The test that nothing is asked in between matters: a lazy expiry would pass
 // otherwise, and a waiting lock would hear of nothing.
-func TestAKeyExpiresAtItsTimeThoughNobodyAsks(t *testing.T) {
+func TestEmbeddedRedis_KeyNotRead_ExpiresOnTime(t *testing.T) {
 	s, client := start(t)
 	const life = 300 * time.Millisecond
 	set := time.Now()
@@ -60,7 +60,7 @@ func TestAPublishedMessageArrives(t *testing.T) {
 }
 
 // What scripts may rely on. cmsgpack and struct are not among it.
-func TestWhatScriptsCanDo(t *testing.T) {
+func TestEmbeddedRedis_Scripts_RunNeededCommands(t *testing.T) {
 	_, client := start(t)
 	for name, tc := range map[string]struct {
 		script string

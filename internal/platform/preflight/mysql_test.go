@@ -61,7 +61,7 @@ func TestADatabaseAsItShouldBeIsFine(t *testing.T) {
 	requireFound(t, f, "rights", preflight.Fine, fmt.Sprintf("all %d tables", tables))
 }
 
-func TestWhatIsWrongWithADatabaseIsToldByName(t *testing.T) {
+func TestMySQL_UnsafeSetting_NamesFinding(t *testing.T) {
 	m := testservers.NewMariaDB(t, servers.Set("log-bin", "log"), servers.Set("binlog-format", "MIXED"), servers.Set("sync-binlog", "1"))
 	name, err := m.CreateDatabase(t.Context())
 	require.NoError(t, err)

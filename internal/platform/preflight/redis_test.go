@@ -37,7 +37,7 @@ func TestALookWritesNothingThatStays(t *testing.T) {
 	require.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, 5e9, 1e7, "%v", c.Keys(t.Context(), "*").Val())
 }
 
-func TestWhatIsWrongWithARedisIsToldByName(t *testing.T) {
+func TestRedis_UnsafeSetting_NamesFinding(t *testing.T) {
 	r := testservers.NewRedis(t)
 	c := client(t, r.Addr(), "")
 	set := func(name, value string) {
@@ -150,7 +150,7 @@ func names(found []preflight.Finding) (all []string) {
 	return all
 }
 
-func TestAUserWithoutARightIsToldWhichItNeeds(t *testing.T) {
+func TestRedis_UserLacksRight_NamesRight(t *testing.T) {
 	r := testservers.NewRedis(t)
 	all := client(t, r.Addr(), "")
 	may := func(rights ...any) *preflight.Findings {

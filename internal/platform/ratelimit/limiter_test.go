@@ -12,7 +12,7 @@ import (
 // regular is a client apart from those that come once.
 const regular int64 = 1 << 60
 
-func TestWhatIsRememberedOfClientsIsBounded(t *testing.T) {
+func TestLimiter_ManyClients_MemoryIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := ratelimit.New(ratelimit.Options[int64]{PerSecond: 1, Burst: 1, Now: func() time.Time { return now }})
 	for id := range int64(300_000) {

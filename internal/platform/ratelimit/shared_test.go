@@ -114,7 +114,7 @@ func TestAClientWithinTheLimitIsNeverRefused(t *testing.T) {
 	require.Positive(t, f.ledger.told)
 }
 
-func TestWhatTheInstancesAllowedBeforeTheyKnewIsPaidBack(t *testing.T) {
+func TestShared_BurstsBeforeFirstPass_ArePaidBack(t *testing.T) {
 	f := newFleet(4)
 	for _, l := range f.instances {
 		for range 40 {

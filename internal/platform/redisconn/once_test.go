@@ -46,7 +46,7 @@ var sendings = map[string]func(ctx context.Context, c redis.UniversalClient, ref
 
 // The client would send a whole pipeline again for a first reply that says to try again: what was
 // asked once is carried out once, whatever the server says to another command.
-func TestWhatFollowsARefusedCommandIsCarriedOutOnce(t *testing.T) {
+func TestPipeline_OneCommandRejected_OthersRunOnce(t *testing.T) {
 	t.Parallel()
 	group := testservers.NewCluster(t, servers.Set("cluster-require-full-coverage", "no"))
 	client := open(t, redisconn.Options{Mode: redisconn.Cluster, Addrs: group.Addrs()})

@@ -136,8 +136,8 @@ func TestADatabaseThatIsReplicatedLosesItsPrimary(t *testing.T) {
 
 // The data must stay right with a lock that excludes no caller: the faults that need the lock are
 // played with none.
-func TestWithALockThatLetsEverybodyIn(t *testing.T) {
-	named := wanted("TestWithALockThatLetsEverybodyIn")
+func TestFaults_LockExcludesNone_DataStaysRight(t *testing.T) {
+	named := wanted("TestFaults_LockExcludesNone_DataStaysRight")
 	pattern := named
 	if named == "" {
 		pattern = `^(nothing|(commit|take|reserve|void|reconcile.void|reconcile.release|restock)\.after:(stop|lose)|instance:(kill|stop))$`

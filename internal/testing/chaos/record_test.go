@@ -155,7 +155,7 @@ func TestFaults_VariantsOfAFault_HaveNamesThatItsPatternDoesNotMatch(t *testing.
 	}
 }
 
-func TestWhatAnAcknowledgedOrderMayHaveBecome(t *testing.T) {
+func TestAcknowledgedOrder_ImpossibleStatus_IsNotAllowed(t *testing.T) {
 	now := time.Now()
 	later, before := now.Add(time.Hour), now.Add(-time.Hour)
 	for name, tc := range map[string]struct {
@@ -220,7 +220,7 @@ func TestTheStoresAreCounted(t *testing.T) {
 	assert.Equal(t, 1, whole.above())
 }
 
-func TestWhatTheDatabaseMayNeverShow(t *testing.T) {
+func TestStoreState_InvariantBroken_ReturnsError(t *testing.T) {
 	orders := map[int64]row{1: {7, "pending"}, 2: {7, "paid"}, 3: {8, "cancelled"}}
 	require.NoError(t, storeState{total: 5, stock: 3, limit: 2, orders: orders}.broken())
 	require.ErrorContains(t, storeState{total: 5, stock: 2, limit: 2, orders: orders}.broken(), "D 2 + A 2, and T is 5")
@@ -286,7 +286,7 @@ func TestEveryRoundIsDealtOnceAndEveryCellBeforeAnyAgain(t *testing.T) {
 	}
 }
 
-func TestADoubtThatIsToldAfterTheLastFaultHasItsTimeFromThen(t *testing.T) {
+func TestDoubted_AnswerAfterLastFault_ReturnsAnswerTime(t *testing.T) {
 	r := &round{workload: &workload{rec: newRecord()}}
 	healed := r.rec.heal()
 	early, late := &purchase{told: healed.Add(-time.Second)}, &purchase{told: healed.Add(time.Second)}

@@ -87,7 +87,7 @@ func (b *tries) away(t *testing.T, name string, f fault, known, back time.Durati
 	assert.Less(t, most, known, "nine of ten answers once it is known to be away")
 }
 
-func TestWhileRedisIsAwayEveryoneIsToldSoAtOnce(t *testing.T) {
+func TestPurchase_RedisUnavailable_FailsAtOnce(t *testing.T) {
 	testservers.OneOf(t, 2)
 	r := testservers.NewRedis(t)
 	s := shop{redis: redis.NewClient(&redis.Options{Addr: r.Addr()})}

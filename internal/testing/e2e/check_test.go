@@ -86,7 +86,7 @@ func TestServersAreLookedAtBeforeAnythingIsSold(t *testing.T) {
 }
 
 // The rights that a user is told it needs are enough for a whole sale.
-func TestASaleNeedsNoOtherRightsThanItIsToldOf(t *testing.T) {
+func TestRedisGrant_WholeSale_NeedsNoOtherRights(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, mode := range []string{"sync", "queue"} {

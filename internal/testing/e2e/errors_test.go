@@ -110,7 +110,7 @@ func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
 	s.auditedTwice(t, i, open)
 }
 
-func TestAClientThatAsksTooOftenIsRateLimitedAndNobodyElse(t *testing.T) {
+func TestRateLimit_OneUserAboveRate_OthersServed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=1")
 	i := s.instance(t)

@@ -67,7 +67,7 @@ func TestOneUsersTwentyTapsAtOnceMakeAsManyOrdersAsTheLimitAllows(t *testing.T) 
 }
 
 // Whatever the lock lets through, the shard, the unique slot and the database stop.
-func TestNobodyIsAboveTheLimitWithALockThatLetsEverybodyIn(t *testing.T) {
+func TestUserLimit_LockExcludesNone_IsEnforced(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	for name, limit := range map[string]int{"limit 1": 1, "limit 2": 2} {

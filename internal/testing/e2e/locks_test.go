@@ -50,7 +50,7 @@ func TestASaleIsExactWithEveryLock(t *testing.T) {
 	}
 }
 
-func TestALockWhoseServersAreAwayIsToldAtStart(t *testing.T) {
+func TestServe_LockServersUnavailable_NamesBackendAndExits(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	for _, backend := range []string{"etcd", "zookeeper", "redlock"} {

@@ -175,7 +175,7 @@ func TestAWaitingBuyerWhoGoesMakesRoomForAnother(t *testing.T) {
 	require.Equal(t, atWork+inQueue, j.auditedTwice(t, j.instance, j.coupon).Live)
 }
 
-func TestNobodyWaitsForAPlaceLongerThanTheyMay(t *testing.T) {
+func TestAdmission_MaxWaitExceeded_Returns503(t *testing.T) {
 	t.Parallel()
 	j := newJam(t, "SECKILL_ADMISSION__MAX_WAIT=100ms")
 	j.come(t.Context(), t, 100, atWork)

@@ -63,7 +63,7 @@ func TestAQueuedBuyerOnThePageSeesTheirPlaceAndThenTheirOrder(t *testing.T) {
 	}
 }
 
-func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
+func TestPage_BusyOrRateLimited_RetriesPurchase(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	s := newShop(t, append(impatient(), "SECKILL_AUTH__DEMO_LOGIN=true", "SECKILL_RATE__PER_USER=1", "SECKILL_RATE__BURST=8")...)
@@ -110,7 +110,7 @@ func TestThePageAsksAgainWhenItIsTold(t *testing.T) {
 	}
 }
 
-func TestABuyerInDoubtIsToldTheOutcomeWhenItIsKnown(t *testing.T) {
+func TestPage_CommitInDoubt_ShowsFinalOutcome(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	dsn := ownDatabase(t)
@@ -163,7 +163,7 @@ func (v *tab) losesOneAnswer(method, address string) (lost *atomic.Bool) {
 	return lost
 }
 
-func TestWhatIsTappedOfflineIsSentWhenTheNetworkIsBack(t *testing.T) {
+func TestPage_TapWhileOffline_IsSentWhenOnline(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {

@@ -108,7 +108,7 @@ func (v *tab) announces(selector string) (how string) {
 	return how
 }
 
-func TestAScreenReaderIsToldWhatComesOfAPress(t *testing.T) {
+func TestPage_StatusRegions_AreAnnounced(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	v := b.open(t, shop.url, visitors[0])

@@ -10,9 +10,9 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestAnExperimentIsAskedAboutBeforeItIsTold goes through a recorded one: a guess, step by step, and
+// The test goes through a recorded experiment: a guess, step by step, and
 // then everything.
-func TestAnExperimentIsAskedAboutBeforeItIsTold(t *testing.T) {
+func TestPage_LabExperiment_AsksBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for _, l := range testservers.Sample(t, 1, allWidths) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A buyer has a ticket first, and is told how it was drawn.
-func TestABuyerOnThePageIsToldOfATicketAndOfTheDraw(t *testing.T) {
+func TestPage_LotteryEntrants_SeeTicketThenDraw(t *testing.T) {
 	t.Parallel()
 	b := theBrowser(t)
 	shop := embeddedShop(t, "SECKILL_ORDER__MODE=queue", "SECKILL_ORDER__QUEUE_ORDER=lottery", "SECKILL_ORDER__LOTTERY_WINDOW=15s")

@@ -84,7 +84,7 @@ func TestAPlaceInTheQueueIsKeptOverAReloadAndAReconnect(t *testing.T) {
 	}
 }
 
-func TestAPlaceInTheQueueIsToldWithThePaceAndTheWait(t *testing.T) {
+func TestPage_RequestQueued_ShowsPaceAndWait(t *testing.T) {
 	t.Parallel()
 	b, s := theBrowser(t), queueShop(t)
 	i := s.instance(t)

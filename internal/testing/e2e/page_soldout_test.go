@@ -12,7 +12,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestWhoComesTooLateIsToldOfTheUnpaidOrdersAndWhenAUnitIsBack(t *testing.T) {
+func TestPage_SoldOutWithUnpaidOrders_OffersUnit(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, allWidths) {

@@ -70,7 +70,7 @@ func TestEveryStateOfASaleFitsEverywhere(t *testing.T) {
 }
 
 // A demonstration shows its audit to a visitor who is no administrator, in words and, on demand, in letters.
-func TestTheLampsOfADemonstrationAreForEverybody(t *testing.T) {
+func TestPage_DemonstrationVisitor_SeesAudit(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for _, l := range testservers.Sample(t, 1, allWidths) {

@@ -82,7 +82,7 @@ func (i *instance) saleFrom(t *testing.T, title string, stock int, from time.Dur
 	return id
 }
 
-func TestABuyerOnThePageIsToldEveryOutcome(t *testing.T) {
+func TestPage_EachPurchaseOutcome_IsShown(t *testing.T) {
 	t.Parallel()
 	b, shop := theBrowser(t), embeddedShop(t)
 	for n, l := range testservers.Sample(t, 1, visitors) {

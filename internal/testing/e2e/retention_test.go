@@ -71,7 +71,7 @@ func TestASaleThatEndedLongAgoIsAuditedAndArchived(t *testing.T) {
 }
 
 // A machine whose clock is months apart archives what is old by the database's.
-func TestWhatIsArchivedIsOldByTheDatabasesClock(t *testing.T) {
+func TestArchive_MachineClockDiffers_UsesDatabaseClock(t *testing.T) {
 	moved := testservers.NewClock(t)
 	m := testservers.NewMariaDB(t, servers.ByClock(moved))
 	name, err := m.CreateDatabase(t.Context())

@@ -114,7 +114,7 @@ func blackHole(p *faultnet.Proxy) fault {
 	return fault{func() error { p.Inject(faultnet.BlackHole); return nil }, p.Mend}
 }
 
-func TestANetworkThatSwallowsEverythingCostsNobodyMoreThanTheBudget(t *testing.T) {
+func TestPurchase_NetworkSwallowsReplies_FailsWithinBudget(t *testing.T) {
 	testservers.OneOf(t, 2)
 	addr, dsn := testservers.NewRedis(t).Addr(), testservers.DSN(t)
 	toRedis, toDatabase := testservers.Proxy(t, addr), testservers.Proxy(t, testservers.MariaDB(t).Addr())

@@ -229,7 +229,7 @@ func voidOrders(t *testing.T, dsn string) (n int) {
 
 // A newer version may keep its shards in another way. Then this one is not ready, says why, and neither
 // sells nor starts; it goes on when the shards are its own again.
-func TestWhatANewerVersionHasLoadedIsLeftToIt(t *testing.T) {
+func TestInstance_NewerShardLayout_DoesNotSell(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)

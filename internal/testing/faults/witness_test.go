@@ -28,7 +28,7 @@ func (l *leases) Acquire(_ context.Context, key, _ string, _ time.Duration) (loc
 
 func (l *leases) Release(context.Context, string, string) error { return nil }
 
-func TestWhatIsDoneWithAUsersLockIsWatched(t *testing.T) {
+func TestWitness_UserLockMisused_CountsViolation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		do   func(p *Points, b lock.Backend, write func(ctx context.Context, fence uint64, during func()) error)
 		want map[string]int
@@ -98,7 +98,7 @@ type voids struct{ order.Database }
 
 func (voids) Void(context.Context, order.Order) error { return order.ErrDuplicate }
 
-func TestALockThatIsAskedForInsideOfATransactionIsNoticed(t *testing.T) {
+func TestWitness_LockInsideTransaction_CountsViolation(t *testing.T) {
 	p := &Points{}
 	parts, one := p.Service(order.Deps{DB: fenced{}}), []*order.Attempt{{}}
 	ask := func(ctx context.Context) { p.hook(ctx, order.StepLock, one, func(context.Context) {}) }

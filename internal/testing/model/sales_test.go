@@ -13,7 +13,7 @@ import (
 
 // The sales are small and their faults few, so that every state can be looked at;
 // together they have every fault in every place.
-func TestWhateverHappensEveryPromiseIsKept(t *testing.T) {
+func TestModel_EveryFault_KeepsAllPromises(t *testing.T) {
 	type faults = model.Faults
 	away := [2]int8{1, 1} // the only unit is at the sibling of everybody's home
 	states := 0

@@ -69,7 +69,7 @@ func written(t *testing.T, killer, before, after string) (Mutant, error) {
 	return all[0], nil
 }
 
-func TestWhatBecomesOfAMutant(t *testing.T) {
+func TestMutantTry_EachKind_ReturnsVerdict(t *testing.T) {
 	root := tiny(t)
 	for name, tc := range map[string]struct {
 		run, before, after string

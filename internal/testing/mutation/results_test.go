@@ -79,7 +79,7 @@ func TestARunGoesOnWhereTheLastOneEnded(t *testing.T) {
 	require.Equal(t, 2, bytes.Count(lines, []byte("\n")), "one line for each")
 }
 
-func TestWhatTheBudgetLeavesOverIsNotKilled(t *testing.T) {
+func TestRun_BudgetSpent_CountsMutantsLeftOver(t *testing.T) {
 	m, err := written(t, ". -run TestTwice", "\treturn 2 * n", "\treturn n")
 	require.NoError(t, err)
 	var out strings.Builder

@@ -9,7 +9,7 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-func TestWhatManyClientsSawOfNamesCouldHaveBeenAPerfectLock(t *testing.T) {
+func TestNamedLockHistory_ManyClients_IsLinearizable(t *testing.T) {
 	dsn := migrated(t)
 	fencer := fences(t, dsn)
 	history.Check(t, history.Options{

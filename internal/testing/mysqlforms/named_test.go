@@ -130,7 +130,7 @@ func TestTheServerItselfEndsTheLeaseOfAProcessThatStands(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 800*time.Millisecond, "looking at it is no renewal")
 }
 
-func TestALostConnectionIsToldBeforeTheNextRenewal(t *testing.T) {
+func TestNamedLock_ConnectionLost_ReportsLossBeforeRenewal(t *testing.T) {
 	dsn := migrated(t)
 	n, a := named(t, dsn, NamedOptions{Watch: 10 * time.Millisecond}), adminOf(t, dsn)
 	l, err := lock.New(n, lock.Options{Lease: time.Minute})

@@ -181,7 +181,7 @@ func TestRowLockRollsBackWhatFailsOrPanics(t *testing.T) {
 	require.NoError(t, r.Do(t.Context(), "user:1", func(ctx context.Context, tx *Tx, _ uint64) error { return add(ctx, tx, 1) }), "it is free")
 }
 
-func TestWhoWaitsTooLongForARowHasNotAcquiredIt(t *testing.T) {
+func TestRowLock_WaitTimesOut_IsNotAcquired(t *testing.T) {
 	db := notes(t, 4)
 	r := rowLock(t, db)
 	require.NoError(t, r.Do(t.Context(), "user:1", func(context.Context, *Tx, uint64) error {

@@ -10,7 +10,7 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-func TestALostConnectionIsToldAlsoWhenAllConnectionsArePinnedOrWaitedFor(t *testing.T) {
+func TestNamedLock_ConnectionLostPoolExhausted_ReportsLoss(t *testing.T) {
 	dsn := migrated(t)
 	n, a := named(t, dsn, NamedOptions{Conns: 2, Watch: 10 * time.Millisecond}), adminOf(t, dsn)
 	l, err := lock.New(n, lock.Options{Lease: time.Minute, Timeout: time.Minute, Wait: time.Minute})

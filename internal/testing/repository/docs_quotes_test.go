@@ -101,7 +101,7 @@ func TestLogLines_QuoteTheProgram(t *testing.T) {
 }
 
 // Every invariant has mutants and faults that are there, under these names.
-func TestWhatHoldsAnInvariantIsThere(t *testing.T) {
+func TestInvariantsDocument_MutantsAndFaults_Exist(t *testing.T) {
 	mutants := map[string]bool{}
 	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if name, is := strings.CutSuffix(filepath.Base(path), ".patch"); is {

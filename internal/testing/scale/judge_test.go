@@ -124,7 +124,7 @@ func TestAMachineThatDoesNotTellHowLateItIsExcusesNothing(t *testing.T) {
 	require.Contains(t, r.remarks()[1], "so no call of Redis is excused by it: no right")
 }
 
-func TestWhatMakesNoSenseIsRefused(t *testing.T) {
+func TestRun_InvalidOptions_ReturnsErrOptions(t *testing.T) {
 	for _, o := range []Options{{Buyers: 100}, {Buyers: 1 << 40}, {Buyers: 1000, Phases: []string{"rest"}}} {
 		_, err := Run(t.Context(), o)
 		require.ErrorIs(t, err, ErrOptions)

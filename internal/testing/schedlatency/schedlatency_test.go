@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	testservers.Main(m)
 }
 
-func TestHowLateThreadsAreWokenIsToldSinceTheLastTime(t *testing.T) {
+func TestLongest_RepeatedCall_ReportsSinceLastCall(t *testing.T) {
 	testservers.Need(t, testservers.Servers)
 	w, err := schedlatency.Start(t.Context(), program)
 	if err != nil { // as in a container, whose root may not do all that root may

@@ -12,8 +12,8 @@ import (
 	"example.com/seckill/internal/testing/testservers"
 )
 
-// TestNothingIsDrawnWhereAllIsAskedFor holds what `make test-all` says of itself.
-func TestNothingIsDrawnWhereAllIsAskedFor(t *testing.T) {
+// `make test-all` promises to run everything.
+func TestSample_TestAllIsSet_ReturnsEverything(t *testing.T) {
 	t.Setenv("TEST_ALL", "1")
 	require.Equal(t, testservers.BuildFlags("faults"), testservers.DrawnFlags("faults"))
 	require.Len(t, testservers.Sample(t, 1, []int{1, 2, 3}), 3)
@@ -66,8 +66,8 @@ func TestADrawnTestDrawsFromAllViews(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotDrawnSaysSo asks many tests, each by its name, and one that was named with -run.
-func TestWhatIsNotDrawnSaysSo(t *testing.T) {
+// The test calls OneOf for many tests, each by its name, and for one that -run names.
+func TestOneOf_NotDrawn_SkipsWithReason(t *testing.T) {
 	t.Setenv("TEST_ALL", "")
 	run := flag.Lookup("test.run").Value
 	before := run.String()

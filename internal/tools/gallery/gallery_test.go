@@ -87,7 +87,7 @@ func TestEveryPickIsAMutantAndThereIsOneOfEach(t *testing.T) {
 	}
 }
 
-func TestWhatThePageLoadsOfTheGalleryIsSmall(t *testing.T) {
+func TestFiles_PackedGallery_IsSmall(t *testing.T) {
 	_, packed, err := Files()
 	require.NoError(t, err)
 	t.Logf("%d KiB packed", len(packed)/1024)

@@ -52,7 +52,7 @@ func TestA202IsPolledUntilItIsAnOrder(t *testing.T) {
 
 // Whoever is told to come back in two seconds does not come before: the bench and the
 // program's own crowd are clients as the contract wants them.
-func TestA202IsAskedAboutWhenTheServerSaysSo(t *testing.T) {
+func TestRush_202WithRetryAfter_PollsAfterDelay(t *testing.T) {
 	s := open(t, &fakeServer{stock: 1})
 	queuing(s, 0, nil)
 	var queued, asked time.Time
@@ -213,7 +213,7 @@ func TestCtrlCEndsAPauseBetweenTwoTries(t *testing.T) {
 	require.Equal(t, map[string]int{"unavailable": 1}, rep.Refused)
 }
 
-func TestCtrlCLeavesA202InDoubtAndAccusesNobody(t *testing.T) {
+func TestRush_InterruptedAfter202_CountsInDoubt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := open(t, &fakeServer{stock: 1})

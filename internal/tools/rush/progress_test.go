@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHowFarARunHasComeIsToldAtOnceAndAtItsEnd(t *testing.T) {
+func TestProgress_RunEnds_ReportsFinalCounts(t *testing.T) {
 	var told []Progress
 	r := &run{Options: Options{Users: 6, DoubleTapEvery: 3, OnProgress: func(s Progress) { told = append(told, s) }}, tally: newTally()}
 	done := r.reportProgress()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheClockWaitsForWhoeverWantsToBeReady(t *testing.T) {
+func TestRush_ReadyHook_RunsBeforeFirstTap(t *testing.T) {
 	s := open(t, &fakeServer{stock: 5})
 	var order []string
 	s.buy = func(http.ResponseWriter, string, string, int) bool {

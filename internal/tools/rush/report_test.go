@@ -73,7 +73,7 @@ audit: VIOLATED
 `, b.String())
 }
 
-func TestNobodyRefusedIsANought(t *testing.T) {
+func TestReport_NoRejections_PrintsZero(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, Report{Asked: 1, Accepted: 1, Committed: 1, Audit: AuditClean}.WriteText(&b))
 	require.Contains(t, b.String(), "asked    accepted     refused       failed    committed\n"+

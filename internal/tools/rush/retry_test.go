@@ -157,7 +157,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	require.Greater(t, rep.P50Millis, 1000.0, "the wait is part of the latency")
 }
 
-func TestAServerThatDoesNotAnswerInTimeIsAskedAgain(t *testing.T) {
+func TestRush_AnswerTimesOut_RepeatsRequest(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"on the light path": false, "through net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			answered := make(chan struct{})

@@ -43,7 +43,7 @@ func doubleTapped(t *testing.T, users int) *fakeServer {
 	return s
 }
 
-func TestRush_SecondTapIsToldToWait_OtherBuyersDoNotWaitForIt(t *testing.T) {
+func TestRush_SecondTapWaits_OtherBuyersProceed(t *testing.T) {
 	for name, netHTTP := range map[string]bool{"own connections": false, "net/http": true} {
 		t.Run(name, func(t *testing.T) {
 			s := doubleTapped(t, 30)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsInstalledIsKeptForTheSameProgramsAlone(t *testing.T) {
+func TestKeptData_ProgramOrFlagsChange_ChangesPath(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	program := filepath.Join(t.TempDir(), "mariadbd")
 	require.NoError(t, os.WriteFile(program, []byte("one"), 0o600))
@@ -25,7 +25,7 @@ func TestWhatIsInstalledIsKeptForTheSameProgramsAlone(t *testing.T) {
 	require.Empty(t, keptData(nil, program), "a user without a cache")
 }
 
-func TestWhatIsLeftOfOtherVersionsIsRemoved(t *testing.T) {
+func TestKeepData_OtherVersions_AreRemovedWhenOld(t *testing.T) {
 	cache, data := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(data, "ibdata1"), []byte("data"), 0o600))
 	kept, old, young := filepath.Join(cache, "kept"), filepath.Join(cache, "old"), filepath.Join(cache, "young")

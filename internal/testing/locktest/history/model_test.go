@@ -13,7 +13,7 @@ func at(call, end int64, k kind, tenure int64) porcupine.Operation {
 	return porcupine.Operation{Input: event{k, "a", tenure}, Call: call, Return: end}
 }
 
-func TestWhatAPerfectLockCouldHaveAnswered(t *testing.T) {
+func TestModel_IllegalLockHistory_IsRejected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		want    bool
 		history []porcupine.Operation
@@ -42,7 +42,7 @@ func TestWhatAPerfectLockCouldHaveAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatAnAcquireWithoutAnAnswerIsKeptFor(t *testing.T) {
+func TestPruned_UnansweredAcquire_KeptOnlyForRefusals(t *testing.T) {
 	unanswered := func(call, end, n int64) []porcupine.Operation {
 		return []porcupine.Operation{at(call, end, perhaps, n), at(call, end, ended, n)}
 	}

@@ -90,7 +90,7 @@ func waits(a *harness.Actor, what string, open *atomic.Bool) {
 	})
 }
 
-func TestWhoHasToWaitGivesTheTurnAwayAndGoesOnBeforeTheNextStep(t *testing.T) {
+func TestSchedule_ActorBlocks_NextActorTakesTurn(t *testing.T) {
 	var open atomic.Bool
 	c, _ := played(t, func(run *harness.Run) {
 		one := run.Actor("a", func(a *harness.Actor) {
@@ -128,7 +128,7 @@ func TestTheStepThatBreaksARuleIsMarked(t *testing.T) {
 
 // The rules are checked when the actor is at its next step or its end: what its script did until
 // then belongs to the step, however long it took.
-func TestWhatTheScriptDoesAfterAStepBelongsToTheStep(t *testing.T) {
+func TestRule_WorkAfterStep_CountsForThatStep(t *testing.T) {
 	var n atomic.Int64
 	c, _ := played(t, func(run *harness.Run) {
 		run.AtMost(rule, 0, n.Load)
@@ -166,7 +166,7 @@ func TestWaitingForEverIsARuleOrAFailure(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePlayedHasNoVerdict(t *testing.T) {
+func TestExperiment_FailedOrSkipped_HasNoVerdict(t *testing.T) {
 	_, r := played(t, func(run *harness.Run) {
 		run.Actor("a", func(a *harness.Actor) {
 			a.Must(harness.Process, harness.Work, "breaks", func(*harness.Step) error { return errors.New("no such thing") })
@@ -219,7 +219,7 @@ func TestAnInterruptedCaseEndsAtOnceAndItsServersWithIt(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestAProxyLosesTheRepliesThatItIsTold(t *testing.T) {
+func TestProxy_LoseRepliesOrStall_ClientGetsError(t *testing.T) {
 	servers := harness.NewServers(harness.Config{Redis: testservers.Redis(t).Addr()})
 	r := harness.RunExperiment(t.Context(), servers, harness.Experiment{Needs: []harness.Server{harness.RealRedis}, Cases: []harness.Case{harness.Right(rule, func(run *harness.Run) {
 		wire := run.Proxy(run.RedisAddr())

@@ -11,8 +11,7 @@ import (
 	"example.com/seckill/internal/tools/lab/report"
 )
 
-// TestEveryExperimentCanBeAskedAboutBeforeItIsTold asks about the recorded ones.
-func TestEveryExperimentCanBeAskedAboutBeforeItIsTold(t *testing.T) {
+func TestAsk_EveryRecordedExperiment_HasQuestion(t *testing.T) {
 	for _, e := range lab.All() {
 		t.Run(e.Name, func(t *testing.T) {
 			r, err := lab.Recording(e.Name)
@@ -36,7 +35,7 @@ func TestEveryExperimentCanBeAskedAboutBeforeItIsTold(t *testing.T) {
 	}
 }
 
-func TestTheScheduleIsToldAsItWasPlanned(t *testing.T) {
+func TestAsk_RecordedSchedule_DescribesPlannedTurns(t *testing.T) {
 	r, err := lab.Recording("unlock-before-commit")
 	require.NoError(t, err)
 	q, ok := report.Ask(r)

@@ -69,7 +69,7 @@ func TestThePageIsWholeAndLoadsNothing(t *testing.T) {
 	require.Contains(t, text, web.Colours, "it has the colours of the page")
 }
 
-func TestATimelineIsToldInBothLanguages(t *testing.T) {
+func TestTimeline_EachLanguage_IsRendered(t *testing.T) {
 	for language, says := range map[string][]string{"en": {"one", "ours"}, "zh": {"甲", "拿到了"}} {
 		var text strings.Builder
 		require.NoError(t, report.Text(&text, sample(), language))

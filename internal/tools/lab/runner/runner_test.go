@@ -11,7 +11,7 @@ import (
 	"example.com/seckill/internal/tools/lab/runner"
 )
 
-func TestWhatWasNotPlayedIsShownAsItWasRecorded(t *testing.T) {
+func TestResult_ExperimentNotRun_ReturnsRecording(t *testing.T) {
 	r := runner.New()
 	defer func() { require.NoError(t, r.Close()) }()
 	seen, err := r.Result("read-before-lock")

@@ -51,7 +51,7 @@ func TestARowHasAllThatK6Said(t *testing.T) {
 	}, s)
 }
 
-func TestWhatCannotBeTrustedHasNotPassed(t *testing.T) {
+func TestReadScenario_UntrustworthySummary_ReportsFailure(t *testing.T) {
 	passed := strings.NewReplacer("true", "false", `"audit_clean": {"value": 0}`, `"audit_clean": {"value": 1}`).Replace(summary)
 	for name, c := range map[string]struct {
 		text string
