@@ -1,5 +1,5 @@
-// Package cli is what the commands of the program share: where they write, which exit codes they
-// have, how a signal ends them, and how a mistake of the command line is told.
+// Package cli has the parts that the commands of the program share. It defines their outputs and exit codes. It also
+// defines how a signal ends a command, and how a command reports a mistake of the command line.
 //
 //	main ─▶ Stops.Watch ─▶ Console.Run ─▶ a command of cmd/seckill ─▶ exit code
 package cli
@@ -19,14 +19,14 @@ import (
 
 // Console is a command's input, output and environment.
 type Console struct {
-	In       io.Reader // nil has nothing to read
+	In       io.Reader // nil means an empty input
 	Out, Err io.Writer
 	Environ  []string
-	Log      *app.LogWriter // of Err, for what must not wait; nil in tests
+	Log      *app.LogWriter // writes to Err without waiting for its reader; nil in tests
 	Stops    *Stops         // nil in tests
 
-	// ArmFaults arms the fault points of this build that variables name, and returns the other variables. nil
-	// has no points.
+	// ArmFaults arms the fault points of this build that variables name, and returns the other variables. It is nil
+	// in a build without fault points.
 	ArmFaults func(environ []string) ([]string, error)
 }
 
@@ -38,7 +38,7 @@ func (c Console) arm() ([]string, error) {
 	return c.ArmFaults(c.Environ)
 }
 
-// Input is where answers are read.
+// Input returns the reader of a user's answers. It is never nil.
 func (c Console) Input() io.Reader {
 	if c.In == nil {
 		return strings.NewReader("")
@@ -46,7 +46,7 @@ func (c Console) Input() io.Reader {
 	return c.In
 }
 
-// LogOutput is where the log goes.
+// LogOutput returns the writer of the log.
 func (c Console) LogOutput() io.Writer {
 	if c.Log == nil {
 		return c.Err
@@ -57,17 +57,17 @@ func (c Console) LogOutput() io.Writer {
 // The exit codes.
 const (
 	ExitOK    = 0
-	ExitFail  = 1 // it failed, or an audit found a violation
+	ExitFail  = 1 // the command failed, or an audit found a violation
 	ExitUsage = 2 // the command line or the configuration is wrong
 )
 
-// ErrSilent is a failure that the command has printed already, as rush.ErrViolated is.
+// ErrSilent is a failure that the command has already printed. rush.ErrViolated is another.
 var ErrSilent = errors.New("failed")
 
 // Usage marks err as a mistake of the command line or the configuration.
 func Usage(err error) error { return app.Usage(err) }
 
-// Run executes one command line, prints an error on one line and returns the exit code.
+// Run executes one command line and returns the exit code. It prints an error on one line.
 func (c Console) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
@@ -89,8 +89,8 @@ func (c Console) Run(ctx context.Context, root *cobra.Command, args []string) in
 	return ExitFail
 }
 
-// Complain prints a message on one line, however many errors were joined. It comes after the log, and
-// as the log it does not wait for a reader.
+// Complain prints a message on one line, even if it joins several errors. The line follows the log. Like the log,
+// Complain does not wait for a reader.
 func (c Console) Complain(text string) {
 	line := "seckill: " + strings.ReplaceAll(text, "\n", "; ")
 	if c.Log == nil {
