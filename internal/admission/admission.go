@@ -1,23 +1,23 @@
-// Package admission limits how many orders are made at once to what the stores serve well,
-// lets some more requests wait for a moment, and refuses the rest before they cost anything.
+// Package admission limits the orders in progress to a number that the stores serve well.
+//
+// Some more requests may wait for a permit for a moment. The package rejects the rest before they cost anything:
 //
 //	request ─▶ a permit is free ──────────────────────────────▶ RESERVE … COMMIT ─▶ release the permit
 //	        └▶ may it wait ─▶ WAIT, first come, first served ─▶┘
 //	        └▶ too many wait, or it waited too long, or too little time is left ─▶ PACE ─▶ order.ErrOverloaded
 //
-// A refusal costs little, but its client is back at once, and thousands of such clients keep the
-// processors so busy that no order is made in its time any more. So refusals are paced: a few are told at
-// once, and so many a second after them; the rest are held for a moment, which costs no processor. A
-// request that is held waits for no permit.
+// A rejection costs little, but its client returns at once. Thousands of such clients keep the processors so busy
+// that no order finishes in its time. So the package paces the rejections. It returns the first few at once, and later
+// ones at a fixed rate. It holds each of the others for a moment, which costs no processor time. A request that is held
+// does not wait for a permit.
 //
-// An adaptive limiter finds the limit: it lowers it when orders begin to take longer than
-// they used to, and raises it when that did not help. It does so between two bounds only,
-// and begins at the upper one. With group commit an order takes longer the more are
-// committed with it, and that is no overload: a limit that followed the latency alone would
-// end where nothing is committed together.
+// An adaptive limiter finds the limit. It lowers the limit when orders start to take longer than before, and raises
+// it when the lower limit did not help. The limit stays between two bounds, and starts at the upper bound. With group
+// commit an order takes longer if more orders are in its transaction, and this is not an overload. If the limit
+// followed only the latency, it would end where each order is committed by itself.
 //
-// It does not promise a permit to any request. It is a package of its own because package
-// order imports no libraries.
+// The package does not promise a permit to any request. It is separate from package order because order imports no
+// libraries.
 package admission
 
 import (
@@ -38,21 +38,21 @@ import (
 
 // Options configure an Admission.
 type Options struct {
-	MinConcurrent int           // lower bound of the limit on orders that are made at once
-	MaxConcurrent int           // upper bound of that limit, and its first value
-	MaxWaiting    int           // requests that may wait for a permit; one more is refused
-	MaxWait       time.Duration // how long one of them may wait
+	MinConcurrent int           // lower bound of the limit on orders in progress
+	MaxConcurrent int           // upper bound of the limit, and its first value
+	MaxWaiting    int           // requests that may wait for a permit; Admit rejects the next one
+	MaxWait       time.Duration // the longest wait of one request
 	// MinBudget is the time that a request must have left when it is admitted.
 	MinBudget time.Duration
-	// OnRefused is called with the reason of each refusal: Full, Waited or Late. It may be nil.
+	// OnRefused is called with the reason of each rejection: Full, Waited or Late. It may be nil.
 	OnRefused func(reason string)
 }
 
-// The reasons of a refusal.
+// The reasons of a rejection.
 const (
 	Full   = "full"   // MaxWaiting requests were waiting
-	Waited = "waited" // for MaxWait
-	Late   = "late"   // less than MinBudget was left when it came
+	Waited = "waited" // the request waited for as long as it may
+	Late   = "late"   // the request arrived with MinBudget or less
 )
 
 // Admission implements order.Admission. Its methods are safe for concurrent use.
@@ -61,23 +61,23 @@ type Admission struct {
 	limiter adaptivelimiter.AdaptiveLimiter[any]
 	waiting atomic.Int64
 	turns   sync.Mutex
-	pace    *rate.Limiter // of refusals, guarded by turns
+	pace    *rate.Limiter // of rejections, guarded by turns
 }
 
-// How refusals are paced. The rates are of each processor: 500 refusals take some twentieth of its time.
+// The pace of rejections. The first two values are per processor: 500 rejections take about 5 % of its time.
 const (
 	refusalsPerSecond = 500
 	refusalsAtOnce    = 128
 	maxHold           = 5 * time.Second
 )
 
-// The limiter compares the orders of a window, at least minSamples of them, with those of the
-// windows before. They are short, because a flash sale is over in seconds.
+// The limiter compares the orders of a window with the orders of the windows before it. A window has at least
+// minSamples orders. Windows are short, because a flash sale is over in seconds.
 const (
 	minWindow       = 250 * time.Millisecond
 	maxWindow       = 2 * time.Second
 	minSamples      = 50
-	baselineWindows = 40 // what the last ten seconds were like is usual
+	baselineWindows = 40 // the limiter compares with the last ten seconds
 )
 
 // New returns an Admission. It need not be closed.
@@ -87,8 +87,8 @@ func New(o Options) *Admission {
 	}
 	limiter := adaptivelimiter.NewBuilder[any]().
 		WithLimits(uint(o.MinConcurrent), uint(o.MaxConcurrent), uint(o.MaxConcurrent)).
-		// By default the limit sinks to a few times the recent concurrency, so that after a
-		// quiet hour the load of the opening second would find it at its lowest.
+		// By default the limit sinks to a few times the recent concurrency. After a quiet hour it would be at its
+		// lowest when a sale opens.
 		WithMaxLimitFunc(func(int) float64 { return float64(o.MaxConcurrent) }).
 		WithRecentWindow(minWindow, maxWindow, minSamples).
 		WithBaselineWindow(baselineWindows).
@@ -97,8 +97,8 @@ func New(o Options) *Admission {
 	return &Admission{o: o, limiter: limiter, pace: rate.NewLimiter(rate.Limit(refusalsPerSecond*cpus), refusalsAtOnce*cpus)}
 }
 
-// Admit implements order.Admission. It waits for a permit for as long as MaxWait and the deadline of ctx
-// allow, and tells of a refusal when its turn has come, after five seconds at most and not after that deadline.
+// Admit implements order.Admission. It waits for a permit for as long as MaxWait and the deadline of ctx allow. It
+// returns a rejection in its turn, which comes within five seconds and not after the deadline.
 func (a *Admission) Admit(ctx context.Context) (release func(placed bool), err error) {
 	permit, err := a.acquire(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *Admission) Admit(ctx context.Context) (release func(placed bool), err e
 		if placed {
 			permit.Record()
 		} else {
-			permit.Drop() // a refusal is quick whatever the stores are like
+			permit.Drop() // a rejection is quick even if the stores are slow
 		}
 	}, nil
 }
@@ -125,8 +125,8 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	if permit, ok := a.limiter.TryAcquirePermit(); ok {
 		return permit, nil
 	}
-	// The library's own queue is bounded by a multiple of the limit, and would refuse some
-	// requests that may wait.
+	// The library bounds its own queue by a multiple of the limit.
+	// That bound would reject some requests that may wait.
 	if a.waiting.Add(1) > int64(a.o.MaxWaiting) {
 		a.waiting.Add(-1)
 		return nil, a.refuse(ctx, Full)
@@ -146,7 +146,7 @@ func (a *Admission) acquire(ctx context.Context) (adaptivelimiter.Permit, error)
 	return permit, nil
 }
 
-// refuse returns the refusal when its turn has come, or ctx has ended.
+// refuse returns the rejection when its turn has come, or ctx has ended.
 func (a *Admission) refuse(ctx context.Context, reason string) error {
 	a.o.OnRefused(reason)
 	if wait := a.nextTurn(); wait > 0 {
@@ -160,9 +160,10 @@ func (a *Admission) refuse(ctx context.Context, reason string) error {
 	return fmt.Errorf("%w: %s", order.ErrOverloaded, reason)
 }
 
-// nextTurn takes the next turn to be told of a refusal, and returns how long that is to be waited for. If that is
-// longer than maxHold it takes none, or the next would wait for turns that are not used, and returns a part of maxHold.
-// The limiter takes back all of a turn only if it was the last one to be taken: hence the lock.
+// nextTurn takes the next turn for a rejection, and returns the time until this turn. If the time is longer than
+// maxHold, nextTurn gives the turn back and returns a part of maxHold. If it kept the turn, later rejections would wait
+// for a turn that no request uses. The limiter takes back the whole turn only if no later turn was taken. Therefore
+// nextTurn holds the lock.
 func (a *Admission) nextTurn() time.Duration {
 	a.turns.Lock()
 	defer a.turns.Unlock()
@@ -175,11 +176,11 @@ func (a *Admission) nextTurn() time.Duration {
 	return wait
 }
 
-// Limit returns how many orders may be made at once now.
+// Limit returns the present limit on orders in progress.
 func (a *Admission) Limit() int { return a.limiter.Limit() }
 
-// InFlight returns how many are being made. It may exceed a limit that was just lowered.
+// InFlight returns the number of orders in progress. It may exceed a limit that was just lowered.
 func (a *Admission) InFlight() int { return a.limiter.Inflight() }
 
-// Waiting returns how many requests are waiting for a permit.
+// Waiting returns the number of requests that wait for a permit.
 func (a *Admission) Waiting() int { return int(a.waiting.Load()) }
