@@ -15,10 +15,10 @@ import (
 // maxBody is the largest body, in bytes.
 const maxBody = 4 << 10
 
-// fields maps the name of a field to the function that reads it.
+// fields maps the name of a field to its reader.
 type fields map[string]func(json.RawMessage) error
 
-// body reads a JSON object of these fields. Each may appear once or not at all.
+// body reads a JSON object. Each field may appear once or not at all.
 func (in *input) body(f fields) {
 	text, err := readBody(in.c.Request)
 	if err == nil {
@@ -29,7 +29,7 @@ func (in *input) body(f fields) {
 	}
 }
 
-// noBody refuses a body with content: it may be empty or {}.
+// noBody rejects a body that is neither empty nor {}.
 func (in *input) noBody() {
 	if in.c.Request.ContentLength == 0 {
 		return
@@ -43,7 +43,7 @@ func (in *input) noBody() {
 	}
 }
 
-// readBody reads the body, if there is one, and checks that it may be JSON.
+// readBody reads the body and checks that it may be JSON.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, errTooLarge
@@ -76,8 +76,8 @@ func saysJSON(h http.Header) bool {
 	return err == nil && kind == "application/json" && (!named || strings.EqualFold(charset, "utf-8"))
 }
 
-// decode reads one JSON object and nothing else. Names are compared exactly, and a repeated name is
-// refused, because two readers could take two different values for it.
+// decode reads one JSON object and nothing else. It compares names exactly. It rejects a repeated name, because two
+// readers could take two different values.
 func decode(text []byte, f fields) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -115,7 +115,7 @@ func decode(text []byte, f fields) error {
 	return nil
 }
 
-// Each reader below returns, as its error, what the value should have been.
+// The error of each reader below describes the expected value.
 
 func asText(into **string) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {

@@ -7,9 +7,9 @@ import (
 	"example.com/seckill/internal/coupon"
 )
 
-// saleEvent is one reading of a sale. Sold counts the orders in the database, Left the units in the
-// shards; a unit in progress between the two is in neither. Taps counts the purchases that this
-// instance has answered since it started.
+// saleEvent is one reading of a sale. Sold counts the orders in the database, and Left counts the units in the shards.
+// A unit on its way from a shard to the database is in neither. Taps counts the purchase requests that this instance
+// has answered since it started.
 type saleEvent struct {
 	CouponID        int64        `json:"coupon_id,string"`
 	State           coupon.State `json:"state"`
@@ -25,20 +25,19 @@ type saleEvent struct {
 	LocksWaiting    int64        `json:"locks_waiting"`
 	Instances       []Instance   `json:"instances"`
 	Taps            int64        `json:"taps"`
-	UnpaidOrders    *int64       `json:"unpaid_orders,omitempty"` // while it is sold out, as far as they are known
+	UnpaidOrders    *int64       `json:"unpaid_orders,omitempty"` // while the coupon is sold out, if they are known
 	UnpaidUntil     *time.Time   `json:"unpaid_until,omitempty"`
 	At              time.Time    `json:"at"`
 }
 
-// troubleEvent says why a reading failed.
+// troubleEvent is the reason why a reading failed.
 type troubleEvent struct {
 	CouponID int64     `json:"coupon_id,string"`
 	Code     string    `json:"code"`
 	At       time.Time `json:"at"`
 }
 
-// sale returns the event of a coupon whose shards hold so many units. Without shards, Left is the
-// database's stock.
+// sale returns the event of a coupon. shards has the units of each shard. If it is nil, Left is the database's stock.
 func sale(c coupon.Coupon, shards []int64, pulse LiveStats, taps int64, p *rateMeter, now time.Time) []byte {
 	e := saleEvent{
 		CouponID: c.ID, State: c.StateAt(now), Stock: c.Total, Sold: c.Total - c.Left, Left: c.Left,
@@ -59,7 +58,7 @@ func sale(c coupon.Coupon, shards []int64, pulse LiveStats, taps int64, p *rateM
 	return eventText("sale", e)
 }
 
-// list returns all, never nil, because nil is null in JSON.
+// list returns all, but an empty list for nil, because nil is null in JSON.
 func list[T any](all []T) []T {
 	if all == nil {
 		return []T{}
@@ -79,7 +78,7 @@ func eventText(name string, data any) []byte {
 	return []byte("event: " + name + "\ndata: " + string(text) + "\n\n")
 }
 
-// rateMeter measures the growth per second of a counter over the last few readings.
+// rateMeter measures how much a counter grows per second, over its last few readings.
 type rateMeter struct {
 	seen []sample
 }
@@ -89,7 +88,7 @@ type sample struct {
 	at time.Time
 }
 
-// rateWindow is the number of readings compared: two seconds of them.
+// rateWindow is the number of readings that a rateMeter compares. They span two seconds.
 const rateWindow = 5
 
 // of adds a reading and returns the growth per second, to one decimal. A decrease counts as 0.

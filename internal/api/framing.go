@@ -9,21 +9,21 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// framedConn is a connection of the public listener. It looks at the bytes that are read for a
-// request with both Content-Length and Transfer-Encoding: a proxy that goes by the one where
-// net/http goes by the other takes the rest of such a request for the next one. net/http drops
-// Content-Length before a handler could see it.
+// framedConn is a connection of the public listener. It searches the bytes that it reads for a request with both
+// Content-Length and Transfer-Encoding. A proxy may use one of the two headers where net/http uses the other. The proxy
+// then takes the rest of the request for the next request. A handler cannot detect this, because net/http drops
+// Content-Length first.
 type framedConn struct {
 	net.Conn
 
 	leave func() // returns its place among the connections
 
-	line   [len(transferEncoding)]byte // the beginning of the line that is being read
-	n      int                         // so much of it
-	length bool                        // Content-Length was seen since the last empty line
-	coding bool                        // so was Transfer-Encoding
+	line   [len(transferEncoding)]byte // the start of the present line
+	n      int                         // bytes of line in use
+	length bool                        // a line since the last empty line was Content-Length
+	coding bool                        // a line since the last empty line was Transfer-Encoding
 
-	ambiguous atomic.Bool // a handler may look at it while the next request is read
+	ambiguous atomic.Bool // atomic, because a handler may read it while net/http reads the next request
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	transferEncoding = "transfer-encoding:"
 )
 
-// Read reads and looks at what was read.
+// Read reads, and searches the bytes that it has read.
 func (c *framedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.look(p[:n])
@@ -44,8 +44,7 @@ func (c *framedConn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // the same
 }
 
-// CloseWrite lets net/http end its side first, so that a client that is still sending gets the
-// response and not a reset.
+// CloseWrite lets net/http end its side first. A client that is still sending then gets the response and not a reset.
 func (c *framedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -53,8 +52,7 @@ func (c *framedConn) CloseWrite() error {
 	return nil
 }
 
-// look finds the lines that are between two empty ones. What it takes for a header may be part of a
-// body, but no header escapes it.
+// look finds the lines between two empty lines. It may take a part of a body for a header, but it misses no header.
 func (c *framedConn) look(p []byte) {
 	for len(p) > 0 {
 		end := bytes.IndexByte(p, '\n')
@@ -62,7 +60,7 @@ func (c *framedConn) look(p []byte) {
 		case end < 0:
 			c.n += copy(c.line[c.n:], p)
 			return
-		case c.n == 0: // the whole line is here, as nearly every is
+		case c.n == 0: // p has the whole line, as in nearly every read
 			c.endLine(p[:end])
 		default:
 			c.n += copy(c.line[c.n:], p[:end])
@@ -87,23 +85,23 @@ func (c *framedConn) endLine(line []byte) {
 	}
 }
 
-// begins reports whether the line begins with the name, which is in small letters.
+// begins reports whether the line begins with the name, in any case. The name is in lower case.
 func begins(line []byte, name string) bool {
 	return len(line) >= len(name) && line[0]|0x20 == name[0] && bytes.EqualFold(line[:len(name)], []byte(name))
 }
 
 type connKey struct{}
 
-// ConnContext is for http.Server: with it the API refuses requests with two lengths.
+// ConnContext is for http.Server. With it the API rejects requests that have two lengths.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// checkFraming refuses a request that has, or may have, both Content-Length and Transfer-Encoding.
-// The response is the last one of its connection.
+// checkFraming rejects a request that has, or may have, both Content-Length and Transfer-Encoding. The response is the
+// last one of its connection.
 func checkFraming(c *gin.Context) error {
 	r := c.Request
-	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // HTTP/1.0 has no chunks: net/http ignores them
+	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // HTTP/1.0 has no chunks: net/http ignores the header
 		return nil
 	}
 	conn, ok := r.Context().Value(connKey{}).(*framedConn)

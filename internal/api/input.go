@@ -13,28 +13,28 @@ import (
 	"example.com/seckill/internal/api/auth"
 )
 
-// input is an HTTP request while it is read. It keeps the first error, and every read after that
-// returns a zero value.
+// input is an HTTP request while a handler reads it. It keeps the first error of the reads, so the handler checks for
+// an error once, after the last read. The value of a failed read has no meaning.
 type input struct {
 	c   *gin.Context
 	who auth.Identity
 	err error
 }
 
-// refuse keeps the first error.
+// refuse keeps err, unless the input has an earlier error.
 func (in *input) refuse(err error) {
 	if in.err == nil {
 		in.err = err
 	}
 }
 
-// malformed returns a 400 whose text the client sees.
+// malformed returns the error of a 400 response. The client sees its text.
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMalformed, fmt.Sprintf(format, args...))
 }
 
-// parseID reads an id as it is written in JSON and in paths: a decimal number from 1 to 2^63-1 in
-// its only spelling, without sign, leading zeros or spaces.
+// parseID reads an id in the form of JSON and of paths. An id is a decimal number from 1 to 2^63-1. It has one
+// spelling, without a sign, leading zeros or spaces.
 func parseID(s string) (int64, bool) {
 	if s == "" || len(s) > 19 || s[0] == '0' {
 		return 0, false
@@ -48,7 +48,7 @@ func parseID(s string) (int64, bool) {
 	return id, err == nil
 }
 
-// id reads the id in the path.
+// id reads the id in the path of the request.
 func (in *input) id() int64 {
 	id, ok := parseID(in.c.Param("id"))
 	if !ok {
@@ -57,10 +57,10 @@ func (in *input) id() int64 {
 	return id
 }
 
-// The lengths of an idempotency key.
+// The shortest and the longest idempotency key, in characters.
 const minKey, maxKey = 1, 255
 
-// key reads the Idempotency-Key, which may be missing but not empty.
+// key reads the Idempotency-Key. The header may be missing but not empty.
 func (in *input) key() string {
 	all := in.c.Request.Header["Idempotency-Key"]
 	if len(all) == 0 {
@@ -80,14 +80,14 @@ func (in *input) key() string {
 
 // page is a part of a list.
 type page struct {
-	cursor int64 // the id after which it begins; 0 is the beginning
+	cursor int64 // the page starts after this id; 0 is the start of the list
 	limit  int
 }
 
-// The bounds of a page.
+// The limits of a page: without the parameter, and the largest.
 const defaultLimit, maxLimit = 20, 100
 
-// page reads limit and cursor, and refuses every other query parameter.
+// page reads limit and cursor, and rejects every other query parameter.
 func (in *input) page() page {
 	p := page{limit: defaultLimit}
 	if in.c.Request.URL.RawQuery == "" {
@@ -102,7 +102,7 @@ func (in *input) page() page {
 	for name := range query {
 		names = append(names, name)
 	}
-	slices.Sort(names) // so that the same request has the same response
+	slices.Sort(names) // so that equal requests have equal responses
 	for _, name := range names {
 		value := query[name][0]
 		switch {
@@ -127,8 +127,8 @@ func (in *input) page() page {
 	return p
 }
 
-// more cuts a list that was read with one entry too many, and returns the cursor of the next page:
-// "" on the last one.
+// more cuts a list that was read with one entry too many. It also returns the cursor of the next page, or "" on the
+// last page.
 func more[T any](all []T, limit int, id func(T) int64) ([]T, string) {
 	if len(all) <= limit {
 		return all, ""
@@ -137,8 +137,9 @@ func more[T any](all []T, limit int, id func(T) int64) ([]T, string) {
 	return all, strconv.FormatInt(id(all[limit-1]), 10)
 }
 
-// bearer reads the token out of the Authorization header: one header, the word,
-// spaces, the token. What else may follow is no part of any token, so it is not looked for.
+// bearer returns the token of the Authorization header, if the request has exactly one such header. The header has the
+// word Bearer, spaces and the token. bearer does not check the rest of the header for further text. With further text
+// the rest is not a valid token.
 func bearer(h http.Header) (string, bool) {
 	all := h["Authorization"]
 	if len(all) != 1 || len(all[0]) < 8 || !strings.EqualFold(all[0][:7], "Bearer ") {
@@ -148,7 +149,7 @@ func bearer(h http.Header) (string, bool) {
 	return token, token != ""
 }
 
-// identify returns the identity that the request's bearer token proves.
+// identify returns the identity that the bearer token of a request proves.
 func (s *Server) identify(h http.Header) (auth.Identity, error) {
 	token, ok := bearer(h)
 	if !ok {
@@ -161,7 +162,7 @@ func (s *Server) identify(h http.Header) (auth.Identity, error) {
 	return who, nil
 }
 
-// challenge sets the header that names the way to authenticate (RFC 6750).
+// challenge sets the header that names the authentication scheme (RFC 6750).
 func challenge(asked, answer http.Header) {
 	value := `Bearer realm="seckill"`
 	if len(asked["Authorization"]) > 0 {

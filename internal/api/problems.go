@@ -13,7 +13,7 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// The errors of requests that do not reach the domain.
+// The errors of requests that do not reach the packages of the sale.
 var (
 	errMalformed       = errors.New("api: malformed request")
 	errUnauthenticated = errors.New("api: no valid token")
@@ -33,13 +33,13 @@ var (
 // problem is the meaning of an error to a client.
 type problem struct {
 	err     error
-	status  int // of the code
+	status  int // the HTTP status of the code
 	code    string
 	retry   string // seconds in Retry-After; empty for no such header
-	jitter  bool   // add up to two seconds, so that clients refused together do not retry together
+	jitter  bool   // add up to two seconds, so that clients rejected together do not retry together
 	detail  string
 	trusted bool   // the error's own text is meant for the client and replaces detail
-	text    []byte // the body, encoded once: a sold-out storm is answered with this one
+	text    []byte // the body, encoded once, because every rejection of a sold-out sale has this body
 }
 
 // statusOf maps the codes of the problems to HTTP statuses.
@@ -71,12 +71,12 @@ var statusOf = map[string]int{
 	"in_doubt":                http.StatusAccepted,
 }
 
-// problems maps errors to codes; the first match counts. An error that is not here is a bug: it is
-// logged, and reaches the client as internal.
+// problems maps errors to codes. The first match counts. An error that is not in the table is a bug. The server logs
+// it, and sends it to the client as internal.
 //
-// The most frequent refusals come first. ErrVoided comes before the unknown outcome that it
-// resolved. ErrCommitUnknown comes after ErrUnavailable: only the order route has an order to show
-// for it, and returns that error alone.
+// The most frequent rejections come first. ErrVoided comes before the unknown outcome that it resolved.
+// ErrCommitUnknown comes after ErrUnavailable. Only the order route has an order to return with ErrCommitUnknown, and
+// the route returns ErrCommitUnknown without the other error.
 var problems = withBodies([]problem{
 	{err: coupon.ErrSoldOut, code: "sold_out", detail: "No unit is left."},
 	{err: order.ErrLimitReached, code: "limit_reached", detail: "You have as many as one user may have."},
@@ -130,10 +130,10 @@ var problems = withBodies([]problem{
 	{err: context.Canceled, code: "unavailable", retry: "1", detail: "It was broken off; ask again."},
 })
 
-// internal is the problem of every error that the table does not have.
+// internal is the problem of every error that is not in the table.
 var internal = problem{status: http.StatusInternalServerError, code: "internal"}
 
-// problemOf returns the problem that err means; the zero problem if err is nil.
+// problemOf returns the problem of err, or the zero problem if err is nil.
 func problemOf(err error) problem {
 	if err == nil {
 		return problem{}
@@ -168,9 +168,8 @@ func (p problem) after() string {
 
 var jittered = []string{"1", "2", "3"}
 
-// publicDetail returns the part of err's text that a client may see. Only the text that was put
-// directly around p.err is trusted: text further out may name a store's address or a
-// statement.
+// publicDetail returns the part of err's text that a client may see. It trusts only the text of the error that directly
+// wraps p.err. An outer error may name the address of a store, or a statement.
 func publicDetail(err error, p problem) string {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if errors.Unwrap(e) == p.err { //nolint:errorlint // the very error, not one that wraps it
@@ -187,7 +186,7 @@ type problemJSON struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`
 	Detail string `json:"detail,omitempty"`
-	ID     string `json:"id,omitempty"` // of an internal error; the log has it too
+	ID     string `json:"id,omitempty"` // of an internal error; the log has the same id
 }
 
 func (p problem) json(id string) problemJSON {
