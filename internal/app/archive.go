@@ -10,15 +10,16 @@ import (
 	"example.com/seckill/internal/store"
 )
 
-// ArchiveAfter is the least time since the end of a sale: its shards are freed a day after it.
+// ArchiveAfter is the shortest time from the end of a sale to its archiving. An instance frees the shards of a sale one
+// day after its end.
 const ArchiveAfter = 48 * time.Hour
 
-// archiveStep is how many orders one transaction moves.
+// archiveStep is the number of orders that one transaction moves.
 const archiveStep = 500
 
-// Archive moves the orders of the sales that ended longer ago than age out of the way, deletes
-// what unused locks have left, and tells out what it did. It may be stopped at any time. What
-// is old is told by the database's clock, and not by that of the machine it is run on.
+// Archive moves the orders of old sales into the archive, deletes the rows of unused locks, and reports both to out. A
+// sale is old if it ended longer ago than age. You may stop Archive at any time. It measures age by the clock of the
+// database, not by the clock of its machine.
 func Archive(ctx context.Context, s *store.Store, age time.Duration, out io.Writer) error {
 	now, err := s.Time(ctx)
 	if err != nil {
@@ -58,7 +59,7 @@ func archiveAll(ctx context.Context, s *store.Store, before time.Time, out io.Wr
 	return nil
 }
 
-// purgeLocks deletes what locks have left in the database, at half of the speed too.
+// purgeLocks deletes the rows that unused locks have left in the database. Like archiveOne, it rests half of the time.
 func purgeLocks(ctx context.Context, s *store.Store, before time.Time, out io.Writer) error {
 	purged, err := s.PurgeLocks(ctx, before, func(took time.Duration) error { return rest(ctx, took) })
 	if purged > 0 {
@@ -67,7 +68,7 @@ func purgeLocks(ctx context.Context, s *store.Store, before time.Time, out io.Wr
 	return err
 }
 
-// rest waits, unless ctx ends first.
+// rest waits for d. It returns the error of ctx if ctx ends first.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -77,7 +78,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// archiveOne archives a coupon in steps, and rests after each for as long as it took.
+// archiveOne archives a coupon in steps, and rests after each step for as long as the step took.
 func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time) (all store.Archived, err error) {
 	for {
 		began := time.Now()
@@ -93,11 +94,11 @@ func archiveOne(ctx context.Context, s *store.Store, id int64, before time.Time)
 	}
 }
 
-// couponPage is how many coupons are read at once.
+// couponPage is the number of coupons that one query reads.
 const couponPage = 1000
 
-// SoldCoupons lists the coupons whose stock was ever loaded, however long ago they ended:
-// only they have orders.
+// SoldCoupons returns the ids of the coupons whose stock was ever loaded. Only these coupons can have orders. The list
+// includes sales that ended long ago.
 func (a *App) SoldCoupons(ctx context.Context) ([]int64, error) {
 	ids := []int64{}
 	for after, more := int64(0), true; more; {

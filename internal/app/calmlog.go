@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// calmHandler logs each warning once a cause and minute: the first at once, and at the end of the
-// minute the last of those that came since, with their number as "times". What a warning is of is its
-// message, the cause of its error, and the attributes of calmScope. Other levels pass.
+// calmHandler logs one warning per cause and minute. It logs the first warning at once. At the end of the minute it
+// logs the last of the later warnings, with their number as "times". The message of a warning, the cause of its error
+// and the attributes of calmScope identify a cause. Other levels pass.
 type calmHandler struct {
 	slog.Handler
 	*calm
-	scope string // of the attributes that the logger has by itself
+	scope string // the part of the cause that comes from the attributes of the logger
 }
 
-// calmScope are the attributes whose values tell one cause from another.
+// calmScope has the attributes whose values distinguish causes.
 var calmScope = map[string]bool{"job": true, "backend": true, "server": true, "check": true, "coupon": true, "cause": true}
 
-// calm is what was logged within the last minute.
+// calm has the warnings of the last minute, by cause.
 type calm struct {
 	mu   sync.Mutex
 	seen map[string]*repeated
 }
 
-// repeated is a warning that was logged less than a minute ago, and the last one like it.
+// repeated is a cause that was logged less than a minute ago, with its latest warning.
 type repeated struct {
 	to    slog.Handler
 	last  slog.Record
-	times int // since the line before
+	times int // warnings since the last line of the cause
 	timer *time.Timer
 }
 
@@ -61,7 +61,7 @@ func (h calmHandler) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// causeOf returns what a warning is of.
+// causeOf returns the text that identifies the cause of a warning.
 func causeOf(r slog.Record) string {
 	var of strings.Builder
 	of.WriteString(r.Message)
@@ -82,7 +82,7 @@ func scopeOf(a slog.Attr) string {
 	return ""
 }
 
-// hold keeps a record back, and reports whether it did: one like it was logged less than a minute ago.
+// hold keeps a record back if its cause was logged less than a minute ago, and reports whether it did.
 func (c *calm) hold(to slog.Handler, of string, r slog.Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *calm) hold(to slog.Handler, of string, r slog.Record) bool {
 	return false
 }
 
-// turn ends a minute.
+// turn ends a minute of a cause.
 func (c *calm) turn(of string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *calm) turn(of string) {
 	seen.timer.Reset(calmInterval())
 }
 
-// flush logs what is kept back.
+// flush logs the records that hold has kept back.
 func (c *calm) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,5 +127,5 @@ func (c *calm) flush() {
 func (r *repeated) log() {
 	r.last.AddAttrs(slog.Int("times", r.times))
 	r.times = 0
-	_ = r.to.Handle(context.Background(), r.last) // as any other line
+	_ = r.to.Handle(context.Background(), r.last) // its error is dropped, as for every other line
 }

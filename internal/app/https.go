@@ -13,8 +13,8 @@ import (
 	"example.com/seckill/internal/platform/certs"
 )
 
-// secure lets the listeners speak TLS, as far as the configuration says so, with the certificate
-// that is in the files now. stop ends the watch over them.
+// secure makes the listeners speak TLS, if the configuration sets TLS for them. They use the certificate that is in the
+// files, and a newer one when the files change. stop ends the watch on the files.
 func (l *listeners) secure(cfg config.Config, log *slog.Logger) (stop func(), err error) {
 	var pair certs.Pair
 	stop, err = watch(log, watchedFiles{
@@ -31,8 +31,8 @@ func (l *listeners) secure(cfg config.Config, log *slog.Logger) (stop func(), er
 	return stop, nil
 }
 
-// tlsListener speaks TLS on what is accepted. The handshake is part of the first read, and so within
-// the time that the first request has.
+// tlsListener speaks TLS on the connections that it accepts. The handshake is a part of the first read. So the time
+// limit of the first request includes the handshake.
 type tlsListener struct {
 	net.Listener
 
@@ -48,7 +48,7 @@ func (l tlsListener) Accept() (net.Conn, error) {
 	return &tlsConn{Conn: tls.Server(c, l.config), raw: c}, nil
 }
 
-// tlsConn is a connection over TLS. A client that speaks HTTP as it is told so, in the same.
+// tlsConn is a connection over TLS. If the client speaks plain HTTP, tlsConn answers with an error in plain HTTP.
 type tlsConn struct {
 	*tls.Conn
 
@@ -58,7 +58,7 @@ type tlsConn struct {
 const notTLS = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" +
 	"This server speaks https: begin the address with https://\n"
 
-// Read reads what was encrypted.
+// Read reads and decrypts.
 func (c *tlsConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if header, plain := errors.AsType[tls.RecordHeaderError](err); plain && isMethod(string(header.RecordHeader[:])) {
@@ -67,16 +67,16 @@ func (c *tlsConn) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // net/http compares it
 }
 
-// isMethod reports whether head may be the beginning of a request of HTTP.
+// isMethod reports whether head may be the start of a plain HTTP request.
 func isMethod(head string) bool {
 	return strings.Trim(head, "ABCDEFGHIJKLMNOPQRSTUVWXYZ /") == ""
 }
 
-// TLS returns how the program verifies its own public listener, or nil without TLS.
+// TLS returns the configuration with which the program verifies its own public listener, or nil without TLS.
 func (s *Server) TLS() (*tls.Config, error) { return OwnTLS(s.app.cfg.HTTP) }
 
-// OwnTLS returns how a program on this machine verifies the listeners of the one that has this
-// configuration, or nil without TLS.
+// OwnTLS returns the TLS configuration with which a program verifies a server on the same machine. cfg is the
+// configuration of that server. OwnTLS returns nil without TLS.
 func OwnTLS(cfg config.HTTP) (*tls.Config, error) {
 	if cfg.TLSCert == "" {
 		return nil, nil //nolint:nilnil // nil is no TLS for every client
@@ -88,8 +88,9 @@ func OwnTLS(cfg config.HTTP) (*tls.Config, error) {
 	return own, nil
 }
 
-// TrustTLS returns how a server is verified whose authority is in a file, the flag --ca, or nil, which
-// is by the system's authorities, without one.
+// TrustTLS returns the configuration with which a client verifies a server. The file of the flag --ca has the
+// authorities that the client trusts. Without a file TrustTLS returns nil, and the client trusts the system's
+// authorities.
 func TrustTLS(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil is the system's authorities for every client

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxPendingLog bounds the lines that wait to be written, in bytes, and logCloseTimeout how long
-// Close waits for them.
+// maxPendingLog is the limit on the lines that wait for the writer, in bytes. logCloseTimeout is how long Close waits
+// for these lines.
 const (
 	maxPendingLog   = 1 << 20
 	logCloseTimeout = time.Second
@@ -18,18 +18,18 @@ const (
 //
 //	Write ─▶ 1 MiB of lines ─▶ one goroutine ─▶ to
 //
-// A pipe that is read by no process, a terminal that was stopped and a disk that is full take no lines,
-// and stop nothing: what finds no room is dropped and counted, and the count is logged as soon as
-// a line goes through again. The order of lines is kept.
+// A pipe without a reader, a stopped terminal and a full disk take no lines, and stop nothing. If there is no room for
+// a line, LogWriter drops and counts it. It logs the count as soon as a line goes through again. It keeps the order of
+// the lines.
 type LogWriter struct {
 	to io.Writer
 
 	mu      sync.Mutex
 	pending []byte
-	lost    int // lines dropped since the log was last told
-	dropped int // lines dropped in all
+	lost    int // dropped lines that the log does not mention yet
+	dropped int // all dropped lines
 	tell    func(lines int)
-	held    func() // logs what is kept back, before the end
+	held    func() // logs the lines that the calmHandler keeps back, before the end
 
 	wake    chan struct{}
 	closing chan struct{}
@@ -44,7 +44,7 @@ func NewLogWriter(to io.Writer) *LogWriter {
 	return w
 }
 
-// Write takes one or more whole lines, or drops them if there is no room. It never fails.
+// Write takes one or more whole lines, or drops them if there is no room. Its error is always nil.
 func (w *LogWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	if len(w.pending)+len(p) > maxPendingLog {
@@ -60,22 +60,22 @@ func (w *LogWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Dropped returns how many lines were dropped.
+// Dropped returns the number of lines that the LogWriter has dropped.
 func (w *LogWriter) Dropped() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped
 }
 
-// Last writes a line after all others, those that were kept back too, and closes.
+// Last writes a line after all others, including the lines that were kept back, and closes w.
 func (w *LogWriter) Last(line string) {
 	w.flush()
 	_, _ = w.Write([]byte(line + "\n"))
 	w.Close()
 }
 
-// Close returns when all lines are written, or after a second: a log that takes none does not keep
-// the program from ending. What is written later is lost.
+// Close returns when all lines are written, or after a second. So the program can end even if the log takes no lines.
+// Lines that are written after Close are lost.
 func (w *LogWriter) Close() {
 	w.closed.Do(func() {
 		w.flush()
@@ -87,14 +87,14 @@ func (w *LogWriter) Close() {
 	}
 }
 
-// serve sets how a number of dropped lines is logged, and what logs the lines that are kept back.
+// serve sets two functions: tell logs a number of dropped lines, and held logs the lines that were kept back.
 func (w *LogWriter) serve(tell func(lines int), held func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tell, w.held = tell, held
 }
 
-// flush takes what is kept back.
+// flush logs the lines that were kept back.
 func (w *LogWriter) flush() {
 	w.mu.Lock()
 	held := w.held
@@ -116,8 +116,8 @@ func (w *LogWriter) run() {
 	}
 }
 
-// writePending writes until nothing waits. The lines before those that were dropped come first, and
-// then their number.
+// writePending writes until no line waits. It writes the lines that came before the dropped lines, and then the number
+// of the dropped lines.
 func (w *LogWriter) writePending() {
 	for {
 		w.mu.Lock()
@@ -126,7 +126,7 @@ func (w *LogWriter) writePending() {
 		w.mu.Unlock()
 		if len(lines) == 0 {
 			w.mu.Lock()
-			w.lost += lost // told after the next line that goes through
+			w.lost += lost // logged after the next line that goes through
 			w.mu.Unlock()
 			return
 		}
@@ -141,7 +141,7 @@ func (w *LogWriter) writePending() {
 	}
 }
 
-// drop counts lines that are not written. The caller holds mu.
+// drop counts lines that w does not write. The caller holds mu.
 func (w *LogWriter) drop(lines []byte) {
 	n := bytes.Count(lines, []byte("\n"))
 	w.lost += n

@@ -11,29 +11,30 @@ import (
 	"time"
 )
 
-// watchInterval is the time between two looks at watched files. The second look that sees the same bytes takes a
-// change, because a writer that has not finished changes the file in between.
+// watchInterval is the time between two reads of watched files. A change is taken when a second read returns the same
+// bytes, because a writer that has not finished changes the file between the reads.
 const watchInterval = 2 * time.Second
 
-// maxWatchedFile bounds what is read: some hundred thousand users.
+// maxWatchedFile is the size of the largest watched file, in bytes. It has room for several hundred thousand users.
 const maxWatchedFile = 4 << 20
 
-// watchedFiles are files that belong together, such as a certificate and its key. They are taken
-// together, and anew when one of them has changed.
+// watchedFiles are files that belong together, such as a certificate and its key. The program takes them together, and
+// takes all of them again when one of them has changed.
 //
-// Half of a file can be valid: half of a list is a list, and half of a chain of certificates is a chain.
+// A half of a file can be valid. Half of a list is a list, and half of a chain of certificates is a chain.
 type watchedFiles struct {
-	key    string // of the configuration, for the log
+	key    string // the key of the configuration, for the log
 	paths  []string
-	take   func(texts [][]byte) error // keeps what it had when it fails
-	taken  func(log *slog.Logger)     // logs that a change was taken; nil logs the key
-	texts  [][]byte                   // as they were taken last
-	seen   [][]byte                   // as the last look saw them
-	failed string                     // why they were not taken last; one line a cause
+	take   func(texts [][]byte) error // takes the texts; if it fails, it keeps the earlier texts
+	taken  func(log *slog.Logger)     // logs that a change was taken; if it is nil, look logs the key
+	texts  [][]byte                   // the texts that were taken last
+	seen   [][]byte                   // the texts of the last read
+	failed string                     // why take or read failed last, so that look logs each cause once
 }
 
-// watch takes the files, without those whose path is empty, and takes them again whenever they have
-// changed, until stop is called. Files that cannot be taken now are the operator's to mend.
+// watch takes the files, and takes them again when they have changed, until you call stop. It leaves out files whose
+// path is empty. If watch cannot take the files at the start, it returns a usage error, because the operator must
+// repair them.
 func watch(log *slog.Logger, all ...watchedFiles) (stop func(), err error) {
 	all = slices.DeleteFunc(all, func(f watchedFiles) bool { return f.paths[0] == "" })
 	for i := range all {
@@ -53,7 +54,8 @@ func watch(log *slog.Logger, all ...watchedFiles) (stop func(), err error) {
 	}), nil
 }
 
-// takeFirst takes the files as they are at the start, where no earlier content could stay in use.
+// takeFirst takes the files at the start. It takes the first read, because there is no earlier content that could stay
+// in use.
 func (f *watchedFiles) takeFirst() error {
 	texts, err := f.read()
 	if err == nil {
@@ -63,8 +65,8 @@ func (f *watchedFiles) takeFirst() error {
 	return err
 }
 
-// look reads the files, and logs what has changed. What cannot be read or taken leaves the earlier
-// content in use.
+// look reads the files, takes a change and logs it. If it cannot read or take the files, the earlier content stays in
+// use.
 func (f *watchedFiles) look(ctx context.Context, log *slog.Logger) {
 	changed, err := f.takeChange()
 	switch {
@@ -82,7 +84,7 @@ func (f *watchedFiles) look(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// takeChange takes the files if they are not as they were taken, and are as the last look saw them.
+// takeChange takes the files if they differ from the texts in use and are equal to the texts of the last read.
 func (f *watchedFiles) takeChange() (changed bool, err error) {
 	texts, err := f.read()
 	settled := same(texts, f.seen)
@@ -102,12 +104,12 @@ func (f *watchedFiles) takeChange() (changed bool, err error) {
 	return true, nil
 }
 
-// errUnsettled means that the files have changed since the last look.
+// errUnsettled means that the files have changed since the last read.
 var errUnsettled = errors.New("the file is still being written")
 
 func same(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
-// read returns the texts of the files.
+// read returns the texts of the files, in the order of paths.
 func (f *watchedFiles) read() (texts [][]byte, err error) {
 	texts = make([][]byte, len(f.paths))
 	for i, path := range f.paths {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Validate returns everything that is wrong with c, each a *KeyError of one line
-// that names the key and not the value, or nil.
+// Validate returns all mistakes in c, or nil. Each mistake is a *KeyError of one line, which names the key and not the
+// value.
 func (c Config) Validate() error { return c.problems().err() }
 
 func (c Config) problems() problems {
@@ -46,7 +46,7 @@ func (c Config) checkLimits(wrong *problems) {
 	}
 }
 
-// limit returns the value of a min or max tag: a number or a duration.
+// limit returns the value of a min or max tag. A tag is a number or a duration.
 func limit(tag string) int64 {
 	if n, err := strconv.ParseInt(tag, 10, 64); err == nil {
 		return n
@@ -85,7 +85,8 @@ func (c Config) checkListeners(wrong *problems) {
 	}
 }
 
-// checkOtel refuses an endpoint that is no URL. One with a password would show that in errors.
+// checkOtel rejects an endpoint that is not a URL. It also rejects a URL with a user, because errors would show the
+// password.
 func (c Config) checkOtel(wrong *problems) {
 	if c.Otel.Endpoint == "" {
 		return
@@ -96,8 +97,8 @@ func (c Config) checkOtel(wrong *problems) {
 	}
 }
 
-// isHostPort reports whether addr is host:port with a port of at least lowest.
-// Port 0 asks the system for a free one.
+// isHostPort reports whether addr is host:port with a port of at least lowest. For port 0 the system chooses a free
+// port.
 func isHostPort(addr string, lowest int) bool {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == '/' || r == '@' || r == 0x7f }) {
@@ -107,7 +108,7 @@ func isHostPort(addr string, lowest int) bool {
 	return err == nil && n >= lowest && n <= 65535 && port[0] != '+' && port[0] != '-'
 }
 
-// isLoopback reports whether a listener can be reached from this machine only.
+// isLoopback reports whether only clients on this machine can reach a listener.
 func isLoopback(addr string) bool {
 	host, _, _ := net.SplitHostPort(addr)
 	ip := net.ParseIP(host)
@@ -135,14 +136,14 @@ func (c Config) checkLock(wrong *problems) {
 	}
 }
 
-// fewestMasters is the least number of masters of which one may be down.
+// fewestMasters is the smallest number of masters of which one may be down.
 const fewestMasters = 3
 
-// longestRedlockLease keeps what the clocks of independent masters may drift apart
-// within the margin that a holder leaves before the end of its lease.
+// longestRedlockLease bounds the drift between the clocks of independent masters. A holder leaves a margin before the
+// end of its lease, and up to this lease the drift stays within the margin.
 const longestRedlockLease = 99 * time.Second
 
-// checkLockServers checks lock.addrs against the backend, which needs them or takes none.
+// checkLockServers checks lock.addrs. A backend either needs addresses or takes none.
 func (c Config) checkLockServers(wrong *problems) {
 	for i, addr := range c.Lock.Addrs {
 		if !isHostPort(addr, 1) || strings.HasPrefix(addr, ":") {
@@ -176,8 +177,8 @@ func (c Config) checkLockServers(wrong *problems) {
 // usualNodeTimeout is the default of lock.node_timeout.
 const usualNodeTimeout = 100 * time.Millisecond
 
-// checkNodeTimeout leaves a call time for the fence after it has waited for a silent server. Without that time
-// one silent server would end every call, and redlock promises to go on with a majority.
+// checkNodeTimeout leaves a call time for the fence after the call has waited for a silent server. Without this time
+// one silent server would end every call, although redlock promises to continue with a majority.
 func (c Config) checkNodeTimeout(wrong *problems) {
 	if c.Lock.Backend != "redlock" {
 		if c.Lock.NodeTimeout != usualNodeTimeout {
@@ -191,15 +192,15 @@ func (c Config) checkNodeTimeout(wrong *problems) {
 	}
 }
 
-// checkLockPrefix rejects lock.prefix for the backends that have other names: the locks in Redis begin with
-// redis.prefix, and those in the database are in tables of the deployment.
+// checkLockPrefix rejects lock.prefix for the backends with other names. The names of locks in Redis start with
+// redis.prefix. The locks in the database are in tables of the deployment.
 func (c Config) checkLockPrefix(wrong *problems) {
 	switch p := c.Lock.Prefix; {
 	case p == "":
 	case c.Lock.Backend != "etcd" && c.Lock.Backend != "zookeeper":
 		wrong.add("lock.prefix is for lock.backend etcd or zookeeper: leave it out, the others go by redis.prefix or mysql.dsn",
 			"lock.prefix", "lock.backend")
-	case !isPrefix(p) || !isWord(p[:1], ""): // "." and ".." are no names in ZooKeeper
+	case !isPrefix(p) || !isWord(p[:1], ""): // "." and ".." are not names in ZooKeeper
 		wrong.add("lock.prefix must be 1 to 64 letters, digits, dots, dashes, underscores and colons, "+
 			"the first a letter or a digit, such as seckill-staging", "lock.prefix")
 	}
@@ -224,5 +225,5 @@ func (c Config) checkOrder(wrong *problems) {
 	}
 }
 
-// longestQueue leaves time for one background pass over what a queue has not ended.
+// longestQueue leaves time for one background pass over the entries that a queue has not ended.
 const longestQueue = 28 * time.Second
