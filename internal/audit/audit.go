@@ -1,14 +1,13 @@
-// Package audit compares what Redis holds with what the database says, and reports every
-// difference.
+// Package audit compares the data in Redis with the data in the database, and reports every difference.
 //
-// Neither store can be stopped while the other is read, so the order is
+// The auditor cannot stop one store while it reads the other. So it reads in this order:
 //
 //	read the shards ─▶ read the database, at one moment ─▶ read the shards again
 //
-// and if no shard has changed in between, all three readings are of one moment. Every reading is
-// paged, and each page is compared with the other store at once, so an audit of a million orders
-// needs no more memory than one of a thousand. Under load there may be no such moment: an invariant
-// that needs both stores is then "unsettled", which is no violation.
+// If no shard has changed between the first and the last reading, all three readings show one moment. The auditor reads
+// page by page, and compares each page with the other store at once. So an audit of a million orders needs no more
+// memory than an audit of a thousand. Under load the shards may change during every reading. An invariant that needs
+// both stores is then "unsettled", which is not a violation.
 package audit
 
 import (
@@ -47,7 +46,7 @@ type Repairer interface {
 
 // Reloader loads the shards from the database. *coupon.Service implements it.
 type Reloader interface {
-	// Heartbeat is coupon.ErrForeign if Redis is in use by another database.
+	// Heartbeat returns coupon.ErrForeign if another database uses Redis.
 	Heartbeat(ctx context.Context) error
 	Reload(ctx context.Context, couponID int64) (coupon.Coupon, error)
 }
@@ -61,24 +60,24 @@ type Auditor struct {
 	reconcileAfter time.Duration
 }
 
-// New returns an Auditor. Repair reconciles holds that are at least reconcileAfter old: a younger
-// one may belong to a request in progress.
+// New returns an Auditor. Repair reconciles holds that are at least reconcileAfter old. A younger hold may belong to a
+// request in progress.
 func New(b Database, s Redis, m Repairer, r Reloader, reconcileAfter time.Duration) *Auditor {
 	return &Auditor{database: b, redis: s, repairer: m, reloader: r, reconcileAfter: reconcileAfter}
 }
 
-// maxReadings is how often the stores are read until a moment is quiet, pause the shortest time
-// between two readings, and timeout the time for all of them. One reading of a hundred thousand
-// orders takes seconds.
+// Audit repeats a reading until no shard changes during it. maxReadings is the limit on readings, pause the shortest
+// time between two readings, and timeout the time for all readings. One reading of a hundred thousand orders takes
+// seconds.
 const (
 	maxReadings = 20
 	pause       = 50 * time.Millisecond
 	timeout     = 5 * time.Second
 )
 
-// Audit reads both stores and checks every invariant. It returns coupon.ErrNotFound if there is no
-// such coupon. If the sale is never quiet for the length of a reading, Audit reports the last one,
-// before ctx ends if one reading fits.
+// Audit reads both stores and checks every invariant. It returns coupon.ErrNotFound if the coupon does not exist. If
+// the shards change during every reading, Audit reports the last reading. It reports before ctx ends if one reading
+// fits into that time.
 func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 	until := time.Now().Add(timeout)
 	if by, bounded := ctx.Deadline(); bounded && by.Before(until) {
@@ -104,13 +103,13 @@ func (a *Auditor) Audit(ctx context.Context, couponID int64) (Report, error) {
 	return e.check(), nil
 }
 
-// Repair repairs what can be repaired safely, and audits:
+// Repair makes the repairs that are safe, and audits the coupon:
 //
 //	reconcile old holds ─▶ relay the outbox ─▶ is Redis still wrong, or not loaded? load a new epoch
 //
-// It changes nothing that is right or only unsettled, because loading closes the sale for a moment.
-// An ended sale is reconciled and not loaded. By a copy of
-// the database nothing is repaired: the holds are those of orders that it does not have.
+// It loads no epoch if Redis is right or only unsettled, because loading closes the sale for a moment. Repair
+// reconciles an ended sale, and does not load it. If the database is a copy, Repair repairs nothing. The holds then
+// belong to orders that the copy does not have.
 func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	if err := a.reloader.Heartbeat(ctx); err != nil {
 		return Report{}, fmt.Errorf("repair coupon %d: %w", couponID, err)
@@ -136,9 +135,9 @@ func (a *Auditor) Repair(ctx context.Context, couponID int64) (Report, error) {
 	return a.Audit(ctx, couponID)
 }
 
-// repairable reports whether loading would help: the shards contradict the database, or are not
-// loaded yet because the instance that was loading them died. Loading cannot repair the database
-// itself (I1 to I3, and I4 with them); of I3 it repairs the account in Redis.
+// repairable reports whether loading would help. Loading helps if the shards contradict the database. It also helps if
+// the shards are not loaded, because the instance that was loading them died. Loading cannot repair the database itself
+// (I1 to I3, and I4 with them). Of I3 it repairs the account in Redis.
 func (r Report) repairable() bool {
 	if r.Loading || r.Miscounted > 0 {
 		return true
