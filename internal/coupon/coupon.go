@@ -135,8 +135,8 @@ func (c Coupon) StateAt(now time.Time) State {
 	return c.State
 }
 
-// Home returns the shard that accounts for a user and is asked first. A unit that comes back goes there,
-// whichever shard it was lent by.
+// Home returns the home shard of a user. This shard accounts for the user, and a purchase request calls it first. The
+// unit of an ended order goes back to the home shard, even if another shard lent the unit.
 func Home(userID int64, shards int) int {
 	// The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads consecutive ids evenly over any
 	// number of shards.

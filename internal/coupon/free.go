@@ -8,21 +8,20 @@ import (
 )
 
 const (
-	// Retention is how long after its end a coupon's shards are kept. By then every hold has
+	// Retention is the time from the end of a sale to the freeing of its shards. After this time every hold has
 	// ended, and hardly any buyer asks about the sale any more.
 	Retention = 24 * time.Hour
-	// maxFreedPerPass bounds one pass.
+	// maxFreedPerPass is the limit on the coupons of one pass.
 	maxFreedPerPass = 100
 )
 
-// Free drops the shards of the coupons that ended more than Retention ago, and returns of how
-// many coupons:
+// Free drops the shards of the coupons that ended more than Retention ago, and returns the number of these coupons:
 //
 //	a newer epoch in the database ─▶ drop the shards of older ones ─▶ note that there are none
 //
-// The database alone counts the units of an ended sale. If an administrator moves the end of
-// such a coupon meanwhile, RunRestorer loads the new epoch, which is not dropped. Free may
-// be cut off anywhere, and may run on several instances at once.
+// For an ended sale only the database counts the units. If an administrator moves the end of the coupon meanwhile,
+// RunRestorer loads the new epoch, and Free does not drop this epoch. Free may be cut off at any point, and may run on
+// several instances at once.
 func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 	now := s.now()
 	spent, err := s.loader.Freeable(ctx, now, maxFreedPerPass)
@@ -30,7 +29,7 @@ func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 		return 0, err
 	}
 	if len(spent) > 0 {
-		if err := s.Heartbeat(ctx); err != nil { // this Redis may have become another database's
+		if err := s.Heartbeat(ctx); err != nil { // another database may use this Redis
 			return 0, err
 		}
 	}
@@ -52,7 +51,7 @@ func (s *Service) Free(ctx context.Context) (freed int, failed error) {
 func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, error) {
 	c, err := s.repo.Change(ctx, id, func(c *Coupon) error {
 		switch {
-		case c.State == Ended && now.Before(c.EndsAt): // by a program that did not move the end
+		case c.State == Ended && now.Before(c.EndsAt): // a program ended it without moving the end
 			c.end(now)
 		case c.EndsAt.After(now.Add(-Retention)):
 			return fmt.Errorf("%w: it has not ended so long ago", ErrConflict)
@@ -71,7 +70,7 @@ func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, erro
 		if of.Epoch != c.Epoch {
 			return fmt.Errorf("%w: it was loaded again", ErrConflict)
 		}
-		of.Shards, of.Loading, of.Opening = 0, false, false // there is nothing to go on with
+		of.Shards, of.Loading, of.Opening = 0, false, false // there is no loading to continue
 		return nil
 	})
 	if err != nil {
@@ -81,9 +80,8 @@ func (s *Service) free(ctx context.Context, id int64, now time.Time) (bool, erro
 	return true, nil
 }
 
-// dropLate drops what a loading has filled whose coupon was freed meanwhile: no other
-// would ever look for those shards. A loader that dies before that leaves them until the
-// coupon is published again.
+// dropLate drops the shards that a loading has filled if the coupon was freed meanwhile. No other job searches for
+// these shards. If a loader dies before it calls dropLate, the shards stay until the coupon is published again.
 func (s *Service) dropLate(ctx context.Context, l Load, why error) error {
 	if !errors.Is(why, ErrConflict) {
 		return nil

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// pageKey names a page of the list of coupons.
+// pageKey identifies a page of the list of coupons.
 type pageKey struct {
 	after int64
 	limit int
 }
 
-// page is such a page as it was read. Its coupons are shared and not altered.
+// page is a page of the list at the time of its read. Readers share its coupons, and must not change them.
 type page struct {
 	coupons []Coupon
 	at      time.Time
 }
 
 const (
-	// maxPages bounds the pages that are kept.
+	// maxPages is the limit on the pages in a Cache.
 	maxPages = 256
-	// staleFor is for how many refreshes a page is served although its next read cannot begin.
+	// staleFor is a number of refreshes. For this time List returns an old page if the next read cannot start.
 	staleFor = 10
 )
 
-// List returns up to limit coupons with an id above after, by id, without drafts, as of the
-// last refresh.
+// List returns up to limit coupons with an id above after, without drafts, ordered by id. The list may be as old as one
+// refresh, and older if many other pages are being read.
 func (c *Cache) List(ctx context.Context, after int64, limit int) ([]Coupon, error) {
 	key := pageKey{after, limit}
 	p, fresh, _ := c.page(key)
@@ -34,7 +34,7 @@ func (c *Cache) List(ctx context.Context, after int64, limit int) ([]Coupon, err
 		return p.coupons, nil
 	}
 	if !c.misses.tryEnter() {
-		// A flood of other pages must not keep this one's readers waiting.
+		// A flood of other pages must not delay the readers of this page.
 		if time.Since(p.at) < staleFor*c.refresh {
 			return p.coupons, nil
 		}
@@ -44,7 +44,7 @@ func (c *Cache) List(ctx context.Context, after int64, limit int) ([]Coupon, err
 	}
 	defer c.misses.leave()
 	p, fresh, changes := c.page(key)
-	if fresh { // another caller has read meanwhile
+	if fresh { // another caller has read the page meanwhile
 		return p.coupons, nil
 	}
 	p.at = time.Now()
@@ -56,8 +56,8 @@ func (c *Cache) List(ctx context.Context, after int64, limit int) ([]Coupon, err
 	return p.coupons, nil
 }
 
-// page returns the page as it was read last, whether that is no longer ago than a refresh, and
-// how many changes there were by now.
+// page returns the page of the last read. fresh reports whether the read is younger than a refresh. changes is the
+// present number of changes.
 func (c *Cache) page(key pageKey) (p page, fresh bool, changes uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -65,8 +65,8 @@ func (c *Cache) page(key pageKey) (p page, fresh bool, changes uint64) {
 	return p, time.Since(p.at) < c.refresh, c.changes
 }
 
-// keep stores a page, unless a coupon has changed since its read began. Of too many pages those
-// stay that were asked for first.
+// keep stores a page, unless a coupon has changed since the read of the page started. If there are too many pages, keep
+// drops the pages that are too old for List. If there are still too many, keep does not store the new page.
 func (c *Cache) keep(key pageKey, p page, changes uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,11 +82,11 @@ func (c *Cache) keep(key pageKey, p page, changes uint64) {
 	c.pages[key] = p
 }
 
-// readSlots bounds the reads of what is not in a Cache, so that a client that asks for it leaves the
-// database's connections to orders and payments.
+// readSlots bounds the reads of coupons and pages that are not in a Cache. So these reads leave enough connections to
+// the database for orders and payments.
 type readSlots chan struct{}
 
-// maxReads is how many such reads are under way at most.
+// maxReads is the limit on reads in progress.
 const maxReads = 4
 
 // enter blocks until a slot is free. The caller must call leave.

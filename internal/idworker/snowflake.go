@@ -12,13 +12,13 @@ import (
 	"example.com/seckill/internal/lock"
 )
 
-// Snowflake makes ids in the process, about four million a second, under a
-// worker number that it leases.
+// Snowflake makes ids in the process, about four million per second. The ids have a worker number that Snowflake
+// leases.
 type Snowflake struct {
 	locker *lock.Locker
 	marks  highWaterMarks
 	o      Options
-	worker atomic.Pointer[leasedWorker] // nil while there is none
+	worker atomic.Pointer[leasedWorker] // nil while no number is leased
 
 	once   sync.Once
 	closed atomic.Bool
@@ -26,10 +26,10 @@ type Snowflake struct {
 	done   chan struct{}
 }
 
-// NewSnowflake leases a worker number. ctx bounds that and nothing else. The
-// Locker renews the number; close it after the Snowflake.
+// NewSnowflake leases a worker number. ctx bounds the lease call and nothing else. The Locker renews the lease. Close
+// the Locker after the Snowflake.
 //
-// Errors: ErrAllTaken, ErrClockBack, and those of the Locker and of Redis.
+// NewSnowflake returns ErrAllTaken, ErrClockBack, or an error of the Locker or of Redis.
 func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *lock.Locker, o Options) (*Snowflake, error) {
 	o = o.withDefaults()
 	w := &Snowflake{locker: locker, marks: highWaterMarks{client, o.Prefix}, o: o, done: make(chan struct{})}
@@ -44,9 +44,8 @@ func NewSnowflake(ctx context.Context, client redis.UniversalClient, locker *loc
 	return w, nil
 }
 
-// Next makes an id. It never waits. It returns ErrLeaseLost when the worker number may be
-// another instance's, ErrClockBack after the wall clock was set back, until it has caught
-// up, and ErrClosed after Close.
+// Next makes an id. It never waits. If another instance may have the worker number, Next returns ErrLeaseLost. If the
+// wall clock was set back, Next returns ErrClockBack until the clock has caught up. After Close it returns ErrClosed.
 func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -61,7 +60,7 @@ func (w *Snowflake) Next(ctx context.Context) (int64, error) {
 	return s.next(w.o)
 }
 
-// Number returns the present worker number, or −1 while there is none.
+// Number returns the present worker number, or −1 while no number is leased.
 func (w *Snowflake) Number() int64 {
 	if s := w.worker.Load(); s != nil && s.lease.Context().Err() == nil {
 		return s.number
@@ -69,8 +68,7 @@ func (w *Snowflake) Number() int64 {
 	return -1
 }
 
-// Close releases the worker number, with the moment of its last use. It may be called more than
-// once.
+// Close releases the worker number and records the moment of its last use. You may call it more than once.
 func (w *Snowflake) Close(ctx context.Context) (err error) {
 	w.once.Do(func() {
 		w.closed.Store(true)
@@ -83,9 +81,9 @@ func (w *Snowflake) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// releaseWorker lowers the mark to what was used, so that the next holder need not
-// wait, and only then frees the number. The order matters: no id is allowed from
-// here on, so what the node makes now is later than every id that was.
+// releaseWorker lowers the mark to the last moment in use, so that the next holder need not wait. Only then does it
+// free the number. The order of the statements matters. First it ends the time in which Next may make ids. So the id
+// that the node makes afterwards is later than every id that Next has returned.
 func (w *Snowflake) releaseWorker(ctx context.Context, s *leasedWorker) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.o.Lease)
 	defer cancel()
@@ -93,12 +91,12 @@ func (w *Snowflake) releaseWorker(ctx context.Context, s *leasedWorker) error {
 	used := min(timestampOf(s.node.Generate()), until)
 	err := errors.Join(w.marks.write(ctx, s.number, used, s.lease.Fence()), s.lease.Release(ctx))
 	if errors.Is(err, lock.ErrNotHeld) || errors.Is(err, ErrLeaseLost) {
-		return nil // the number was lost before, as when Redis lost its data: there is nothing to release
+		return nil // the number was lost before, for example because Redis lost its data: there is nothing to release
 	}
 	return err
 }
 
-// run moves the mark while the number is held, and leases another when it is lost.
+// run moves the mark while the number is held. If the number is lost, run leases another.
 func (w *Snowflake) run(ctx context.Context, s *leasedWorker) {
 	defer close(w.done)
 	for s != nil {
@@ -108,13 +106,13 @@ func (w *Snowflake) run(ctx context.Context, s *leasedWorker) {
 		}
 		w.worker.Store(nil)
 		w.o.Logger.Warn("idworker: worker number lost", "number", s.number)
-		_ = s.lease.Release(ctx) // harmless if it is another's
+		_ = s.lease.Release(ctx) // harmless if another instance has the number
 		s = w.leaseAnother(ctx)
 		w.worker.Store(s)
 	}
 }
 
-// keep returns when the lease is lost or ctx has ended.
+// keep moves the mark of the number until the lease is lost or ctx has ended.
 func (w *Snowflake) keep(ctx context.Context, s *leasedWorker) {
 	period := w.o.Lease / 3
 	t := time.NewTimer(period)
@@ -142,8 +140,7 @@ func (w *Snowflake) keep(ctx context.Context, s *leasedWorker) {
 	}
 }
 
-// leaseAnother tries, less and less often, until it has leased a number. It returns nil only
-// when ctx has ended.
+// leaseAnother tries to lease a number until it succeeds, with growing pauses. It returns nil only when ctx has ended.
 func (w *Snowflake) leaseAnother(ctx context.Context) *leasedWorker {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		s, err := w.leaseWorker(ctx)
