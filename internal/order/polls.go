@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// polls are the orders that were queued through this instance and have not ended yet. A poll of
-// one is held for a moment, until this instance has committed it, and answered without a
-// question to any store:
+// polls has the orders that this instance has queued and that have not ended. The instance holds a poll of an order
+// for a moment, until the instance has committed the order. It then answers the poll without a query to any store:
 //
 //	queued ─▶ polls ─▶ a poll waits ─▶ committed here ─▶ answered
 //	                                └▶ a moment has passed ─▶ the stores are asked, as for any order
 //
-// An order that another instance commits is found in the database. What is answered is the
-// order as it was committed while its poll waited: nothing is remembered for later polls, which
-// could be told of an order from before its payment or its end. A poll is later, too, if it began
-// while the order was being committed: others may have read it by then, and paid it.
+// If another instance commits the order, the poll finds the order in the database. The answer of a held poll is the
+// order that was committed while the poll waited. The instance remembers no order for later polls. They could
+// otherwise get an order from before its payment or its end. A poll that started during the commit is a later poll.
+// Another client may have read and paid the order by then.
 type polls struct {
-	held chan struct{} // a token for each poll that may be held besides
+	held chan struct{} // a token for each further poll that may be held
 
 	mu  sync.Mutex
 	all map[int64]*queuedHere // by order
@@ -29,15 +28,15 @@ type queuedHere struct {
 	since  time.Time
 	ended  chan struct{}
 
-	// Once ended is closed:
+	// Valid once ended is closed:
 	order Order
-	from  time.Time // before it was committed, or read
+	from  time.Time // a moment before the order was committed, or read
 }
 
 const (
-	// maxPollHold is how long a poll is held at most: a group commit or two.
+	// maxPollHold is the longest hold of a poll. It has time for one or two group commits.
 	maxPollHold = 250 * time.Millisecond
-	// maxPolls bounds the orders that are known. Others are read from the stores.
+	// maxPolls is the limit on the orders in polls. A poll of another order reads the stores.
 	maxPolls = 1 << 16
 )
 
@@ -49,7 +48,7 @@ func newPolls(held int) *polls {
 	return p
 }
 
-// expect lets polls of a queued order wait for it.
+// expect lets polls of a queued order wait for its commit.
 func (p *polls) expect(o Order, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +57,8 @@ func (p *polls) expect(o Order, now time.Time) {
 	}
 }
 
-// end answers the polls of an order that was committed, or read as it was, after from. Those that
-// began later than from ask the stores.
+// end answers the polls of an order that was committed, or read, after from. A poll that started later than from
+// queries the stores.
 func (p *polls) end(o Order, from time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +69,7 @@ func (p *polls) end(o Order, from time.Time) {
 	}
 }
 
-// forget lets go of the orders that were queued before a time: they have ended elsewhere, or as
-// no order.
+// forget removes the orders that were queued before a time. They have ended on another instance, or without an order.
 func (p *polls) forget(before time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +80,8 @@ func (p *polls) forget(before time.Time) {
 	}
 }
 
-// wait returns an order of the user that this instance commits in a moment, and false if it does
-// not, or if the order is none of those.
+// wait returns the order if this instance commits it in a moment. It returns false if the instance does not, or if the
+// order is not in polls or not of the user.
 func (p *polls) wait(ctx context.Context, id, userID int64) (Order, bool) {
 	if p == nil {
 		return Order{}, false

@@ -13,17 +13,17 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// maxBorrowAttempts bounds how often a buyer runs after units that others take first.
+// maxBorrowAttempts is the limit on the attempts of a request to borrow a unit, if other requests take the units first.
 const maxBorrowAttempts = 4
 
-// borrow finds a sibling that lends a unit:
+// borrow finds a sibling that lends a unit to a buyer:
 //
 //	read all counters ─▶ all empty: sold out
 //	                  ─▶ mark the buyer at home ─▶ take from the fullest sibling, then the next
 //	                  ─▶ every one was emptied meanwhile: take the mark away, and again
 //
-// The mark is there exactly while a sibling is asked. So a buyer who is refused
-// leaves nothing behind, and one whose own home has a unit again gets that one.
+// The mark exists only while borrow calls the siblings, and after a loan that has or may have happened. So the request
+// of a rejected buyer leaves nothing behind. If the home shard has a unit again, the buyer gets this unit.
 func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (order.Hold, error) {
 	for range maxBorrowAttempts {
 		lenders, err := s.lenders(ctx, c)
@@ -39,24 +39,24 @@ func (s *Stock) borrow(ctx context.Context, c order.ReserveRequest, home int) (o
 			s.renewMark(ctx, c, home)
 		}
 		if err == nil || errors.Is(err, order.ErrUnavailable) {
-			return h, err // without an answer a unit may be lent: the mark stays for the reconciler
+			return h, err // if the answer is lost, a unit may be lent: the mark stays for the reconciler
 		}
 		twice, left := s.unmark(ctx, c, home)
 		switch {
 		case left != nil || !errors.Is(err, errEmpty):
 			return order.Hold{}, errors.Join(err, left)
 		case twice:
-			// The first sending may arrive yet, and would end whatever this attempt
-			// holds at home by then.
+			// The first command to release the mark may still arrive. It would end any later hold of
+			// this attempt on the home shard.
 			return order.Hold{}, order.ErrBusy
 		}
 	}
 	return order.Hold{}, order.ErrBusy
 }
 
-// lend asks one sibling after the other, and the next only after a clear "empty",
-// so that a lost answer cannot take two units. "Empty" is not clear if the sibling was
-// asked twice: the first question may arrive yet, when it has a unit again.
+// lend calls the siblings one after the other. It calls the next sibling only after a definite "empty", so that a lost
+// answer cannot take two units. "Empty" is not definite if lend sent the command twice. The first command may still
+// arrive when the sibling has a unit again.
 func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lenders []int) (order.Hold, error) {
 	none, entry := errEmpty, encodeEntry(c)
 	for _, shard := range lenders {
@@ -77,13 +77,13 @@ func (s *Stock) lend(ctx context.Context, c order.ReserveRequest, home int, lend
 		case !refused:
 			return order.Hold{}, err
 		case errors.Is(err, order.ErrOverloaded):
-			none = err // it has units, and no room in its queue: that is not "sold out"
+			none = err // the sibling has units and no room in its queue: this is not "sold out"
 		}
 	}
 	return order.Hold{}, none
 }
 
-// lentHold is the hold on the unit that a sibling lends.
+// lentHold returns the hold on the unit that a sibling has lent.
 func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, error) {
 	h, err := parseHeld(c, shard, answer)
 	if err != nil {
@@ -92,9 +92,9 @@ func lentHold(c order.ReserveRequest, shard int, answer []string) (order.Hold, e
 	return h, nil
 }
 
-// renewMark keeps the mark of a buyer young for as long as the entry at the sibling may wait. Without that, the
-// reconciler would end the request while its entry waits. If the call fails the mark grows old, and the reconciler
-// does so: the request becomes void, and its unit comes back.
+// renewMark keeps the mark of a buyer young for as long as the entry at the sibling may wait. Otherwise the reconciler
+// would end the request while its entry waits. If the call fails, the mark grows old and the reconciler ends the
+// request. The request then becomes void, and its unit comes back.
 func (s *Stock) renewMark(ctx context.Context, c order.ReserveRequest, home int) {
 	if c.QueueUntilEnd <= c.QueueMaxAge {
 		return
@@ -104,11 +104,11 @@ func (s *Stock) renewMark(ctx context.Context, c order.ReserveRequest, home int)
 	_, _ = s.run(ctx, reserveScript, c.CouponID, home, slices.Concat([]any{c.Epoch}, r.common(), requestArgs(c))...)
 }
 
-// defaultUnmarkTimeout bounds taking a mark away, which is done for a buyer that has gone, too.
+// defaultUnmarkTimeout bounds the call of unmark. The call is also made for a buyer who has disconnected.
 const defaultUnmarkTimeout = time.Second
 
-// unmark takes the mark away, once every sibling that was asked has refused; twice
-// says that it was sent a second time.
+// unmark removes the mark after every sibling that lend called has answered without a unit. The result twice reports
+// whether the command was sent a second time.
 func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (twice bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.unmarkTimeout)
 	defer cancel()
@@ -119,9 +119,8 @@ func (s *Stock) unmark(ctx context.Context, c order.ReserveRequest, home int) (t
 	return twice, s.clearSoldOut(ctx, c.CouponID, strings.Fields(answers[0]))
 }
 
-// lenders lists the shards that have units, the fullest first. When every shard was
-// seen empty it is coupon.ErrSoldOut, and the flag is raised; a shard that could not
-// be read was not seen empty.
+// lenders returns the shards that have units, the fullest first. If it read every shard and all were empty, it adds the
+// coupon to the sold-out cache and returns coupon.ErrSoldOut. A shard that it cannot read does not count as empty.
 func (s *Stock) lenders(ctx context.Context, c order.ReserveRequest) ([]int, error) {
 	version := s.soldOut.version(c.CouponID)
 	left, err := s.Left(ctx, c.CouponID, c.Shards)

@@ -18,19 +18,19 @@ import (
 // Held is an open hold in its shard.
 type Held struct {
 	order.Hold
-	Unit bool // false for the mark of a buyer whose unit a sibling lends
+	Unit bool // false for the borrow mark of a buyer, whose unit a sibling lends
 }
 
-// pageSize is how many holds, or fields of a hash, one command reads: about a millisecond of the
-// server's time.
+// pageSize is the number of holds, or fields of a hash, that one command reads. The server needs about a millisecond
+// for them.
 const pageSize = 500
 
-// maxQueueWait is longer than an entry of a queue may wait by any configuration.
+// maxQueueWait is longer than the wait that any configuration allows an entry of a queue.
 const maxQueueWait = 20 * time.Second
 
-// OpenHolds returns the holds of a shard, read a page at a time, in the order in which they age. A
-// hold whose unit was lent is on both of its shards. While the shard changes, a hold may be missed
-// or returned twice. The last pair has the error, if there is one.
+// OpenHolds returns the holds of a shard, in the order in which they age. It reads a page at a time. A hold on a
+// borrowed unit is on two shards, the lender and the home shard. If the shard changes meanwhile, OpenHolds may miss a
+// hold or return it twice. The last pair has the error, if there is an error.
 func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int) iter.Seq2[Held, error] {
 	return func(yield func(Held, error) bool) {
 		for skip := 0; ; {
@@ -51,13 +51,13 @@ func (s *Stock) OpenHolds(ctx context.Context, couponID int64, shard, shards int
 	}
 }
 
-// clockSlack is by how much the clocks of a Cluster's servers may differ. A shard that seems to have an old hold costs
-// a script, which decides by its own server's clock.
+// clockSlack is the largest expected difference between the clocks of a Cluster's servers. If a shard seems to have an
+// old hold, a script on its own server decides by the clock of this server.
 const clockSlack = 2 * time.Second
 
-// OldShards implements order.Shards. It asks how many holds the shards have, and of those that have any how old the
-// oldest is. A shard whose index of ages lacks a hold counts as one that has old holds: the hash of holds and the index
-// have one mark each.
+// OldShards implements order.Shards. It reads the number of holds of each shard. For a shard with holds it also reads
+// the age of the oldest hold. If the index of ages lacks a hold, the shard counts as a shard with old holds. OldShards
+// can compare the sizes of the hash of holds and of the index, because each has one mark.
 func (s *Stock) OldShards(ctx context.Context, all []coupon.Coupon, age time.Duration) (shards [][]int, errs []error) {
 	shards, errs = make([][]int, len(all)), make([]error, len(all))
 	fail := func(at shardOf, err error) {
@@ -77,7 +77,7 @@ func (s *Stock) OldShards(ctx context.Context, all []coupon.Coupon, age time.Dur
 		for n, at := range trip {
 			if err := counts[n].Err(); err != nil {
 				fail(at, err)
-			} else if counts[n].Val() > 1 { // its mark
+			} else if counts[n].Val() > 1 { // one field is the mark of the hash
 				held, holds = append(held, at), append(holds, counts[n].Val())
 			}
 		}
@@ -89,7 +89,7 @@ func (s *Stock) OldShards(ctx context.Context, all []coupon.Coupon, age time.Dur
 	return shards, errs
 }
 
-// addOld adds to shards those of the held ones that may have old holds.
+// addOld adds to shards the shards of held that may have old holds.
 func (s *Stock) addOld(
 	ctx context.Context, all []coupon.Coupon, held []shardOf, holds []int64, age time.Duration,
 	shards [][]int, fail func(at shardOf, err error),
@@ -136,8 +136,8 @@ func (s *Stock) OldHolds(
 	}
 }
 
-// holds reads a page of a shard's index of ages, and returns how many of the index it has read.
-// Holds that the index lacks are added to it first.
+// holds reads a page of a shard's index of ages. It returns the holds, and the number of entries of the index that it
+// has read. First it adds the holds that the index lacks.
 func (s *Stock) holds(
 	ctx context.Context, couponID int64, shard, shards, skip, most int, age any,
 ) (page []Held, read int64, err error) {
@@ -159,7 +159,7 @@ func (s *Stock) holds(
 	}
 }
 
-// list adds to the index what it lacks.
+// list adds the holds that the index of ages lacks to the index.
 func (s *Stock) list(ctx context.Context, couponID int64, shard int) error {
 	key := s.tag(couponID, shard) + "holds"
 	for cursor := uint64(0); ; {
@@ -198,8 +198,8 @@ func parseHolds(answer []string, couponID int64, k, shards int) (page []Held, la
 	return page, lacks, read, p.err
 }
 
-// parseHold parses the text of an order's hold, which reserve.lua describes. With now in
-// milliseconds the hold has an age.
+// parseHold parses the text of an order's hold. The file reserve.lua describes the text. The parameter now is the time
+// in milliseconds from which parseHold computes the age.
 func parseHold(id, text string, now int64) (Held, error) {
 	f := strings.Fields(text)
 	if len(f) != 5 && len(f) != 6 {

@@ -16,11 +16,11 @@ import (
 // instancesKey holds the last report of every instance.
 const instancesKey = "{fleet}:instances"
 
-// heartbeatScript is run by every instance once a heartbeatInterval.
+// heartbeatScript is the script that every instance runs once per heartbeatInterval.
 var heartbeatScript = lua("heartbeat", 1)
 
-// heartbeatInterval is how often an instance reports; one that has not reported for heartbeatTTL
-// (three intervals) is no longer listed.
+// heartbeatInterval is the time between two reports of an instance. If an instance has not reported for heartbeatTTL
+// (more than three intervals), Heartbeat does not return it.
 const (
 	heartbeatInterval = time.Second
 	heartbeatTTL      = 3500 * time.Millisecond
@@ -29,10 +29,10 @@ const (
 // Instance is the last report of an instance.
 type Instance struct {
 	Name    string
-	SoldOut []int64 // the coupons that it refuses without I/O, ordered by id
+	SoldOut []int64 // the coupons that the instance rejects without I/O, ordered by id
 }
 
-// Instances lists this instance and the others, for display. Nothing is decided by it: an instance
+// Instances lists this instance and the others, for display. No decision may depend on the list, because an instance
 // that is not listed may be alive.
 type Instances struct {
 	stock *Stock
@@ -42,7 +42,7 @@ type Instances struct {
 	peers []Instance
 }
 
-// NewInstances returns the Instances of an instance with that name, which must be unique.
+// NewInstances returns the Instances of the instance with this name. The name must be unique.
 func NewInstances(s *Stock, name string) *Instances { return &Instances{stock: s, name: name} }
 
 // Run sends heartbeats until ctx ends.
@@ -52,7 +52,7 @@ func (f *Instances) Run(ctx context.Context) {
 	for {
 		seen, err := f.Heartbeat(ctx)
 		if err != nil {
-			seen = nil // none was received, and that is what is shown
+			seen = nil // Peers shows that no report was received
 		}
 		f.mu.Lock()
 		f.peers = seen
@@ -65,8 +65,8 @@ func (f *Instances) Run(ctx context.Context) {
 	}
 }
 
-// Heartbeat reports what this instance has as sold out, and returns the reports of all instances,
-// by name. The error is order.ErrUnavailable.
+// Heartbeat reports the coupons in the sold-out cache of this instance. It returns the reports of all instances,
+// ordered by name. The error is order.ErrUnavailable.
 func (f *Instances) Heartbeat(ctx context.Context) ([]Instance, error) {
 	answer, err := heartbeatScript.Run(ctx, f.stock.client, []string{f.stock.prefix + instancesKey},
 		f.name, join(f.stock.soldOut.list()), heartbeatTTL.Milliseconds()).StringSlice()
@@ -81,8 +81,8 @@ func (f *Instances) Heartbeat(ctx context.Context) ([]Instance, error) {
 	return all, nil
 }
 
-// Peers returns what the last Heartbeat of Run received: nothing, if Redis is unavailable. This
-// instance's own report is up to date.
+// Peers returns the reports that the last Heartbeat of Run received. If Redis is unavailable, there are none. The
+// report of this instance is up to date.
 func (f *Instances) Peers() []Instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +106,7 @@ func join(ids []int64) string {
 	return strings.Join(words, ",")
 }
 
-// split parses what join wrote, without what is no id.
+// split parses a text of join. It leaves out every word that is not an id.
 func split(text string) (ids []int64) {
 	for word := range strings.SplitSeq(text, ",") {
 		if id, err := strconv.ParseInt(word, 10, 64); err == nil {

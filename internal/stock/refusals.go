@@ -10,9 +10,9 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// soldOutCache remembers which coupons were seen empty in every shard, so that a refusal costs no
-// I/O. An entry ends when a restock is announced, and by itself after a moment, in case the
-// announcement was lost.
+// soldOutCache has the coupons whose shards were all empty when this instance read them. With it a rejection costs no
+// I/O. An entry ends when an instance announces a restock. It also ends by itself after ttl, because an announcement
+// may be lost.
 type soldOutCache struct {
 	ttl time.Duration
 	now func() time.Time
@@ -24,14 +24,15 @@ type soldOutCache struct {
 type soldOutEntry struct {
 	epoch   int64
 	until   time.Time
-	version uint64 // grows when the coupon is removed, so that an older reading cannot add it again
+	version uint64 // grows when clear removes the coupon, so that an older reading cannot add it again
 }
 
 func newSoldOutCache(lasts time.Duration) *soldOutCache {
 	return &soldOutCache{ttl: lasts, now: time.Now, entries: map[int64]soldOutEntry{}}
 }
 
-// version is read before looking at the shards, and passed to add afterwards.
+// version returns the version of a coupon. A caller takes it before it reads the shards, and passes it to add
+// afterwards.
 func (f *soldOutCache) version(couponID int64) uint64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -59,7 +60,7 @@ func (f *soldOutCache) has(couponID, epoch int64) bool {
 	return have.epoch == epoch && f.now().Before(have.until)
 }
 
-// list returns the coupons in the cache, whatever their epoch.
+// list returns the coupons in the cache, of any epoch, ordered by id.
 func (f *soldOutCache) list() (ids []int64) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -73,22 +74,22 @@ func (f *soldOutCache) list() (ids []int64) {
 	return ids
 }
 
-// SoldOut reports whether, as far as is known without I/O, every shard was seen empty a moment ago and no restock was
-// announced since.
+// SoldOut reports whether this instance found every shard empty a moment ago, and has received no announcement of a
+// restock since. It does no I/O.
 func (s *Stock) SoldOut(couponID, epoch int64) bool { return s.soldOut.has(couponID, epoch) }
 
-// maxLimited is how many buyers are remembered at most, which take some 5 MB then.
+// maxLimited is the limit on the buyers in a limitCache. A full cache needs about 5 MB.
 const maxLimited = 1 << 16
 
-// maxLimitedFor bounds how old the answer of Redis may be by which a buyer is refused from memory. The instance
-// that cancels an order answers its buyer before others have heard of it, and no acknowledgement would reach it
-// from an instance that stands still. So the buyer may be refused elsewhere for this long. Taps that follow each
-// other faster cost one answer of Redis, and a buyer who has cancelled needs about this long to tap again.
+// maxLimitedFor bounds the age of an answer of Redis by which an instance rejects a buyer from memory. The instance
+// that cancels an order answers the buyer before other instances receive the announcement. It does not wait for an
+// acknowledgement, because a paused instance sends none. So another instance may reject the buyer for this time. Taps
+// within this time cost one answer of Redis together. A buyer who has cancelled needs about this time to tap again.
 const maxLimitedFor = 100 * time.Millisecond
 
-// limitCache remembers which buyers have reached their limit of units, so that refusing a buyer again costs no
-// I/O. An entry ends when it is announced that a unit of the buyer came back, and by itself when the answer
-// that it keeps is as old as it may be.
+// limitCache has the buyers who have reached the purchase limit. With it another rejection of a buyer costs no I/O. An
+// entry ends when an instance announces that a unit of the buyer came back. It also ends by itself when the answer of
+// the entry is as old as ttl.
 type limitCache struct {
 	ttl  time.Duration
 	now  func() time.Time
@@ -96,14 +97,14 @@ type limitCache struct {
 
 	mu      sync.RWMutex
 	entries map[buyer]limitEntry
-	version uint64 // grows when a buyer is removed, so that an older answer cannot add one again
+	version uint64 // grows when remove removes a buyer, so that an older answer cannot add the buyer again
 }
 
 type buyer struct{ couponID, userID int64 }
 
 type limitEntry struct {
 	epoch int64
-	limit int           // by which the buyer was refused: with a larger one the answer may be another
+	limit int           // the limit in the rejected request: with a larger limit the answer may differ
 	until time.Duration // since born
 }
 
@@ -111,21 +112,21 @@ func newLimitCache(lasts time.Duration) *limitCache {
 	return &limitCache{ttl: min(lasts, maxLimitedFor), now: time.Now, born: time.Now(), entries: map[buyer]limitEntry{}}
 }
 
-// question is the moment before a call to a shard. The answer is as old as that.
+// question is the moment before a call to a shard. The age of the answer counts from this moment.
 type question struct {
 	version uint64
 	at      time.Duration // since born
 }
 
-// question returns this moment. A caller takes it before it calls the shard, and passes it to add afterwards.
+// question returns the present moment. A caller takes it before it calls the shard, and passes it to add afterwards.
 func (f *limitCache) question() question {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return question{f.version, f.now().Sub(f.born)}
 }
 
-// add remembers the buyer of a request if err is ErrLimitReached. Where there is no room it
-// forgets all others: each of them costs one answer of a shard more.
+// add adds the buyer of a request if err is ErrLimitReached. If the cache is full, add removes all other buyers first.
+// Each of these buyers then costs one more answer of a shard.
 func (f *limitCache) add(c order.ReserveRequest, err error, q question) {
 	if !errors.Is(err, order.ErrLimitReached) {
 		return
@@ -155,8 +156,8 @@ func (f *limitCache) has(b buyer, epoch int64, limit int) bool {
 	return ok && have.epoch == epoch && limit <= have.limit && f.now().Sub(f.born) < have.until
 }
 
-// LimitReached reports whether, as far as is known without I/O, the user had reached the limit of the sale a moment
-// ago, and none of them came back since.
+// LimitReached reports whether Redis rejected the user for the limit of the sale a moment ago, and this instance has
+// received no announcement of a returned unit since. It does no I/O.
 func (s *Stock) LimitReached(sale coupon.Coupon, userID int64) bool {
 	return s.limited.has(buyer{sale.ID, userID}, sale.Epoch, sale.LimitPerUser)
 }
