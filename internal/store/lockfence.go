@@ -6,14 +6,13 @@ import (
 	"math"
 )
 
-// lockFenceSQL are the two statements on lock_fences in one dialect.
+// lockFenceSQL has the two statements on the table lock_fences in one dialect.
 type lockFenceSQL struct{ next, raise string }
 
-// The counter goes to max(last + 1, the server's clock in microseconds), as the one
-// in Redis does: so it is above whatever the orders have recorded under a lock that
-// counted elsewhere before. One statement reads, adds and answers, so two callers
-// cannot get the same number. MySQL hands the number back with the statement's
-// receipt, through LAST_INSERT_ID(x), which is the connection's own.
+// The next value of the counter is max(last + 1, the server's clock in microseconds), as for the counter in Redis. So
+// the value is above every fence that the orders have recorded from another lock backend. One statement reads, adds
+// and returns the value, so two callers cannot get the same number. MySQL returns the number in the result of the
+// statement, through LAST_INSERT_ID(x). Each connection has its own LAST_INSERT_ID.
 var lockFenceStatements = map[dialect]lockFenceSQL{
 	mysqlDialect: {
 		next: `INSERT INTO lock_fences (name, fence)
@@ -33,9 +32,9 @@ var lockFenceStatements = map[dialect]lockFenceSQL{
 	},
 }
 
-// NextFence returns the next fence of a lock key: larger than every earlier one of the
-// key, durable before it is given, and in one round trip. It is for locks that have
-// no counter of their own which would survive their servers. It costs a commit.
+// NextFence returns the next fence of a lock key. The fence is larger than every earlier fence of the key, and durable
+// before NextFence returns. NextFence needs one round trip and costs a commit. It is for lock backends without a
+// counter that survives their servers.
 func (s *Store) NextFence(ctx context.Context, key string) (uint64, error) {
 	var fence int64
 	err := s.withRetry(ctx, func(ctx context.Context) (err error) {
@@ -54,15 +53,15 @@ func (s *Store) nextFence(ctx context.Context, key string) (fence int64, err err
 		err = s.pools[0].QueryRowContext(ctx, next, key).Scan(&fence)
 		return fence, classify(err)
 	}
-	done, err := s.write.ConnPool.ExecContext(ctx, next, key) // by the breaker, as all that may wait
+	done, err := s.write.ConnPool.ExecContext(ctx, next, key) // through the breaker, as every statement that may wait
 	if err != nil {
 		return 0, classify(err)
 	}
 	return done.LastInsertId() //nolint:wrapcheck // NextFence wraps it
 }
 
-// RaiseFence makes every later fence of key larger than above, which the database
-// has seen. It never lowers the counter, which ends at 2^63 − 1.
+// RaiseFence makes every later fence of key larger than above. The parameter above is a fence that the database has
+// recorded. RaiseFence never lowers the counter. The counter ends at 2^63 − 1.
 func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error {
 	if above >= math.MaxInt64 {
 		return fmt.Errorf("raise the fence of %q above %d: more than can be counted", key, above)
@@ -74,8 +73,8 @@ func (s *Store) RaiseFence(ctx context.Context, key string, above uint64) error 
 	return wrap(err, "raise the fence of %q", key)
 }
 
-// withRetry runs one statement that is a transaction by itself, and again after a
-// deadlock, which has rolled it back.
+// withRetry runs one statement that is a transaction by itself. After a deadlock, which has rolled the statement back,
+// it runs the statement again.
 func (s *Store) withRetry(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.txTimeout)
 	defer cancel()

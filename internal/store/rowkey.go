@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// rowKey is how rows of a table are named: by the columns of an index, the user among them, so
-// that each is found by one look into one partition. The values of n rows are the parameters.
+// rowKey identifies rows of a table by the columns of an index. The user is one of the columns, so the server finds
+// each row with one lookup in one partition. The values of n rows are the parameters of a statement.
 //
-// A few are named in a condition, so that the server knows which partitions to ask. Many are
-// joined with the table: to plan a condition that names them one after the other takes MySQL
-// and MariaDB longer than to execute it, and up to eight times as long for twice as many.
+// A statement for few rows has the rows in its condition, so that the server knows which partitions to read. A
+// statement for many rows joins the parameters with the table. A condition with many rows takes MySQL and MariaDB
+// longer to plan than to execute. If the number of rows doubles, the plan takes up to eight times as long.
 type rowKey struct {
 	table, index string
 	columns      []string
-	ascii        bool // the first column is text, compared byte by byte
+	ascii        bool // the first column is text, which the server compares byte by byte
 }
 
 var (
@@ -25,7 +25,7 @@ var (
 
 const fewKeys = 4
 
-// rows are those rows, to select from: the table is o.
+// rows returns the SQL of a join that selects the n rows. The table has the name o.
 func (k rowKey) rows(d dialect, n int) string {
 	join, index := " CROSS JOIN ", ""
 	if d == mysqlDialect {
@@ -38,8 +38,8 @@ func (k rowKey) rows(d dialect, n int) string {
 	return valuesTable(d, n, len(k.columns)) + join + k.table + " AS o" + index + " ON " + strings.Join(on, " AND ")
 }
 
-// value is the i-th value of a row of parameters, from 1. Text comes in the character set of the
-// connection: a letter that the column cannot have would fail the statement for all of its rows.
+// value returns the SQL of the i-th value of a row of parameters. i counts from 1. It converts text from the character
+// set of the connection. Otherwise one letter that the column cannot have would fail the statement for all rows.
 func (k rowKey) value(d dialect, i int) string {
 	value := "w.column" + strconv.Itoa(i)
 	if k.ascii && i == 1 && d == mysqlDialect {
@@ -48,7 +48,7 @@ func (k rowKey) value(d dialect, i int) string {
 	return value
 }
 
-// condition names those rows.
+// condition returns the SQL of a condition that selects the n rows.
 func (k rowKey) condition(d dialect, n int) string {
 	if d == sqliteDialect {
 		return "(" + strings.Join(k.columns, ", ") + ") IN (VALUES " + placeholders(n, len(k.columns)) + ")"
@@ -57,7 +57,7 @@ func (k rowKey) condition(d dialect, n int) string {
 	return strings.Repeat(one+" OR ", n-1) + one
 }
 
-// selectSQL reads columns of those rows.
+// selectSQL returns the statement that reads columns of n rows.
 func (k rowKey) selectSQL(d dialect, columns string, n int) string {
 	if n <= fewKeys {
 		return "SELECT " + columns + " FROM " + k.table + " WHERE " + k.condition(d, n)
@@ -65,7 +65,7 @@ func (k rowKey) selectSQL(d dialect, columns string, n int) string {
 	return "SELECT " + columns + " FROM " + k.rows(d, n)
 }
 
-// deleteSQL deletes those rows.
+// deleteSQL returns the statement that deletes n rows.
 func (k rowKey) deleteSQL(d dialect, n int) string {
 	if d == sqliteDialect || n <= fewKeys {
 		return "DELETE FROM " + k.table + " WHERE " + k.condition(d, n)
@@ -73,7 +73,7 @@ func (k rowKey) deleteSQL(d dialect, n int) string {
 	return "DELETE o FROM " + k.rows(d, n)
 }
 
-// updateSQL sets columns of those rows.
+// updateSQL returns the statement that sets columns of n rows.
 func (k rowKey) updateSQL(d dialect, set string, n int) string {
 	if d == sqliteDialect || n <= fewKeys {
 		return "UPDATE " + k.table + " SET " + set + " WHERE " + k.condition(d, n)

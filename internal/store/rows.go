@@ -10,9 +10,8 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// dbTime is a time as every database here keeps it: in UTC, to the millisecond. It is
-// cut here and not by the server, because MySQL rounds, MariaDB cuts and SQLite keeps
-// all of it.
+// dbTime returns the time in UTC, truncated to the millisecond. All databases store this value. The program truncates,
+// because the servers differ. MySQL rounds, MariaDB truncates, and SQLite keeps all digits.
 func dbTime(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 type couponRow struct {
@@ -29,10 +28,10 @@ type couponRow struct {
 	Shards       int
 	Loading      int // 0, filling or opening
 	Raised       int64
-	RaisedEpoch  int64 // in which Raised counts
+	RaisedEpoch  int64 // the epoch in which Raised counts
 }
 
-// What a loading is at, as the column loading has it.
+// The stages of a loading, as values of the column loading.
 const (
 	loadFilling = 1 // no shard of the epoch may be open
 	loadOpening = 2 // every shard of the epoch has its buyers
@@ -138,19 +137,19 @@ type returnRow struct {
 
 func (returnRow) TableName() string { return "stock_returns" }
 
-// statement is one of those that go to the server together.
+// statement is one statement of a batch that goes to the server in one round trip.
 type statement struct {
 	sql   string
 	args  []any
-	dest  []any  // a row of the answer is read into these; nil if there is no answer
-	onRow func() // is called after each row
+	dest  []any  // the destinations of the values of each row; nil if the statement has no result set
+	onRow func() // called after each row
 }
 
 var errMissingResult = errors.New("store: a statement has not answered")
 
-// execBatch runs statements one after the other, in one round trip: on a busy machine
-// each trip waits for its turn at both ends, which takes longer than most statements.
-// The first that fails is the last that is run.
+// execBatch runs statements one after the other, in one round trip. On a busy machine each round trip waits for a
+// processor at both ends, which takes longer than most statements. After a statement that fails, execBatch runs no
+// further statement.
 func (t groupTx) execBatch(ctx context.Context, of ...statement) error {
 	if len(of) == 0 {
 		return nil
@@ -158,7 +157,7 @@ func (t groupTx) execBatch(ctx context.Context, of ...statement) error {
 	if t.dialect != sqliteDialect {
 		return t.queryBatch(ctx, of...)
 	}
-	for _, s := range of { // it is in this process: there is no trip
+	for _, s := range of { // SQLite runs in this process: there is no round trip
 		var err error
 		if s.dest == nil {
 			_, err = t.conn.ExecContext(ctx, s.sql, s.args...)
@@ -172,7 +171,7 @@ func (t groupTx) execBatch(ctx context.Context, of ...statement) error {
 	return nil
 }
 
-// queryBatch runs statements in one call of the driver.
+// queryBatch runs statements in one call to the driver.
 func (t groupTx) queryBatch(ctx context.Context, of ...statement) error {
 	texts, args := make([]string, 0, len(of)), []any(nil)
 	for _, s := range of {

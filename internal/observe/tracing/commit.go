@@ -10,10 +10,10 @@ import (
 	"example.com/seckill/internal/order"
 )
 
-// transaction is the name of the span from begin to commit, waiting for a group included.
+// transaction is the name of the span from begin to commit. The span includes the wait for a group.
 const transaction = "transaction"
 
-// Database makes a span of each transaction.
+// Database returns db with a span for each transaction. If traces are off, it returns db.
 func (t *Traces) Database(db order.Database) order.Database {
 	if t == nil {
 		return db
@@ -36,8 +36,8 @@ func (x tracedDatabase) InTx(ctx context.Context, work func(ctx context.Context,
 	return err
 }
 
-// commit makes a span of the transaction for each order, in the order's trace. The context of an attempt goes with it:
-// Transaction links the span to the transaction that the order shares with others.
+// commit makes a span of the transaction for each order, in the order's trace. While do runs, the context of an attempt
+// has the span. So Transaction can link the span to the transaction that the order shares with others.
 func (t *Traces) commit(ctx context.Context, all []*order.Attempt, do func(ctx context.Context)) {
 	spans, requests := make([]trace.Span, len(all)), make([]context.Context, len(all))
 	for i, a := range all {
@@ -54,9 +54,9 @@ func (t *Traces) commit(ctx context.Context, all []*order.Attempt, do func(ctx c
 	}
 }
 
-// Transaction is told of a transaction that has ended, before its orders are answered. If one of them is
-// traced, it makes a span of the transaction, a trace of its own, and links both ways: from the
-// transaction to the spans of its orders, and from each of these to the transaction.
+// Transaction records a transaction that has ended. The committer calls it before the orders are answered. If at least
+// one order is traced, Transaction makes a span of the transaction, in a separate trace. It links the span to the spans
+// of the orders, and each of these spans to the span of the transaction.
 func (t *Traces) Transaction(all []*order.Attempt, began time.Time, err error) {
 	var links []trace.Link
 	var spans []trace.Span
@@ -78,7 +78,7 @@ func (t *Traces) Transaction(all []*order.Attempt, began time.Time, err error) {
 	end(group, err)
 }
 
-// OnTransaction returns Transaction, or nil if traces are off: then nothing is gathered for it.
+// OnTransaction returns Transaction, or nil if traces are off. With nil the committer gathers no data for the traces.
 func (t *Traces) OnTransaction() func(all []*order.Attempt, began time.Time, err error) {
 	if t == nil {
 		return nil
