@@ -91,7 +91,7 @@ func (p placed) writeHeader(h http.Header) int {
 	return http.StatusCreated
 }
 
-// orderView is an order that was read. While it is unresolved, it has the time to ask again.
+// orderView is an order as the API shows it. An unresolved order also says when the client may ask again.
 type orderView struct{ orderJSON }
 
 func (s orderView) writeHeader(h http.Header) int {

@@ -19,7 +19,7 @@ import (
 	"example.com/seckill/internal/platform/redisconn"
 )
 
-// checkWithin bounds all looks at the servers.
+// checkWithin is the time for all checks of the servers.
 const checkWithin = 10 * time.Second
 
 // Check is check without an App: a server that does not answer is refused.

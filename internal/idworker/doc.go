@@ -30,7 +30,7 @@ import (
 // seconds until 2093.
 var Epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Numbers is the number of worker numbers, and so of instances that can make ids at once.
+// Numbers is how many worker numbers there are. At most as many instances make ids at the same time.
 const Numbers = 1024
 
 // The errors of this package.

@@ -141,8 +141,8 @@ var errTooLate = errors.New("order: waited in the queue for too long")
 //
 // An entry may be delivered again, to two workers at once, or after its hold was reconciled.
 // So it is acknowledged only when a row in the database has decided it: its order, or a void
-// one in its place. Nothing else remembers a refusal, and without that row the next delivery
-// could sell what was refused now, without a unit.
+// row instead. Only that row remembers a rejection: without it the next delivery could make an
+// order that has no unit.
 //
 // Among several, an entry that is no order under its own id is left with an error, to a call of its own.
 func (s *Service) serve(ctx context.Context, all attempts, maxAge time.Duration) {
