@@ -112,7 +112,7 @@ func TestLoad_InvalidEnvironment_ReportsVariableWithoutValue(t *testing.T) {
 }
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
-	path := file(t, "htp: {}\nstock: {shards: 0, sold_out: 1s}\norder:\n  tx_timeout: x\n  reconcile_after: 26s\nlog: {level: loud}\n")
+	path := file(t, "htp: {}\nstock: {shards: 2000, sold_out: 1s}\norder:\n  tx_timeout: x\n  reconcile_after: 26s\nlog: {level: loud}\n")
 	_, err := config.Load(path, []string{"SECKILL_LOCK__BACKEND=etcd", "SECKILL_NOPE=1", "SECKILL_REDIS__ADDRS=a:1"})
 	for _, want := range []string{
 		`"htp"`, `"stock.sold_out"`, "order.tx_timeout must be a duration", "SECKILL_NOPE",

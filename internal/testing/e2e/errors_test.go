@@ -21,7 +21,7 @@ func TestEveryRefusalOfTheContractIsAProblemWithItsCode(t *testing.T) {
 	testservers.OneOf(t, 2)
 	t.Parallel()
 	s := newShop(t)
-	i := s.instance(t)
+	i := s.instance(t, "SECKILL_STOCK__SHARDS=8")
 	admin, user, stranger, nobody := i.asAdmin(t), i.as(t, 100), i.as(t, 101), i.as(t, 0)
 	open := i.sale(t, 1000, 1)
 	buy := func(id string) string { return "/api/v1/coupons/" + id + "/orders" }
