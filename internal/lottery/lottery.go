@@ -83,23 +83,29 @@ type Orders interface {
 	CheckQueued(ctx context.Context, sale coupon.Coupon, orders []order.Order) []error
 }
 
-// Draws keeps draws and their tickets.
-type Draws interface {
-	// Draw returns the draw of a coupon, or order.ErrNotFound.
-	Draw(ctx context.Context, couponID int64) (Draw, error)
-	// MakeDraw makes a draw with the given seed, unless the coupon has one, and returns the draw of the coupon.
-	MakeDraw(ctx context.Context, couponID int64, seed []byte) (Draw, error)
+// Tickets are the tickets of the users in a draw.
+type Tickets interface {
 	// Enter writes a ticket for the user of the order, and returns the user's: this one, or an
 	// earlier one. ErrDrawn if there is none and the draw has begun.
 	Enter(ctx context.Context, o order.Order) (order.Order, error)
 	// Entrant returns the ticket of the user with this id, or order.ErrNotFound.
 	Entrant(ctx context.Context, id, userID int64) (order.Order, error)
-	// Begin ends the giving of tickets: a call after it reads every ticket that was given.
-	Begin(ctx context.Context, couponID int64, now time.Time) error
 	// EntrantIDs lists up to limit users with a ticket and an id above after, by id.
 	EntrantIDs(ctx context.Context, couponID, after int64, limit int) ([]int64, error)
 	// Entrants returns the tickets of these users.
 	Entrants(ctx context.Context, couponID int64, users []int64) (map[int64]Entrant, error)
+}
+
+// Draws keeps draws and their tickets.
+type Draws interface {
+	Tickets
+
+	// Draw returns the draw of a coupon, or order.ErrNotFound.
+	Draw(ctx context.Context, couponID int64) (Draw, error)
+	// MakeDraw makes a draw with the given seed, unless the coupon has one, and returns the draw of the coupon.
+	MakeDraw(ctx context.Context, couponID int64, seed []byte) (Draw, error)
+	// Begin ends the giving of tickets: a call after it reads every ticket that was given.
+	Begin(ctx context.Context, couponID int64, now time.Time) error
 	// UnitsLeft returns how many units of the coupon the database can still sell.
 	UnitsLeft(ctx context.Context, couponID int64) (int64, error)
 	// Advance writes that the first d.DecidedRanks ranks are decided.
