@@ -73,7 +73,7 @@ func TestTheAdministratorOfADemonstrationRunsTheShop(t *testing.T) {
 
 func TestARushIsCalledAndWatchedOnThePage(t *testing.T) {
 	t.Parallel()
-	b, shop := theBrowser(t), embeddedShop(t)
+	b, shop := theBrowser(t), embeddedShop(t, "SECKILL_STOCK__SHARDS=8")
 	for _, l := range testservers.Sample(t, 1, visitors) {
 		t.Run(l.String(), func(t *testing.T) {
 			v := b.open(t, shop.url, l)
