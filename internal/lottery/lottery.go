@@ -83,8 +83,8 @@ type Orders interface {
 	CheckQueued(ctx context.Context, sale coupon.Coupon, orders []order.Order) []error
 }
 
-// Tickets are the tickets of the users in a draw.
-type Tickets interface {
+// Entrances are the tickets of the users in a draw.
+type Entrances interface {
 	// Enter writes a ticket for the user of the order, and returns the user's: this one, or an
 	// earlier one. ErrDrawn if there is none and the draw has begun.
 	Enter(ctx context.Context, o order.Order) (order.Order, error)
@@ -98,7 +98,7 @@ type Tickets interface {
 
 // Draws keeps draws and their tickets.
 type Draws interface {
-	Tickets
+	Entrances
 
 	// Draw returns the draw of a coupon, or order.ErrNotFound.
 	Draw(ctx context.Context, couponID int64) (Draw, error)
