@@ -5,7 +5,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/seckill/internal/coupon"
 	"example.com/seckill/internal/order"
@@ -128,12 +131,28 @@ func (c *workload) known(ctx context.Context, w *purchase) (k knowledge) {
 		Scan(&k.order); err != nil {
 		k.order = 0
 	}
-	shard := shardKeys(c.coupon, coupon.Home(w.user, shards))
-	held := rdb.HGet(ctx, shard+"requests", request)
-	if id, err := held.Int64(); err == nil && rdb.HExists(ctx, shard+"holds", held.Val()).Val() {
-		k.hold = id
-	}
+	k.hold = unitOf(ctx, rdb, c.coupon, w.user, request)
 	return k
+}
+
+// unitOf returns the order of the request's hold, or 0 if the request has no unit. A mark at the home shard is no unit: it
+// only says that the request asks the siblings for one. It comes and goes while they run empty.
+func unitOf(ctx context.Context, rdb redis.UniversalClient, couponID string, user int64, request string) int64 {
+	home := coupon.Home(user, shards)
+	held := rdb.HGet(ctx, shardKeys(couponID, home)+"requests", request)
+	id, err := held.Int64()
+	if err != nil {
+		return 0
+	}
+	if strings.HasPrefix(rdb.HGet(ctx, shardKeys(couponID, home)+"holds", held.Val()).Val(), "own ") {
+		return id
+	}
+	for shard := range shards {
+		if strings.HasPrefix(rdb.HGet(ctx, shardKeys(couponID, shard)+"holds", held.Val()).Val(), "lent ") {
+			return id
+		}
+	}
+	return 0
 }
 
 // wasSent reports whether the key of a wish was sent before.
