@@ -151,14 +151,16 @@ func TestCtrlC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			gone := make(chan struct{})
+			gone, stopped := make(chan struct{}), make(chan struct{})
 			var inside atomic.Int32
 			s := open(t, &fakeServer{stock: 100})
 			s.buy = func(http.ResponseWriter, string, string, int) bool {
 				if inside.Add(1) == 3 {
-					cancel() // while all three lanes are waiting for us
+					cancel() // while all three lanes wait for an answer
+					close(stopped)
 				}
-				<-ctx.Done()
+				// The parent context ends a moment before the contexts that Run made of it.
+				<-stopped
 				if !tc.answers {
 					<-gone
 				}
