@@ -74,6 +74,22 @@ func TestAll_ContextEnds_WaitsForNoAudit(t *testing.T) {
 	})
 }
 
+// failing is an output that nothing can be written to.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestAll_OutputFails_EndsTheOtherAuditsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slowAudits
+		began := time.Now()
+		_, err := audit.All(t.Context(), failing{}, []int64{1, 3, 2}, 2, s.audit, true)
+		require.ErrorContains(t, err, "no space left")
+		require.Equal(t, time.Second, time.Since(began))
+		require.Zero(t, s.running.Load())
+	})
+}
+
 // roundTrips counts what a client sends.
 type roundTrips struct{ n atomic.Int64 }
 

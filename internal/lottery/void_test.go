@@ -1,7 +1,11 @@
 package lottery_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -191,4 +195,67 @@ func TestDraw_RedisCountsTooManyUnits_SellsTheDatabasesUnitsByRank(t *testing.T)
 		require.NoError(t, err)
 		require.Contains(t, report.Invariants[len(report.Invariants)-1].Detail, "20 of 60 tickets drawn, 0 passed over")
 	})
+}
+
+// late are draws of which the units are read only after something has happened.
+type late struct {
+	lottery.Draws
+
+	before func()
+}
+
+func (l late) UnitsLeft(ctx context.Context, couponID int64) (int64, error) {
+	l.before()
+	return l.Draws.UnitsLeft(ctx, couponID)
+}
+
+// forgetOrders makes Redis what it was before the orders: it knows none of them, and has five more units in each shard.
+func (s shop) forgetOrders(t *testing.T, c coupon.Coupon) {
+	t.Helper()
+	for shard := range shards {
+		key := fmt.Sprintf("seckill:{%d:%d}:", c.ID, shard)
+		for _, known := range []string{key + "requests", key + "buyers"} {
+			fields := slices.Sorted(maps.Keys(s.Redis.HGetAll(t.Context(), known).Val()))
+			fields = slices.DeleteFunc(fields, func(f string) bool { return f == "epoch" })
+			if len(fields) > 0 {
+				require.NoError(t, s.Redis.HDel(t.Context(), known, fields...).Err())
+			}
+		}
+		require.NoError(t, s.Redis.IncrBy(t.Context(), key+"stock", 5).Err())
+	}
+}
+
+// An instance goes on with the draw of another one. The workers commit every order after the instance has read the
+// rows, and Redis comes back with old data that knows no order.
+func TestDraw_LastUnitsAreSoldAfterTheRowsWereRead_CountsTheirRanks(t *testing.T) {
+	s := open(t)
+	const units = 5 * shards
+	c := s.Sell(t, units, 1)
+	here := s.drawing("here")
+	enter(t, here, c, users(60)...)
+	s.Later(window)
+	_, err := here.RunDraw(t.Context(), c)
+	require.NoError(t, err)
+	var once sync.Once
+	p := s.QueueDeps("there")
+	there := &instance{orders: order.NewService(p)}
+	there.Service = lottery.New(lottery.Deps{
+		Orders: there.orders, Rows: p.DB, Sales: p.Sales, Stock: p.Shards, Queues: s.Stock,
+		Window: window, PayWithin: p.PayWithin, Now: p.Now, Log: p.Log,
+		Draws: late{s.DB, func() {
+			once.Do(func() {
+				consuming(t, s, s.Drained(t, c), here)
+				s.forgetOrders(t, c)
+			})
+		}},
+	})
+	for range 10 {
+		if ended, err := there.RunDraw(t.Context(), c); err == nil && ended {
+			break
+		}
+	}
+	d, err := s.DB.Draw(t.Context(), c.ID)
+	require.NoError(t, err)
+	require.False(t, d.EndedAt.IsZero())
+	require.EqualValues(t, units, d.Winners)
 }

@@ -66,6 +66,17 @@ func TestAGroupThatDiesInADeadlockIsRunAgainOneByOne(t *testing.T) {
 	left(t, h.subject, c)
 }
 
+func TestCommitter_SingleOrderIsRunAgain_CountsItsCommit(t *testing.T) {
+	inHall(t, func(t *testing.T, h *hall) {
+		h.some(t, 10, 1)
+		h.at(stepCommit, func(context.Context) error { return errRetry })
+		for id, err := range h.open() {
+			require.NoError(t, err, id)
+		}
+		require.Equal(t, []int{1}, h.groups())
+	})
+}
+
 func TestOneUsersLockedRowDelaysTheOthersAndFailsNone(t *testing.T) {
 	h := newHall(t, onMariaDB(t, "innodb_lock_wait_timeout=1"))
 	raw(t, h.subject, "INSERT INTO fences VALUES (3, 1)")
