@@ -135,8 +135,8 @@ func (c *workload) known(ctx context.Context, w *purchase) (k knowledge) {
 	return k
 }
 
-// unitOf returns the order of the request's hold, or 0 if the request has no unit. A mark at the home shard is no unit: it
-// only says that the request asks the siblings for one. It comes and goes while they run empty.
+// unitOf returns the order of the request's hold, or 0 if the request has no unit. A mark at the home shard is no unit:
+// it says that the request asks the siblings for one. It comes and goes while they run empty.
 func unitOf(ctx context.Context, rdb redis.UniversalClient, couponID string, user int64, request string) int64 {
 	home := coupon.Home(user, shards)
 	held := rdb.HGet(ctx, shardKeys(couponID, home)+"requests", request)
