@@ -125,5 +125,6 @@ func theSteps() []step {
 		{command: "bin/seckill rush --users 20000 --pay 10 --cancel 10", do: rushOnServers},
 		{command: "bin/seckill audit", do: auditOnServers},
 		{command: "bin/seckill help", do: inServers("lab")},
+		{command: "make test", why: long, do: made("gotestsum", "-race")},
 	}
 }
