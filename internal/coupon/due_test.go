@@ -70,6 +70,8 @@ func (s *idleShards) LoadedAll(_ context.Context, all []Coupon) ([]bool, []error
 	return loaded, make([]error, len(all))
 }
 
+func (*idleShards) RaiseAll(context.Context, []Coupon) []error { return nil }
+
 func (*idleShards) Owner(context.Context) (Owner, error)  { return Owner{}, nil }
 func (*idleShards) SetOwner(context.Context, Owner) error { return nil }
 

@@ -281,8 +281,13 @@ func (w *restorer) check(ctx context.Context, group []Coupon) (l look) {
 			l.lost = append(l.lost, c)
 		}
 	}
+	owed := slices.DeleteFunc(slices.Clone(loaded), func(c Coupon) bool { return c.Raised == 0 })
+	raised := map[int64]error{}
+	for i, err := range w.shards.RaiseAll(ctx, owed) {
+		raised[owed[i].ID] = err
+	}
 	for _, c := range loaded {
-		sound, err := w.whole(ctx, c, sells(c, now))
+		sound, err := whole(raised[c.ID], sells(c, now))
 		switch {
 		case err != nil:
 			l.failed = append(l.failed, loadResult{coupon: c.ID, err: err})
@@ -357,7 +362,7 @@ func (s *Service) intact(ctx context.Context, c Coupon) (bool, error) {
 			return false, err
 		}
 	}
-	return s.whole(ctx, c, sells)
+	return whole(s.raise(ctx, c), sells)
 }
 
 // sells reports whether the coupon's units are, or may soon be, sold from its shards.
@@ -366,12 +371,11 @@ func sells(c Coupon, now time.Time) bool {
 	return at == OnSale || at == Paused
 }
 
-// whole adds to the shards the units that a raise owes them, because its instance may have died before it did. It
-// reports whether the shards are there.
-func (s *Service) whole(ctx context.Context, c Coupon, sells bool) (bool, error) {
-	err := s.raise(ctx, c)
-	if errors.Is(err, ErrNotLoaded) { // an instance loads it at this moment, or the sale has ended without shards
+// whole reports whether the shards are there, by the error of the raise that gave them the units that they were owed.
+// They may be owed some, because the instance of a raise may have died before it added them.
+func whole(raised error, sells bool) (bool, error) {
+	if errors.Is(raised, ErrNotLoaded) { // an instance loads it at this moment, or the sale has ended without shards
 		return !sells, nil
 	}
-	return err == nil, err
+	return raised == nil, raised
 }

@@ -90,6 +90,8 @@ type Looks interface {
 	// LoadedAll is Loaded for many coupons, in few round trips. It returns a result and an error for each. It may
 	// miss a change of the servers since the last call of Servers.
 	LoadedAll(ctx context.Context, all []Coupon) (loaded []bool, errs []error)
+	// RaiseAll is Raise for many coupons, in few round trips. It returns an error for each.
+	RaiseAll(ctx context.Context, all []Coupon) []error
 	// Servers names the servers that have the shards. The name changes if one of them restarts, stops to answer or
 	// loses most of its keys, or if another takes its place.
 	Servers(ctx context.Context) string

@@ -1,11 +1,17 @@
 package stock
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/redis/go-redis/v9"
+
 	"example.com/seckill/internal/coupon"
+	"example.com/seckill/internal/order"
 )
 
 // Raise adds units to the open shards of an epoch. raised is how many were added in all since the epoch
@@ -40,10 +46,54 @@ func (s *Stock) raiseShard(ctx context.Context, couponID, epoch int64, shard int
 	if err != nil {
 		return 0, err
 	}
+	return unitsAdded(answer)
+}
+
+// unitsAdded reads the answer of a raise.
+func unitsAdded(answer []string) (int64, error) {
 	if err := refusals[answer[0]]; err != nil {
 		return 0, err
 	}
 	var p parser
-	added = p.number(answer[1])
+	added := p.number(answer[1])
 	return added, p.err
+}
+
+// RaiseAll implements coupon.Looks. If a raise fails, the next look repeats it, so RaiseAll repeats only those that
+// met a slot on its way to another server.
+func (s *Stock) RaiseAll(ctx context.Context, all []coupon.Coupon) []error {
+	raised, errs := make([]bool, len(all)), make([]error, len(all))
+	for trip := range slices.Chunk(shardsOf(all), shardsPerTrip) {
+		cmds := s.evalTrip(ctx, raiseScript, len(trip), func(n int) ([]string, []any) {
+			c, shard := all[trip[n].coupon], trip[n].shard
+			return s.keys(c.ID, shard, raiseScript.keys), []any{c.Epoch, coupon.Share(c.Raised, c.Shards, shard)}
+		})
+		for n, cmd := range cmds {
+			i := trip[n].coupon
+			added, err := s.addedBy(ctx, cmd, all[i], trip[n].shard)
+			raised[i] = raised[i] || added > 0
+			errs[i] = cmp.Or(errs[i], err)
+		}
+	}
+	for i, c := range all {
+		// The shards that did not answer may have added units. A coupon that is not loaded has added none.
+		if raised[i] || errs[i] != nil && !errors.Is(errs[i], coupon.ErrNotLoaded) {
+			s.soldOut.clear(c.ID)
+			errs[i] = cmp.Or(errs[i], s.AnnounceRestock(ctx, c.ID))
+		}
+	}
+	return errs
+}
+
+// addedBy returns the units that a raise of a trip added.
+func (s *Stock) addedBy(ctx context.Context, cmd *redis.Cmd, c coupon.Coupon, shard int) (int64, error) {
+	answer, err := cmd.StringSlice()
+	switch {
+	case redis.IsTryAgainError(err):
+		return s.raiseShard(ctx, c.ID, c.Epoch, shard, coupon.Share(c.Raised, c.Shards, shard))
+	case err != nil:
+		s.cutShort(ctx, c.ID, c.Epoch, err)
+		return 0, fmt.Errorf("%w: shard %d of coupon %d: %w", order.ErrUnavailable, shard, c.ID, err)
+	}
+	return unitsAdded(answer)
 }

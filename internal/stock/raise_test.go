@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -65,4 +66,55 @@ func TestRaise_CouponSoldOut_EveryInstanceHearsOfTheUnits(t *testing.T) {
 		require.Eventually(t, func() bool { return !other.SoldOut(s.load.CouponID, 1) }, patience, time.Millisecond)
 		require.False(t, s.SoldOut(s.load.CouponID, 1))
 	})
+}
+
+func TestRaiseAll_ManyCoupons_OneRoundTripAddsWhatEachIsOwed(t *testing.T) {
+	everywhere(t, func(t *testing.T, o redisconn.Options) {
+		client := dial(t, o)
+		s, all := stocked(t, client, 40, 4)
+		_ = s.RaiseAll(t.Context(), all) // a server may not know the script before
+		before := leftOf(t, s.Stock, all)
+		for i := range all {
+			all[i].Raised = int64(i)
+		}
+		all[3].Epoch++
+		sent := countTrips(client)
+		errs := s.RaiseAll(t.Context(), all)
+		trips, commands := sent.taken()
+		require.Equal(t, 160, commands["evalsha"])
+		require.LessOrEqual(t, trips-commands["publish"], 1, "the restocks that are announced have trips of their own")
+		for i, err := range errs {
+			if i == 3 {
+				require.ErrorIs(t, err, coupon.ErrNotLoaded)
+				all[i].Raised, all[i].Epoch = 0, all[i].Epoch-1
+			} else {
+				require.NoError(t, err)
+			}
+		}
+		for range 2 {
+			for i, left := range leftOf(t, s.Stock, all) {
+				require.Equal(t, before[i]+all[i].Raised, left)
+			}
+			sent.taken()
+			require.NoError(t, errors.Join(s.RaiseAll(t.Context(), all)...), "a raise that is repeated adds nothing")
+			trips, commands = sent.taken()
+			require.Equal(t, map[string]int{"evalsha": 160}, commands)
+			require.Equal(t, 1, trips)
+		}
+	})
+}
+
+// leftOf returns the units of each coupon.
+func leftOf(t *testing.T, s *Stock, all []coupon.Coupon) (left []int64) {
+	t.Helper()
+	for _, c := range all {
+		shards, err := s.Left(t.Context(), c.ID, c.Shards)
+		require.NoError(t, err)
+		var sum int64
+		for _, units := range shards {
+			sum += units
+		}
+		left = append(left, sum)
+	}
+	return left
 }

@@ -80,6 +80,14 @@ func (l loaded) Raise(ctx context.Context, id, epoch int64, n int, raised int64)
 	return l.p.at(ctx, "raise", order.ErrUnavailable, func() error { return l.Shards.Raise(ctx, id, epoch, n, raised) })
 }
 
+// RaiseAll implements coupon.Looks.
+func (l loaded) RaiseAll(ctx context.Context, all []coupon.Coupon) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	return l.p.atEach(ctx, len(all), "raise", func() []error { return l.Shards.RaiseAll(ctx, all) })
+}
+
 // shards have the points that are not those of a step, which the hook has.
 type shards struct {
 	order.Shards
